@@ -82,8 +82,8 @@ clean:  ## remove .venv, caches and demo-out
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo 'augrecipes needs Python 3.11 or newer: make PYTHON=python3.12 ...' >&2; exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo 'Setting up .venv, this once: torch, the large part, then the rest'
+	@test -x $(BIN)/python || $(PYTHON) .ci/install.py --doing 'making .venv' $(PYTHON) -m venv .venv
 	@$(BIN)/python .ci/install.py torch
 	@$(BIN)/python .ci/install.py -e .
 	@touch $@
@@ -96,5 +96,5 @@ $(TOOLS): $(READY)
 
 # Built again when a source changes; where they cannot be built everything runs without them.
 $(KERNELS): $(READY) $(wildcard augrecipes/native/*.c augrecipes/native/*.h augrecipes/native/codec/*.[ch] augrecipes/native/build.py)
-	@$(BIN)/python augrecipes/native/build.py > /dev/null || true
+	@$(BIN)/python .ci/install.py --doing 'building the kernels' $(BIN)/python augrecipes/native/build.py || true
 	@touch $@

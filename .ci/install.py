@@ -1,6 +1,7 @@
 """`pip install` for make: a line for each large download, and one whenever nothing else was said for some seconds.
 
-Called as `python .ci/install.py ARGUMENTS...`, with the arguments of `pip install`. Needs nothing but Python.
+Called as `python .ci/install.py ARGUMENTS...`, with the arguments of `pip install`; or, for another command that may
+take long, as `python .ci/install.py --doing WHAT PROGRAM ARGUMENTS...`. Needs nothing but Python.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 import threading
 import time
 
-_QUIET = 10.0  # seconds
+_QUIET = 2.5  # seconds
 _DOWNLOAD = re.compile(r"\s*Downloading (?:\S*/)?(\S+?)(?:-(?:cp|py|none)\S*)? \(([\d.]+) (MB|GB)\)")
 _BUILD = re.compile(r"\s*(?:Preparing editable metadata|Building editable) .*: started")
 _INSTALL = re.compile(r"\s*Installing collected packages: (.*)")
@@ -30,14 +31,18 @@ def report(line: str) -> str | None:
     return None
 
 
-def main(arguments: list[str], command: tuple[str, ...] = (sys.executable, "-m", "pip", "install")) -> int:
-    """Run pip and say how far it is; its exit status, with all that it said where that is not 0."""
+def main(
+    arguments: list[str],
+    command: tuple[str, ...] = (sys.executable, "-m", "pip", "install"),
+    doing: str = "looking for packages",
+) -> int:
+    """Run a command and say how far it is; its exit status, with all that it said where that is not 0."""
     began, heard = time.monotonic(), []
     with subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pip:
         lines: queue.Queue[str | None] = queue.Queue()
         reader = threading.Thread(target=lambda: [*map(lines.put, pip.stdout or ()), lines.put(None)])
         reader.start()
-        doing, last = "looking for packages", began
+        last = began
         while True:
             try:
                 line = lines.get(timeout=max(0.0, last + _QUIET - time.monotonic()))
@@ -61,4 +66,6 @@ def main(arguments: list[str], command: tuple[str, ...] = (sys.executable, "-m",
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "--doing":
+        sys.exit(main(sys.argv[3:], (), sys.argv[2]))
     sys.exit(main(["-c", "constraints.txt", "--progress-bar", "off", *sys.argv[1:]]))

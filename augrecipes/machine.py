@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
+from pathlib import Path
 
 from augrecipes.errors import StoreError
 
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 
 
+_CGROUPS = Path("/sys/fs/cgroup")
+
+
 def cores() -> int:
-    """The cores that this process may use; not all that there are, where an affinity is set."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """The cores that this process may use: not all that there are, where an affinity or a container's quota is set."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, math.ceil(min(allowed, _quota(_CGROUPS))))
+
+
+def _quota(root: Path) -> float:
+    """How many cores' worth of time a container may take."""
+    try:
+        quota, period = (root / "cpu.max").read_text(encoding="ascii").split()
+    except (OSError, ValueError):
+        try:
+            quota, period = ((root / "cpu" / f"cpu.cfs_{name}_us").read_text(encoding="ascii").strip()
+                             for name in ("quota", "period"))  # fmt: skip
+        except (OSError, ValueError):
+            return math.inf
+    return int(quota) / int(period) if quota.isdecimal() and period.isdecimal() and int(period) else math.inf
 
 
 def bytes_of(size: str | int) -> int:

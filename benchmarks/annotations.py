@@ -197,32 +197,6 @@ def _labelme(root: Path, count: int) -> Path:
     return root / "labelme"
 
 
-def _cvat(root: Path, count: int) -> Path:
-    path = root / "annotations.xml"
-    with path.open("w") as file:
-        file.write('<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n<version>1.1</version>\n')
-        for k in range(count):
-            file.write(f'<image id="{k}" name="{k:06}.png" width="{_SIZE[0]}" height="{_SIZE[1]}">\n')
-            for label, (x, y, right, bottom) in _things(k):
-                file.write(
-                    f'  <box label="class {label:02}" source="manual" occluded="0" xtl="{x}" ytl="{y}" xbr="{right}" '
-                    f'ybr="{bottom}" z_order="0">\n  </box>\n'
-                )
-            file.write("</image>\n")
-        file.write("</annotations>\n")
-    return path
-
-
-def _csv(root: Path, count: int) -> Path:
-    path = root / "boxes.csv"
-    with path.open("w") as file:
-        file.write("path,label,x_min,y_min,x_max,y_max\n")
-        for k in range(count):
-            for label, corners in _things(k):
-                file.write(f"images/{k:06}.png,class {label:02},{','.join(map(str, corners))}\n")
-    return path
-
-
 _SETS: list[tuple[str, Callable[[Path, int], Path], str]] = [
     ("COCO", _coco, _BOXES),
     ("COCO with polygons", lambda root, count: _coco(root, count, polygons=True), _BOXES),
@@ -232,8 +206,6 @@ _SETS: list[tuple[str, Callable[[Path, int], Path], str]] = [
     ("YOLO with polygons", lambda root, count: _yolo(root, count, polygons=True), _BOXES),
     ("Pascal VOC", _voc, _BOXES),
     ("labelme with polygons", _labelme, _BOXES),
-    ("CVAT", _cvat, _BOXES),
-    ("CSV, one row a box", _csv, _BOXES),
 ]
 
 

@@ -89,7 +89,7 @@ def _side_by_side(
 ) -> Iterator[Row]:
     size = {"batch_size": batch_size, "samples_per_epoch": samples}
     made: Passes = {
-        "batches": partial(ar.loader, ds, **size),
+        "batches": partial(ar.loader, ds, **size, num_workers=0),
         "threads:1": partial(ar.loader, ds, **size, backend="threads", num_workers=1),
         "threads:2": partial(ar.loader, ds, **size, backend="threads", num_workers=_WORKERS),
         "processes:2": partial(ar.loader, ds, **size, num_workers=_WORKERS, multiprocessing_context="fork"),
@@ -111,13 +111,6 @@ def _side_by_side(
         )
     ratio = median(two / one for two, one in zip(rates["threads:2"], rates["threads:1"], strict=True))
     yield Row(f"{name}, two threads", "", "one thread", times(ratio, goal))
-    choice = ar.loader(ds, **size, num_workers="auto").choice
-    yield Row(
-        f'{name}, num_workers="auto"',
-        f"{choice.backend}:{choice.workers}",
-        f"{choice.reason}",
-        f"{choice.seconds:.1f} s",
-    )
 
 
 def _of_torch(ds: Any, batch_size: int, samples: int) -> Iterable[Any]:

@@ -75,7 +75,7 @@ def all_pictures() -> list[Picture]:
         Picture("grey.bmp", encoded(grey, "BMP"), np.repeat(g, 3, 2), mask=GREY),
         Picture("bits.bmp", encoded(one, "BMP"), np.repeat(bits, 3, 2), mask=BITS),
         Picture("palette.bmp", encoded(_with_palette(), "BMP"), colors, mask=IDS),
-        Picture("palette.gif", encoded(_with_palette(), "GIF"), colors),
+        Picture("palette.gif", encoded(_with_palette(), "GIF"), colors, mask=IDS),
         Picture("rgb.webp", encoded(rgb, "WEBP", lossless=True, exact=True), RGB),
         Picture("rgba.webp", encoded(rgba, "WEBP", lossless=True, exact=True), four),
         Picture("lossy.webp", encoded(rgb, "WEBP", quality=100), RGB, exact=False),

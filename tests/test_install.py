@@ -51,3 +51,8 @@ def test_it_says_how_far_it_is_and_all_where_it_fails(install, capfd, status):
     assert "downloading torch-2.13.0, 190.1 MB" in [line.partition(" s  ")[2] or line for line in lines]
     assert any("still downloading torch-2.13.0" in line for line in lines)
     assert ("why" in err) is (status != 0)
+
+
+def test_other_commands_are_told_of_too(install, capfd):
+    assert install.main(["-c", "import time; time.sleep(1)"], (sys.executable,), "making .venv") == 0
+    assert "still making .venv" in capfd.readouterr().out

@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from augrecipes.bench.workers import Gaps
-from augrecipes.data.loading.choice import BACKENDS, CLEARLY, WORTH_SECONDS, Backend, named
+from augrecipes.data.loading.choice import BACKENDS, Backend, named
 
+# Where another backend is not quicker by this factor, the simpler one is advised.
+CLEARLY = 1.15
+# A batch that takes longer than this is worth being read while the user's own code runs.
+WORTH_SECONDS = 0.002
 _HEADROOM = 1.25  # a loader keeps ahead of training steps that take so many times as long as its batches
 _NOTHING = 0.03  # shares below that are left to chance
 

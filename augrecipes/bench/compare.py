@@ -39,10 +39,20 @@ def verdict(one: str, other: str, ratio: Ratio, work: Ratio | None = None) -> st
     """
     if differs(ratio, work):
         if ratio.low > 1:
-            return f"{other} is {ratio.low:.2f} to {ratio.high:.2f} times as fast as {one}"
-        return f"{one} is {1 / ratio.high:.2f} to {1 / ratio.low:.2f} times as fast as {other}"
-    times = f"{1 / ratio.high:.2f} to {1 / ratio.low:.2f} times as fast"
+            return f"{other} is {interval(ratio.low, ratio.high)} times as fast as {one}"
+        return f"{one} is {interval(1 / ratio.high, 1 / ratio.low)} times as fast as {other}"
+    times = f"{interval(1 / ratio.high, 1 / ratio.low)} times as fast"
     return f"{one} and {other}: no difference that this machine can show ({one} {times})"
+
+
+def interval(low: float, high: float) -> str:
+    """An interval of ratios, as people read it: two ends, or one figure where they are written alike.
+
+    >>> interval(0.93, 1.031), interval(0.971, 0.974)
+    ('0.93 to 1.03', '0.97')
+    """
+    ends = f"{low:.2f}", f"{high:.2f}"
+    return " to ".join(dict.fromkeys(ends))
 
 
 def differs(ratio: Ratio, work: Ratio | None = None) -> bool:
@@ -94,6 +104,11 @@ def busy(sides: Sequence[SideRecord], about: Machine) -> str:
         f"the machine was busy{load}: of the {ms} ms a sample of {most.name} {work} ms is work, and most of the rest "
         "is waiting for a core; measure again when it is calm"
     )
+
+
+def astray(accounted: Ratio | None) -> bool:
+    """Whether what the stages add up to is certainly another time than that of the whole."""
+    return accounted is not None and (accounted.low > 1 + ASTRAY or accounted.high < 1 - ASTRAY)
 
 
 def share_of_reading(stages: Sequence[Stage]) -> float:

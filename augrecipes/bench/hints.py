@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from augrecipes.bench.compare import differs
+from augrecipes.bench.compare import differs, interval
 from augrecipes.bench.measure import in_turns, ratio, size_for
 from augrecipes.bench.record import SideRecord
 from augrecipes.bench.sides import Setting, Side, compiled, with_pipeline, work_of
@@ -82,7 +82,7 @@ def quicker(side: Side, setting: Setting, batch_size: int, seconds: float, progr
     if not differs(found) or found.low <= 1:
         return ""
     return (
-        f"`optimize: fast` is {found.low:.2f} to {found.high:.2f} times as fast as `{side.optimize}`; "
+        f"`optimize: fast` is {interval(found.low, found.high)} times as fast as `{side.optimize}`; "
         "augrecipes verify shows what it changes"
     )
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 from augrecipes.bench.ablate import ablate
 from augrecipes.bench.cold import Evicted
-from augrecipes.bench.compare import ASTRAY, binds, busy, differs, verdict
+from augrecipes.bench.compare import binds, busy, differs, verdict
 from augrecipes.bench.effects import effects
 from augrecipes.bench.feeding import Feeding, feeding
 from augrecipes.bench.hints import packing, quicker
@@ -168,21 +169,17 @@ def _time(run: _Run) -> None:
     for one in run.staged.values():
         one.taken.clear()
     for again in range(1 + _AGAIN):
-        more = in_turns(
-            works, run.size.rounds, run.size.batches, lambda d, n: run.advance("timing", d, n),
-            first=again * run.size.rounds,
-        )  # fmt: skip
+        tell = partial(run.advance, f"timing again, {again}" if again else "timing")
+        more = in_turns(works, run.size.rounds, run.size.batches, tell, first=again * run.size.rounds)
         run.times = run.times.and_then(more) if again else more
         if not any(_undecided(run)):
             return
 
 
 def _undecided(run: _Run) -> Iterator[bool]:
-    """Whether more rounds are wanted, side by side: where a ratio is asked about, or stages do not add up."""
+    """Whether more rounds are wanted, side by side: where a ratio is asked about."""
     ask = run.options.undecided
     for k, side in enumerate(run.sides):
-        if k in run.staged:
-            yield abs(ratio(run.times.wall[_clocked(run, k)], run.times.wall[k]).middle - 1) > ASTRAY
         beside = _stock_of(run, side)
         if ask is not None and beside is not None:
             yield ask(side.recipe, side.optimize, *_ratios(run, k, beside))

@@ -210,7 +210,7 @@ def work_of(side: Side, batch_size: int, cold: Evicted | None = None, collate: A
         cold: files are dropped from the page cache before each batch, and counted here.
         collate: of the loader.
     """
-    batches = loading.loader(side.dataset, batch_size, collate=collate)
+    batches = loading.loader(side.dataset, batch_size, num_workers=0, collate=collate)
 
     def start() -> Iterator[Any]:
         side.rewound()

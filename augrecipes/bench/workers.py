@@ -61,7 +61,13 @@ def hand_over(side: Side, batch_size: int) -> float:
     collate = _Stamped(choose_collate("default", side.dataset))
     samples = max(_PROBES * batch_size, 1)
     batches = loading.loader(
-        side.dataset, batch_size, num_workers=1, collate=collate, samples_per_epoch=samples, drop_last=True
+        side.dataset,
+        batch_size,
+        backend="processes",
+        num_workers=1,
+        collate=collate,
+        samples_per_epoch=samples,
+        drop_last=True,
     )
     taken = []
     for _, ready in batches:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from augrecipes.bench.measure import Ratio
     from augrecipes.bench.record import Ablated, Bench, SideRecord
 
+_LONGEST = 28  # characters of a stage's label beside its figures and a bar, in 80 columns
 _STYLES = {"slower": "error", "cannot tell": "warning", "passes": "good"}
 
 
@@ -98,7 +99,7 @@ def _stages(side: SideRecord) -> Iterator[str]:
     longest = max(stage.ms for stage in side.stages) or 1.0
     rows = []
     for stage in side.stages:
-        what = "sink" if stage.kind == "sink" else stage.name
+        what = "sink" if stage.kind == "sink" else short(stage.name)
         ms, _, spread = varied(stage.ms, stage.mad).partition(" ")
         rows.append([what, ms, spread, bar(stage.ms / longest)])
     together = sum(stage.ms for stage in side.stages)
@@ -109,17 +110,25 @@ def _stages(side: SideRecord) -> Iterator[str]:
     yield f"  {side.binds}"
 
 
-def _accounted(side: SideRecord) -> str:
-    """How the sum compares with the whole; a warning where it is certainly another."""
-    from augrecipes.bench.compare import ASTRAY
+def short(label: str) -> str:
+    """A stage's label for a table's first column; of a joined step that would not fit the first part and a count.
 
-    found = side.accounted
-    if found is None:
-        return ""
-    text = f"{100 * found.middle:.0f} % ({100 * found.low:.0f}–{100 * found.high:.0f}) of it without clocks"
-    if found.low > 1 + ASTRAY or found.high < 1 - ASTRAY:
-        text += paint(": they do not add up; measure for longer", "warning", sys.stdout)
-    return text
+    >>> short("JoinedWarps(Rotate#1 + RandomCrop#1 + HorizontalFlip#1)"), short("IntoSink(D4#1)")
+    ('JoinedWarps(Rotate#1 + 2)', 'IntoSink(D4#1)')
+    """
+    kernel, _, parts = label.rstrip(")").partition("(")
+    if len(label) <= _LONGEST:
+        return label
+    first, *others = parts.split(" + ") if parts else [""]
+    label = f"{kernel}({first}{f' + {len(others)}' if others else ''})" if parts else label
+    return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"
+
+
+def _accounted(side: SideRecord) -> str:
+    """What a sample takes when its parts are not timed, where that is certainly something else."""
+    from augrecipes.bench.compare import astray
+
+    return f"{figure(side.ms, side.mad)} in one go, not timed apart" if astray(side.accounted) else ""
 
 
 def _effects(name: str, seen: Effects) -> Iterator[str]:

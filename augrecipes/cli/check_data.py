@@ -154,8 +154,6 @@ def _check(
 
 
 def _tell(found: Checked) -> None:
-    from augrecipes.data.tables.pair_report import report
-
     widest = max(map(len, found.listed))
     for name, count in found.listed.items():
         rows = {"bag": "", "tile": "", "boxes": " rows", "keypoints": " rows"}
@@ -164,6 +162,6 @@ def _tell(found: Checked) -> None:
     for note in found.notes:
         say_line(f"note: {note}")
     if found.defects or not found.fine:
-        say(report(found.defects, fine=found.fine, targets=list(found.listed), unit=found.unit), wrap=False)
+        say(found.report(), wrap=False)
     else:
         say(paint(f"{counted(found.fine, found.unit)}, all fine: {found.looked}", "good", sys.stdout))

@@ -10,8 +10,8 @@ import typer
 
 from augrecipes.cli.answers import STDOUT, Json, answer
 from augrecipes.cli.options import here
-from augrecipes.cli.progress import progress
 from augrecipes.cli.terminal import report_once, width
+from augrecipes.progress import watched
 
 if TYPE_CHECKING:
     from augrecipes.demo.run import DemoReport
@@ -35,11 +35,13 @@ def demo(
     """
     from rich.console import Console
 
-    from augrecipes.demo.run import run_demo
+    with watched() as doing:
+        doing("loading PyTorch, OpenCV and albumentations", 0, 0)
+        from augrecipes.demo.run import run_demo
 
     console = Console(width=width(), quiet=json_ == STDOUT)
     with report_once():
-        found = run_demo(out, console=console, seed=seed, progress=progress)
+        found = run_demo(out, console=console, seed=seed, progress=watched)
     answer(_as_json(found), json_, lambda: None)
     if not found.ok:
         raise typer.Exit(1)

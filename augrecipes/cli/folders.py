@@ -21,7 +21,7 @@ import typer
 from augrecipes.user_code import is_named
 
 Folders = dict[str, str | list[str]]
-_FILES, _BESIDE_FILES = "files", ("images", "split", "columns", "box_classes", "crowds")
+_FILES, _BESIDE_FILES = "files", ("images", "split", "columns", "box_classes", "crowds", "outside")
 _RECIPES = frozenset({"", ".yaml", ".yml", ".json", ".txt"})  # what recipes may be called
 _OF_ANNOTATIONS = re.compile(rb'"(?:images|annotations|shapes)"\s*:|^names\s*:', re.MULTILINE)
 _OF_RECIPES = re.compile(rb'"(?:recipe|steps|__class_fullname__)"\s*:|^(?:recipe|steps)\s*:', re.MULTILINE)
@@ -29,7 +29,7 @@ _OF_RECIPES = re.compile(rb'"(?:recipe|steps|__class_fullname__)"\s*:|^(?:recipe
 Words = Annotated[
     list[str] | None,
     typer.Argument(metavar="DATA", help="A folder of images or of bags, an image, a CSV file, or annotations "
-                   "(COCO, YOLO, VOC, labelme, CVAT); for pairs TARGET=PATH for each target; or FILE.py:NAME, a source "
+                   "(COCO, YOLO, VOC, labelme); for pairs TARGET=PATH for each target; or FILE.py:NAME, a source "
                    "in Python, which is run. With a CSV file or annotations also split=NAME columns=OURS=THEIRS "
                    "box_classes=A,B crowds=keep images=FOLDER."),
 ]  # fmt: skip
@@ -163,6 +163,10 @@ def _how(named: dict[str, list[str]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if "crowds" in named and named["crowds"] not in (["drop"], ["keep"]):
         raise typer.BadParameter(f"crowds={named['crowds'][-1]} is not drop or keep", param_hint="DATA")
+    if "outside" in named:
+        if named["outside"] not in (["yes"], ["no"]):
+            raise typer.BadParameter(f"outside={named['outside'][-1]} is not yes or no", param_hint="DATA")
+        found["outside"] = named["outside"] == ["yes"]
     if "box_classes" in named:
         found["box_classes"] = [name.strip() for names in named["box_classes"] for name in names.split(",")]
     if "columns" in named:

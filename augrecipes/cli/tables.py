@@ -40,7 +40,7 @@ def render(report: Mapping[str, Any], width: int | None = None) -> str:
       step    p    arguments
       Flip#1  0.5  axis: x
     <BLANKLINE>
-    Stayed as it is, and why
+    Not merged or moved, and why
       none
     """
     width = columns() if width is None else width
@@ -88,20 +88,14 @@ def _rules(_: str, rows: Sequence[Mapping[str, Any]]) -> TextTable:
 
 
 def _plan(_: str, rows: Sequence[Mapping[str, Any]]) -> TextTable:
-    shown = []
-    for row in rows:
-        said = [f"= {row['stands_for']}"] if row["stands_for"] else []
-        for what, sites in (("by a quicker twin", row["twins"]), ("draws by a quicker twin", row["drawn"])):
-            if sites:
-                said.append(what if [row["step"]] == list(sites) else f"{what}: {', '.join(sites)}")
-        if row["to_output"]:
-            said.append("in one native pass with the output")
-        shown.append((str(row["step"]), "; ".join(said)))
-    return TextTable("Plan", (), shown)
+    shown = [
+        (str(row["step"]), f"{row['runs']}{' = ' if row['stands_for'] else ''}{row['stands_for']}") for row in rows
+    ]
+    return TextTable("Plan", ("step", "how it runs"), shown)
 
 
 def _stayed(_: str, rows: Sequence[Mapping[str, Any]]) -> TextTable:
-    return TextTable("Stayed as it is, and why", (), [(str(row["site"]), str(row["why"])) for row in rows])
+    return TextTable("Not merged or moved, and why", (), [(str(row["site"]), str(row["why"])) for row in rows])
 
 
 def _shared(_: str, rows: Sequence[Mapping[str, Any]]) -> TextTable:

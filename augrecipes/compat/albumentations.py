@@ -24,15 +24,17 @@ import albumentations.augmentations.geometric.functional as geometric
 import albumentations.augmentations.pixel.functional as pixel
 from albumentations.augmentations.pixel.functional import sz_lut
 from albumentations.core.bbox_utils import BboxProcessor, filter_bboxes
+from albumentations.core.keypoints_utils import KeypointsProcessor
 from albumentations.core.label_manager import LabelManager, LabelMetadata
 from albumentations.core.pydantic import SymmetricRangeType, nondecreasing
 from albumentations.core.transforms_interface import BaseTransformInitSchema
-from albumentations.core.utils import ensure_contiguous_output
+from albumentations.core.utils import ensure_contiguous_output, get_shape
 
 __all__ = [
     "A",
     "BaseTransformInitSchema",
     "BboxProcessor",
+    "KeypointsProcessor",
     "LabelManager",
     "LabelMetadata",
     "SymmetricRangeType",
@@ -40,6 +42,7 @@ __all__ = [
     "ensure_contiguous_output",
     "filter_bboxes",
     "geometric",
+    "get_shape",
     "nondecreasing",
     "pixel",
 ]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.compat import keypoints
 from augrecipes.compat.albumentations import BboxProcessor, LabelManager, LabelMetadata, filter_bboxes
 
 _EPSILON = 1e-7  # albumentations' own
@@ -30,6 +31,7 @@ def quicken(processor: Any, rows: str) -> None:
     processor._process_label_fields = lambda data, name: _with_labels(processor, data, name, rows)
     processor._remove_label_fields = lambda data, name: _without_labels(processor, data, name, rows)
     if not isinstance(processor, BboxProcessor):
+        keypoints.quicken(processor)
         return
     check, settled = processor.check, Settled()
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from augrecipes.compat.albumentations import A, ensure_contiguous_output
+from augrecipes.compat.albumentations import A, ensure_contiguous_output, get_shape
 
 Sample = dict[str, Any]
 Drawn = dict[str, Any]
@@ -111,6 +111,20 @@ def choice_of(group: Any) -> Callable[[], Any]:
     """What draws the places of the steps that a SomeOf or RandomOrder runs, in order."""
     found: Callable[[], Any] = group._get_idx
     return found
+
+
+def filters_of(group: Any) -> Callable[[Sample], Sample]:
+    """What a group does to boxes and keypoints behind each of its steps."""
+    filters = [(name, processor) for processor in group.check_each_transform for name in processor.data_fields]
+
+    def act(data: Sample) -> Sample:
+        shape = get_shape(data)
+        for name, processor in filters:
+            if name in data:
+                data[name] = processor.filter(data[name], shape)
+        return data
+
+    return act
 
 
 def contiguous(made: Any) -> Any:

@@ -1,18 +1,21 @@
 """Every private part of torch that augrecipes takes hold of, and the versions in which these hooks are proven.
 
 Another version may still have them: a warning says once that nobody has tried. Where one is gone, an error says so.
-Relied on without being private: a DataLoader takes StopIteration from its batch sampler for "not now" as long as some
-batch is under way (`data.loading.processes`).
 """
 
 from __future__ import annotations
 
+import os
 import re
+import select
 import sys
 import threading
+import time
 import warnings
+import weakref
 from contextlib import suppress
 from math import prod
+from multiprocessing.connection import wait
 from types import FrameType
 from typing import Any
 
@@ -27,7 +30,9 @@ PROVEN = ((2, 6), (2, 13))
 _ALLOWED = "torch>=" + ".".join(map(str, PROVEN[0])) + ",<" + f"{PROVEN[1][0]}.{PROVEN[1][1] + 1}"
 
 try:
+    from torch._C import _remove_worker_pids
     from torch._C._autograd import _profiler_enabled
+    from torch.utils.data._utils import MP_STATUS_CHECK_INTERVAL
     from torch.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
     from torch.utils.data._utils.pin_memory import pin_memory
 
@@ -40,6 +45,7 @@ except (ImportError, AttributeError, KeyError) as error:
 
 __all__ = ["pin_memory"]
 
+_LOOK_SECONDS, _CUT_OFF_SECONDS = 0.25, 1.0
 _FEEDER = "QueueFeederThread"  # as multiprocessing calls it
 _DEAD = re.compile(r"DataLoader worker \(pid\(?s?\)?")
 
@@ -121,9 +127,63 @@ def is_over(passing: Any) -> bool:
     return bool(passing._shutdown)
 
 
-def ask_for_more(passing: Any) -> None:
-    """Let an iterator take one more order from its batch sampler, and hand it to the next worker."""
-    passing._try_put_index()
+def begun(loader: DataLoader[Any]) -> Any:
+    """A new iterator of a DataLoader with workers, of whose death torch's handler does not tell.
+
+    It would raise wherever the main thread is: also while a connection is closed, which then is closed twice. Instead
+    data and deaths are waited for together.
+    """
+    passing: Any = iter(loader)
+    if passing._worker_pids_set:
+        passing._worker_pids_set = False
+        _remove_worker_pids(id(passing))
+    of, receive, turns = weakref.ref(passing), type(passing)._try_get_data, [0]
+
+    def received(timeout: float = MP_STATUS_CHECK_INTERVAL) -> tuple[bool, Any]:
+        this: Any = of()
+        until = time.monotonic() + timeout
+        if this._pin_memory:  # a thread receives; torch looks who is dead whenever nothing has come
+            found: tuple[bool, Any] = receive(this, timeout=min(timeout, _LOOK_SECONDS))
+            while not found[0] and time.monotonic() < until:
+                found = receive(this, timeout=_LOOK_SECONDS)
+            return found
+        turns[0] += 1
+        try:
+            ready = wait([this._worker_result_queue._reader, *(worker.sentinel for worker in this._workers)], timeout)
+            if not ready:
+                return False, None
+            if ready != [this._worker_result_queue._reader]:
+                raise EOFError("a worker is gone")
+            return receive(this, timeout=max(0.0, until - time.monotonic()))
+        finally:
+            turns[0] += 1
+
+    passing._try_get_data = received
+    arguments = passing._workers, passing._worker_result_queue, turns
+    threading.Thread(target=_complete, args=arguments, name="cut-off-messages", daemon=True).start()
+    return passing
+
+
+def _complete(workers: list[Any], messages: Any, turns: list[int]) -> None:
+    """End what a dead worker has sent in part, with zeros: else it would be waited for for ever."""
+    wait([worker.sentinel for worker in workers])
+    turn, since = turns[0], time.monotonic()
+    while turn % 2 and turns[0] == turn:  # something is being received; the next turn begins by seeing the dead
+        if time.monotonic() - since < _CUT_OFF_SECONDS:
+            time.sleep(_LOOK_SECONDS)
+        elif select.select([], [messages._writer], [], _LOOK_SECONDS)[1]:
+            os.write(messages._writer.fileno(), bytes(select.PIPE_BUF))
+
+
+def workers_of(passing: Any) -> list[Any]:
+    """The processes of an iterator, as far as it is made."""
+    return list(getattr(passing, "_workers", ()))
+
+
+def terminate(passing: Any) -> None:
+    """Let the workers of an iterator end, whatever they are at."""
+    for worker in workers_of(passing):
+        worker.terminate()
 
 
 def end_workers(passing: Any) -> None:
@@ -141,11 +201,17 @@ def end_feeders() -> None:
     """Wait for the threads that send batches off, which torch leaves to themselves at a worker's end.
 
     A thread that comes out of native code while Python shuts down is unwound through C++ that does not allow it, and
-    the process aborts: "terminate called without an active exception". Forked workers do not shut Python down.
+    the process aborts: "terminate called without an active exception", and whoever started it hears of a dead worker.
+    Forked workers do not shut Python down; nor do others where a thread is still at it, as on a loaded machine.
     """
-    for thread in threading.enumerate():
-        if thread.name == _FEEDER:
-            thread.join(1.0)
+    feeders = [thread for thread in threading.enumerate() if thread.name == _FEEDER]
+    for thread in feeders:
+        thread.join(1.0)
+    if any(thread.is_alive() for thread in feeders):
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):
+                stream.flush()
+        os._exit(0)
 
 
 def says_dead_worker(text: str) -> bool:

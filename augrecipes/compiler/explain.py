@@ -38,9 +38,8 @@ _WHY = {
     "matrix": "rounds; joining it would change the last bit",
     "pointwise": "rounds by position in the row; moving it would change the last bit",
     "warp": "resamples; joining it would change pixels",
-    "opaque": "is opaque: no rule may move it or join it",
+    "opaque": "runs by itself, in its place: no rule merges or moves a step of its kind",
 }
-
 
 _COLOURS = ("lookup", "matrix", "pointwise")
 _NAMED = 3  # steps of many
@@ -49,7 +48,6 @@ _WHY_FAST = {
     "matrix": "has no other colour step beside it to join",
     "pointwise": "is no matrix; nothing is known that could stand for it",
 }
-
 
 _MERGES: tuple[tuple[Callable[[Step], bool], Contract], ...] = (
     (join_warps.joins, "GEOMETRY"),
@@ -220,6 +218,7 @@ def explain(
     touched = {site for f in planned.fired for site in f.before}
     flow = flow_of(recipe, arrival)
     barred = _barred(steps, flow) | _kept(steps, flow) if chosen == "fast" and not recipe.facts.scales else {}
+    native, left = _native(recipe, mode, chosen, arrival)
     return Explanation(
         recipe=recipe.name,
         digest=recipe.digest,
@@ -228,11 +227,11 @@ def explain(
         dtype="float32" if arrival == "float32" else "uint8",
         output=output_line(recipe),
         kernels=described(),
-        native=_native(recipe, mode, chosen, arrival),
+        native=native,
         steps=tuple(_source(step, depth) for root in steps for step, depth in _walk(root, 0)),
         shared=tuple(SharedStep(*row) for row in sharing(recipe, steps)),
         rules=fired,
-        plan=planned_steps(planned.steps, chosen, arrival),
+        plan=planned_steps(planned.steps, chosen, arrival, left),
         stayed=tuple(
             Stayed(step.site, barred.get(step.site) or _why(recipe, step, chosen))
             for root in steps
@@ -245,15 +244,15 @@ def explain(
     )
 
 
-def _native(recipe: Recipe, mode: Mode, optimize: Optimize, arrival: Arrival) -> str:
-    """What runs without Python between its steps, samples and batches, and what keeps the others from it."""
+def _native(recipe: Recipe, mode: Mode, optimize: Optimize, arrival: Arrival) -> tuple[str, tuple[str, ...] | None]:
+    """What runs without Python between its steps, or why nothing does; and the steps that it leaves to Python."""
     pipeline: Any = build(recipe, mode, optimize, seed=0)
     found = pipeline.at_once if arrival == "encoded" else pipeline.coming(arrival).native
     if not isinstance(found, str):
         left = f"; those in which {_or(found.left)} acts run in Python" if found.left else ""
-        return f"yes, {pipeline.natively}{left}"
+        return f"yes, {pipeline.natively}{left}", found.left
     in_memory = arrival == "encoded" and not isinstance(pipeline.coming("uint8").native, str)
-    return f"{'in memory yes, of files no' if in_memory else 'no'}: {found}"
+    return f"{'in memory yes, of files no' if in_memory else 'no'}: {found}", None
 
 
 def _or(labels: Sequence[str]) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from augrecipes.compiler.plan.nodes import Fused, Node, Nodes, is_single, opened
 from augrecipes.flow import Arrival
 from augrecipes.native.kernels import library
+from augrecipes.ops.own import OWN
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Optimize
+
+_NATIVE, _WITH_OUTPUT = "native", " with the output"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +22,8 @@ class PlannedStep:
     `twins` are the steps, it or inside it, whose work a quicker twin does, wherever it can, and `drawn` those whose
     draws one makes: see `augrecipes.compiler.kernels.twins`.
     `to_output`: a native kernel carries it out together with what is behind it, up to the output.
+    `runs`: by what, in words: natively, as part of a plan that runs without Python; in a kernel of its own; or in
+    albumentations.
     """
 
     step: str
@@ -25,6 +31,7 @@ class PlannedStep:
     twins: tuple[str, ...] = ()
     drawn: tuple[str, ...] = ()
     to_output: bool = False
+    runs: str = ""
     ms: float | None = None
 
     @property
@@ -33,13 +40,45 @@ class PlannedStep:
         return f"{self.step}({self.stands_for})" if self.stands_for else self.step
 
 
-def planned_steps(nodes: Nodes, optimize: Optimize, arrival: Arrival) -> tuple[PlannedStep, ...]:
-    """Each of a plan's steps, for pictures that come as `arrival` says."""
+def planned_steps(
+    nodes: Nodes, optimize: Optimize, arrival: Arrival, left: Collection[str] | None = None
+) -> tuple[PlannedStep, ...]:
+    """Each of a plan's steps, for pictures that come as `arrival` says.
+
+    Args:
+        nodes: of the plan.
+        optimize: how it was made.
+        arrival: how pictures come.
+        left: labels of steps that a native plan leaves to Python; None: there is no native plan.
+    """
     native = _to_output_from(nodes) if arrival != "float32" and library() is not None else len(nodes)
-    return tuple(
-        PlannedStep(*_planned(node), *_twins(node, optimize), to_output=place >= native)
-        for place, node in enumerate(nodes)
-    )
+    found = []
+    for place, node in enumerate(nodes):
+        twins, drawn = _twins(node, optimize)
+        runs = _runs(node, twins, drawn, left, to_output=place >= native)
+        found.append(PlannedStep(*_planned(node), twins, drawn, to_output=place >= native, runs=runs))
+    return tuple(found)
+
+
+def _runs(
+    node: Node, twins: Collection[str], drawn: Collection[str], left: Collection[str] | None, *, to_output: bool
+) -> str:
+    """By what a node runs; of a group by what its steps do."""
+    if isinstance(node, Fused):
+        return _NATIVE if left is not None else f"one native pass{_WITH_OUTPUT}" if to_output else "one kernel"
+    by: dict[str, list[str]] = {}
+    for step in [inner for inner in opened(node) if is_single(inner)]:
+        if left is not None and step.site not in left:
+            how = _NATIVE
+        elif step.site in twins:
+            how = "own kernel"
+        else:
+            how = "augrecipes" if step.name in OWN else "albumentations"
+            how += ", own sampling" if step.site in drawn else ""
+        by.setdefault(how, []).append(step.site)
+    if len(by) == 1:
+        return next(iter(by))
+    return "; ".join(f"{how}: {', '.join(sites)}" for how, sites in by.items())
 
 
 def _to_output_from(nodes: Nodes) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Container, Mapping, Sequence
-from typing import Any
+from inspect import signature
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from augrecipes.sources.listing import Layout
 from augrecipes.sources.paths import PathLike
 from augrecipes.sources.tar.named import is_archive
 
+NO_COLUMNS = "columns= says what a CSV file calls its columns, and these are annotations"
 NO_BOX_CLASSES = "box_classes= goes with annotations; this CSV file has one row an image"
 
 _log = logging.getLogger("augrecipes")
@@ -37,13 +39,43 @@ def as_recipe(recipe: Any, kind: Kind | None = None) -> Recipe:
         example = f'{facts(kind).dataset}(root, "a-recipe")' if kind else 'Packed(store, "a-recipe")'
         raise TypeError(f"a recipe is needed: {example}, or recipe= a Recipe or a path")
     if not isinstance(recipe, Recipe):
-        raise TypeError(f"recipe must be a Recipe, a gallery name or a path, got {type(recipe).__name__}")
+        raise TypeError(f"recipe must be a Recipe, a gallery name or a path, got {_what(recipe)}")
     if kind is not None and recipe.kind != kind:
         raise RecipeError(
             f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}, for ar.{recipe.facts.dataset}; "
             f"ar.{facts(kind).dataset} takes recipes of kind {kind!r}"
         )
     return recipe
+
+
+def _what(given: Any) -> str:
+    """What was given in place of a recipe, and how it becomes one."""
+    package, name = type(given).__module__.partition(".")[0], type(given).__name__
+    if package == "albumentations":
+        return f"albumentations' {name}: ar.from_albumentations(it) makes a recipe of it"
+    if package == "torchvision":
+        return f"torchvision's {name}: `augrecipes import FILE.py:NAME` makes a recipe of it"
+    return name
+
+
+_RECIPE = "give a recipe, or `ar.from_albumentations(transform)`"
+_OURS = {
+    **dict.fromkeys(("transform", "transforms", "augment", "augmentations", "joint_transform"), _RECIPE),
+    "target_transform": "labels come as they are; map them in the training step, or in a source of ar.Samples",
+    "train": "mode='train' runs the recipe's steps and mode='eval' its eval section; folders are given as they are",
+    "download": "nothing is downloaded; ar.Samples takes a dataset of torchvision's as it is",
+}
+
+
+class RefusesWords:
+    """Refuses what other libraries' datasets take with what is written instead; Python would say that it is unknown."""
+
+    def __new__(cls, *_: Any, **named: Any) -> Self:
+        """A new one; TypeError where such a word, which the class does not take, is among the arguments."""
+        for word in named:
+            if word in _OURS and word not in signature(cls).parameters:
+                raise TypeError(f"{cls.__name__} takes no {word}=: {_OURS[word]}")
+        return super().__new__(cls)
 
 
 def as_table(
@@ -60,11 +92,12 @@ def as_table(
     columns: Mapping[str, str] | None = None,
     box_classes: Sequence[str] | None = None,
     crowds: Crowds = "drop",
+    outside: bool = False,
 ) -> ImageTable:
     """The samples in `root` or in `files`, with the targets that `recipe` takes."""
     if archives := [path for path in map(os.fsdecode, as_list(root)) if is_archive(path)]:
         raise DataError("is a tar archive, whose samples ar.Samples takes", archives[0])
-    annotated = files is not None and is_annotated(files, dict(columns or {}))
+    annotated = files is not None and is_annotated(files)
     check_source(None if annotated else root, files, split, masks=masks, columns=columns)
     if files is None:
         return table_of_folders(as_list(root), as_list(masks), cache=cache, layout=layout)
@@ -72,8 +105,10 @@ def as_table(
         if box_classes is not None:
             raise ValueError(NO_BOX_CLASSES)
         return table_of_csv(files, split, check=check, ignore=untaken(recipe), renamed=columns)
+    if columns is not None:
+        raise ValueError(NO_COLUMNS)
     wanted = annotation_options(
-        recipe, root, split=split, check=check, exif=exif, columns=columns, box_classes=box_classes, crowds=crowds
+        recipe, root, split=split, check=check, exif=exif, box_classes=box_classes, crowds=crowds, outside=outside
     )
     return table_of_annotations(files, wanted)
 
@@ -85,9 +120,9 @@ def annotation_options(
     split: str | None = None,
     check: bool,
     exif: Exif = "apply",
-    columns: Mapping[str, str] | None = None,
     box_classes: Sequence[str] | None = None,
     crowds: Crowds = "drop",
+    outside: bool = False,
 ) -> AnnotationOptions:
     """What is asked of annotations, from a dataset's arguments; ValueError for those that are none."""
     if crowds not in ("drop", "keep"):
@@ -97,7 +132,7 @@ def annotation_options(
     if root is not None and not isinstance(root, str | bytes | os.PathLike):
         raise ValueError("root= with annotations is the one folder that their pictures lie in")
     names = None if box_classes is None else [str(name) for name in box_classes]
-    return AnnotationOptions(recipe.inputs, root, split, names, crowds, exif, dict(columns or {}), check)
+    return AnnotationOptions(recipe.inputs, root, split, names, crowds, exif, check, outside)
 
 
 def check_source(root: Any, files: Any, split: str | None, **beside: Any) -> None:

@@ -17,7 +17,7 @@ from augrecipes.data.batches.profiled import named
 from augrecipes.data.batches.rows import BatchRows, Take
 from augrecipes.data.batches.skips import SkipError, candidates, in_its_place
 from augrecipes.data.batches.visits import Visits
-from augrecipes.data.checks import as_index, as_recipe, check_indices, count, given_weights
+from augrecipes.data.checks import RefusesWords, as_index, as_recipe, check_indices, count, given_weights
 from augrecipes.data.gathered import SomeFailedError, completed, samples_at_once
 from augrecipes.data.keys import Key, position_of, resolved
 from augrecipes.data.looked_at import LookedAt
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
 
 
-class SampleDataset(LookedAt, Spawned, Dataset[dict[str, Any]]):
+class SampleDataset(RefusesWords, LookedAt, Spawned, Dataset[dict[str, Any]]):
     """Samples of one kind: image files, pairs, or bags of tiles, each a row of a table.
 
     A sample is a pure function of (recipe, seed, epoch, index). `ds[5]` is sample 5 of the epoch that `set_epoch` set,

@@ -13,6 +13,7 @@ from augrecipes.data.batches.skips import Skipped
 from augrecipes.data.checks import count
 from augrecipes.data.loading.ahead import with_files_ahead
 from augrecipes.data.loading.arguments import (
+    choose_bytes,
     choose_collate,
     choose_pinned,
     choose_samples,
@@ -21,8 +22,8 @@ from augrecipes.data.loading.arguments import (
     start_method,
 )
 from augrecipes.data.loading.backends import Readers
-from augrecipes.data.loading.budget import Budget, default_bytes
-from augrecipes.data.loading.choice import Backend, Choice, asked
+from augrecipes.data.loading.budget import Budget
+from augrecipes.data.loading.choice import Backend, Choice, chosen
 from augrecipes.data.loading.described import described
 from augrecipes.data.loading.outside import LoaderBatches, LoaderSampler
 from augrecipes.data.loading.passes import Ledger, Opened, Pass
@@ -31,7 +32,6 @@ from augrecipes.data.loading.ranks import Ranks
 from augrecipes.data.loading.sampled import SampledSchedule, check_sampler
 from augrecipes.data.loading.sampler import BatchSchedule, orders
 from augrecipes.data.loading.state import Dealt, dealt_by, fingerprint, restore, save
-from augrecipes.data.loading.trial import measured
 from augrecipes.data.loading.worker import WorkerInit
 from augrecipes.display import Displayed
 
@@ -51,12 +51,11 @@ class Loader(Displayed, DataLoader[Any]):
         dataset: an ImageFolder, PairedImages or TileBags, torch's Subset or ConcatDataset over some, or any dataset
             with a length; `set_epoch(epoch)` of a dataset of yours is called before each pass, wherever it is read.
         batch_size: samples in a batch.
-        num_workers: how many processes read, or threads with `backend="threads"`; 0: this thread. `"auto"` measures
-            for a second or two which backend reads the most, and says so in the log and in `.choice`; nothing that
-            follows depends on it. The environment variable AUGRECIPES_LOADER settles it unmeasured: `threads:4`.
-        backend: `batches`: in this thread, when a batch is asked for. `threads`: in threads of this process, all of
-            which work on the batch that is due first; the dataset must be made for threads, as all of ours are.
-            `processes`: in workers, each of which makes whole batches. None: what num_workers says.
+        num_workers: how many threads read, or processes (see `backend`); 0: this thread. None and `"auto"`: one for
+            each core that this process may use, divided by the ranks on this machine (torchrun's LOCAL_WORLD_SIZE).
+        backend: `threads`: in threads of this process, all of which work on the batch that is due first. `processes`:
+            in workers, each of which makes whole batches. `batches`: in this thread, when a batch is asked for. None:
+            threads, but processes where Python of your own takes part (docs/LOADING.md); the log has a line.
         shuffle: a new permutation every epoch, the same in every run.
         seed: of the permutation and of weighted draws; the augmentation has the dataset's seed.
         drop_last: leave out incomplete batches, and with several ranks the few samples that do not go round.
@@ -83,24 +82,23 @@ class Loader(Displayed, DataLoader[Any]):
             draws of their own; below it, an epoch is a part of a permutation (without shuffle: the first samples).
         in_order: False hands out a batch as soon as it is ready, so that no bag waits for a larger one.
         pin_memory: `auto` pins where there is a GPU.
-        prefetch_bytes: how much may be read ahead; unless it is said, 1 GiB, or a sixteenth of the memory where that is
-            less. As many batches are under way as fit into it, were each as large as the largest so far, but at least
-            one, and at most `prefetch_factor` (2) a worker.
+        prefetch_bytes: how much threads may read ahead; unless it is said, 1 GiB, or a sixteenth of the memory where
+            that is less. As many batches are under way as fit into it, were each as large as the largest so far, but at
+            least one, and at most `prefetch_factor` (2) a thread. Processes read `prefetch_factor` batches each.
         persistent_workers: None keeps processes that were not forked.
         tune_allocator: False leaves glibc's allocator as it is.
         collate_fn: `collate` by torch's name for it.
         torch_options: these, `multiprocessing_context`, `timeout`, and `worker_init_fn` (in processes) are torch's.
 
     Attributes:
-        choice: which backend reads, with how many workers, why, and what was measured.
+        choice: which backend reads, with how many workers, and why.
         backend: `batches`, `threads` or `processes`.
         num_workers: how many threads or processes; 0 with `batches`.
 
     Raises:
         DataError: while iterating: a sample cannot be read (and the dataset has `on_error="raise"`).
         CollateError: while iterating: samples do not fit together.
-        LoaderError: while iterating: a worker died. Where that happens between two batches, torch itself raises a
-            RuntimeError ("DataLoader worker ... is killed by signal") at whatever line the program has reached.
+        LoaderError: while iterating: a worker died; says which, how, and what helps.
         ValueError, TypeError: an argument makes no sense.
 
     >>> import torch
@@ -145,15 +143,15 @@ class Loader(Displayed, DataLoader[Any]):
         **torch_options: Any,
     ) -> None:
         self._ranks = Ranks(rank, world_size)
-        chosen = choose_weights(weights, dataset)
+        drawn_by = choose_weights(weights, dataset)
         plan = BatchSchedule(
             n=length(dataset),
             batch_size=count("batch_size", batch_size, 1),
             seed=int(seed),
             shuffle=bool(shuffle),
-            weights=chosen,
+            weights=drawn_by,
             replacement=bool(replacement),
-            samples=choose_samples(samples_per_epoch, chosen, replacement),
+            samples=choose_samples(samples_per_epoch, drawn_by, replacement),
             drop_last=bool(drop_last),
             rank=self._ranks.share.rank,
             world_size=self._ranks.share.world_size,
@@ -169,9 +167,12 @@ class Loader(Displayed, DataLoader[Any]):
             plan = replace(plan, batch_size=size) if isinstance(size, int) and size > 0 else plan
         if timeout < 0:
             raise ValueError(f"timeout must not be negative, got {timeout}")
-        merge = choose_collate(collate_fn if collate_fn is not None else collate, dataset)
-        method = start_method(multiprocessing_context)
-        choice = asked(backend, num_workers) or measured(dataset, merge, plan, only=backend, method=method)
+        merge, method = choose_collate(collate_fn or collate, dataset), start_method(multiprocessing_context)
+        for_processes = {"multiprocessing_context": multiprocessing_context, "worker_init_fn": worker_init_fn}
+        choice = chosen(
+            dataset, merge, backend=backend, num_workers=num_workers, method=method,
+            of_processes=next((name for name, given in for_processes.items() if given is not None), None),
+        )  # fmt: skip
         pin = choose_pinned(pin_memory)
         ahead = count("prefetch_factor", prefetch_factor or _AHEAD, 1)
         shared: dict[str, Any] = {"pin_memory": pin, "num_workers": 0}
@@ -190,11 +191,10 @@ class Loader(Displayed, DataLoader[Any]):
         self._plan, self._place = plan, LoaderPosition(dataset)
         self._sampler: Any = LoaderSampler(plan, self._place, dataset)
         budget = Budget(
-            default_bytes() if prefetch_bytes is None else count("prefetch_bytes", prefetch_bytes, 1),
+            choose_bytes(prefetch_bytes, choice.backend),
             most=ahead * max(1, choice.workers),
             # Nothing is known of a batch that others may overtake, and they do not wait for it.
             first=1 if in_order else max(1, choice.workers),
-            shared=choice.backend == "processes",
         )
         options = {**shared, **torch_options}
         self._readers = Readers(

@@ -12,7 +12,7 @@ from augrecipes.data.tables.table import Columns, GivenTable
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.encoded import open_encoded
-from augrecipes.sources.files import read_image, read_mask
+from augrecipes.sources.files import open_mask, read_image, read_mask
 from augrecipes.sources.losses import Depth, Frames, check_losses, in_force
 
 
@@ -32,8 +32,8 @@ def read_targets(
 ) -> dict[str, Any]:
     """What the pipeline takes of a unit of a table.
 
-    Pictures uint8 H×W×C or `undecoded`, of all targets or of `names`; mask H×W, boxes and points float32, labels int64.
-    Pictures of files that are `opened` already are taken as they are.
+    Pictures uint8 H×W×C or `undecoded`, of all targets or of `names`; mask H×W or `undecoded`, boxes and points
+    float32, labels int64. Pictures of files that are `opened` already are taken as they are.
     """
     if isinstance(table, GivenTable):
         how = {"exif": exif, "max_pixels": max_pixels, "depth": depth, "frames": frames, "channels": channels}
@@ -53,7 +53,7 @@ def read_targets(
         targets["mask"] = _drawn(table.outlines, unit, path, targets[name].shape)
     if table.masks is not None:
         mask_path, (name, path) = table.masks[unit], next(iter(paths.items()))
-        mask = read_mask(mask_path, exif=exif, max_pixels=max_pixels, frames=frames)
+        mask = (open_mask if undecoded else read_mask)(mask_path, exif=exif, max_pixels=max_pixels, frames=frames)
         if mask.shape[:2] != targets[name].shape[:2]:
             raise DataError(f"is {_size(mask)} px, but its image {path} is {_size(targets[name])} px", mask_path)
         targets["mask"] = mask

@@ -89,8 +89,8 @@ def ways_of(make: Callable[..., Any], size: int, other: int, workers: int) -> li
         workers: number of worker processes where there are some.
     """
     return [
-        Way(f"in this process, batches of {size}", "reference", lambda: _loader(make(), size)),
-        Way(f"{workers} workers, batches of {other}", "same", lambda: _loader(make(), other, num_workers=workers)),
+        Way(f"in this process, batches of {size}", "reference", lambda: _loader(make(), size, num_workers=0)),
+        Way(f"{workers} threads, batches of {other}", "same", lambda: _loader(make(), other, num_workers=workers)),
         Way("optimize: none instead of exact", "same", lambda: _loader(make(optimize="none"), size)),
         Way("the next epoch", "different", lambda: _at_epoch(1, _loader(make(), size))),
     ]

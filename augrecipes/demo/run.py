@@ -23,13 +23,13 @@ from augrecipes.demo.scenes import Scenes, draw_scenes
 from augrecipes.demo.slides import BAGS, draw_slides
 from augrecipes.demo.tables import next_steps, proof_table
 from augrecipes.preview import preview
-from augrecipes.progress import Progress
+from augrecipes.progress import Parts
 
 _BAG = "stained-tissue-bag"
 _STAGES = ("stained-tissue", "real-esrgan-x4")
 
-# Shows how far something named is: a function of (done, total).
-Show = Callable[[str], AbstractContextManager[Progress]]
+# Shows what is being done, and how far that is: a function of (what, done, total).
+Show = Callable[[], AbstractContextManager[Parts]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def run_demo(
     spawn: bool = True,
     rows: int = 4,
     columns: int | None = None,
-    progress: Show = lambda what: nullcontext(lambda done, total: None),
+    progress: Show = lambda: nullcontext(lambda what, done, total: None),
 ) -> DemoReport:
     """Run the whole demo and write its files into `out`.
 
@@ -110,17 +110,16 @@ def run_demo(
     console = console or Console()
     out, start = Path(out), perf_counter()
     console.print(Text("1  A small data set, drawn by formula", style="bold"))
-    with progress("drawing") as advance:
+    with progress() as advance:
         done, everything = tiles + photos, tiles + photos + scenes + bags
-        images = draw_dataset(
-            out, tiles=tiles, photo_count=photos, seed=seed, shrink=shrink,
-            progress=lambda k, _: advance(k, everything),
-        )  # fmt: skip
-        pairs = draw_scenes(out / "pairs", count=scenes, seed=seed, progress=lambda k, _: advance(done + k, everything))
-        slides = draw_slides(
-            out / "slides", bags=bags, seed=seed, shrink=shrink,
-            progress=lambda k, _: advance(done + scenes + k, everything),
-        )  # fmt: skip
+
+        def drawn(before: int) -> Callable[[int, int], None]:
+            return lambda k, _: advance("drawing", before + k, everything)
+
+        advance("drawing", 0, everything)
+        images = draw_dataset(out, tiles=tiles, photo_count=photos, seed=seed, shrink=shrink, progress=drawn(0))
+        pairs = draw_scenes(out / "pairs", count=scenes, seed=seed, progress=drawn(done))
+        slides = draw_slides(out / "slides", bags=bags, seed=seed, shrink=shrink, progress=drawn(done + scenes))
     data = DemoFolders(images, pairs, slides)
     _say(
         console,
@@ -151,9 +150,13 @@ def _prove(data: DemoFolders, progress: Show, *, workers: int, spawn: bool) -> d
         f"bags, {_BAG}": ways_of(partial(ar.TileBags, slides, _BAG, optimize="exact"), 1, 1, workers),
     }
     total = sum(map(len, ways.values()))
-    with progress("reading") as advance:
+    with progress() as advance:
         done = iter(range(total))
-        return {what: tuple(prove(some, lambda _: advance(next(done), total))) for what, some in ways.items()}
+
+        def shown(what: str) -> Callable[[str], None]:
+            return lambda how: advance(f"reading {what}, {how}", next(done), total)
+
+        return {what: tuple(prove(some, shown(what))) for what, some in ways.items()}
 
 
 class _GallerySheet(NamedTuple):
@@ -185,13 +188,13 @@ def _render_grids(
     """Write one preview a recipe, and some that show a recipe step by step."""
     shown = _shown(data)
     jobs = [(one, "") for one in shown] + [(one, "-stages") for one in shown if one.recipe in _STAGES]
-    with progress("rendering grids") as advance:
+    with progress() as advance:
         for k, (one, stages) in enumerate(jobs):
+            advance(f"drawing what {one.recipe} does", k, len(jobs))
             yield preview(
                 one.recipe, one.source, folder / f"{one.recipe}{stages}.png", masks=one.masks, seed=seed,
                 rows=min(rows, 2) if stages else rows, columns=columns, stages=bool(stages),
             )  # fmt: skip
-            advance(k + 1, len(jobs))
 
 
 def _say(console: Console, what: RenderableType) -> None:

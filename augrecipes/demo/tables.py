@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Group
@@ -51,6 +52,9 @@ def next_steps(out: Path, tissue: Path, spent: float) -> Group:
     table.add_row("two side by side", "augrecipes bench A.yaml B.yaml --data FOLDER -o report/")
     table.add_row("in Python", "import augrecipes as ar")
     table.add_row("", f'ds = ar.ImageFolder("{tissue.as_posix()}", "stained-tissue")')
-    table.add_row("", "dl = ar.loader(ds, batch_size=16, num_workers=2)")
-    table.add_row("write your own", "augrecipes studio")
+    table.add_row("", "dl = ar.loader(ds, batch_size=16)")
+    there = find_spec("uvicorn") is not None and find_spec("starlette") is not None
+    table.add_row("write your own", Text("augrecipes studio" if there else "pip install 'augrecipes[studio]'"))
+    if not there:
+        table.add_row("", "augrecipes studio")
     return Group(Text(f"Done in {spent:.0f} s. Next:", style="bold"), Padding(table, (0, 0, 0, 3), expand=False))

@@ -1,6 +1,7 @@
-"""Equivalent arguments: written differently, they mean the same to their class, as a limit of 25 and of [-25, 25] do.
+"""Changes that change nothing: other arguments of which a class makes the same, as of a limit of 25 and of [-25, 25].
 
-Only the class itself knows, so albumentations is imported here, and only where two values are to be compared.
+Only the class itself knows, so albumentations is imported here, and only where two values are to be compared. What a
+change does depends on the arguments beside it, so it is tried among those of both steps.
 """
 
 from __future__ import annotations
@@ -12,41 +13,58 @@ from typing import Any
 from augrecipes.compat.guard import albumentations
 from augrecipes.diff.differences import Change
 from augrecipes.errors import RecipeError
+from augrecipes.ops.fills import FILL_FIRST
 from augrecipes.ops.registry import plain
 from augrecipes.recipe.model import Arguments, Step
 
+_FILL = "fill"
+_RGB = 3
 
-def equivalent(step: Step, changes: Sequence[Change]) -> set[str]:
-    """The keys of the changes after which the class of `step` builds the very same transform.
 
-    >>> wide = Step("Rotate", Arguments({"limit": 25}))
-    >>> equivalent(wide, [Change("limit", 25, [-25, 25]), Change("crop_border", False, True)])
+def equivalent(a: Step, b: Step, changes: Sequence[Change]) -> set[str]:
+    """The keys of the changes from `a` to `b`, two steps of one class, that change nothing of what the class makes.
+
+    >>> one, other = Arguments({"limit": 25}), Arguments({"limit": [-25, 25], "crop_border": True})
+    >>> changes = [Change("limit", 25, [-25, 25]), Change("crop_border", False, True)]
+    >>> equivalent(Step("Rotate", one), Step("Rotate", other), changes)
     {'limit'}
     """
-    asked = [change for change in changes if _form(change.a) != _form(change.b)]
-    if not asked:
-        return set()
+    given = {*a.args, *b.args} if a.name == b.name else set()
+    names = [name for name in dict.fromkeys(map(_argument, changes)) if name in given]
+    b = replace(b, p=a.p)
+
+    def changes_nothing(some: Sequence[str]) -> bool:
+        return _alike(before, _state(_with(a, b, some))) and _alike(after, _state(_with(b, a, some)))
+
     try:
-        before = _state(step)
-        found = [change for change in asked if _alike(before, _state(_with(step, [change])))]
-        together = _alike(before, _state(_with(step, found)))
+        before, after = (_state(step) for step in (a, b)) if names else ({}, {})
+        if not _alike(before, after):
+            names = [name for name in names if changes_nothing([name])]
+            if not changes_nothing(names):
+                return set()
     except RecipeError:
         return set()
-    return {change.key for change in found} if together else set()
+    return {change.key for change in changes if _argument(change) in names}
 
 
-def _form(value: Any) -> str:
-    return "mapping" if isinstance(value, Mapping) else "list" if isinstance(value, list | tuple) else "scalar"
+def _argument(change: Change) -> str:
+    return change.key.partition(".")[0]
 
 
-def _with(step: Step, changes: Sequence[Change]) -> Step:
-    return replace(step, args=Arguments({**step.args.plain(), **{change.key: change.b for change in changes}}))
+def _with(step: Step, other: Step, names: Sequence[str]) -> Step:
+    """The step with some arguments as they are in another one."""
+    args = {name: value for name, value in step.args.plain().items() if name not in names}
+    return replace(step, args=Arguments({**args, **{n: v for n, v in other.args.plain().items() if n in names}}))
 
 
 def _state(step: Step) -> dict[str, Any]:
-    """What a transform keeps beyond what every transform has."""
+    """What a transform keeps beyond what every transform has; one number for three equal ones that fill pixels."""
     common = vars(albumentations().NoOp()).keys() - {"p"}
-    return {name: value for name, value in vars(plain(step)).items() if name not in common}
+    kept = {name: value for name, value in vars(plain(step)).items() if name not in common}
+    fill = kept.get(_FILL)
+    if isinstance(fill, list | tuple) and len(fill) == _RGB and fill.count(fill[0]) == _RGB:
+        kept[_FILL] = fill if fill[0] and step.name in FILL_FIRST else fill[0]
+    return kept
 
 
 def _alike(a: Any, b: Any) -> bool:

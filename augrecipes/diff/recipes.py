@@ -10,6 +10,7 @@ from augrecipes.diff.differences import Change, ComparedRecipe, Difference, Draw
 from augrecipes.diff.equivalent import equivalent
 from augrecipes.diff.matching import match, pair_off
 from augrecipes.diff.meaning import Meaning, equal, meanings, plain
+from augrecipes.diff.words import of_change
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Recipe
 
@@ -117,8 +118,9 @@ def _difference(pair: _Pair, mode: Mode, remarks: list[str], *, with_class: bool
         return StepDifference(mode, "removed" if b is None else "added", _placed(a), _placed(b))
     changes = _changes(a, b)
     if with_class:
-        same = equivalent(a.step, changes)
-        remarks += [_equivalence(a, change) for change in changes if change.key in same]
+        same = equivalent(a.step, b.step, changes)
+        if neutral := [change for change in changes if change.key in same]:
+            remarks.append(_equivalence(a, neutral))
         changes = [change for change in changes if change.key not in same]
     draws = _draws(a, b)
     if not (changes or pair.moved or draws == "changed"):
@@ -148,8 +150,10 @@ def _draws(a: Meaning, b: Meaning) -> Draws:
     return "kept" if a.step.site == b.step.site and equal(a.values.get("share"), b.values.get("share")) else "changed"
 
 
-def _equivalence(meaning: Meaning, change: Change) -> str:
-    return f"{meaning.step.site}.{change.key}: {change.a} and {change.b} are equivalent"
+def _equivalence(meaning: Meaning, changes: Sequence[Change]) -> str:
+    """The changes are equivalent together: one may take the place of another."""
+    written = ", ".join(f"{change.key}: {of_change(change)}" for change in changes)
+    return f"{meaning.step.site}, the same in effect: {written}"
 
 
 def _hints(compared: list[tuple[_Pair, StepDifference]]) -> Iterator[str]:

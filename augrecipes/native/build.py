@@ -195,11 +195,21 @@ def _call(command: list[str]) -> None:
     subprocess.run(command, check=True, capture_output=True, text=True)
 
 
+def _current(library: Path, folder: Path) -> bool:
+    """Whether a library was built from these sources: it says so, somewhere in its bytes."""
+    return library.exists() and fingerprint(folder).encode() in library.read_bytes()
+
+
 def main() -> None:
-    """Build, and say where."""
+    """Build, unless what is there was built from the same sources, and say where."""
     try:
         file, *extra = sys.argv[1:] or [str(LIBRARY)]
-        made = build(Path(file), tuple(extra)), build_codec(Path(file), tuple(extra))
+        to = Path(file)
+        kept = not extra and _current(to, HERE), not extra and _current(codec_beside(to), CODEC)
+        made = (
+            to if kept[0] else build(to, tuple(extra)),
+            codec_beside(to) if kept[1] else build_codec(to, tuple(extra)),
+        )
         sys.stdout.write("".join(f"{path}\n" for path in made if path))
     except NoCompilerError as error:
         sys.exit(f"kernels are not built, and everything runs without them: {error}")

@@ -153,6 +153,27 @@ static int takes(const Job *j) {
     return fits;
 }
 
+/* Whether the picture is taken as it is, pixel by pixel: sampled there, it would be the same. */
+static int is_as_it_is(const Job *j) {
+    static const double same[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    int is = j->channels == COLOURS && j->reduction == 1 && !j->left && !j->top && j->height <= j->rows &&
+             j->width <= j->columns;
+    for (int i = 0; i < 9; i++)
+        is &= j->matrix[i] == same[i];
+    return is;
+}
+
+/* A row of it into planes that lie `stride` apart. */
+static void take_row(const uint8_t *row, int64_t width, uint8_t *to, int64_t stride) {
+    uint8_t room[COLOURS][ACROSS];
+    for (int64_t x = 0; x < width; x += ACROSS) {
+        int64_t some = MIN(ACROSS, width - x);
+        take_apart(row + COLOURS * x, some, room);
+        for (int64_t c = 0; c < COLOURS; c++)
+            memcpy(to + c * stride + x, room[c], (size_t)some);
+    }
+}
+
 /* Answers, beside DONE and REFUSED, how many bytes of scratch it asks for where there are not so many: then nothing has
    been written. */
 KERNEL(fused)(const Job *job) {
@@ -189,7 +210,7 @@ KERNEL(fused)(const Job *job) {
     quad.top -= (double)job->top, quad.bottom -= (double)job->top;
     for (int k = 0; k < 4; k++)
         quad.x[k] -= (double)job->left, quad.y[k] -= (double)job->top;
-    int upright = is_upright(m);
+    int as_it_is = is_as_it_is(job), upright = !as_it_is && is_upright(m);
     int64_t needed = rows * job->channels * stride + reduced + 3 * SLACK;
     if (upright)
         needed += upright_room(job->channels, MAX(job->columns, part.columns), &quad, job->width);
@@ -205,7 +226,7 @@ KERNEL(fused)(const Job *job) {
         for (int i = 0; i < 6; i++)
             m[i] -= (double)(i < 3 ? part.left : part.top) * m[6 + i % 3];
         find_quad(m, job->height, job->width, &quad);
-    } else if (!upright) {
+    } else if (!upright && !as_it_is) {
         bring(job->source, job->rows, job->columns, job->step, job->channels, &quad, job->height * job->width);
     }
     Path path;
@@ -222,7 +243,9 @@ KERNEL(fused)(const Job *job) {
             _Alignas(64) int32_t u[BLOCK], v[BLOCK];
             uint8_t *to = levels + (y - top) * job->channels * stride;
             begin_row(&path, y);
-            if (upright) {
+            if (as_it_is)
+                take_row(source.pixels + y * job->step, job->width, to, stride);
+            else if (upright) {
                 find_places(&path, 0, y, job->width, u, v);
                 make_upright(&lines, &source, v[0], job->width, to, stride);
             } else

@@ -16,6 +16,7 @@ enum { BLOCKS = 16, LEAST_CUBIC = 4 }; /* the most pixels each way that `blocks`
 typedef int32_t Resize(const uint8_t *, int64_t, int64_t, int64_t, int32_t, int64_t, int64_t, uint8_t *, int64_t, int64_t,
                        int64_t, int64_t, int64_t);
 EXPORT Resize JOIN(resize, ISA), JOIN(cubic, ISA), JOIN(blocks, ISA), JOIN(shrink, ISA), JOIN(nearest, ISA);
+EXPORT int32_t JOIN(moved, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int64_t, uint8_t *, int64_t);
 
 /* What makes a picture of another size with OpenCV's bits; 0: nothing here does. */
 static inline Resize *resizer(int64_t rows, int64_t columns, int64_t channels, int64_t height, int64_t width, int64_t how) {
@@ -66,22 +67,6 @@ static inline int only_named(Run *run) {
     return 1;
 }
 
-enum { TURNED = 32 }; /* pixels each way that are turned together, so that their lines stay at hand */
-
-/* Pixels that lie `down` and `across` apart, side by side and row below row. */
-static inline void copy_turned(const uint8_t *from, int64_t down, int64_t across, int64_t rows, int64_t columns,
-                               int64_t channels, uint8_t *restrict to) {
-    for (int64_t top = 0; top < rows; top += TURNED)
-        for (int64_t left = 0; left < columns; left += TURNED)
-            for (int64_t y = top; y < MIN(top + TURNED, rows); y++) {
-                const uint8_t *row = from + y * down + left * across;
-                uint8_t *out = to + (y * columns + left) * channels;
-                for (int64_t x = 0; x < MIN(TURNED, columns - left); x++)
-                    for (int64_t c = 0; c < channels; c++)
-                        out[x * channels + c] = row[x * across + c];
-            }
-}
-
 /* The picture with its pixels side by side, row below row. */
 static inline int64_t upright(Run *run) {
     View *v = &run->view;
@@ -95,12 +80,9 @@ static inline int64_t upright(Run *run) {
     uint8_t *to = taken(run, v->rows * step);
     if (!to)
         return run->sample->answer;
-    if (v->channels == 3)
-        copy_turned(from, down, across, v->rows, v->columns, 3, to);
-    else
-        copy_turned(from, down, across, v->rows, v->columns, v->channels, to);
+    answer = JOIN(moved, ISA)(from, down, across, v->rows, v->columns, v->channels, to, step);
     *v = whole_picture(to, v->rows, v->columns, step, v->channels);
-    return DONE;
+    return answer;
 }
 
 /* The same, with its tables carried out; or what will be: what is turned before is turned before it is resampled. */

@@ -1,7 +1,7 @@
 /* Windows, turns and warps as one resampling: where that is the same as one after another, and what it costs.
 
-   Beside compiler/kernels/warped.py, which says why; what it carries out in between is refused here. Sums and products
-   stand in its order, so that matrices have the same bits. */
+   Beside compiler/kernels/warped.py, which says why. Sums and products stand in its order, so that matrices have the
+   same bits. */
 
 #ifndef AUGRECIPES_MERGED_H
 #define AUGRECIPES_MERGED_H
@@ -51,6 +51,7 @@ typedef struct {
 /* What is merged of a sample: its geometry so far, the last of `chain`; and once that is over, the job that is left. */
 typedef struct Merging {
     int warps, begun, left, reads; /* reads: of a picture that is not decoded yet, no more than it needs */
+    int afresh, soft; /* afresh: some of it is carried out already; soft: and that has enlarged the picture */
     Warped chain[MOST_WARPS];
     Job job;
 } Merging;
@@ -121,6 +122,12 @@ static int is_coarse(const Matrix *matrix) {
         return 1;
     double total = m[0] * m[0] + m[1] * m[1] + m[3] * m[3] + m[4] * m[4], area = m[0] * m[4] - m[1] * m[3];
     return total + sqrt(MAX(0.0, total * total - 4 * area * area)) > 2 * SLACKNESS * SLACKNESS;
+}
+
+/* Whether a warp makes more pixels of a length, along rows or columns of what it makes. */
+static int enlarges(const Matrix *matrix) {
+    const double *m = matrix->of;
+    return MIN(hypot(m[0], m[3]), hypot(m[1], m[4])) * SLACKNESS < fabs(m[8]);
 }
 
 static double spacing(const double *slope, const double *u) {

@@ -7,6 +7,7 @@
 
 #include "labels.h"
 
+enum { MERGED_ENDS = 31 }; /* among the effects of plan.c: a run is over */
 enum { BODY = 32 }; /* pixels that OpenCV takes from HSV to RGB at a time, with AVX2 */
 
 EXPORT int32_t JOIN(fused, ISA)(const Job *);
@@ -28,22 +29,6 @@ static inline Warped *merged(Run *run) {
         m->chain[0].moved = run->view;
     }
     return m->chain + m->warps;
-}
-
-static inline int64_t merge_warp(Run *run, const Warp *warp) {
-    Merging *m = run->merging;
-    Warped *w = merged(run);
-    if (warp->height < 1 || warp->width < 1 || warp->height * warp->width > run->plan->most)
-        return REFUSED;
-    if (!w->pending) {
-        View moved = w->moved;
-        *w = first_warped(&moved, warp);
-        return DONE;
-    }
-    if (m->warps + 1 == MOST_WARPS || !then_warped(w, warp, w + 1))
-        return REFUSED;
-    m->warps++;
-    return DONE;
 }
 
 static inline void begin_merging(Merging *m) { m->warps = m->begun = m->left = m->reads = 0, m->job.count = 0; }
@@ -80,11 +65,10 @@ static inline int64_t peeled(Run *run, int64_t *left, int64_t *top) {
     return upright(run);
 }
 
-/* Carry out the job that is left. */
-static inline int64_t carry_out_job(Run *run, Place to) {
+/* Carry out the job that is left, of this geometry. */
+static inline int64_t carry_out_job(Run *run, const Warped *w, Place to) {
     const Plan *p = run->plan;
     Merging *m = run->merging;
-    const Warped *w = m->chain + m->warps;
     Matrix matrix;
     View base = upright_base(w, &matrix);
     int64_t down, across;
@@ -114,63 +98,138 @@ static inline int64_t carry_out_job(Run *run, Place to) {
 /* Write what is left as the output asks. */
 static inline int64_t write_job(Run *run) {
     const Plan *p = run->plan;
-    return carry_out_job(run, (Place){run->sample->target, p->type, p->down, p->across, p->apart, p->scale, p->shift});
+    const Merging *m = run->merging;
+    return carry_out_job(run, m->chain + m->warps,
+                         (Place){run->sample->target, p->type, p->down, p->across, p->apart, p->scale, p->shift});
 }
 
-/* Make what is left: levels, for the steps behind. */
-static inline int64_t make_job(Run *run) {
+/* Make what is left, of this geometry: levels, for the steps behind. */
+static inline int64_t make_levels(Run *run, const Warped *w) {
     static const float ones[COLOURS] = {1, 1, 1}, zeros[COLOURS] = {0, 0, 0};
-    Merging *m = run->merging;
-    const Warped *w = m->chain + m->warps;
     int64_t channels = run->plan->channels, rows = w->height, columns = w->width, row = columns * channels;
-    if (!m->left)
-        return DONE;
     uint8_t *to = run->sample->target ? taken(run, rows * row) : 0;
     if (run->sample->target && !to)
         return run->sample->answer;
-    int64_t answer = only_named(run) ? DONE : carry_out_job(run, (Place){to, UINT8, row, channels, 1, ones, zeros});
+    const Place place = {to, UINT8, row, channels, 1, ones, zeros};
+    int64_t answer = only_named(run) ? DONE : carry_out_job(run, w, place);
     run->view = whole_picture(to, rows, columns, row, channels);
-    begin_merging(m);
+    begin_merging(run->merging);
     return answer;
 }
 
-/* The geometry is complete. a: what things cost; then 1 where the output follows, and 2 more where pictures are reduced;
-   and what a pixel costs that is not decoded yet, or 0. Of labels see there. */
-static inline int64_t end_merging(Run *run, const double *a) {
-    const int follows = (int)a[6] & 1, reduces = (int)a[6] >> 1 & 1, undecoded = !run->plan->labels && a[7] > 0;
-    const Costs costs = {a[0], a[1], a[2], a[3], a[4], a[5], undecoded ? a[7] : 0, (double)run->sample->columns};
+static inline int64_t make_job(Run *run) {
+    const Merging *m = run->merging;
+    return m->left ? make_levels(run, m->chain + m->warps) : DONE;
+}
+
+/* What a sampling of the picture as it is needs to know, before it is named or carried out. */
+static inline int64_t begin_job(Run *run, const Costs *c, const Warped *w, int reduces) {
     Merging *m = run->merging;
-    const Warped *w = m->chain + m->warps;
+    const int undecoded = c->decoded > 0;
+    m->left = 1;
+    m->job.reduction = reduces ? reduction(&w->matrix) : 1;
+    m->reads = undecoded && m->job.reduction == 1;
+    run->elsewhere |= undecoded && m->job.reduction > 1; /* it is decoded smaller there */
+    if (run->plan->channels != 1 && run->plan->channels != COLOURS)
+        return REFUSED;
+    if (m->reads && !run->sample->target) {
+        Matrix matrix;
+        run->view = upright_base(w, &matrix);
+        cut_to_read(&run->view, &matrix, w);
+    }
+    only_named(run);
+    return DONE;
+}
+
+/* Carry out this geometry. last: the sampling that it ends with is left to what follows, where that is all. */
+static int64_t picture_made(Run *run, const Costs *c, const Warped *w, int reduces, int last) {
     Resized found;
-    if (!m->begun)
-        return DONE;
-    m->begun = 0;
-    if (run->plan->labels)
-        return labels_made(run, &costs, w, a + 6);
     if (!w->pending) {
         run->view = w->moved;
         return DONE;
     }
-    if (goes_in_turn(&costs, w))
-        return REFUSED;
-    if (!resized_sooner(&costs, w, &found)) {
-        m->left = 1;
-        m->job.reduction = reduces ? reduction(&w->matrix) : 1;
-        m->reads = undecoded && m->job.reduction == 1;
-        run->elsewhere |= undecoded && m->job.reduction > 1; /* it is decoded smaller there */
-        if (run->plan->channels != 1 && run->plan->channels != COLOURS)
-            return REFUSED;
-        if (m->reads && !run->sample->target) {
-            Matrix matrix;
-            run->view = upright_base(w, &matrix);
-            cut_to_read(&run->view, &matrix, w);
-        }
-        only_named(run);
-        return follows ? DONE : make_job(run);
+    run->elsewhere |= c->decoded > 0 && reduces && reduction(&w->matrix) > 1;
+    if (goes_in_turn(c, w)) {
+        int64_t answer = picture_made(run, c, w->earlier, reduces && !enlarges(&w->last.matrix), 0);
+        if (answer != DONE)
+            return answer;
+        const Warped alone = last_alone(w, &run->view);
+        Costs decoded = *c;
+        decoded.decoded = 0;
+        return picture_made(run, &decoded, &alone, 0, 0);
     }
-    run->elsewhere |= undecoded && reduces && reduction(&w->matrix) > 1;
     run->view = w->moved;
-    return resized_part(run, &found, LINEAR);
+    if (resized_sooner(c, w, &found))
+        return resized_part(run, &found, LINEAR);
+    int64_t answer = begin_job(run, c, w, reduces);
+    return answer == DONE && !last ? make_levels(run, w) : answer;
+}
+
+/* What things cost, of what ends a run: see `end_merging`. */
+static inline Costs costs_of(const Run *run, const double *a) {
+    int undecoded = !run->plan->labels && !run->merging->afresh;
+    return (Costs){a[0], a[1], a[2], a[3], a[4], a[5], undecoded ? a[7] : 0, (double)run->sample->columns};
+}
+
+static inline int reduces_now(const Run *run, const double *a) { return !run->merging->soft && ((int)a[6] >> 1 & 1); }
+
+/* The geometry is complete. a: what things cost; then 1 where the output follows, and 2 more where pictures are reduced;
+   and what a pixel costs that is not decoded yet, or 0. Of labels see there. */
+static inline int64_t end_merging(Run *run, const double *a) {
+    Merging *m = run->merging;
+    const Warped *w = m->chain + m->warps;
+    const Costs costs = costs_of(run, a);
+    int reduces = reduces_now(run, a), follows = (int)a[6] & 1;
+    if (!m->begun)
+        return DONE;
+    m->begun = m->afresh = m->soft = 0;
+    return run->plan->labels ? labels_made(run, &costs, w, a + 6) : picture_made(run, &costs, w, reduces, follows);
+}
+
+/* Carry out what was merged so far, for a warp that finds something else there than one resampling would. `step`: of
+   the run; what ends it says what things cost. */
+static inline int64_t begin_afresh(Run *run, const Step *step, const Warp *warp) {
+    Merging *m = run->merging;
+    const Warped *w = m->chain + m->warps;
+    const Plan *p = run->plan;
+    while (step < p->steps + p->count && step->effect != MERGED_ENDS)
+        step++;
+    if (step == p->steps + p->count)
+        return REFUSED;
+    const double *a = step->arguments + EFFECT;
+    const Costs costs = costs_of(run, a);
+    int soft = enlarges(&w->matrix), reduces = reduces_now(run, a) && !enlarges(&warp->matrix);
+    m->begun = 0;
+    int64_t answer =
+        p->labels ? labels_made(run, &costs, w, a + 6) : picture_made(run, &costs, w, reduces, 0);
+    m->afresh = 1, m->soft |= soft;
+    if (answer == DONE)
+        answer = only_named(run) ? DONE : upright(run);
+    if (only_named(run))
+        run->view = whole_picture(0, run->view.rows, run->view.columns, 0, run->view.channels);
+    return answer;
+}
+
+static inline int64_t merge_warp(Run *run, const Step *step, const Warp *warp) {
+    Merging *m = run->merging;
+    Warped *w = merged(run);
+    if (warp->height < 1 || warp->width < 1 || warp->height * warp->width > run->plan->most)
+        return REFUSED;
+    if (w->pending && m->warps + 1 < MOST_WARPS && then_warped(w, warp, w + 1)) {
+        m->warps++;
+        return DONE;
+    }
+    if (w->pending && m->warps + 1 == MOST_WARPS)
+        return REFUSED;
+    if (w->pending) {
+        int64_t answer = begin_afresh(run, step, warp);
+        if (answer != DONE)
+            return answer;
+        w = merged(run);
+    }
+    View moved = w->moved;
+    *w = first_warped(&moved, warp);
+    return DONE;
 }
 
 static inline int64_t add_operation(Run *run, const Operation *operation) {
@@ -178,11 +237,12 @@ static inline int64_t add_operation(Run *run, const Operation *operation) {
     Job *j = &m->job;
     if (run->plan->channels != COLOURS || j->count == MOST_OPERATIONS)
         return REFUSED;
-    if (!m->left) { /* of pixels as they are */
+    if (!m->left) { /* of pixels as they are, turned before: a job would sample them */
         int64_t answer = settle(run);
+        if (answer == DONE)
+            answer = only_named(run) ? DONE : upright(run);
         if (answer != DONE)
             return answer;
-        only_named(run);
         m->chain[0] = (Warped){.moved = run->view, .pending = 1, .matrix = {{1, 0, 0, 0, 1, 0, 0, 0, 1}},
                                .height = run->view.rows, .width = run->view.columns, .border = REPLICATE};
         m->warps = 0, m->left = 1, j->reduction = 1;

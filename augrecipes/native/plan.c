@@ -21,9 +21,8 @@ enum {
     PADS_AND_CUTS,    /* drawn: the window, and before that as PADS */
     CUTS_AND_PADS,    /* drawn: the window, and behind that as PADS; keeps the size by an interpolation, unless below 0 */
     TILTS = 14,       /* in perspective: see tilted.h */
-    MERGES = 16,      /* the same, from here on, as one resampling */
-    MERGED_ENDS = 31, /* that is over: see merging.h */
-    JITTERS,          /* brightness, contrast, saturation, hue, and their order */
+    MERGES = 16,      /* the same, from here on, as one resampling, until MERGED_ENDS: see merging.h */
+    JITTERS = 32,     /* brightness, contrast, saturation, hue, and their order */
     GROUPS,           /* opens a group of so many steps: all are carried out, or one, or so many that were drawn */
     ADJUSTS,          /* drawn: a factor of all levels, and what is added: among colours, as JITTERS is */
     MIXES,            /* drawn: three rows of four numbers: the same */
@@ -41,6 +40,15 @@ static int is_inside(const double *window, int64_t rows, int64_t columns) {
            window[1] < window[3] && window[3] <= (double)rows;
 }
 
+/* Rows and columns by a factor, rounded or cut off; false where they are too many. */
+static int scaled_size(double factor, int64_t rows, int64_t columns, int rounds, int64_t *height, int64_t *width) {
+    double down = (double)rows * factor, across = (double)columns * factor;
+    if (!(fabs(down) <= LONGEST && fabs(across) <= LONGEST))
+        return 0;
+    *height = (int64_t)(rounds ? MAX(1, rint(down)) : down), *width = (int64_t)(rounds ? MAX(1, rint(across)) : across);
+    return 1;
+}
+
 /* Add what was drawn to what is still to be done in one resampling. */
 static int64_t merge(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + EFFECT;
@@ -52,7 +60,7 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
     seen_size(run, &rows, &columns);
     switch (step->effect - MERGES) {
     case TILTS:
-        return merge_tilt(run, drawn, a);
+        return merge_tilt(run, step, drawn, a);
     case CUTS:
         if (!is_inside(drawn, rows, columns))
             return REFUSED;
@@ -64,6 +72,11 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
     case RESIZES:
         warp.matrix = scaling((double)columns / a[1], (double)rows / a[0], 0, 0);
         break;
+    case SCALES:
+        if (!scaled_size(drawn[0], rows, columns, a[2] != 0, &warp.height, &warp.width))
+            return REFUSED;
+        warp.matrix = scaling((double)columns / (double)warp.width, (double)rows / (double)warp.height, 0, 0);
+        return is_still_warp(&warp, rows, columns) ? DONE : merge_warp(run, step, &warp);
     case CUTS_AND_RESIZES:
         warp.matrix = scaling((drawn[2] - drawn[0]) / a[1], (drawn[3] - drawn[1]) / a[0], drawn[0], drawn[1]);
         break;
@@ -72,13 +85,13 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
         warp.matrix = inverse(&forth);
         warp.height = (int64_t)drawn[6], warp.width = (int64_t)drawn[7];
         warp.border = (int64_t)a[0], warp.fill = (int64_t)a[1];
-        return merge_warp(run, &warp);
+        return merge_warp(run, step, &warp);
     }
     default:
         return REFUSED;
     }
     warp.height = (int64_t)a[0], warp.width = (int64_t)a[1];
-    return is_still_warp(&warp, rows, columns) ? DONE : merge_warp(run, &warp);
+    return is_still_warp(&warp, rows, columns) ? DONE : merge_warp(run, step, &warp);
 }
 
 /* Do what was drawn. */
@@ -127,13 +140,10 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
         int shrinks = (double)v->rows > a[0] || (double)v->columns > a[1];
         return resize(run, (int64_t)a[0], (int64_t)a[1], (int64_t)a[shrinks ? 3 : 2]);
     }
-    case SCALES: {
-        double height = (double)v->rows * drawn[0], width = (double)v->columns * drawn[0];
-        if (!(fabs(height) <= LONGEST && fabs(width) <= LONGEST))
+    case SCALES:
+        if (!scaled_size(drawn[0], v->rows, v->columns, a[2] != 0, &rows, &columns))
             return REFUSED;
-        height = a[2] ? MAX(1, rint(height)) : height, width = a[2] ? MAX(1, rint(width)) : width;
-        return resize(run, (int64_t)height, (int64_t)width, (int64_t)a[drawn[0] < 1]);
-    }
+        return resize(run, rows, columns, (int64_t)a[drawn[0] < 1]);
     case PADS:
         return pad(run, drawn, (int64_t)a[0], fill);
     case WARPS:
@@ -161,7 +171,10 @@ static inline void widen(const uint8_t *restrict from, int64_t across, int64_t c
 static int64_t finish(Run *run, Ahead *ahead) {
     const Plan *p = run->plan;
     Sample *s = run->sample;
+    int64_t height = s->height, width = s->width;
     seen_size(run, &s->height, &s->width);
+    if (s->target && (s->height != height || s->width != width))
+        return REFUSED; /* there is no room for it */
     if (only_named(run)) {
         if (run->elsewhere)
             s->window[0] = -1;
@@ -173,9 +186,12 @@ static int64_t finish(Run *run, Ahead *ahead) {
         ask_beside(ahead, 0, 1);
         ahead->rows = 0;
     }
+    int as_it_is = p->type == UINT8 && p->apart == 1 && p->across == p->channels;
+    for (int64_t c = 0; c < p->channels; c++)
+        as_it_is &= p->scale[c] == 1 && p->shift[c] == 0;
     int64_t place[3], answer = settle(run);
     if (answer == DONE)
-        answer = run->view.down[0] ? made(run) : upright(run); /* columns are slow to read */
+        answer = as_it_is || run->view.down[0] ? made(run) : upright(run); /* columns are slow to read */
     if (answer != DONE)
         return answer;
     place[0] = (int64_t)(intptr_t)placed(&run->view, &place[1], &place[2]);
@@ -190,9 +206,9 @@ static int64_t finish(Run *run, Ahead *ahead) {
         }
         return DONE;
     }
-    int as_it_is = p->type == UINT8 && p->apart == 1 && p->across == p->channels && place[2] == p->channels;
-    for (int64_t c = 0; c < p->channels; c++)
-        as_it_is &= p->scale[c] == 1 && p->shift[c] == 0;
+    if (as_it_is && place[2] != p->channels)
+        return JOIN(moved, ISA)((const uint8_t *)(intptr_t)place[0], place[1], place[2], s->height, s->width, p->channels,
+                                s->target, p->down);
     if (as_it_is) {
         for (int64_t y = 0; y < s->height; y++) {
             ask_beside(ahead, y, s->height);
@@ -296,6 +312,7 @@ KERNEL(plan)(const Plan *plan, Sample *samples, int64_t count, int64_t *begun) {
         Sample *s = samples + k;
         Run run = {.plan = plan, .sample = s, .merging = &merging};
         begin_merging(&merging);
+        merging.afresh = merging.soft = 0;
         const uint8_t *at = pixels_of(plan, s);
         s->answer = s->target && !at ? REFUSED : DONE;
         if (s->answer != DONE)

@@ -57,7 +57,7 @@ typedef struct {
     const void *told;    /* what its decoder is to be told */
     int64_t decoded;
     void *target; /* of the result; 0: nothing is read or made, and what follows is said */
-    int64_t height, width; /* of the result */
+    int64_t height, width; /* of the result; where it has a target, what that has room for: others are refused */
     int64_t window[4];     /* top, left, bottom, right of the pixels that are read; a top of -1: Python reads others */
     int64_t answer;        /* DONE, REFUSED, or how much room is needed */
 } Sample;

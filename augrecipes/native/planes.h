@@ -37,8 +37,9 @@ static const int8_t PARTS[COLOURS][3][16] = {
      {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 3, 6, 9, 12, 15}},
 };
 
-/* Sixteen pixels: byte k of a colour is that of pixel k, wherever in three times sixteen bytes it lies. */
-static inline void take_sixteen(const uint8_t *from, int64_t x, uint8_t (*room)[ACROSS]) {
+/* Sixteen pixels: byte k of a colour is that of pixel k, wherever in three times sixteen bytes it lies; or back to front. */
+static inline void take_sixteen(const uint8_t *from, int64_t x, int64_t to, int back, uint8_t (*room)[ACROSS]) {
+    const __m128i backwards = _mm_setr_epi8(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     for (int32_t c = 0; c < COLOURS; c++) {
         __m128i whole = _mm_setzero_si128();
         for (int32_t part = 0; part < 3; part++) {
@@ -46,24 +47,32 @@ static inline void take_sixteen(const uint8_t *from, int64_t x, uint8_t (*room)[
             __m128i places = _mm_loadu_si128((const __m128i *)PARTS[c][part]);
             whole = _mm_or_si128(whole, _mm_shuffle_epi8(bytes, places));
         }
-        _mm_storeu_si128((__m128i *)(room[c] + x), whole);
+        _mm_storeu_si128((__m128i *)(room[c] + to), back ? _mm_shuffle_epi8(whole, backwards) : whole);
     }
 }
 #endif
 
-static inline void take_apart(const uint8_t *restrict from, int64_t count, uint8_t (*restrict room)[ACROSS]) {
+/* back: the last pixel comes first. */
+static inline __attribute__((always_inline)) void take_planes_of(const uint8_t *restrict from, int64_t count, int back,
+                                                                 uint8_t (*restrict room)[ACROSS]) {
     int64_t x = 0;
 #if defined(__SSSE3__)
     for (; x + 16 <= count; x += 16)
-        take_sixteen(from, x, room);
+        take_sixteen(from, back ? count - 16 - x : x, x, back, room);
     if (x < count && count >= 16) /* the last ones once more, with some before them */
-        take_sixteen(from, count - 16, room), x = count;
+        take_sixteen(from, back ? 0 : count - 16, count - 16, back, room), x = count;
 #endif
-    for (; x < count; x++) {
-        room[0][x] = from[3 * x];
-        room[1][x] = from[3 * x + 1];
-        room[2][x] = from[3 * x + 2];
-    }
+    for (; x < count; x++)
+        for (int32_t c = 0; c < COLOURS; c++)
+            room[c][x] = from[3 * (back ? count - 1 - x : x) + c];
+}
+
+static inline void take_apart(const uint8_t *restrict from, int64_t count, uint8_t (*restrict room)[ACROSS]) {
+    take_planes_of(from, count, 0, room);
+}
+
+static inline void take_apart_backwards(const uint8_t *restrict from, int64_t count, uint8_t (*restrict room)[ACROSS]) {
+    take_planes_of(from, count, 1, room);
 }
 
 static inline void put_together(uint8_t (*restrict room)[ACROSS], int64_t count, uint8_t *restrict to) {

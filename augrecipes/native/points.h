@@ -29,6 +29,7 @@ enum { RGB = 3, TURN = 3, MOST_SATURATED = 4000 };
 EXPORT int32_t JOIN(hsv, ISA)(const uint8_t *, int64_t, int64_t, int32_t, int32_t, int32_t, int64_t, int32_t, uint8_t *);
 EXPORT int32_t JOIN(luma_sum, ISA)(const uint8_t *, int64_t, int64_t *);
 EXPORT int32_t JOIN(saturate, ISA)(const uint8_t *, int64_t, float, float, int32_t, uint8_t *);
+EXPORT int32_t JOIN(reordered, ISA)(const uint8_t *, int64_t, int64_t, const uint8_t *, uint8_t *);
 EXPORT int32_t JOIN(grey, ISA)(const uint8_t *, int64_t, uint8_t *);
 EXPORT int32_t JOIN(normal, ISA)(int64_t, const uint32_t *, const float *, const float *, float (*)(float),
                                  double (*)(double), double, double, float, float *, int64_t);
@@ -106,17 +107,13 @@ static inline int64_t jitter_exactly(Run *run, const double *drawn, const double
 }
 
 static inline int64_t reorder(Run *run, const double *drawn) {
-    int64_t channels = run->view.channels, count = run->view.rows * run->view.columns;
-    uint8_t *levels, was[MOST_CHANNELS];
-    int64_t answer = changeable(run, &levels);
-    if (answer != DONE)
-        return answer;
-    for (int64_t k = 0; k < count; k++, levels += channels) {
-        memcpy(was, levels, (size_t)channels);
-        for (int64_t c = 0; c < channels; c++)
-            levels[c] = was[(int)drawn[c]];
-    }
-    return DONE;
+    const View *v = &run->view;
+    const uint8_t *levels;
+    uint8_t *to, order[MOST_CHANNELS];
+    for (int64_t c = 0; c < v->channels; c++)
+        order[c] = (uint8_t)drawn[c];
+    int64_t answer = instead(run, &levels, &to);
+    return answer != DONE ? answer : JOIN(reordered, ISA)(levels, v->rows * v->columns, v->channels, order, to);
 }
 
 /* As noise_native.py hands the numbers on: rounded to float32. */

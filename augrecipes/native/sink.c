@@ -9,33 +9,19 @@
 
 enum { CHANNELS = 4, TURN = 64 };
 
-/* Back to front. */
-static void turn_back(const uint8_t *restrict from, int64_t count, uint8_t *restrict to) {
-    int64_t x = 0;
-#ifdef __SSSE3__
-    const __m128i places = _mm_setr_epi8(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-    for (; x + 16 <= count; x += 16) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)(from + count - 16 - x));
-        _mm_storeu_si128((__m128i *)(to + x), _mm_shuffle_epi8(bytes, places));
-    }
-#endif
-    for (; x < count; x++)
-        to[x] = from[count - 1 - x];
-}
-
 /* Pixels of one row, apart: room[c][x] = source[x * pixel + c]. */
 static void take_planes(const uint8_t *restrict source, int64_t count, int32_t channels, int64_t pixel,
                         uint8_t (*restrict room)[ACROSS]) {
     if (channels == COLOURS && pixel == COLOURS) {
         take_apart(source, count, room);
-    } else if (pixel == -channels) {
-        uint8_t forward[CHANNELS][ACROSS];
-        take_planes(source + (count - 1) * pixel, count, channels, channels, forward);
-        for (int32_t c = 0; c < channels; c++)
-            turn_back(forward[c], count, room[c]);
+    } else if (channels == COLOURS && pixel == -COLOURS) {
+        take_apart_backwards(source + (count - 1) * pixel, count, room);
     } else if (channels == 1 && pixel == 1) {
         for (int64_t x = 0; x < count; x++)
             room[0][x] = source[x];
+    } else if (channels == 1 && pixel == -1) {
+        for (int64_t x = 0; x < count; x++)
+            room[0][x] = source[-x];
     } else {
         for (int64_t x = 0; x < count; x++)
             for (int32_t c = 0; c < channels; c++)

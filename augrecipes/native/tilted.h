@@ -10,7 +10,7 @@
    made to be the picture's again; columns that OpenCV takes together; whether the next pixel is taken. */
 
 /* Add it to what is still to be done in one resampling. */
-static inline int64_t merge_tilt(Run *run, const double *drawn, const double *a) {
+static inline int64_t merge_tilt(Run *run, const Step *step, const double *drawn, const double *a) {
     int64_t rows, columns;
     Matrix forth, back = {{0, 0, 0, 0, 0, 0, 0, 0, 1}};
     Warp warp = {.border = (int64_t)a[0], .fill = (int64_t)a[1], .labels = run->plan->labels};
@@ -23,7 +23,7 @@ static inline int64_t merge_tilt(Run *run, const double *drawn, const double *a)
         warp.matrix = multiplied(&warp.matrix, &back);
         warp.height = rows, warp.width = columns;
     }
-    return merge_warp(run, &warp);
+    return merge_warp(run, step, &warp);
 }
 
 /* Do it. */

@@ -84,7 +84,7 @@ def _folder_holds_one(folder: Path) -> bool:
                     if entry.is_symlink():  # where pictures may be
                         return False
                     todo.append(entry.path)
-                elif os.fsencode(entry.name).rpartition(b".")[2].lower() in EXTENSIONS:
+                elif os.fsencode(entry.name).rpartition(b".")[2].lower() in EXTENSIONS - {b"npy"}:
                     return False
                 else:
                     found |= entry.name.endswith(_ARRAYS) or (here == os.fspath(folder) and is_archive(entry.name))

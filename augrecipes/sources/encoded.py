@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import cv2
 import numpy as np
@@ -67,6 +67,13 @@ class Encoded:
             raster = FORMATS[self.header.format].decode(self.data, self.header, self.channels)
             return as_image(raster, self.channels, self.turn)
 
+    def stored(self, part: StoredRegion) -> NDArray[Any]:
+        """A part as its format gives it."""
+        format = FORMATS[self.header.format]
+        if format.region is None:
+            return format.decode(self.data, self.header, self.channels)[part.reduced]
+        return format.region(self.data, self.header, self.channels, part)
+
     def scales(self) -> tuple[int, ...]:
         """The values of `reduce` that `region` takes besides 1, of 2, 4 and 8.
 
@@ -118,12 +125,7 @@ class Encoded:
         if reduce != 1 and (reduce not in self.scales() or y0 % reduce or x0 % reduce):
             raise ValueError(f"cannot reduce by {reduce} from row {y0}, column {x0}: scales are {self.scales()}")
         with data_errors(self.name), stage("decode"):
-            format, part = FORMATS[self.header.format], self._stored(y0, x0, y1, x1, reduce)
-            if format.region is None:
-                raster = format.decode(self.data, self.header, self.channels)[part.reduced]
-            else:
-                raster = format.region(self.data, self.header, self.channels, part)
-            return seen(raster, self.channels, self.turn)
+            return seen(self.stored(self._stored(y0, x0, y1, x1, reduce)), self.channels, self.turn)
 
     def coded(self, y0: int, x0: int, y1: int, x1: int) -> Coded | None:
         """The same for kernels that decode it themselves; None where `view` is to do it.
@@ -150,6 +152,22 @@ class Encoded:
         return (
             StoredRegion(x0, y0, x1, y1, reduce) if self.turn in _TRANSPOSES else StoredRegion(y0, x0, y1, x1, reduce)
         )
+
+
+class EncodedMask(Encoded):
+    """A mask of 8-bit labels in its file, H×W×1, of which a part can be decoded without the rest."""
+
+    def array(self) -> NDArray[np.uint8]:
+        """All labels."""
+        return np.array(self.view(0, 0, *self.shape[:2]), order="C")
+
+    def stored(self, part: StoredRegion) -> NDArray[Any]:
+        """A part as its format gives it."""
+        labels = FORMATS[self.header.format].labels
+        return labels(self.data, self.header, part)  # type: ignore[misc]  # who makes one asks for it first
+
+    def coded(self, y0: int, x0: int, y1: int, x1: int) -> None:
+        """Nothing: no kernel decodes labels."""
 
 
 def open_encoded(
@@ -197,8 +215,13 @@ def encoded(
         header = checked_header(data, channels, max_pixels)
         check_whole(header, depth, frames)
     turn = turn_of(header, exif)
-    size = (header.width, header.height) if turn in _TRANSPOSES else (header.height, header.width)
-    return Encoded(name, data, header, channels, turn, (*size, channels or _stored_channels(header)))
+    shape = *turned_size(header, turn), channels or _stored_channels(header)
+    return Encoded(name, data, header, channels, turn, shape)
+
+
+def turned_size(header: ImageHeader, turn: int) -> tuple[int, int]:
+    """Height and width of a picture once a turn is undone."""
+    return (header.width, header.height) if turn in _TRANSPOSES else (header.height, header.width)
 
 
 def _stored_channels(header: ImageHeader) -> int:
@@ -223,7 +246,7 @@ def data_errors(name: str) -> Iterator[None]:
     except cv2.error as error:  # of what is done to pixels once they are decoded
         raise_if_memory(error)
         raise
-    except MemoryError as error:
+    except (MemoryError, SystemError) as error:  # the latter of libraries that say nothing when memory is short
         raise MemoryError(f"{name}: not enough memory to decode it ({error or 'none is left'})") from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import stat
 import zlib
@@ -21,7 +22,10 @@ _FIRST = 4_096
 
 
 def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, picture: bool = True) -> bytes:
-    """A whole file; where a `picture` is wanted, of what is none only the beginning. Raises UnreadableError."""
+    """A whole file; where a `picture` is wanted, of what is none only the beginning. Raises UnreadableError.
+
+    Of a format that is mapped it is a view of the file.
+    """
     if (place := remote_place(path)) is not None:
         with _server_errors():
             return _limited(place.read_bytes(), max_bytes)
@@ -32,6 +36,8 @@ def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, picture: bool = Tr
             return first
         if format and format.header_at == "first":
             read_header(first)  # tells what is none before all of it is read
+        if format and format.mapped:
+            return memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))  # type: ignore[return-value]
         file.seek(0)
         data = file.read(size) or b""  # in one piece: joining would copy it
         while len(data) < size and (part := file.read(size - len(data))):

@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from augrecipes.sources.encoded import (
     MAX_PIXELS,
+    EncodedMask,
     Exif,
     bytes_of,
     checked_header,
     data_errors,
     open_encoded,
     turn_of,
+    turned_size,
 )  # fmt: skip
 from augrecipes.sources.file_bytes import MAX_BYTES, PathLike
 from augrecipes.sources.headers import FORMATS
@@ -43,8 +45,9 @@ def read_image(
 ) -> NDArray[np.uint8]:
     """Reads a picture as uint8 H×W×C in RGB order, 0 to 255.
 
-    JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, JPEG 2000 and AVIF, told apart by content. Palettes are expanded, grey is
-    repeated, CMYK is converted. More than 8 bits a sample, or more than one picture, is an error, unless it is allowed.
+    JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, JPEG 2000, AVIF and arrays of uint8 that numpy has saved (`.npy`), told apart
+    by content. Palettes are expanded, grey is repeated, CMYK is converted. More than 8 bits a sample, or more than one
+    picture, is an error, unless it is allowed.
 
     Args:
         path: the file; text, bytes or a path object.
@@ -113,6 +116,21 @@ def read_mask(
     """
     data = bytes_of(path, max_bytes)
     return decode_mask(data, name=os.fsdecode(path), exif=exif, max_pixels=max_pixels, frames=frames)
+
+
+def open_mask(
+    path: PathLike, *, exif: Exif = "apply", max_pixels: int = MAX_PIXELS, frames: Frames | None = None
+) -> NDArray[Any] | EncodedMask:
+    """A mask of which windows can be read without the rest, as far as its format has such; else as `read_mask`."""
+    data, name = bytes_of(path, MAX_BYTES), os.fsdecode(path)
+    with data_errors(name):
+        header = checked_header(data, None, max_pixels)
+    if FORMATS[header.format].labels is None or header.bits != 8 or header.alpha or header.color == "rgb":
+        return decode_mask(data, name=name, exif=exif, max_pixels=max_pixels, frames=frames)
+    with data_errors(name):
+        check_whole(header, None, frames, mask=True)
+    turn = turn_of(header, exif)
+    return EncodedMask(name, data, header, 1, turn, (*turned_size(header, turn), 1))
 
 
 def decode_mask(

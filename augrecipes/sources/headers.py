@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import struct
 
-from augrecipes.sources.formats import avif, bmp, gif, jp2, jpeg_part, png, pnm, tiff, webp
+from augrecipes.sources.formats import jpeg_window, npy, pillow, png
 from augrecipes.sources.formats.format import Format
 from augrecipes.sources.formats.header import ImageHeader, UnreadableError
 
-_ALL = (jpeg_part, png, tiff, bmp, webp, gif, pnm, jp2, avif)
-FORMATS: dict[str, Format] = {part.FORMAT.name: part.FORMAT for part in _ALL}
+_ALL = (jpeg_window.FORMAT, png.FORMAT, *pillow.ALL, npy.FORMAT)
+FORMATS: dict[str, Format] = {format.name: format for format in _ALL}
 
 
 def sniff(data: bytes) -> Format | None:

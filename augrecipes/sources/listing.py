@@ -15,13 +15,14 @@ from __future__ import annotations
 import errno
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes import memo
 from augrecipes.errors import DataError
 from augrecipes.sources import folder_cache
 from augrecipes.sources.folder_cache import Scan
@@ -30,12 +31,15 @@ from augrecipes.sources.remote.place import RemotePath, is_pattern, remote_place
 
 _log = logging.getLogger("augrecipes")
 
-EXTENSIONS = frozenset(b"jpg jpeg jpe png bmp tif tiff webp gif pgm ppm pbm pnm jp2 j2k avif".split())
+EXTENSIONS = frozenset(b"jpg jpeg jpe png bmp tif tiff webp gif pgm ppm pbm pnm jp2 j2k avif npy".split())
+_SAME = {b"jpeg": b"jpg", b"jpe": b"jpg", b"tiff": b"tif", b"j2k": b"jp2"} | dict.fromkeys(
+    (b"pgm", b"pbm", b"pnm"), b"ppm"
+)
 Layout = Literal["auto", "classes", "flat"]
 
 _Part = tuple[bytes, Scan]  # what stands in front of the names of a folder, and the folder
 _SKIPPED = (b"__MACOSX",)
-_RULES = b" ".join(sorted(EXTENSIONS))
+_RULES = b" ".join(sorted(EXTENSIONS)).decode()
 _MOST_FOLDERS = 1_000_000  # links can make more ways through few folders than anyone can walk
 
 
@@ -164,9 +168,27 @@ def _list_one(
         if is_pattern(name):
             raise DataError("no picture fits this pattern: * stops at a slash, and ** does not", path=name)
         raise DataError("no pictures in this folder" + ("" if flat else "'s subfolders"), path=name)
+    _tell_of_formats(root, [scan for _, scan in [*here, *(part for parts in below.values() for part in parts)]])
     if flat:
         return None, [(b"", [*here, *(part for parts in below.values() for part in parts)])]
     return sorted(below), [(c, below[c]) for c in sorted(below)]
+
+
+def _tell_of_formats(root: bytes, scans: Sequence[Scan]) -> None:
+    """One line in the log where files of several formats lie together; arrays beside pictures are seldom meant."""
+    files = b"\0".join(scan.files for scan in scans if scan.files).lower() + b"\0"
+    total = files.count(b"\0")
+    first = files[: files.index(b"\0")].rpartition(b".")[2]
+    if files.count(b".%s\0" % first) == total:
+        return
+    found: dict[str, int] = {}
+    for extension in EXTENSIONS:
+        if count := files.count(b".%s\0" % extension):
+            name = _SAME.get(extension, extension).decode()
+            found[name] = found.get(name, 0) + count
+    if len(found) > 1:
+        counts = ", ".join(f"{found[name]:,} {name}" for name in sorted(found, key=lambda name: (-found[name], name)))
+        _log.log(logging.WARNING if "npy" in found else logging.INFO, "%s mixes formats: %s", os.fsdecode(root), counts)
 
 
 def _count(parts: Iterable[_Part]) -> int:
@@ -175,7 +197,6 @@ def _count(parts: Iterable[_Part]) -> int:
 
 def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
     """(path below the root, scan) of every folder; parents before children."""
-    folder_cache.tell_of_old(root)
     known = folder_cache.load(root, _RULES) if cache else {}
     found: list[tuple[bytes, Scan]] = []
     trusted: dict[bytes, Scan] = {}
@@ -185,7 +206,7 @@ def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
         path, above = todo.pop()
         full = os.path.join(root, path) if path else root  # noqa: PTH118 (pathlib has no bytes)
         try:
-            now, about = folder_cache.now_ns(), os.stat(full)  # noqa: PTH116
+            now, about = memo.now_ns(), os.stat(full)  # noqa: PTH116
             identity = (about.st_dev, about.st_ino)
             if identity in above:  # a link back up
                 continue
@@ -194,7 +215,7 @@ def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
                 trusted[path] = scan
             else:
                 scan, news = _scan(full, about), True
-                if scan.settled(now):
+                if memo.settled(about, now):
                     trusted[path] = scan
         except OSError as error:
             raise DataError(f"this folder cannot be listed: {_why(error)}", path=os.fsdecode(full)) from None

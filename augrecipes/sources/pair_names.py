@@ -1,143 +1,107 @@
-"""What the file names of pairs mean: which scene, and which decoration says the target or the scale.
-
-Data sets of pairs decorate names: ``0001.png`` and ``0001x4.png``, ``img_001_HR_x3`` and ``img_001_LRBI_x3``,
-``img_011_SRF_4_HR`` and ``img_011_SRF_4_LR``, ``baby_GT`` and ``LR_baby``. A name alone does not tell whether its end
-is a decoration (``box2`` is a scene as good as ``bo`` at ×2), so every way to read it is listed here, and which one
-is meant is decided for a whole set of files: see `augrecipes.sources.pairing`.
-"""
+"""How the files of a target are called: templates such as ``{}x4``, given or found in the names of two targets."""
 
 from __future__ import annotations
 
 import os
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
+from augrecipes.errors import DataError
 from augrecipes.sources.listing import EXTENSIONS
+from augrecipes.sources.pair_roots import Named
 
-_HIGH = ("hr", "gt", "hq")
-_LOW = (
-    "lr",
-    "lq",
-    "lrbi",
-    "lrbd",
-    "lrdn",
-    "lrbic",
-    "bicubic",
-    "bic",
-    "bilinear",
-    "nearest",
-    "mild",
-    "difficult",
-    "wild",
-)
-_MARK = "[-_. ]"
-# ×2, x4, X3, x1.5, and DIV2K's tracks x4m, x4d, x4w2; it needs no mark before it: 0001x4.
-_SCALE = r"[xX×](?P<scale>\d{1,2}(?:\.\d+)?)(?:[mdw]\d?)?"
-_MOST_PARTS = 4
+Key = tuple[str, str]  # folder, scene
+
 _EXTENSION = re.compile(rf"\.(?i:{'|'.join(sorted(os.fsdecode(name) for name in EXTENSIONS))})$")
+# Where a name may be parted into a scene and what is added to it: 0001|x4, img|_001|_SRF|_4|_LR, HR_|baby.
+_MARK = re.compile(r"[-_. ]|[xX×](?=\d)")
+_MOST_PARTS = 5
+_MOST_OF_ONE = 16  # files of a target that are called as a scene is, and something else: more are a series, img_001
+_HIGH = re.compile(r"(?i)(?<![a-z])(hr|gt|hq)(?![a-z])")
+_LOW = re.compile(r"(?i)(?<![a-z])(lr[a-z]*|lq|bicubic)(?![a-z])")
+_SCALE = re.compile(r"[xX×](\d{1,2}(?:\.\d+)?)|(?<!\d)(\d{1,2})[xX](?!\d)")
 
 
-@dataclass(frozen=True, slots=True)
-class Decoration:
-    """What a file's name says besides the scene.
-
-    Attributes:
-        prefix: before the scene's name, lower case.
-        suffix: behind it, lower case.
-        scale: the scale that it names, if any.
-        role: ``high`` (HR, GT, ...), ``low`` (LR, LQ, ...) or None.
-    """
-
-    prefix: str = ""
-    suffix: str = ""
-    scale: Fraction | None = None
-    role: str | None = None
-
-    def __str__(self) -> str:
-        return f"{self.prefix}{{}}{self.suffix}"
-
-    def fits(self, ratio: Fraction | None, role: str) -> bool:
-        """Whether it may stand on a file of this role, with `ratio` to the largest target (None: the largest)."""
-        return (self.role or role) == role and (ratio is None or self.scale in (None, ratio))
-
-
-PLAIN = Decoration()
-
-
-class Grammar:
-    """The decorations that count for some targets: the usual ones, and the targets' own names.
-
-    >>> grammar = Grammar(("lr", "hr"))
-    >>> [(scene, str(how)) for scene, how in grammar.readings("img_011_SRF_4_LR")]
-    [('img_011_SRF_4_LR', '{}'), ('img_011_SRF_4', '{}_lr'), ('img_011', '{}_srf_4_lr')]
-    >>> [(scene, str(how)) for scene, how in grammar.readings("box2x4")]
-    [('box2x4', '{}'), ('box2', '{}x4'), ('bo', '{}x2x4')]
-    """
-
-    def __init__(self, targets: Sequence[str]) -> None:
-        names = sorted({*_HIGH, *_LOW, *(name.lower() for name in targets)}, key=lambda name: (-len(name), name))
-        words = "|".join(map(re.escape, names))
-        word = rf"(?P<word>(?i:{words}))(?P<times>\d{{1,2}})?"
-        srf = rf"(?i:SRF){_MARK}?(?P<srf>\d{{1,2}})"
-        bare = "|".join(re.escape(name.upper()) for name in names if name in {*_HIGH, "lr", "lq"})
-        self._part = re.compile(
-            rf"(?:{_MARK}?{_SCALE}|{_MARK}(?:{word}|{srf}|(?P<fold>\d{{1,2}})[xX])|(?<=[a-z0-9])(?P<bare>{bare}))$"
-        )
-        self._prefix = re.compile(rf"^(?P<word>(?i:{words})){_MARK}")
-
-    def readings(self, stem: str) -> list[tuple[str, Decoration]]:
-        """Every way to read a name as (scene, decoration), the plain one first; a scene is never empty."""
-        found = list(self._suffixes("", stem, None))
-        begin = self._prefix.match(stem)
-        if begin:
-            found += self._suffixes(begin[0], stem[begin.end() :], _role(begin["word"]))
-        return found
-
-    def _suffixes(self, prefix: str, rest: str, role: str | None) -> Iterator[tuple[str, Decoration]]:
-        whole, scale, low = rest, None, prefix.lower()
-        for _ in range(_MOST_PARTS + 1):
-            if not rest:
-                return
-            yield rest, Decoration(low, whole[len(rest) :].lower(), scale, role)
-            part = self._part.search(rest)
-            if part is None:
-                return
-            number = part["scale"] or part["times"] or part["srf"] or part["fold"]
-            if number is not None and scale is None:
-                scale = Fraction(number)
-            role = role or _role(part["word"] or part["bare"])
-            rest = rest[: part.start()]
-
-
-def _role(word: str | None) -> str | None:
-    name = (word or "").lower()
-    return "high" if name in _HIGH else "low" if name in _LOW else None
-
-
-class Template:
-    """A name made of a scene's: ``{}x4``; folders and an extension may be part of it.
+def template(text: str) -> re.Pattern[str]:
+    """What a file is called below its root, without the extension: ``{}x4``; folders may be part of it.
 
     Raises:
-        ValueError: it has not exactly one ``{}``.
+        DataError: it has not exactly one ``{}``.
 
-    >>> Template("X4/{}x4").scene("a/X4/0001x4"), Template("{}x4").scene("0001") is None
+    >>> template("X4/{}x4").fullmatch("a/X4/0001x4").groups(), template("{}x4").fullmatch("0001") is None
     (('a', '0001'), True)
     """
+    if text.count("{}") != 1 or any(c in text.replace("{}", "") for c in "{}"):
+        raise DataError(f"names=: a template holds {{}} once, for the scene's name, such as {{}}x4; got {text!r}")
+    text = _EXTENSION.sub("", unicodedata.normalize("NFC", text).replace("\\", "/"))
+    before, after = map(re.escape, text.split("{}"))
+    return re.compile(rf"(?:(.*)/)?{before}([^/]+){after}")
 
-    def __init__(self, text: str) -> None:
-        if text.count("{}") != 1 or any(c in text.replace("{}", "") for c in "{}"):
-            raise ValueError(f"a template holds {{}} once, for the scene's name, such as {{}}x4; got {text!r}")
-        self.text = _EXTENSION.sub("", unicodedata.normalize("NFC", text).replace("\\", "/"))
-        before, _, after = self.text.partition("{}")
-        self._pattern = re.compile(rf"(?:(?P<folder>.*)/)?{re.escape(before)}(?P<scene>[^/]+){re.escape(after)}")
 
-    def __str__(self) -> str:
-        return self.text
+def readings(stem: str) -> Iterator[tuple[str, str]]:
+    """Every way to read a name, as the scene and the template: as it is, without its last parts, without its first.
 
-    def scene(self, name: str) -> tuple[str, str] | None:
-        """(folder, scene) of a name below its root, or None where it is not of this form."""
-        found = self._pattern.fullmatch(name)
-        return (found["folder"] or "", found["scene"]) if found else None
+    >>> list(readings("img_1x4"))
+    [('img_1x4', '{}'), ('img_1', '{}x4'), ('img', '{}_1x4'), ('1x4', 'img_{}')]
+    """
+    yield stem, "{}"
+    places = [found.span() for found in _MARK.finditer(stem)]
+    for start, _ in reversed(places[-_MOST_PARTS:]):
+        if start:
+            yield stem[:start], f"{{}}{stem[start:]}"
+    if places and places[0][0] > 0 and places[0][1] < len(stem) and stem[places[0][0]] not in "xX×":
+        yield stem[places[0][1] :], f"{stem[: places[0][1]]}{{}}"
+
+
+def find_names(large: Sequence[Named], small: Sequence[Named], ratio: Fraction, *, shared: bool) -> tuple[str, str]:
+    """The templates under which most scenes have both files; ``{}`` for both where nothing speaks for others.
+
+    Args:
+        large: files of the larger target.
+        small: those of the other one.
+        ratio: of their scales.
+        shared: both lie in one folder: only names that say which is which are taken.
+    """
+    nested = is_nested({file.folder for file in large}, {file.folder for file in small})
+    of_large: dict[Key, set[str]] = defaultdict(set)
+    for file in large:
+        for scene, how in readings(file.stem):
+            of_large[file.folder if nested else "", scene].add(how)
+    scenes: dict[tuple[str, str], set[Key]] = defaultdict(set)
+    for file in small:
+        for scene, how in readings(file.stem):
+            key = (file.folder if nested else "", scene)
+            others = of_large.get(key, ())
+            for other in others if len(others) <= _MOST_OF_ONE else ():
+                scenes[other, how].add(key)
+
+    def score(names: tuple[str, str]) -> tuple[int, int, int]:
+        return len(scenes[names]), _fit(*names, ratio), -len("".join(names))
+
+    taken = [names for names in scenes if not shared or (names[0] != names[1] and _fit(*names, ratio) > 0)]
+    best = max(taken, key=lambda names: (*score(names), names), default=("{}", "{}"))
+    # One scene is little evidence: any two names may begin alike.
+    single = len({scene for _, scene in scenes[best]}) < 2
+    return ("{}", "{}") if single and best[0] != "{}" and _fit(*best, ratio) <= 0 else best
+
+
+def _fit(large: str, small: str, ratio: Fraction) -> int:
+    """How much speaks for two templates: words of the field, and the scale, on the right one."""
+    said = scale_in(small)
+    of_scale = 0 if said is None else 1 if said == ratio else -1
+    words = [bool(word.search(text)) for text in (large, small) for word in (_HIGH, _LOW)]
+    return words[0] - words[1] - words[2] + words[3] + of_scale
+
+
+def scale_in(text: str) -> Fraction | None:
+    """The scale that a name or a template speaks of."""
+    said = _SCALE.search(text)
+    return Fraction(said[1] or said[2]) if said else None
+
+
+def is_nested(large: set[str], small: set[str]) -> bool:
+    """Whether folders below the roots count."""
+    return large == small or bool((large & small) - {""})

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from augrecipes.errors import DataError
 from augrecipes.sources.listing import list_folders
@@ -17,18 +18,17 @@ from augrecipes.sources.remote.place import is_remote
 Roots = PathLike | Sequence[PathLike]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Named:
+class Named(NamedTuple):
     """One file of one target.
 
     Attributes:
+        path: the whole path.
         name: path below its root, with slashes, without the extension, and composed (NFC): some systems store é as
             one letter, others as e and an accent.
-        path: the whole path.
     """
 
-    name: str
     path: str
+    name: str
 
     @property
     def folder(self) -> str:
@@ -50,8 +50,13 @@ class FileGroup:
         shared: targets that lie in one folder with another, so that a file may be of either.
     """
 
-    files: Mapping[str, tuple[Named, ...]]
+    files: Mapping[str, Sequence[Named]]
     shared: frozenset[str] = frozenset()
+
+
+def roots_of(given: Roots) -> list[str]:
+    """A folder, or several, as texts."""
+    return [os.fsdecode(path) for path in ([given] if isinstance(given, str | bytes | os.PathLike) else given)]
 
 
 def list_groups(roots: Mapping[str, Roots], *, cache: bool = True) -> list[FileGroup]:
@@ -66,74 +71,62 @@ def list_groups(roots: Mapping[str, Roots], *, cache: bool = True) -> list[FileG
     Raises:
         DataError: lists of unlike length, a root that is missing, or folders without pictures; names all of them.
     """
-    lists = {name: _as_list(name, given) for name, given in roots.items()}
-    files = {name: all(map(is_file, given)) for name, given in lists.items()}
-    lengths = {name: len(given) for name, given in lists.items() if not files[name]}
-    apart = len(set(lengths.values())) == 1 and len(lengths) == len(lists)
-    if not apart and len({n for n in lengths.values() if n > 1}) > 1:
+    lists = {name: roots_of(given) for name, given in roots.items()}
+    if empty := [name for name, paths in lists.items() if not paths]:
+        raise DataError(f"no folder was given for {empty[0]}")
+    folders = {name for name, paths in lists.items() if not all(map(is_file, paths))}
+    lengths = {name: len(lists[name]) for name in lists if name in folders}
+    if len({*lengths.values()} - {1}) > 1:
         text = ", ".join(f"{name}: {n}" for name, n in lengths.items())
         raise DataError(
             f"the lists of folders differ in length ({text}): the i-th folders of all targets belong together; "
             "give lists of one length, or one folder for a target"
         )
-    count = max(lengths.values(), default=1) if apart else 1
-    parts = [
-        {name: [given[i]] if apart else given for name, given in lists.items()} for i in range(count if apart else 1)
-    ]
+    parts = [lists]
+    if len(lengths) == len(lists) and len({*lengths.values()}) == 1:
+        count = max(lengths.values())
+        parts = [{name: [paths[i]] for name, paths in lists.items()} for i in range(count)]
     problems: list[str] = []
-    groups = [_group(part, files, problems, cache=cache) for part in parts]
+    groups = [_group(part, folders, problems, cache=cache) for part in parts]
     if problems:
         raise DataError("\n".join(problems))
     return groups
 
 
-def _as_list(name: str, given: Roots) -> list[str]:
-    paths = [os.fsdecode(path) for path in ([given] if isinstance(given, str | bytes | os.PathLike) else given)]
-    if not paths:
-        raise DataError(f"no folder was given for {name}")
-    return paths
+def _group(part: Mapping[str, list[str]], folders: set[str], problems: list[str], *, cache: bool) -> FileGroup:
+    first: dict[str, str] = {}  # a folder has one path, whichever link leads to it
+    roots = {t: {(real := _real(p)): first.setdefault(real, p) for p in part[t]} for t in part if t in folders}
+    files: dict[str, list[Named]] = {}
+    for target, paths in part.items():
+        try:
+            found = _of_folders(roots[target], cache=cache) if target in roots else _of_files(paths)
+        except DataError as error:
+            problems.append(f"{target}: {error}")
+            continue
+        inner = _inner(roots, target)
+        files[target] = sorted((f for f in found if not f.path.startswith(inner)), key=lambda f: os.fsencode(f.path))
+    return FileGroup(files, frozenset(a for a in roots if any(a != b and roots[a].keys() & roots[b] for b in roots)))
 
 
-def _group(
-    part: Mapping[str, list[str]], as_files: Mapping[str, bool], problems: list[str], *, cache: bool
-) -> FileGroup:
-    part = _one_path_each(part, as_files)
-    found = {target: _listed(target, roots, as_files[target], problems, cache=cache) for target, roots in part.items()}
-    places = {target: {_real(root) for root in roots} for target, roots in part.items() if not as_files[target]}
-    shared = frozenset(a for a in places if any(a != b and places[a] & places[b] for b in places))
-    own = {name: tuple(sorted(_own(name, files, places), key=_by_path)) for name, files in found.items()}
-    return FileGroup(own, shared)
+def _inner(roots: Mapping[str, Mapping[str, str]], target: str) -> tuple[str, ...]:
+    """Where files of other targets lie within the folders of a target."""
+    return tuple(
+        os.path.join(path, os.path.relpath(other, real), "")  # noqa: PTH118  texts of paths
+        for real, path in roots.get(target, {}).items()
+        for name in roots.keys() - {target}
+        for other in roots[name]
+        if other != real and other.startswith(real.rstrip(os.sep) + os.sep)
+    )
 
 
-def _one_path_each(part: Mapping[str, list[str]], as_files: Mapping[str, bool]) -> dict[str, list[str]]:
-    """The roots with one path for each folder, so that a file has one path, whichever link leads to it."""
-    first: dict[str, str] = {}
-    return {
-        target: roots if as_files[target] else [first.setdefault(_real(root), root) for root in roots]
-        for target, roots in part.items()
-    }
-
-
-def _listed(target: str, roots: list[str], as_files: bool, problems: list[str], *, cache: bool) -> list[Named]:
-    try:
-        return _of_files(roots) if as_files else _of_folders(roots, cache=cache)
-    except DataError as error:
-        problems.append(f"{target}: {error}")
-        return []
-
-
-def _by_path(file: Named) -> bytes:
-    return os.fsencode(file.path)
-
-
-def _of_folders(roots: Sequence[str], *, cache: bool) -> list[Named]:
-    paths = list_folders(roots, cache=cache, layout="flat").paths
-    return [Named(_bare(paths.name(i)), paths[i]) for i in range(len(paths))]
+def _of_folders(roots: Mapping[str, str], *, cache: bool) -> list[Named]:
+    paths = list_folders(roots.values(), cache=cache, layout="flat").paths
+    return [Named(paths[i], _bare(paths.name(i))) for i in range(len(paths))]
 
 
 def _of_files(paths: Sequence[str]) -> list[Named]:
     folder = os.path.commonpath([Path(path).absolute().parent for path in paths])
-    return [Named(_bare(os.path.relpath(Path(path).absolute(), folder)), path) for path in dict.fromkeys(paths)]
+    return [Named(path, _bare(os.path.relpath(Path(path).absolute(), folder))) for path in dict.fromkeys(paths)]
 
 
 def _bare(name: str) -> str:
@@ -144,19 +137,3 @@ def _bare(name: str) -> str:
 def _real(path: str) -> str:
     """The path without links; an address as it is."""
     return path.rstrip("/") if is_remote(path) else os.path.realpath(path)
-
-
-def _own(target: str, files: list[Named], places: Mapping[str, set[str]]) -> list[Named]:
-    """`files` without those in a root of another target that lies inside this target's."""
-    mine = places.get(target, set())
-    inner = [
-        other
-        for name, roots in places.items()
-        if name != target
-        for other in roots
-        if any(other != root and other.startswith(root.rstrip(os.sep) + os.sep) for root in mine)
-    ]
-    if not inner:
-        return files
-    prefixes = tuple(root + os.sep for root in inner)
-    return [file for file in files if not _real(file.path).startswith(prefixes)]

@@ -159,6 +159,8 @@ def _read(files: Files, unit: int, *, as_files: bool, reads: bool) -> Sample:
         if isinstance(image, np.ndarray) or (reads and pixels > DECODED_PX):
             continue
         images[name] = DecodedOnce(image) if as_files else image.array()
+    if "mask" in rest and not isinstance(rest["mask"], np.ndarray):
+        rest["mask"] = rest["mask"].array()[:, :, 0]
     return Sample(*table.place(unit), files.path(unit), images, rest)
 
 

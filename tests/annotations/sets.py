@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
 import cv2
 import numpy as np
@@ -159,54 +157,8 @@ def labelme(folder: Path, given: Set) -> Path:
     return folder / "set"
 
 
-def cvat(folder: Path, given: Set) -> Path:
-    """annotations.xml; marked objects are not written, as the format has no marks."""
-    draw(folder / "images", given.pictures)
-    labels = "".join(f"<label><name>{_text(name)}</name><attributes></attributes></label>" for name in given.classes)
-    images = []
-    for k, picture in enumerate(given.pictures):
-        shapes = []
-        for thing in picture.things:
-            if thing.flagged:
-                continue
-            label = quoteattr(thing.label)
-            if given.polygons:
-                points = ";".join(f"{x!r},{y!r}" for x, y in np.reshape(thing.polygon, (-1, 2)).tolist())
-                shapes.append(f'<polygon label={label} points="{points}" occluded="0" z_order="0"></polygon>')
-            else:
-                sides = zip(("xtl", "ytl", "xbr", "ybr"), thing.corners, strict=True)
-                text = " ".join(f'{side}="{value!r}"' for side, value in sides)
-                shapes.append(f"<box label={label} {text}></box>")
-        images.append(
-            f'<image id="{3 * k}" name={quoteattr(picture.name)} width="{picture.width}" height="{picture.height}">'
-            f"{''.join(shapes)}</image>\n"
-        )
-    text = (
-        '<?xml version="1.0" encoding="utf-8"?>\n<annotations><version>1.1</version><meta><task><labels>'
-        f"{labels}</labels></task></meta>\n{''.join(images)}</annotations>\n"
-    )
-    (folder / "annotations.xml").write_text(text, encoding="utf-8")
-    return folder / "annotations.xml"
-
-
-def box_csv(folder: Path, given: Set) -> Path:
-    """boxes.csv, one row a box."""
-    draw(folder / "images", given.pictures)
-    with (folder / "boxes.csv").open("w", encoding="utf-8", newline="") as file:
-        out = csv.writer(file)
-        out.writerow(["path", "label", "x_min", "y_min", "x_max", "y_max", "difficult"])
-        for picture in given.pictures:
-            path = f"images/{picture.name}"
-            out.writerows([path, t.label, *map(repr, t.corners), int(t.flagged)] for t in picture.things)
-            if not picture.things:
-                out.writerow([path, "", "", "", "", "", ""])
-    return folder / "boxes.csv"
-
-
-WRITERS: dict[str, Callable[[Path, Set], Path]] = {
-    "coco": coco, "yolo": yolo, "voc": voc, "labelme": labelme, "cvat": cvat, "box_csv": box_csv,
-}  # fmt: skip
-OUTLINED = ("coco", "yolo", "labelme", "cvat")  # formats with polygons
+WRITERS: dict[str, Callable[[Path, Set], Path]] = {"coco": coco, "yolo": yolo, "voc": voc, "labelme": labelme}
+OUTLINED = ("coco", "yolo", "labelme")  # formats with polygons
 
 
 def _text(name: str) -> str:

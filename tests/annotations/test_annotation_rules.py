@@ -11,9 +11,10 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from sets import Picture, Set, Thing, box_csv, coco, draw, voc, yolo
+from sets import Picture, Set, Thing, coco, draw, voc, yolo
 from test_one_table import listed, recipe
 
+from augrecipes.data.annotations import table
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.kinds.image.dataset import ImageFolder
 
@@ -66,7 +67,7 @@ def test_gaps_in_ids_are_closed_and_kept(tmp_path: Path) -> None:
 
 def test_classes_are_given(tmp_path: Path) -> None:
     of = Set((Picture("0.png", 20, 20, (Thing("bee", (1, 1, 9, 9)), Thing("ape", (2, 2, 5, 5)))),), ("ape", "bee"))
-    for k, writer in enumerate((coco, voc, yolo, box_csv)):
+    for k, writer in enumerate((coco, voc, yolo)):
         ds = ImageFolder(files=writer(tmp_path / str(k), of), recipe=recipe("coco"), box_classes=["bee", "cat", "ape"])
         assert ds.box_classes == ["bee", "cat", "ape"]
         assert ds[0]["kinds"].tolist() == [0, 2]
@@ -102,7 +103,7 @@ def test_crowds_are_left_out_of_boxes_and_drawn_in_masks(tmp_path: Path) -> None
 
 def test_pictures_without_objects_are_samples(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     of = Set((A, Picture("b.png", 40, 30, (Thing("ape", (1, 1, 9, 9)),)), Picture("c.png", 40, 30)), ("ape",))
-    for k, writer in enumerate((coco, yolo, voc, box_csv)):
+    for k, writer in enumerate((coco, yolo, voc)):
         ds = ImageFolder(files=writer(tmp_path / str(k), of), recipe=recipe("coco"))
         assert [tuple(ds[i]["boxes"].shape) for i in range(3)] == [(0, 4), (1, 4), (0, 4)]
 
@@ -223,42 +224,6 @@ def test_shapes_of_labelme(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
     refused(path, "label 'disc' is not in the list of classes")
 
 
-def test_shapes_of_cvat(tmp_path: Path) -> None:
-    draw(tmp_path / "images", [A, B])
-    text = """<?xml version="1.0" encoding="utf-8"?>
-<annotations><version>1.1</version>
-<meta><task><labels><label><name>zebra</name><type>any</type></label><label><name>ant</name></label>
-<label><name>pose</name><type>skeleton</type></label><label><name>head</name><parent>pose</parent></label>
-</labels></task></meta>
-<image id="0" name="a.png" subset="Train" width="40" height="30">
-  <box label="ant" xtl="10" ytl="10" xbr="30" ybr="20" rotation="90" z_order="1"></box>
-  <ellipse label="zebra" cx="20" cy="15" rx="10" ry="5" z_order="0"></ellipse>
-  <mask label="ant" rle="1,2,1" left="38" top="28" width="2" height="2" z_order="0"></mask>
-  <polyline label="ant" points="1,1;2,2"></polyline><tag label="ant"></tag>
-  <skeleton label="pose"><points label="head" outside="0" occluded="1" points="5,6"></points>
-    <points label="head" outside="1" occluded="0" points="7,8"></points><attribute name="x">1</attribute></skeleton>
-</image>
-<image id="4" name="b.png" subset="Val" width="40" height="30"></image>
-</annotations>"""
-    path = write(tmp_path / "annotations.xml", text)
-    wanted = recipe("pascal_voc", keypoints="format: xy, labels: which", mask="required")
-    ds = ImageFolder(files=path, recipe=wanted, split="Train")
-    assert (len(ds), ds.box_classes) == (1, ["zebra", "ant", "pose"])
-    sample = ds[0]
-    want = [[15, 5, 25, 25], [10, 10, 30, 20], [38, 28, 40, 30], [5, 6, 7, 8]]
-    np.testing.assert_allclose(sample["boxes"], want, atol=0.02)
-    assert (sample["keypoints"].tolist(), sample["which"].tolist()) == ([[5, 6, 1]], [0])
-    mask = sample["mask"].numpy()
-    assert mask[28:, 38:].tolist() == [[0, 2], [2, 0]]
-    assert (mask[6, 20], mask[15, 11], mask[15, 20]) == (2, 1, 2)  # the box of the higher z_order lies on top
-    assert len(ImageFolder(files=tmp_path, recipe=wanted)) == 2
-    refused(path, "no picture of subset 'Test'; the file has Train, Val", split="Test")
-    refused(write(path, text.replace('cx="20"', 'cx="?"')), "annotations.xml:8: <ellipse> needs numbers cx")
-    refused(write(path, text.replace('label="zebra" cx', 'label="yak" cx')), ":8: label 'yak' is not among the labels")
-    track = write(path, "<annotations><track id='0'></track></annotations>")
-    refused(track, "annotations.xml:1", "CVAT for images")
-
-
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
@@ -300,22 +265,6 @@ def test_splits_of_voc(tmp_path: Path) -> None:
     refused(coco(tmp_path / "c", Set((A,))), "has no splits", split="val")
 
 
-def test_lists_of_boxes(tmp_path: Path) -> None:
-    draw(tmp_path / "images", [A, B])
-    text = "filename,width,height,class,xmin,ymin,xmax,ymax\nimages/b.png,40,30,cat,1,2,3,4\nimages/a.png,,,,,,,\n"
-    assert rows(write(tmp_path / "tf.csv", text + "images/b.png,40,30,dog,5,6,7,8\n")) == [[1, 2, 3, 4], [5, 6, 7, 8]]
-    refused(write(tmp_path / "tf.csv", text + "images/b.png,40,30,dog,5,six,7,8\n"), "tf.csv:4", "should be numbers")
-    refused(write(tmp_path / "tf.csv", text.replace("1,2,3,4", "0.1,0.2,0.3,0.4")), "should be px")
-    named = write(tmp_path / "own.csv", "datei;klasse;l;o;r;u\nimages/a.png;x;1;2;3;4\n")
-    columns = {"path": "Datei", "label": "klasse", "x_min": "l", "y_min": "o", "x_max": "r", "y_max": "u"}
-    assert rows(named, columns=columns) == [[1, 2, 3, 4]]
-    assert ImageFolder(files=named, recipe=recipe("coco"), columns=columns)[0]["boxes"].tolist() == [[1, 2, 2, 2]]
-    both = "path,split,label,x1,y1,x2,y2\nimages/a.png,train,x,1,2,3,4\nimages/b.png,val,y,1,2,3,4\n"
-    ds = ImageFolder(files=write(tmp_path / "s.csv", both), recipe=recipe("coco"), split="val")
-    assert (len(ds), ds.box_classes, ds[0]["kinds"].tolist()) == (1, ["x", "y"], [1])
-    refused(tmp_path / "s.csv", "no row of split 'dev'; the file has train, val", split="dev")
-
-
 def test_errors_name_file_and_record(tmp_path: Path) -> None:
     path = instances(tmp_path, {"bbox": [1, 2, "x", 4]}, {"bbox": [1, 2, 3, 4], "category_id": 8}, {"image_id": 77})
     refused(
@@ -328,7 +277,7 @@ def test_errors_name_file_and_record(tmp_path: Path) -> None:
     refused(instances(tmp_path, images=[{"id": 9, "file_name": "a.png"}] * 2), "image id 9: there is another")
     refused(write(tmp_path / "x.json", '{"images": [\n{"id": 1},\n}'), "x.json:3: not valid JSON")
     refused(write(tmp_path / "x.json", {"a": 1}), "is no COCO file: no list of images and no annotations")
-    refused(write(tmp_path / "x.json", "[1]"), "x.json:1", "outermost value should be an object")
+    refused(write(tmp_path / "x.json", "[1]"), "x.json", "outermost value should be an object")
     captions = {"image_id": 9, "id": 4, "caption": "a dog"}
     refused(instances(tmp_path, annotations=[captions]), "are these captions")
     folder = voc(tmp_path / "v", Set((Picture("a.png", 40, 30, (Thing("ape", (1, 1, 9, 9)),)),)))
@@ -338,8 +287,8 @@ def test_errors_name_file_and_record(tmp_path: Path) -> None:
     refused(write(file, good.replace("</object>", "")).parent, "a.xml: not valid XML")
     bomb = '<!DOCTYPE a [<!ENTITY b "ha">]>' + good.replace("ape", "&b;")
     refused(write(file, bomb).parent, "a.xml: it declares a document type")
-    xml = write(tmp_path / "w" / "a.xml", '<?xml version="1.0"?><!DOCTYPE a SYSTEM "file:///etc/passwd"><annotations/>')
-    refused(xml, "a.xml:1: it declares a document type")
+    xml = write(tmp_path / "w" / "a.xml", '<?xml version="1.0"?><!DOCTYPE a SYSTEM "file:///etc/passwd"><annotation/>')
+    refused(xml, "a.xml: it declares a document type")
     draw(tmp_path / "images", [A])
     label = write(tmp_path / "labels" / "a.txt", "0 0.5 0.5 0.1 0.1\n0 320 240 10 10\n0 0.5 0.5 0.1 0.1 0.9\nx\n")
     refused(label.parent, "a.txt:2: coordinates should be shares", "a.txt:3: 6 numbers", "a.txt:4: should be a class")
@@ -350,6 +299,52 @@ def test_errors_name_file_and_record(tmp_path: Path) -> None:
     write(tmp_path / "v" / "Annotations" / "a.json", {"shapes": []})
     write(file, good)
     refused(folder, "holds annotations of labelme or Pascal VOC")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["path,label,x_min,y_min,x_max,y_max\na.png,cat,1,2,3,4\n", "image,class,xmin,ymin,xmax,ymax\na.png,1,1,1,2,2\n"],
+)
+def test_a_row_a_box_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(DataError, match=r"boxes.csv:1: has one row a box: give one row an image"):
+        ImageFolder(files=write(tmp_path / "boxes.csv", text), recipe=recipe("coco"))
+
+
+def outside(folder: Path, name: str, *, format: str) -> Path:
+    """Annotations of one picture whose name they give."""
+    draw(folder / "set" / "images", [A])
+    draw(folder, [B])
+    if format == "coco":
+        return instances(folder / "set", {"bbox": [1, 2, 3, 4]}, images=[{"id": 9, "file_name": name}])
+    if format == "labelme":
+        shape = {"label": "x", "shape_type": "rectangle", "points": [[1, 2], [4, 6]]}
+        return write(folder / "set" / "images" / "a.json", {"shapes": [shape], "imagePath": name})
+    write(folder / "set" / "labels" / "a.txt", "0 0.1 0.1 0.1 0.1\n")
+    write(folder / "set" / "list.txt", f"images/a.png\n{name}\n")
+    return write(folder / "set" / "data.yaml", "train: list.txt\nnames: [x]\n")
+
+
+LEAVING = {"coco": "../b.png", "labelme": "../../b.png", "yolo": "../b.png"}
+
+
+@pytest.mark.parametrize("format", LEAVING)
+def test_pictures_outside_are_read_when_that_is_said(tmp_path: Path, format: str) -> None:
+    for name in (LEAVING[format], str(tmp_path / "b.png"), "https://example.org/b.png", f"images/../{LEAVING[format]}"):
+        path = outside(tmp_path, name, format=format)
+        with pytest.raises(DataError, match=r"is not in the data's folder .*; outside=True reads it") as told:
+            ImageFolder(files=path, recipe=recipe("coco"))
+        assert repr(name) in str(told.value)
+    inside = outside(tmp_path, "../images/a.png" if format == "labelme" else "images/../images/a.png", format=format)
+    assert len(ImageFolder(files=inside, recipe=recipe("coco"))) > 0
+    anyway = ImageFolder(files=outside(tmp_path, LEAVING[format], format=format), recipe=recipe("coco"), outside=True)
+    assert Path(anyway.path(len(anyway) - 1)).resolve() == (tmp_path / "b.png").resolve()
+
+
+def test_names_that_are_taken_as_they_stand_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: only whole paths leave a folder."""
+    monkeypatch.setattr(table, "leaves", lambda name, *_: Path(name).is_absolute())
+    with pytest.raises(pytest.fail.Exception):
+        test_pictures_outside_are_read_when_that_is_said(tmp_path, "coco")
 
 
 def test_pictures_lie_where_they_are_said_to(tmp_path: Path) -> None:

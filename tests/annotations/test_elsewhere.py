@@ -48,7 +48,7 @@ def status(words: list[str]) -> object:
     return caught.value.code or 0
 
 
-@pytest.mark.parametrize("name", ["coco", "yolo", "voc", "labelme", "cvat", "box_csv"])
+@pytest.mark.parametrize("name", ["coco", "yolo", "voc", "labelme"])
 def test_commands_take_every_format(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     path = WRITERS[name](tmp_path / "set", OF)
     made = write(tmp_path / "r.yaml", TEXT.replace("MASK", "optional"))
@@ -142,7 +142,7 @@ def read(asked, found):
 ''')  # fmt: skip
     draw(tmp_path, [A, B])
     path = write(tmp_path / "list.mine", "a.png\nb.png\n")
-    refused(path, "COCO: ", "CVAT: ")
+    refused(path, "COCO: ", "labelme: ")
     monkeypatch.setattr(formats, "__path__", [*formats.__path__, str(tmp_path)])
     formats.every.cache_clear()
     try:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augrecipes.bench.advice import Advice, Point, advise
+from augrecipes.bench.advice import CLEARLY, Advice, Point, advise
 from augrecipes.bench.workers import Gaps
-from augrecipes.data.loading.choice import BACKENDS, CLEARLY
+from augrecipes.data.loading.choice import BACKENDS
 
 SETTINGS = [("batches", 0), *((backend, count) for backend in BACKENDS[1:] for count in (1, 2, 4))]
 SAMPLES = 1000

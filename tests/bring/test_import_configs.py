@@ -131,7 +131,7 @@ def test_values_that_stand_elsewhere_in_the_file_are_taken_from_there() -> None:
     assert found.recipe().steps[0].args.plain() == {"height": 96, "width": 96}
     (left,) = found.left_out()
     assert (left.name, left.line) == ("RandomCrop", 6)
-    assert "`${missing}` in line 6 is not in this file" in left.message
+    assert "`${missing}` in line 6 names nothing in this file, or itself" in left.message
 
 
 def test_interpolations_in_a_circle_end() -> None:

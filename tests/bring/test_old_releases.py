@@ -116,7 +116,7 @@ def test_noise_is_as_strong(variance: int) -> None:
     recipe = compose(call("GaussNoise", var_limit=[variance, variance], always_apply=True)).recipe()
     image = np.full((200, 200, 3), 128, np.uint8)
     made = recipe.to_albumentations()(image=image)["image"].astype(float)
-    assert made.std() == pytest.approx(sqrt(variance), abs=0.5)  # cut to whole levels
+    assert -0.75 < made.std() - sqrt(variance) < 0.4  # what is drawn is cut to whole levels
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_holes_are_as_large(old: Call) -> None:
     image = np.full((200, 200, 3), 255, np.uint8)
     for _ in range(5):
         rows, columns = np.nonzero(made(image=image)["image"][..., 0] == 0)
-        assert (np.ptp(rows) + 1, np.ptp(columns) + 1, len(rows)) == (12, 30, 360)
+        assert (int(np.ptp(rows)) + 1, int(np.ptp(columns)) + 1, len(rows)) == (12, 30, 360)
 
 
 @pytest.mark.parametrize("quality", [0, 1, 40])
@@ -157,7 +157,8 @@ def test_the_affine_part_of_an_elastic_one_moves_pixels_as_far(pixels: float, si
     affine = A.Affine(**{k: v for k, v in group.steps[0].args.plain().items() if k != "border_mode"}, p=1)
     side, rng = size // 3, np.random.default_rng(0)
     corners = np.array([[0, 0, 1], [0, size, 1], [size, size, 1]], float).T
-    there = np.float32([[size / 2 + side] * 2, [size / 2 + side, size / 2 - side], [size / 2 - side] * 2])
+    triangle = [[size / 2 + side] * 2, [size / 2 + side, size / 2 - side], [size / 2 - side] * 2]
+    there = np.array(triangle, np.float32)
     moved: list[list[float]] = [[], []]
     for _ in range(600):
         old = cv2.getAffineTransform(there, there + rng.uniform(-pixels, pixels, (3, 2)).astype(np.float32))
@@ -203,7 +204,7 @@ def drawn(entry: dict[str, Any], rng: random.Random) -> Call:
     named = {key: 8 if value == "<required>" else value for key, value in named.items()}
     places = releases.PLACES.get(entry["class"], "").split()
     by_place = [named.pop(key, 3) for key in places[: rng.randint(0, 3)]] if rng.random() < 0.3 else []
-    extra = {key: rng.choice([True, False]) for key in ("always_apply",) if rng.random() < 0.5}
+    extra: dict[str, Any] = {"always_apply": rng.choice([True, False])} if rng.random() < 0.5 else {}
     extra |= {"p": rng.choice([0, 0.5, 1, 1.0, "x"])} if rng.random() < 0.3 else {}
     extra |= {"nonsense": 3} if rng.random() < 0.1 else {}
     return call(entry["class"], *by_place, **(named | extra))

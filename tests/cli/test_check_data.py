@@ -54,8 +54,8 @@ def test_defects_are_status_1_and_all_told(run, folder):
         "no partner: 1",
         "  HR/1.png: no lr",
         "files that cannot be read: 1",
-        "  HR/2.png: not a picture in a known format (JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, JPEG 2000, AVIF) "
-        "(hr of X4/2x4.png)",
+        "  HR/2.png: not a picture in a known format (JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, JPEG 2000, AVIF, "
+        "NumPy's .npy) (hr of X4/2x4.png)",
     ]
 
 
@@ -71,8 +71,8 @@ def test_content_finds_what_headers_do_not(run, folder):
     assert result.stdout.splitlines()[2:] == [
         "3 defects in the files of hr and lr; 3 scenes are fine",
         "images that do not show the same: 3",
-        "  HR/0.png and X4/0x4.png: swapped with X4/1x4.png: each shows the scene of the other's pair",
-        "  HR/1.png and X4/1x4.png: swapped with X4/0x4.png: each shows the scene of the other's pair",
+        "  HR/0.png and X4/0x4.png: they do not look like one scene (correlation 0.03)",
+        "  HR/1.png and X4/1x4.png: they do not look like one scene (correlation 0.03)",
         "  HR/3.png and X4/3x4.png: shifted by 1 px down",
     ]
 
@@ -99,7 +99,8 @@ def test_one_folder_for_both_is_no_clean_data(run, folder):
         assert result.stdout.splitlines()[2:] == [
             "1 defect in the files of hr and lr; 0 scenes are fine",
             "ambiguous names: 1",
-            "  hr and lr lie in one folder, and no name tells them apart: 6 files, HR/0.png first",
+            "  hr and lr lie in one folder, and no name tells them apart: 6 files, HR/0.png first; "
+            "give each a folder of its own",
         ]
 
 

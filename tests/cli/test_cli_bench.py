@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
 import pytest
+
+from augrecipes.bench.measure import Ratio
+from augrecipes.bench.stages import Stage
+from augrecipes.cli import bench_tables
 
 QUICK = ("--seconds", "0.01", "--samples", "4", "--batch-size", "4")
 RECIPE = """version: 1
@@ -163,3 +168,21 @@ def test_what_cannot_be_done_is_said(run, photos, more, status, text):
     result = run("bench", "a.yaml", "--data", photos, *more, *QUICK)
     assert result.exit_code == status
     assert text in " ".join(result.output.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("low", [1.0, 1.2])
+def test_stages_are_one_table_in_eighty_columns(monkeypatch: pytest.MonkeyPatch, low: float) -> None:
+    """However long a label is, and where the stages take longer one by one than together."""
+    monkeypatch.setenv("COLUMNS", "80")
+    joined = "JoinedWarps(Rotate#1 + RandomResizedCrop#1 + HorizontalFlip#1 + VerticalFlip#1)"
+    stages = [Stage("read", "read", 0.06, 0.01), Stage("decode", "decode", 123.4, 0.8)]
+    stages += [Stage("step", name, 0.14, 0.04) for name in (joined, "a-label-of-ones-own" * 4, f"OneOf#1/{joined}")]
+    side = SimpleNamespace(
+        name="mine", stages=stages, mad=0.3, ms=101.0, hand_over=1.03, binds="CPU binds",
+        accounted=Ratio(low, low, low, (low,)),
+    )  # fmt: skip
+    lines = [*bench_tables._stages(side)]
+    assert max(map(len, lines)) <= 80
+    assert len(lines) == 1 + len(stages) + 2 + 1  # title, together and hand-over, and what binds
+    assert "  JoinedWarps(Rotate#1 + 3)" in "\n".join(lines)
+    assert ("in one go" in "".join(lines)) is (low > 1.1)

@@ -9,6 +9,8 @@ import cv2
 import numpy as np
 import pytest
 
+import augrecipes as ar
+
 QUICK = ("--seconds", "0.02")
 
 
@@ -74,3 +76,20 @@ def test_what_fast_keeps_is_said_where_a_recipe_chooses_it(run):
     assert said in run("explain", "stained-tissue").stdout.splitlines()
     assert "optimize: exact" in run("explain", "stained-tissue", "--optimize", "exact").stdout.splitlines()
     assert json.loads(run("explain", "stained-tissue", "--json").stdout)["optimize"] == "fast"
+
+
+def test_the_plan_says_by_what_each_step_runs() -> None:
+    steps = "[Rotate, {OneOf: {steps: [{GaussianBlur: {p: 1}}, {RandomRain: {p: 1}}]}}, RandomSunFlare, FancyPCA]"
+    recipe = ar.load(f"version: 1\nrecipe: told\nsteps: {steps}\neval: []\n")
+    plain = ar.explain(recipe, optimize="none").plan
+    assert {row.step: row.runs for row in plain} == dict.fromkeys((row.step for row in plain), "albumentations")
+    explained = ar.explain(recipe, optimize="exact")
+    runs = {row.step: row.runs for row in explained.plan}
+    assert runs["RandomSunFlare#1"] == "albumentations"
+    inside = runs["OneOf#1"]
+    if explained.native.startswith("yes"):  # where kernels are in use
+        assert (runs["Rotate#1"], inside.partition(":")[0], runs["FancyPCA#1"]) == ("native", "native", "own kernel")
+        assert inside.endswith("; albumentations: OneOf#1/RandomRain#1")
+        assert all(label in explained.native for label in ("RandomSunFlare#1", "OneOf#1/RandomRain#1", "FancyPCA#1"))
+    else:
+        assert "native" not in "".join(runs.values())

@@ -21,7 +21,7 @@ from augrecipes.cli.answers import as_json
 from augrecipes.cli.report import annotation
 from augrecipes.data.tables.problems import listed
 from augrecipes.errors import DataError, Diagnostic, LoaderError, RecipeError, StoreError, harmless
-from augrecipes.sources.pair_defects import Defect
+from augrecipes.sources.defects import Defect
 
 HOSTILE = st.text(st.characters(), min_size=1, max_size=12).map(lambda text: f"a{text}\x1b[31m\x9b2J\n::error::\u202eb")
 STYLES = "".join(terminal._MARKS.values()) + terminal._END
@@ -116,7 +116,7 @@ def test_commands_over_hostile_names(run, write, tmp_path):
 
 
 def test_defects_are_told_a_line_each():
-    from augrecipes.data.tables.pair_report import report
+    from augrecipes.sources.defects import report
 
     told = report([Defect("missing", ("a\nb",), "a\nb\x1b: no lr")], fine=0, targets=("hr",))
     assert told.splitlines()[-1] == "  a\\nb\\x1b: no lr"

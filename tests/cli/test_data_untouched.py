@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ import pytest
 
 import augrecipes as ar
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources import folder_cache
 
 RECIPES = {
     "image": "{version: 1, recipe: i, steps: [RandomCrop: {height: 24, width: 24}, HorizontalFlip], eval: []}",
@@ -74,7 +74,7 @@ def state(root: Path) -> dict[str, Any]:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of its own, and folders that are at rest, so that their listings are kept."""
     monkeypatch.setenv("AUGRECIPES_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(folder_cache, "now_ns", lambda: folder_cache.time.time_ns() + 10**10)
+    monkeypatch.setattr("augrecipes.memo.now_ns", lambda: time.time_ns() + 10**10)
     return tmp_path / "cache"
 
 

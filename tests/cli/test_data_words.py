@@ -49,9 +49,7 @@ def lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     }
     Path("coco").mkdir()
     Path("coco/boxes.json").write_text(json.dumps(coco))
-    Path("boxes.csv").write_text(
-        "pic,kind,l,t,r,b,part\npictures/a.png,cat,4,4,30,40,train\npictures/b.png,dog,9,9,50,40,val\n"
-    )
+    Path("boxes.csv").write_text("pic,kind,part\npictures/a.png,cat,train\npictures/b.png,dog,val\n")
     Path("pairs.csv").write_text(
         "small,big,split\npictures/a_s.png,pictures/a.png,train\npictures/b_s.png,pictures/b.png,val\n"
     )
@@ -61,12 +59,12 @@ def lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-CSV = {"image": "pic", "label": "kind", "x_min": "l", "y_min": "t", "x_max": "r", "y_max": "b", "split": "part"}
+CSV = {"image": "pic", "label": "kind", "split": "part"}
 CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("detection", "coco/boxes.json", {"images": "pictures", "crowds": "keep"}),
     ("detection", "coco/boxes.json", {"images": "pictures", "box_classes": ["dog", "cat"]}),
     ("detection", "yolo/data.yaml", {"split": "val"}),
-    ("detection", "boxes.csv", {"columns": CSV, "split": "val", "box_classes": ["dog", "cat"]}),
+    ("detection", "boxes.csv", {"columns": CSV, "split": "val"}),
     ("two.yaml", "pairs.csv", {"columns": {"lr": "small", "hr": "big"}, "split": "val"}),
     ("bags.yaml", "bags.csv", {"columns": {"bag": "slide", "image": "tile"}, "split": "train"}),
 ]

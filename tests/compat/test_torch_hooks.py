@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import threading
 from pathlib import Path
 
 import pytest
 from programs import Programs
 
-from augrecipes.compat.torch import PROVEN, proven
+from augrecipes.compat.torch import PROVEN, end_feeders, proven
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,3 +43,19 @@ def test_what_is_gone_is_named(programs: Programs, lost: str) -> None:
     done = programs(f"import torch.utils.data, torch.autograd\n{lost}\nimport augrecipes as ar; ar.ImageFolder")
     assert "augrecipes.errors.AugrecipesError: torch" in done.stderr, done.stderr
     assert "pip install 'torch>=" in done.stderr
+
+
+@pytest.mark.parametrize("sends", [False, True])
+def test_a_worker_whose_batch_is_still_being_sent_ends_without_unwinding(
+    monkeypatch: pytest.MonkeyPatch, sends: bool
+) -> None:
+    over, ended = threading.Event(), []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    thread = threading.Thread(target=over.wait, name="QueueFeederThread", daemon=True)
+    thread.start()
+    if not sends:
+        over.set()
+    end_feeders()
+    assert ended == ([0] if sends else [])
+    over.set()
+    thread.join()

@@ -53,13 +53,6 @@ MORE = {
         "def read():\n    for _ in threaded(): pass\nthreading.Thread(target=read, name='user', daemon=True).start()\n"
         "time.sleep(0.3)", 0
     ),
-    "an interrupt while it is measured": (
-        "interrupt_soon()\nloader(Native(3000), 4, num_workers='auto', backend='threads'); time.sleep(60)", 130
-    ),
-    "an interrupt while it is measured later": (
-        "signal.signal(signal.SIGALRM, interrupted); signal.setitimer(signal.ITIMER_REAL, 0.7)\n"
-        "loader(Native(3000), 4, num_workers='auto', backend='threads'); time.sleep(60)", 130
-    ),
     "the allocator of a bag": (
         "from pathlib import Path\nimport tempfile\nfrom augrecipes.demo.slides import draw_slides\n"
         "import augrecipes as ar\nroot = draw_slides(Path(tempfile.mkdtemp()), bags=2)\n"

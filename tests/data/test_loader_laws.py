@@ -34,7 +34,7 @@ def reference() -> list[int]:
 
 def test_it_is_a_torch_loader() -> None:
     ds = Counting(N)
-    made = loader(ds, batch_size=4, shuffle=True)
+    made = loader(ds, batch_size=4, shuffle=True, num_workers=0)
     assert isinstance(made, DataLoader)
     assert isinstance(made, Loader)
     assert made.dataset is ds
@@ -424,7 +424,9 @@ class TestErrors:
     def test_worker_options_are_ignored_without_workers(self) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            made = loader(Counting(2), multiprocessing_context="spawn", persistent_workers=True, prefetch_factor=4)
+            made = loader(
+                Counting(2), num_workers=0, multiprocessing_context="spawn", persistent_workers=True, prefetch_factor=4
+            )
         assert indices(made) == [0, 1]
 
 

@@ -34,7 +34,7 @@ def ranges(work: Callable[[], Any]) -> tuple[Any, Counter[str]]:
 
 
 def every_bit(dataset: Any, **options: Any) -> list[bytes]:
-    made = loader(dataset, N // BATCHES, shuffle=True, seed=5, collate="list", **options)
+    made = loader(dataset, N // BATCHES, shuffle=True, seed=5, collate="list", **{"num_workers": 0, **options})
     made.set_epoch(2)
     return [pixels(sample) for sample in samples(made)]
 
@@ -74,7 +74,7 @@ def test_stores_show_too(roots: dict[str, Path]) -> None:
         alone, seen = ranges(lambda ds=ds: [pixels(ds[k]) for k in range(N)])
         assert alone == without
         assert expected <= set(seen)
-        stacked, seen = ranges(lambda ds=ds: [*loader(ds, 4)])
+        stacked, seen = ranges(lambda ds=ds: [*loader(ds, 4, num_workers=0)])
         assert expected | {"collate", "next batch"} <= set(seen)
         key = "lr" if ds.kind == "pair" else "image"
         images = [image for batch in stacked for image in batch[key]]
@@ -83,7 +83,7 @@ def test_stores_show_too(roots: dict[str, Path]) -> None:
 
 def test_a_gathered_batch_is_read_at_once(roots: dict[str, Path]) -> None:
     ds = Packed(packed(IMAGE, roots["image"], WHOLE), parse_text(WHOLE))
-    _, seen = ranges(lambda: [*loader(ds, N // BATCHES)])
+    _, seen = ranges(lambda: [*loader(ds, N // BATCHES, num_workers=0)])
     assert seen.pop("read") >= BATCHES  # some rows at a time, as the sink takes them
     assert seen == {"next batch": BATCHES + 1, "sink": BATCHES, "collate": BATCHES}
 

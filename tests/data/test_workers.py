@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import queue
 import sys
-from typing import Any
+from multiprocessing import AuthenticationError
+from pickle import UnpicklingError
+from typing import Any, NamedTuple
 
 import cv2
 import pytest
@@ -12,8 +16,8 @@ from counting import Counting, Dying, values
 from programs import Programs
 
 from augrecipes.data.loader import loader
-from augrecipes.data.loading import allocator
-from augrecipes.data.loading.worker import dead_worker
+from augrecipes.data.loading import allocator, deaths
+from augrecipes.data.loading.deaths import dead_worker, the_dead
 from augrecipes.errors import LoaderError
 
 
@@ -31,7 +35,7 @@ def test_in_process_libraries_use_one_thread_while_reading() -> None:
     try:
         cv2.setNumThreads(2)
         torch.set_num_threads(2)
-        assert values(loader(Settings(1))) == [1, 1]
+        assert values(loader(Settings(1), num_workers=0)) == [1, 1]
         assert (cv2.getNumThreads(), torch.get_num_threads()) == (2, 2)
     finally:
         cv2.setNumThreads(before)
@@ -122,12 +126,47 @@ def test_the_allocator_can_be_left_alone(monkeypatch: pytest.MonkeyPatch, value:
     assert allocator.tune() is False
 
 
-@pytest.mark.parametrize("error", [EOFError(), ConnectionResetError(), FileNotFoundError("socket"),
-                                   RuntimeError("DataLoader worker (pid 7) is killed by signal: Killed.")])  # fmt: skip
-def test_every_sign_of_a_dead_worker_is_known(error: Exception) -> None:
-    assert "a worker died" in str(dead_worker(error))
+class Worker(NamedTuple):
+    """A process, alive unless it has an exit code."""
+
+    exitcode: int | None
+    sentinel: int
+    pid: int = 7
+
+
+SIGNS = (
+    EOFError(), ConnectionResetError(), BrokenPipeError(), FileNotFoundError("socket"), AuthenticationError("digest"),
+    RuntimeError("DataLoader worker (pid 7) is killed by signal: Killed."), RuntimeError("Pin memory thread exited"),
+    RuntimeError("received 0 items of ancdata"), UnpicklingError("truncated"), queue.Empty(),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("error", SIGNS, ids=repr)
+def test_every_sign_of_a_dead_worker_is_known(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deaths, "_DYING_SECONDS", 0.01)
+    ours, theirs = os.pipe()
+    try:
+        alive, dead = Worker(None, ours), Worker(-9, theirs)
+        assert dead_worker(error, [alive]) is None  # it is about something else: another loader, the user's code
+        told = str(dead_worker(error, [alive, dead]))
+    finally:
+        os.close(ours), os.close(theirs)
+    assert told.startswith("a worker died: worker 1 of 2 (pid 7) was killed by signal 9 (SIGKILL)\nLikely reason: ")
+    assert "memory" in told
+
+
+@pytest.mark.parametrize(("code", "words"), [(-7, "--shm-size"), (-11, "library crashed"), (3, "status 3"),
+                                             (-15, "SIGTERM"), (-60, "signal 60"), (0, "__main__")])  # fmt: skip
+def test_how_it_died_says_what_helps(code: int, words: str) -> None:
+    assert words in str(the_dead([Worker(code, 0)]))
+
+
+def test_a_worker_that_nobody_knows_by_its_process() -> None:
+    told = str(dead_worker(RuntimeError("DataLoader worker (pid 7) is killed by signal: Killed.")))
+    assert "a worker died: DataLoader worker (pid 7) is killed" in told
 
 
 def test_errors_of_the_users_code_are_told_apart() -> None:
-    assert dead_worker(EOFError("Caught EOFError in DataLoader worker process 0.")) is None
+    dead = [Worker(-9, 0)]
+    assert dead_worker(EOFError("Caught EOFError in DataLoader worker process 0."), dead) is None
     assert dead_worker(RuntimeError("DataLoader is not to my liking")) is None

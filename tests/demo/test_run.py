@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,20 @@ import pytest
 import torch
 from rich.console import Console
 
-from augrecipes.demo import proofs
+from augrecipes.demo import proofs, tables
 from augrecipes.demo.run import run_demo
 
 
 def test_the_demo_runs_proves_and_writes(tmp_path: Path) -> None:
-    screen = io.StringIO()
+    screen, doing = io.StringIO(), []
     report = run_demo(
         tmp_path, console=Console(file=screen, width=120), tiles=12, photos=3, scenes=3, bags=3, shrink=2, spawn=False,
-        rows=2, columns=2,
+        rows=2, columns=2, progress=lambda: nullcontext(lambda *now: doing.append(now)),
     )  # fmt: skip
     assert report.ok
+    assert {what for what, _, total in doing if total == 21} == {"drawing"}
+    assert [done for what, done, _ in doing if what.startswith("reading ")] == list(range(6 + 4 + 4))
+    assert [done for what, done, _ in doing if what.startswith("drawing what ")] == list(range(12))
     said = screen.getvalue()
     assert [what.partition(",")[0] for what in report.proofs] == ["images", "pairs", "bags"]
     for found in report.proofs.values():
@@ -77,3 +81,15 @@ def test_digests_see_every_tensor_and_not_the_batches() -> None:
     assert proofs.digest_of(batches(2, stacked=False)) == first
     assert proofs.digest_of(batches(4, hr=torch.zeros(3, dtype=torch.int64))) != first
     assert proofs.digest_of(batches(4, path="other.png")) != first
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_the_studio_needs_is_named_where_it_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, there: bool
+) -> None:
+    monkeypatch.setattr(tables, "find_spec", lambda name: there or None)
+    screen = io.StringIO()
+    Console(file=screen, width=80).print(tables.next_steps(tmp_path, tmp_path, 1.0))
+    said = screen.getvalue()
+    assert "augrecipes studio" in said
+    assert ("pip install 'augrecipes[studio]'" in said) is not there

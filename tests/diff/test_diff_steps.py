@@ -43,6 +43,16 @@ def told(a: Recipe, b: Recipe) -> list[tuple[str, str, dict[str, tuple[Any, Any]
         ("[{Rotate: {border_mode: 4}}]", "[{Rotate: {border_mode: reflect_101}}]"),
         ("[{Rotate: {limit: 25}}]", "[{Rotate: {limit: [-25, 25.0]}}]"),
         ("[{Blur: {blur_limit: 7}}]", "[{Blur: {blur_limit: [3, 7]}}]"),
+        ("[{CoarseDropout: {fill: 0}}]", "[{CoarseDropout: {fill: [0, 0, 0]}}]"),
+        ("[{Rotate: {border_mode: constant, fill: 7}}]", "[{Rotate: {border_mode: constant, fill: [7.0, 7, 7]}}]"),
+        (  # one argument in the place of two
+            "[{ShiftScaleRotate: {shift_limit_x: [-0.02, 0.02], shift_limit_y: 0.02}}]",
+            "[{ShiftScaleRotate: {shift_limit: 0.02}}]",
+        ),
+        (  # overruled by those beside it
+            "[{ShiftScaleRotate: {shift_limit: 0.5, shift_limit_x: 0.1, shift_limit_y: 0.2}}]",
+            "[{ShiftScaleRotate: {shift_limit_x: 0.1, shift_limit_y: 0.2}}]",
+        ),
         ("[{OneOf: {steps: [Blur, MedianBlur]}}]", "[{OneOf: {p: 1, steps: [{Blur: {p: 1}}, {MedianBlur: {p: 1}}]}}]"),
         ("[{SomeOf: {steps: [Blur]}}]", "[{SomeOf: {n: 1, replace: false, steps: [Blur]}}]"),
         ("[{RandomOrder: {steps: [Blur, Sharpen]}}]", "[{RandomOrder: {n: 2.0, steps: [Blur, Sharpen]}}]"),
@@ -65,6 +75,12 @@ def test_other_words_for_the_same(a: str, b: str) -> None:
             "[{Rotate: {limit: [-25, 25], crop_border: true}}]",
             {"crop_border": (False, True)},
         ),
+        ("[{CoarseDropout: {fill: 0}}]", "[{CoarseDropout: {fill: [0, 0, 1]}}]", {"fill": (0, [0, 0, 1])}),
+        (  # what replaces two arguments by halves is told with both
+            "[{ShiftScaleRotate: {shift_limit_x: [-0.02, 0.02]}}]",
+            "[{ShiftScaleRotate: {shift_limit: 0.02}}]",
+            {"shift_limit": ([-0.0625, 0.0625], 0.02), "shift_limit_x": ([-0.02, 0.02], None)},
+        ),
         ("[{OneOf: {steps: [Blur]}}]", "[{OneOf: {p: 0.5, steps: [Blur]}}]", {"p": (1, 0.5)}),
         ("[{SomeOf: {steps: [Blur]}}]", "[{SomeOf: {replace: true, steps: [Blur]}}]", {"replace": (False, True)}),
     ],
@@ -78,7 +94,7 @@ def test_arguments_that_differ(a: str, b: str, changes: dict[str, Any]) -> None:
 def test_equivalent_arguments_are_a_remark(beside: str) -> None:
     one, other = (image(f"[{{Rotate: {{limit: {limit}{beside}}}}}]") for limit in ("25", "[-25, 25]"))
     found = diff(one, other)
-    assert "Rotate#1.limit: 25 and [-25, 25] are equivalent" in found.remarks
+    assert "Rotate#1, the same in effect: limit: 25 → [-25, 25]" in found.remarks
 
 
 def test_true_is_not_one(monkeypatch: pytest.MonkeyPatch) -> None:

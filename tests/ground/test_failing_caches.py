@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,11 +31,9 @@ from augrecipes.data.samples import Samples
 from augrecipes.errors import StoreError
 from augrecipes.ops import verdicts
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources import folder_cache
 from augrecipes.sources.remote import requests
 from augrecipes.sources.slides.opened import OPENED as SLIDES
 from augrecipes.sources.store.cache import FileCache
-from augrecipes.sources.tar import kept
 from augrecipes.sources.tar.opened import OPENED as ARCHIVES
 
 Open = Callable[[], list[int]]
@@ -103,8 +102,7 @@ def a_run(folder: Path) -> Iterator[None]:
         patch.setenv(caches.CACHE, str(folder))
         patch.setattr(verdicts, "_kept", {})
         patch.setattr(caches, "_said", set())
-        patch.setattr(folder_cache, "now_ns", lambda: folder_cache.time.time_ns() + 10**10)
-        patch.setattr(kept, "_SETTLED_NS", -(10**18))
+        patch.setattr("augrecipes.memo.now_ns", lambda: time.time_ns() + 10**10)
         ARCHIVES._open.clear()
         SLIDES._open.clear()
         yield

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from edits import edited, reformatted
 from examples import DEAR, PLANTED
@@ -18,7 +19,10 @@ from test_exact_equals_none import build, outcome
 from augrecipes.diff import Change, Difference, StepDifference, diff
 from augrecipes.diff import meaning as meanings
 from augrecipes.diff import recipes as comparing
+from augrecipes.errors import DataError, RecipeError
+from augrecipes.ops import registry
 from augrecipes.recipe import gallery
+from augrecipes.recipe.loading import load
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 
@@ -49,6 +53,39 @@ def assert_samples_same(a: Recipe, b: Recipe, seed: int, samples: int = 3) -> No
             assert_same(made, other)
         else:
             assert not isinstance(other, dict)
+
+
+_FILLS: dict[str, dict[str, Any]] = {
+    "Affine": {"rotate": 30}, "CenterCrop": {"height": 80, "width": 80, "pad_if_needed": True},
+    "Crop": {"x_max": 90, "y_max": 80, "pad_if_needed": True}, "CropAndPad": {"px": 9},
+    "Pad": {"padding": 7}, "PadIfNeeded": {"min_height": 90, "min_width": 90},
+    "Perspective": {"scale": [0.3, 0.4], "fit_output": True}, "PiecewiseAffine": {"scale": [0.2, 0.3]},
+    "RandomCrop": {"height": 80, "width": 80, "pad_if_needed": True},
+    "XYMasking": {"num_masks_x": 2, "num_masks_y": 2, "mask_x_length": 9, "mask_y_length": 9},
+}  # fmt: skip
+
+
+def test_one_number_for_all_channels_is_what_the_class_makes_of_it() -> None:
+    """Some fill the first channel alone: of those, three equal numbers are something else."""
+    same, image = {}, np.full((64, 64, 3), 200, np.uint8)
+    for name in [*registry.names()]:
+        properties = (registry.arguments(name) or {"properties": {}})["properties"]
+        for fill in (0, 9) if "fill" in properties else ():
+            beside: dict[str, Any] = {**_FILLS.get(name, {}), "p": 1.0}
+            try:
+                one, three = (_filling(name, {**beside, "fill": value}) for value in (fill, [fill] * 3))
+                made = [recipe.compile(optimize="none").at(0)(image=image)["image"] for recipe in (one, three)]
+            except (RecipeError, DataError):  # takes no list, or needs more
+                continue
+            same[name, fill] = diff(one, three).same
+            assert same[name, fill] <= np.array_equal(*made), (name, fill)
+    assert all(found for (_, fill), found in same.items() if fill == 0)
+    assert len(same) > 40
+    assert sum(not found for found in same.values()) < 7
+
+
+def _filling(name: str, args: dict[str, Any]) -> Recipe:
+    return load({"version": 1, "recipe": "fills", "steps": [{name: args}], "eval": [], "output": {"dtype": "uint8"}})
 
 
 def mirrored(found: Difference) -> tuple[Any, ...]:
@@ -160,7 +197,7 @@ class TestPlantedFaults:
         assert self.caught("swap")
 
     def test_all_arguments_are_taken_for_equivalent(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(comparing, "equivalent", lambda step, changes: {change.key for change in changes})
+        monkeypatch.setattr(comparing, "equivalent", lambda a, b, changes: {change.key for change in changes})
         assert self.caught()
 
     def test_weights_are_ignored(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,6 +46,9 @@ MERGED: Pool = (
     ("Resize", {"height": 29, "width": 30}),
     ("Resize", {"height": 90, "width": 101}),
     ("Resize", {"height": 21, "width": 27}),  # as other steps leave it
+    ("SmallestMaxSize", {"max_size": [40, 90]}),
+    ("LongestMaxSize", {"max_size": 70}),
+    ("RandomScale", {"scale_limit": [-0.6, 0.7]}),
     ("RandomCrop", {"height": 15, "width": 17}),
     ("CenterCrop", {"height": 14, "width": 16}),
     ("Pad", {"padding": [3, 9, 0, 14], "fill": [3, 80, 255]}),
@@ -255,6 +258,13 @@ def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         [("Rotate", {}), ("RandomResizedCrop", {"size": [30, 30]}), ("CoarseDropout", {})],
         [("ColorJitter", {}), ("RandomBrightnessContrast", {}), ("GaussNoise", {}), ("ToGray", {})],
         [("Resize", {"height": 40, "width": 70}), ("Pad", {"padding": [9, 7]}), ("Rotate", {}), ("D4", {})],
+        [("SmallestMaxSize", {"max_size": 64}), ("RandomCrop", {"height": 40, "width": 50}), ("Rotate", {})],
+        [
+            ("RandomScale", {"scale_limit": 0.3}),
+            ("Rotate", {}),
+            ("Affine", {"scale": 0.7}),
+            ("Resize", {"height": 30, "width": 30}),
+        ],
         [
             ("Transpose", {}),
             ("PadIfNeeded", {"fill": 9}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import zlib
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,11 @@ tifffile = pytest.importorskip("tifffile")
 
 from whole_slides import tissue, write_slide  # noqa: E402
 
+from augrecipes import memo  # noqa: E402
 from augrecipes.caches import SLIDES  # noqa: E402
 from augrecipes.data.tables import slide_cache, slide_listing  # noqa: E402
 from augrecipes.data.tables.slide_listing import SlideTable, Windows, table_of_slides  # noqa: E402
 from augrecipes.errors import DataError  # noqa: E402
-from augrecipes.sources import folder_cache  # noqa: E402
 from augrecipes.sources.slides.windows import Resolution  # noqa: E402
 
 TISSUE: list[Any] = ["otsu", 0.08, "masks", "regions/{stem}.geojson", None]
@@ -47,7 +47,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if nothing had been changed for a while."""
-    monkeypatch.setattr(folder_cache, "now_ns", lambda: folder_cache.time.time_ns() + 10**10)
+    monkeypatch.setattr("augrecipes.memo.now_ns", lambda: time.time_ns() + 10**10)
 
 
 def windows(tissue: Any = "otsu", tile: int = 32, **more: Any) -> Windows:
@@ -260,19 +260,17 @@ def test_what_was_changed_just_now_is_not_kept(drawn: Path, tmp_path: Path, monk
     """Written again within the same tick of the clock, a file may keep its times."""
     root = fill(drawn, tmp_path / "data")
     monkeypatch.setenv("AUGRECIPES_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(folder_cache, "now_ns", folder_cache.time.time_ns)
+    monkeypatch.setattr("augrecipes.memo.now_ns", time.time_ns)
     for _ in range(2):
         assert opened_by(lambda: listed(root, "otsu"))[1] == 2
     assert list(SLIDES.files()) == []
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["[]", "{", '{"KEY": 3}', '{"KEY": [1, 2, 3]}', '{"KEY": ["STATE", 9, 9, 1, 99, "!!"]}',
-     '{"KEY": ["STATE", 224, 160, 1.0, 12, ""]}'],
-)  # fmt: skip
+    "text", [b"", b"\n", b"STATE", b"STATE 1\n", b"STATE 9 9 1 99\n!!", b"STATE 9 9 x 1\n!", b"STATE 224 160 1.0 12\n"]
+)
 def test_whatever_is_in_the_cache_is_a_hint(
-    drawn: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+    drawn: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes
 ) -> None:
     root = fill(drawn, tmp_path / "data")
     monkeypatch.setenv("AUGRECIPES_CACHE", str(tmp_path / "cache"))
@@ -280,8 +278,8 @@ def test_whatever_is_in_the_cache_is_a_hint(
     (file,) = SLIDES.files()
     for slide in first.slides:
         key, state = slide_cache.identity(slide), slide_cache.state_of(slide, None, {})
-        content = text.replace("KEY", key).replace("STATE", state or "").encode()
-        file.path.write_bytes(zlib.crc32(content).to_bytes(4, "little") + content)
+        entry = memo.text(text.replace(b"STATE", (state or "").encode()))
+        memo.keep(SLIDES, file.path.name.removesuffix(SLIDES.suffix), slide_cache._VERSION, {key: entry})
         assert same(first, listed(root, "otsu"))
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from decoding import decode_image
 from PIL import Image
 
-from augrecipes.sources.formats import opencv
+from augrecipes.sources.formats import pillow
 
 SIDE = 1200  # px; a picture is larger than what freed memory is lying about
 SIZE = SIDE * SIDE * 3
@@ -77,5 +77,5 @@ def main() -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:  # planted: nobody asks whether there was memory
-        opencv.check_memory = lambda *given: None
+        pillow.check_memory = lambda *given: None
     main()

@@ -45,7 +45,7 @@ def test_a_tiff_with_its_directory_in_front_is_told_by_its_strips(tmp_path, size
     for part in (0.5, 0.97):
         file.write_bytes(data[: int(len(data) * part)])
         assert read_header(file.read_bytes()).width == size[1], "its header is whole"
-        with pytest.raises(UnreadableError, match="truncated: its TIFF data ends before the picture does"):
+        with pytest.raises(UnreadableError, match="truncated: its TIFF data does not end"):
             read_file_header(str(file))
 
 

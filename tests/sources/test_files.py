@@ -7,11 +7,9 @@ from __future__ import annotations
 import os
 import pickle
 import socket
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import cv2
 import encoded_pictures as pictures
 import numpy as np
 import pytest
@@ -20,7 +18,6 @@ from PIL import Image
 
 from augrecipes.errors import DataError
 from augrecipes.sources.files import read_image, read_mask
-from augrecipes.sources.formats import opencv
 
 PNG = pictures.encoded(Image.fromarray(pictures.RGB), "PNG")
 JPEG = pictures.encoded(Image.fromarray(pictures.RGB), "JPEG")
@@ -147,32 +144,6 @@ def test_bombs_are_refused_before_memory_is_asked_for() -> None:
         decode_image(wide, name="x")
     with pytest.raises(DataError, match="limit"):
         decode_image(JPEG[:at] + b"\xff\xff\xff\xff" + JPEG[at + 4 :], name="x")
-
-
-def test_the_log_level_comes_back() -> None:
-    log = cv2.utils.logging
-    before = log.setLogLevel(log.LOG_LEVEL_ERROR)
-    try:
-        inside, looked = threading.Barrier(4, timeout=60), threading.Barrier(4, timeout=60)
-
-        def work() -> None:
-            with opencv.quiet():
-                inside.wait()
-                looked.wait()
-
-        threads = [threading.Thread(target=work) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        inside.wait()
-        assert log.getLogLevel() == log.LOG_LEVEL_SILENT
-        looked.wait()
-        for thread in threads:
-            thread.join()
-        assert log.getLogLevel() == log.LOG_LEVEL_ERROR
-        decode_image(PNG, name="x")
-        assert log.getLogLevel() == log.LOG_LEVEL_ERROR
-    finally:
-        log.setLogLevel(before)
 
 
 def test_threads_do_not_disturb_each_other() -> None:

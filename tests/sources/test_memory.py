@@ -59,7 +59,7 @@ def test_no_sample_is_skipped_for_it(where: str, backend: Any, folder: Path, mon
         on_error="skip",
     )
     if where == "file":
-        monkeypatch.setattr(png, "_strip", no_memory)
+        monkeypatch.setattr(png, "_samples", no_memory)
     else:
         monkeypatch.setattr(cv2, "medianBlur", no_memory_in_opencv)
     batches = DataLoader(ds) if backend == "torch" else loader(ds, 2, backend=backend)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from augrecipes.errors import DataError
-from augrecipes.sources.pair_names import Grammar, Template
+from augrecipes.sources import pair_names
 from augrecipes.sources.pairing import Pairs, pair
 
 # How data sets name the large and the small image of a scene, by scale.
@@ -35,6 +35,9 @@ SCHEMES = (
     ("{}_HR_x{s}", "{}_LR_x{s}"),
     ("{}_SRF_{s}_HR", "{}_SRF_{s}_LR"),
     ("{}_SRF_{s}_HR", "{}_SRF_{s}_bicubic"),
+    ("{}", "{}_LRBI_x{s}"),
+    ("{}", "{}_down"),
+    ("{}_full", "small_{}"),
 )
 STEMS = st.one_of(
     st.from_regex(r"\A[A-Za-z][a-z0-9]{0,5}([_ -][a-z0-9]{1,3})?\Z"),
@@ -89,7 +92,7 @@ def test_every_scheme_pairs_exactly_its_scenes(stems, scheme, scale, seed):
         root = Path(folder)
         scenes = planted(root, stems, scheme, scale, seed)
         pairs = go(root, scale)
-        assert (found(root, pairs), pairs.defects) == (scenes, ())
+        assert (found(root, pairs), pairs.defects) == (scenes, [])
 
 
 @given(
@@ -113,19 +116,6 @@ def test_what_has_lost_its_partner_is_named_and_nothing_else(numbers, scheme, sc
         assert told(root, pairs) == widows
 
 
-@given(
-    scenes=st.dictionaries(st.integers(1, 900), st.sampled_from(SCHEMES), min_size=1, max_size=12),
-    scale=st.sampled_from([2, 3, 4]),
-    seed=st.integers(0, 99),
-)
-def test_every_scene_may_have_a_scheme_of_its_own(scenes, scale, seed):
-    with TemporaryDirectory() as folder:
-        root = Path(folder)
-        wanted = [planted(root, {f"s{n:04d}"}, scheme, scale, seed + n) for n, scheme in scenes.items()]
-        pairs = go(root, scale)
-        assert (found(root, pairs), pairs.defects) == (set().union(*wanted), ())
-
-
 def by_listing_order(root: Path) -> set[tuple[str, ...]]:
     """What pairing must never be: the i-th file of one folder with the i-th of the other."""
     listed = [sorted(p.relative_to(root).as_posix() for p in (root / top).iterdir()) for top in "HL"]
@@ -143,10 +133,32 @@ def test_listing_order_would_be_noticed(tmp_path: Path, way: Callable[[Path], se
     assert (way(tmp_path) <= scenes) is right
 
 
+UNRELATED = (
+    (["H/baby.png"], ["L/bird_x4.png"]),
+    (["H/img_001.png"], ["L/img_002.png"]),
+    (["H/img_001.png", "H/img_002.png"], ["L/img_011.png", "L/img_012.png"]),
+    (["H/cat.png"], ["L/caterpillar.png"]),
+    (["H/1.png", "H/2.png"], ["L/10.png", "L/20.png"]),
+)
+
+
+@pytest.mark.parametrize(("large", "small"), UNRELATED)
+def test_names_that_begin_alike_are_no_pairs(tmp_path, large, small):
+    pairs = go(touch(tmp_path, *large, *small))
+    assert (pairs.scenes, told(tmp_path, pairs)) == ([], {*large, *small})
+
+
+def test_templates_that_nothing_speaks_for_would_be_noticed(tmp_path, monkeypatch):
+    """Planted: whatever pairs most files is taken."""
+    monkeypatch.setattr(pair_names, "_fit", lambda *_: 1)
+    with pytest.raises(AssertionError):
+        test_names_that_begin_alike_are_no_pairs(tmp_path, *UNRELATED[1])
+
+
 def test_a_suffix_may_belong_to_the_name(tmp_path):
     touch(tmp_path, "H/box.png", "H/box2.png", "H/boxx4.png", "L/boxx4.png", "L/box2x4.png", "L/boxx4x4.png")
     pairs = go(tmp_path)
-    assert pairs.defects == ()
+    assert pairs.defects == []
     assert found(tmp_path, pairs) == {
         ("H/box.png", "L/boxx4.png"),
         ("H/box2.png", "L/box2x4.png"),
@@ -155,15 +167,9 @@ def test_a_suffix_may_belong_to_the_name(tmp_path):
 
 
 AMBIGUOUS = {
-    "extensions": (["H/1.png", "H/1.jpg", "L/1.png"], {"H/1.png", "H/1.jpg", "L/1.png"}),
+    "extensions": (["H/1.png", "H/1.jpg", "L/1x4.png"], {"H/1.png", "H/1.jpg", "L/1x4.png"}),
     "small extensions": (["H/1.png", "L/1x4.png", "L/1x4.jpg"], {"H/1.png", "L/1x4.png", "L/1x4.jpg"}),
-    "two schemes": (["H/1.png", "L/1.png", "L/1x4.png"], {"H/1.png", "L/1.png", "L/1x4.png"}),
-    "case": (["H/A.png", "H/a.png", "L/Ax4.png", "L/ax4.png"], {"H/A.png", "H/a.png", "L/Ax4.png", "L/ax4.png"}),
     "flat and nested": (["H/a/1.png", "H/b/1.png", "L/1x4.png"], {"H/a/1.png", "H/b/1.png", "L/1x4.png"}),
-    "a name that ends so": (
-        ["H/matri.png", "H/matrix4.png", "L/matrix4.png"],
-        {"H/matri.png", "H/matrix4.png", "L/matrix4.png"},
-    ),
 }
 
 
@@ -209,13 +215,13 @@ def test_lists_of_roots_are_data_sets_side_by_side(tmp_path):
     touch(tmp_path, "D/H/1.png", "D/L/1x4.png", "F/H/1.png", "F/L/1.png")
     roots = {name: [tmp_path / "D" / name[0].upper(), tmp_path / "F" / name[0].upper()] for name in ("hr", "lr")}
     pairs = pair(roots, {"lr": 1, "hr": 4}, cache=False)
-    assert (found(tmp_path, pairs), pairs.defects) == ({("D/H/1.png", "D/L/1x4.png"), ("F/H/1.png", "F/L/1.png")}, ())
+    assert (found(tmp_path, pairs), pairs.defects) == ({("D/H/1.png", "D/L/1x4.png"), ("F/H/1.png", "F/L/1.png")}, [])
 
 
 def test_one_root_beside_a_list_goes_with_all(tmp_path):
     touch(tmp_path, "H/1.png", "G/2.png", "L/1x4.png", "L/2x4.png")
     pairs = pair({"hr": [tmp_path / "H", tmp_path / "G"], "lr": tmp_path / "L"}, {"lr": 1, "hr": 4}, cache=False)
-    assert (len(pairs.scenes), pairs.defects) == (2, ())
+    assert (len(pairs.scenes), pairs.defects) == (2, [])
     with pytest.raises(DataError, match=r"differ in length \(hr: 2, lr: 3\)"):
         pair({"hr": [tmp_path / "H"] * 2, "lr": [tmp_path / "L"] * 3}, {"lr": 1, "hr": 4}, cache=False)
 
@@ -244,21 +250,22 @@ def test_one_folder_without_names_that_tell_is_a_defect(tmp_path):
     touch(tmp_path, *(f"S/{i}.png" for i in range(6)))
     (tmp_path / "link").symlink_to(tmp_path / "S")
     for pairs in (in_one(tmp_path / "S"), in_one(tmp_path / "S", tmp_path / "link")):
-        assert (pairs.scenes, pairs.unclaimed) == ((), ())
+        assert (pairs.scenes, pairs.unclaimed) == ([], [])
         (defect,) = pairs.defects
         assert defect.message == (
-            f"hr and lr lie in one folder, and no name tells them apart: 6 files, {tmp_path / 'S' / '0.png'} first"
+            f"hr and lr lie in one folder, and no name tells them apart: 6 files, {tmp_path / 'S' / '0.png'} first; "
+            "give each a folder of its own"
         )
         assert len(defect.files) == 6
     same = in_one(tmp_path / "S", names={"lr": "{}"})
-    assert (same.scenes, len(same.defects)) == ((), 6), "a file is not its own partner"
+    assert (same.scenes, len(same.defects)) == ([], 1), "a file is not its own partner"
 
 
 def test_files_in_a_shared_folder_that_no_name_claims_are_counted(tmp_path):
     touch(tmp_path, *(f"S/img_{i:03d}_SRF_4_{what}.png" for i in (1, 2, 3) for what in ("HR", "LR", "glasner")))
     touch(tmp_path, "S/photo.png")
     pairs = in_one(tmp_path / "S")
-    assert (len(pairs.scenes), pairs.defects) == (3, ())
+    assert (len(pairs.scenes), pairs.defects) == (3, [])
     assert [Path(path).name for path in pairs.unclaimed] == [
         *(f"img_{i:03d}_SRF_4_glasner.png" for i in (1, 2, 3)), "photo.png",
     ]  # fmt: skip
@@ -287,12 +294,12 @@ COMPOSED, COMBINED = "caf\u00e9", "cafe\u0301"
 def test_one_name_in_two_forms_of_unicode_is_one_name(tmp_path):
     touch(tmp_path, f"H/{COMBINED}.png", f"H/{COMPOSED}/1.png", f"L/{COMPOSED}x4.png", f"L/{COMBINED}/1x4.png")
     pairs = go(tmp_path)
-    assert (len(pairs.scenes), pairs.defects) == (2, ())
+    assert (len(pairs.scenes), pairs.defects) == (2, [])
     assert go(tmp_path, names={"lr": "{}x4"}).scenes == pairs.scenes
     touch(tmp_path, f"M/low {COMBINED} 1.png", "N/1.png")
     pairs = pair({"hr": tmp_path / "N", "lr": tmp_path / "M"}, {"lr": 1, "hr": 4}, cache=False,
                  names={"lr": f"low {COMPOSED} {{}}"})  # fmt: skip
-    assert (len(pairs.scenes), pairs.defects) == (1, ())
+    assert (len(pairs.scenes), pairs.defects) == (1, [])
 
 
 def test_both_forms_of_one_name_are_ambiguous(tmp_path):
@@ -313,7 +320,7 @@ def test_plain_and_decorated_names_in_one_folder(tmp_path):
 def test_a_root_inside_another_is_not_its_own_partner(tmp_path):
     touch(tmp_path, "1.png", "2.png", "X4/1x4.png", "X4/2x4.png")
     pairs = pair({"hr": tmp_path, "lr": tmp_path / "X4"}, {"lr": 1, "hr": 4}, cache=False)
-    assert (found(tmp_path, pairs), pairs.defects) == ({("1.png", "X4/1x4.png"), ("2.png", "X4/2x4.png")}, ())
+    assert (found(tmp_path, pairs), pairs.defects) == ({("1.png", "X4/1x4.png"), ("2.png", "X4/2x4.png")}, [])
 
 
 def test_pyramids_need_every_target(tmp_path):
@@ -359,16 +366,3 @@ def test_every_missing_root_is_named(tmp_path):
         go(tmp_path)
     assert str(tmp_path / "H") in str(error.value)
     assert str(tmp_path / "L") in str(error.value)
-
-
-@given(st.text(min_size=1, max_size=20))
-def test_readings_are_parts_of_the_name(stem):
-    for scene, how in Grammar(("lr", "hr")).readings(stem):
-        assert scene and scene in stem
-        assert len(how.prefix) + len(scene) + len(how.suffix) >= len(stem)
-
-
-def test_templates_read_back_what_they_name():
-    template = Template("X4/{}x4")
-    assert template.scene("X4/0001x4") == ("", "0001")
-    assert template.scene("X4/a/0001x4") is None

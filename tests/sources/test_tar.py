@@ -16,7 +16,7 @@ import pytest
 
 from augrecipes.errors import DataError
 from augrecipes.sources.open_files import OpenFiles
-from augrecipes.sources.tar import headers, listing, members, opened, parts, shards
+from augrecipes.sources.tar import listing, members, opened, parts, shards
 from augrecipes.sources.tar.listing import list_archive
 from augrecipes.sources.tar.named import archives_named, braced
 from augrecipes.sources.tar.shards import TarShards
@@ -50,24 +50,21 @@ def test_many_archives_hold_what_python_finds_in_them(tmp_path: Path) -> None:
     agrees_with_python(tmp_path, range(5000))
 
 
-def deaf(self: Any, kind: bytes, size: int) -> None:
-    self._follow(size)
+def behind_the_header(info: Any, known: Any, real: Any = members._member) -> Any:
+    member = real(info, known)
+    return member._replace(start=member.place + 512)
 
 
 FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "long names are not heard": lambda patch: patch.setattr(members._HeaderPass, "_listen", deaf),
-    "prefixes are left out": lambda patch: patch.setattr(members, "name_of", lambda block: block[:100].rstrip(b"\0")),
     "keys end at the last dot": lambda patch: patch.setattr(
         listing, "split_name", lambda name: tuple(name.lower().rsplit(b".", 1)) if b"." in name else None
     ),
-    "a window that is one header late": lambda patch: patch.setattr(members, "_WINDOW", 700),
-    "links to what is first": lambda patch: patch.setattr(
-        members._HeaderPass, "_linked", lambda self, name: (self.found.starts[0], self.found.sizes[0])
-    ),
+    "files begin behind their headers": lambda patch: patch.setattr(members, "_member", behind_the_header),
+    "links to nothing": lambda patch: patch.setattr(members, "_checked", lambda text: text.encode()),
 }
 
 
-@pytest.mark.parametrize("fault", [name for name in FAULTS if "window" not in name])
+@pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_caught(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     FAULTS[fault](monkeypatch)
     with pytest.raises((AssertionError, DataError)):
@@ -75,7 +72,7 @@ def test_a_planted_fault_is_caught(fault: str, tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_small_window_finds_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    FAULTS["a window that is one header late"](monkeypatch)
+    monkeypatch.setattr(members, "_WINDOW", 700)
     agrees_with_python(tmp_path, range(20))
 
 
@@ -124,16 +121,10 @@ def test_much_damage_is_told(tmp_path: Path) -> None:
     tells_of_damage(tmp_path, range(3000))
 
 
-@pytest.mark.parametrize("fault", ["checksums", "ends"])
-def test_a_scan_that_trusts_is_caught(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if fault == "checksums":
-        monkeypatch.setattr(headers, "_fits", lambda block, checksum: True)
-    else:
-        real = members._HeaderPass._block
-        monkeypatch.setattr(
-            members._HeaderPass, "_block", lambda self: real(self) if self.at + 512 <= self._size else None
-        )
-    with pytest.raises((AssertionError, AttributeError)):  # a block of None
+def test_ends_that_are_believed_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: what tarfile says alone, which takes a damaged header for the end."""
+    monkeypatch.setattr(members, "_check_end", lambda rest: None)
+    with pytest.raises(AssertionError):
         tells_of_damage(tmp_path, range(40))
 
 
@@ -176,16 +167,10 @@ def test_whatever_comes_often(tmp_path: Path) -> None:
     survives(tmp_path, range(5_000))
 
 
-def test_sizes_that_are_believed_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(members._HeaderPass, "_follow", lambda self, size: None)
-    with pytest.raises((AssertionError, OverflowError, MemoryError)):
-        survives(tmp_path, range(150))
-
-
 GOOD = made.member(b"0.jpg", b"first")
 WRONG: dict[str, tuple[bytes, str]] = {
-    "nothing": (b"", r"no tar archive: it ends here"),
-    "text": (b"nonsense " * 200, r"no tar archive: its checksum is no number"),
+    "nothing": (b"", r"no tar archive: empty file"),
+    "text": (b"nonsense " * 200, r"no tar archive"),
     "gzip": (gzip.compress(GOOD + made.END), r"compressed by gzip.*`gunzip` undoes"),
     "no sample": (made.member(b"README", b"x") + made.END, r"no sample in it: their files are called KEY\.jpg"),
     "only an end": (made.END, r"no sample in it"),
@@ -193,23 +178,23 @@ WRONG: dict[str, tuple[bytes, str]] = {
     "cut in a file": (made.member(b"0.jpg", b"x" * 600)[:-600], r"at byte 0: '0\.jpg' is cut off: 600 bytes.*424 do"),
     "joined": (GOOD + made.END + GOOD + made.END, r"at byte 1,024: this is its end, and there is more behind"),
     "huge": (GOOD + made.header(b"1.jpg", size_field=b"\x80" + b"\x7f" * 11) + made.END, r"1,024: '1\.jpg' is cut off"),
-    "negative": (GOOD + made.header(b"1.jpg", size_field=b"\xff" * 12) + made.END, r"its size is negative"),
-    "no octal": (GOOD + made.header(b"1.jpg", size_field=b"00000000089\0") + made.END, r"its size is no number"),
-    "upwards": (GOOD + made.member(b"a/../../1.jpg") + made.END, r"at byte 1,024: 'a/\.\./\.\./1\.jpg' its name"),
-    "control": (GOOD + made.member(b"a\x1b[2J.jpg") + made.END, r"control characters are not taken"),
+    "negative": (GOOD + made.header(b"1.jpg", size_field=b"\xff" * 12) + made.END, r"1,024: .*negative|no header"),
+    "no octal": (GOOD + made.header(b"1.jpg", size_field=b"00000000089\0") + made.END, r"1,024: this is no header"),
+    "upwards": (GOOD + made.member(b"a/../../1.jpg") + made.END, r"1,024: 'a/\.\./\.\./1\.jpg' its name holds"),
+    "control": (GOOD + made.member(b"a\x1b[2J.jpg") + made.END, r"control characters, which are not taken"),
     "symbolic": (GOOD + made.member(b"1.jpg", kind=b"2", link=b"0.jpg") + made.END, r"`tar --dereference`"),
     "a link to nothing": (
         GOOD + made.member(b"1.jpg", kind=b"1", link=b"x.jpg") + made.END, r"link to 'x\.jpg', which is not in",
     ),
-    "a device": (GOOD + made.member(b"1.jpg", kind=b"3") + made.END, r"a device, and no file"),
+    "a device": (GOOD + made.member(b"1.jpg", kind=b"3") + made.END, r"of type b'3', no file"),
     "sparse": (GOOD + made.member(b"1.jpg", kind=b"S") + made.END, r"sparse file: make the archive without --sparse"),
     "sparse by pax": (
         GOOD + made.member(b"p", b"22 GNU.sparse.major=1\n", b"x") + made.member(b"1.jpg") + made.END, r"--sparse",
     ),
     "volumes": (GOOD + made.member(b"1.jpg", kind=b"M") + made.END, r"in one volume"),
-    "an unknown type": (GOOD + made.member(b"1.jpg", kind=b"Q") + made.END, r"of type b'Q', which is not read"),
-    "pax that is none": (GOOD + made.member(b"p", b"99 path=x\n", b"x") + GOOD + made.END, r"pax records are damaged"),
-    "pax of nothing": (GOOD + made.member(b"p", b"12 path=a.b\n", b"x") + made.END, r"the header before is about"),
+    "an unknown type": (GOOD + made.member(b"1.jpg", kind=b"Q") + made.END, r"of type b'Q', no file"),
+    "pax that is none": (GOOD + made.member(b"p", b"99 path=x\n", b"x") + GOOD + made.END, r"at byte 1,024"),
+    "pax of nothing": (GOOD + made.member(b"p", b"12 path=a.b\n", b"x") + made.END, r"at byte 1,024"),
     "one name for all": (made.member(b"p", b"12 path=a.b\n", b"g") + GOOD + made.END, r"gives all files one name"),
     "a size of pax": (
         GOOD + made.member(b"p", b"20 size=99999999999\n", b"x") + made.member(b"1.jpg") + made.END, r"is cut off",

@@ -14,9 +14,10 @@ import made_tars
 import numpy as np
 import pytest
 
+from augrecipes import memo
 from augrecipes.caches import ARCHIVES, CACHE
 from augrecipes.errors import DataError
-from augrecipes.sources.tar import kept, listing
+from augrecipes.sources.tar import listing
 from augrecipes.sources.tar.listing import TarListing, list_archive, list_archives
 from augrecipes.sources.tar.opened import OPENED
 
@@ -25,7 +26,7 @@ from augrecipes.sources.tar.opened import OPENED
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cache of its own, in which the archive of a moment ago is kept."""
     monkeypatch.setenv(CACHE, str(tmp_path / "own"))
-    monkeypatch.setattr(kept, "_SETTLED_NS", -(10**18))
+    monkeypatch.setattr(memo, "SETTLED_NS", -(10**18))
 
 
 def alike(a: TarListing, b: TarListing) -> bool:
@@ -107,7 +108,7 @@ def test_another_archive_is_listed_anew(change: Callable[[Path], None], tmp_path
 
 def test_a_stamp_that_says_less_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: size and time alone, as programs that set times leave them."""
-    monkeypatch.setattr(kept, "_stamp", lambda about: f"{about.st_size} {about.st_mtime_ns}".encode())
+    monkeypatch.setattr(memo, "stamp_of", lambda about: f"{about.st_size} {about.st_mtime_ns}")
     with pytest.raises(AssertionError):
         told_of(rewritten, tmp_path)
 
@@ -141,14 +142,14 @@ def test_whatever_the_cache_holds(tmp_path: Path) -> None:
 
 def test_what_is_believed_unseen_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: the digest is not compared."""
-    monkeypatch.setattr(kept, "_digest", lambda data: bytes(32))
+    monkeypatch.setattr(memo, "_digest", lambda *_: bytes(32))
     with pytest.raises(Exception):  # noqa: B017  whatever comes of it
         damaged(tmp_path, range(120))
 
 
 def test_what_was_just_written_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who writes to it again within a tick of the clock leaves its times as they are."""
-    monkeypatch.setattr(kept, "_SETTLED_NS", 10**12)
+    monkeypatch.setattr(memo, "SETTLED_NS", 10**12)
     list_archive(str(archive(tmp_path / "a.tar", "aaa")))
     assert not list(ARCHIVES.files())
 
@@ -165,9 +166,9 @@ def test_what_was_written_just_before_a_long_reading_is_not_kept(
 
     path = archive(tmp_path / "a.tar", "aaa")
     clock = [path.stat().st_ctime_ns + 10**9]
-    monkeypatch.setattr(kept, "_SETTLED_NS", 2 * 10**9)
+    monkeypatch.setattr(memo, "SETTLED_NS", 2 * 10**9)
     monkeypatch.setattr(listing, "members_of", slowly)
-    monkeypatch.setattr(listing.time, "time_ns", lambda: clock[0])  # that of kept, too
+    monkeypatch.setattr(memo, "now_ns", lambda: clock[0])
     list_archive(str(path))
     assert not list(ARCHIVES.files())
     list_archive(str(path))

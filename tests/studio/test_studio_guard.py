@@ -306,6 +306,15 @@ def test_what_is_dropped_is_not_run(page: Page, tmp_path: Path) -> None:
     assert not mark.exists()
 
 
+def test_a_config_that_stands_for_ever_more_is_answered_with_an_error(page: Page) -> None:
+    rows = [f"a{k}: ['${{a{k - 1}}}', '${{a{k - 1}}}']" for k in range(1, 60)]
+    step = "train: [{_target_: albumentations.Blur, blur_limit: '${a59}'}]"
+    reply = page.ask("POST", "/api/import", {"name": "x.yaml", "text": "\n".join(["a0: 3", *rows, step])})
+    assert reply.status == 422
+    assert "written out, a config holds at most" in reply.body.decode()
+    assert page.post("/api/import", name="y.yaml", text="a: 3\n" + step.replace("a59", "a"))["left_out"] == []
+
+
 def test_every_answer_has_the_headers(page: Page) -> None:
     for method, path in [*ROUTES, ("GET", "/"), ("GET", "/nothing.js")]:
         headers = page.ask(method, path, {} if method != "GET" else None).headers

@@ -169,7 +169,7 @@ def _ratio(change: RatioChange) -> dict[str, float]:
 def _speed(verdict: Report) -> Report:
     """How many times as fast the side that a verdict's text names first is as the other.
 
-    >>> report = _speed({"one": "A", "text": "A is 2.00 to 2.00 times as fast as B",
+    >>> report = _speed({"one": "A", "text": "A is 2.00 times as fast as B",
     ...                "ratio": {"low": 0.5, "middle": 0.5, "high": 0.5}})
     >>> report["middle"]
     2.0

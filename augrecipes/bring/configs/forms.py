@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from augrecipes.bring.calls import Call
-from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, short
 from augrecipes.recipe.write import flow
 
 # The key that names the class, and the keys that hold arguments; without any of these they stand beside the name.
@@ -109,8 +109,8 @@ def read(node: Node) -> Any:
             raise Unread(f"computes `{computed.text}` in line {node.place.line}, and nothing is run: write the value")
         case Scalar(value=str(text)) if "${" in text and not text.startswith(("${as_", "${torch", "${get_")):
             raise Unread(
-                f"`{text}` in line {node.place.line} is not in this file: write the value, or import the config as "
-                "composed (`python train.py --cfg job --resolve`)"
+                f"`{short(text)}` in line {node.place.line} names nothing in this file, or itself: write the value, or "
+                "import the config as composed (`python train.py --cfg job --resolve`)"
             )
         case Scalar():
             return node.value

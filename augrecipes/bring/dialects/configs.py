@@ -35,7 +35,7 @@ _PREPROCESSOR = "data_preprocessor"
 
 
 def owns(document: Document) -> bool:
-    """Whether it is Python, or there is a pipeline in the config."""
+    """Whether it is Python, or there is a pipeline in the config; RecipeError where that stands for too much."""
     if is_python(document.file) and document.text:
         return True
     return document.top is not None and bool(pipelines(resolved(document.top)))

@@ -131,7 +131,7 @@ def _data(draft: RecipeDraft, train: OptionFile, validation: OptionFile | None, 
     draft.dataset = _call(train, recipe, made=made)
     draft.note(f"The data: {draft.dataset}")
     if size := train.get("batch_size_per_gpu"):
-        draft.note(f'The loader: ar.loader(ds, batch_size={size}, num_workers="auto", shuffle=True)')
+        draft.note(f"The loader: ar.loader(ds, batch_size={size}, shuffle=True)")
     if validation is not None and validation.node("dataroot_gt"):
         low = "; its low resolution is made here, too" if made and validation.node("dataroot_lq") else ""
         draft.note(f"Validation: {_call(validation, recipe, made=made, mode='eval')}{low}")

@@ -39,6 +39,7 @@ _CHANNELS = (1, 3)
 _NO = (*(0.0,) * 9, 0)  # numbers of an operation that has but three, and no tables
 _RGB = 3
 _ONES, _ZEROS = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
+_FARTHEST = (1 << 30) - 1  # bytes from the first row to behind the last
 _STEPS = 180  # of a hue, round the circle
 BODY = 32  # pixels of a row that OpenCV takes from HSV to RGB at a time, with AVX2: in what is left it rounds
 
@@ -190,8 +191,8 @@ class ToMake:
         part, matrix, k = self._picture(height, width)
         if not isinstance(part, np.ndarray):
             return False
-        if (channels > 1 and part.strides[2] != 1) or part.strides[1] != channels:
-            part = np.ascontiguousarray(part)  # the same bits, however it lies
+        if not lies_well(part):
+            part = np.array(part, order="C")  # a refusal would be another kernel's bits, because of how it lies
         rows, columns = part.shape[:2]
         start, _, *steps = strides
         head = (
@@ -221,6 +222,19 @@ def _with_part(numbers: tuple[Any, ...], part: tuple[int, int, int, int]) -> tup
 
 
 _EYE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+
+
+def lies_well(picture: np.ndarray) -> bool:
+    """Whether kernels read a uint8 picture H×W×C where it lies: row below row, with its pixels side by side.
+
+    >>> picture = np.zeros((4, 5, 3), np.uint8)
+    >>> lies_well(picture[1:, 2:]), lies_well(picture[::-1]), lies_well(picture[:, ::2]), lies_well(picture[..., ::-1])
+    (True, False, False, False)
+    """
+    rows, columns, channels = picture.shape
+    down, across, beside = picture.strides
+    whole_pixels = (beside == 1 or channels == 1) and across == channels
+    return whole_pixels and columns * channels <= down < _FARTHEST // rows
 
 
 def takes(picture: Warped) -> bool:

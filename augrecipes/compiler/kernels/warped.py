@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import hypot
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import cv2
 import numpy as np
@@ -121,10 +122,11 @@ class Warped:
             self.between, self.last, own, self.earlier,
         )  # fmt: skip
 
-    def realise(self, scratch: Scratch, shrinks: Shrinks) -> Moved:
+    def realise(self, scratch: Scratch, shrinks: Shrinks, make: Make | None = None) -> Moved:
         """The resampling carried out, in memory of `scratch` or in the picture's own; a last turn may still be pending.
 
         At once, or step by step where that costs less: a resize, and a part of it, may be had sooner than a warp.
+        `make` is asked to make what is sampled once, before OpenCV is.
         """
         if self.matrix is None:
             return self.moved
@@ -132,11 +134,13 @@ class Warped:
         if not smaller and self._goes_in_turn():
             assert self.earlier is not None
             assert self.last is not None
-            first = self.earlier.realise(scratch, Shrinks() if enlarges(self.last.matrix) else shrinks)
-            return self._alone(first).realise(scratch, Shrinks())
+            first = self.earlier.realise(scratch, Shrinks() if enlarges(self.last.matrix) else shrinks, make)
+            return self._alone(first).realise(scratch, Shrinks(), make)
         if not smaller and (found := self._resized()) is not None:
             done = resize(found.window, found.height, found.width, self.interpolation, scratch).turned(found.turn)
             return done if found.part is None else done.cut(*found.part[0]).turned(found.part[1])
+        if make is not None and (made := make(self, shrinks)) is not None:
+            return Moved(made)
         how = Sampling(self.interpolation, self.border, self.fill, shrinks)
         return Moved(warp(self.moved, self.matrix, self.height, self.width, how, scratch))
 
@@ -248,6 +252,9 @@ class Warped:
         """Whether labels are resized once, and turned afterwards if at all."""
         once = self.earlier is None and self.last is not None and self.last.border is None
         return once and self.moved.symmetry == IDENTITY
+
+
+Make: TypeAlias = Callable[[Warped, Shrinks], np.ndarray | None]
 
 
 class _Resized(NamedTuple):

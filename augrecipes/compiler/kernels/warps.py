@@ -32,13 +32,20 @@ class PendingWarps:
         mask: H×W or H×W×C, or None.
         scratch: memory for the picture, and for the mask.
         shrinks: how a picture is had for a warp that shrinks it.
+        kernel: makes pictures, if any does.
     """
 
-    __slots__ = ("image", "mask", "scratch", "shrinks")
+    __slots__ = ("_kernel", "image", "mask", "scratch", "shrinks")
 
     def __init__(
-        self, image: np.ndarray, mask: np.ndarray | None, scratch: tuple[Scratch, Scratch], shrinks: Shrinks
+        self,
+        image: np.ndarray,
+        mask: np.ndarray | None,
+        scratch: tuple[Scratch, Scratch],
+        shrinks: Shrinks,
+        kernel: jobs.Kernel | None,
     ) -> None:
+        self._kernel = kernel
         self.image = Warped(Moved(with_channels(image)))
         self.mask = None if mask is None else Warped(Moved(with_channels(mask)))
         self.scratch, self.shrinks = scratch, shrinks
@@ -85,7 +92,13 @@ class PendingWarps:
     def realise(self, shrinks: Shrinks | None = None) -> tuple[Moved, Moved | None]:
         """The resampling of picture and mask carried out; their last turns may still be pending."""
         mask = None if self.mask is None else self.mask.realise(self.scratch[1], Shrinks())
-        return self.image.realise(self.scratch[0], self.shrinks if shrinks is None else shrinks), mask
+        return self.image.realise(self.scratch[0], self.shrinks if shrinks is None else shrinks, self._made), mask
+
+    def _made(self, picture: Warped, shrinks: Shrinks) -> np.ndarray | None:
+        """What the kernel makes of a picture; None where it does not take it."""
+        if self._kernel is None or not jobs.takes(picture):
+            return None
+        return jobs.ToMake(picture, shrinks, self.scratch[0], self._kernel).array()
 
 
 class Deferred(A.BaseCompose):  # type: ignore[misc]
@@ -163,7 +176,9 @@ class Warps(A.BaseCompose):  # type: ignore[misc]
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """The sample after all steps. `force_apply` changes nothing: each step has its own gate."""
-        picture = data[_PENDING] = PendingWarps(data["image"], data.pop("mask", None), self._scratch, self.shrinks)
+        picture = data[_PENDING] = PendingWarps(
+            data["image"], data.pop("mask", None), self._scratch, self.shrinks, self._kernel
+        )
         data["image"] = picture.image.stand_in()
         for step in self.transforms:
             data = step(**data)

@@ -140,6 +140,8 @@ def _merged(step: Any, interpolation: int) -> NativeStep | None:
     merges = found.effect in _MOVED
     if found.effect in _RESAMPLED:
         merges = set(found.does[2:]) == {interpolation}
+    elif found.effect == SCALES:
+        merges = set(found.does[:2]) == {interpolation}
     elif found.effect in (WARPS, TILTS):
         merges = warps.interpolation_of(found) == interpolation
     return replace(found, effect=MERGES + found.effect) if merges else None

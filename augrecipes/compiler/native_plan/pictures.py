@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
+from augrecipes.compiler.kernels.jobs import lies_well
 from augrecipes.compiler.kernels.undecoded import Decodable, Undecoded, is_encoded, undecoded
 from augrecipes.compiler.native_plan.helping import mapped, of_this_thread
 from augrecipes.errors import DataError
@@ -63,32 +64,25 @@ class InMemory:
 
 
 def is_picture(picture: Any, *, files: bool) -> bool:
-    """Whether it is a file, or where no `files` are taken a uint8 picture H×W×C whose pixels lie side by side."""
+    """Whether it is a file, or where no `files` are taken a uint8 picture H×W×C, however that lies in memory."""
     if files:
         return is_encoded(picture)
-    return (
-        type(picture) is np.ndarray
-        and picture.ndim == 3
-        and picture.size > 0
-        and picture.dtype == np.uint8
-        and _lies_well(picture)
-    )
+    return isinstance(picture, np.ndarray) and picture.ndim == 3 and picture.size > 0 and picture.dtype == np.uint8
 
 
 def is_mask(mask: Any, picture: Picture) -> bool:
-    """Whether it is one of uint8 or bool, H×W or H×W×1, that lies on the picture and whose pixels lie side by side."""
+    """Whether it is one of uint8 or bool, H×W or H×W×1, that lies on the picture; in memory or still in its file."""
     return (
-        type(mask) is np.ndarray
+        (isinstance(mask, np.ndarray) or is_encoded(mask))
         and mask.dtype in _MASKS
-        and (mask.ndim == 2 or (mask.ndim == 3 and mask.shape[2] == 1))
+        and (len(mask.shape) == 2 or (len(mask.shape) == 3 and mask.shape[2] == 1))
         and mask.shape[:2] == picture.shape[:2]
-        and mask.strides[1] == 1
     )
 
 
-def as_picture(mask: np.ndarray) -> np.ndarray:
-    """Such a mask as H×W×1 of uint8."""
-    return mask.view(np.uint8).reshape(*mask.shape[:2], 1)
+def as_picture(mask: np.ndarray | Decodable) -> np.ndarray | Decodable:
+    """Such a mask as H×W×1 of uint8; one that is still in its file is that already."""
+    return mask.view(np.uint8).reshape(*mask.shape[:2], 1) if isinstance(mask, np.ndarray) else mask
 
 
 def coded_of(picture: Picture, window: Sequence[int]) -> Coded | None:
@@ -103,19 +97,24 @@ def coded_of(picture: Picture, window: Sequence[int]) -> Coded | None:
 
 
 def pixels_of(picture: Picture, window: Sequence[int]) -> Pixels | None:
-    """The pixels of a window (top, left, bottom, right) at least; of a file no more. None where it is not known.
+    """The pixels of a window (top, left, bottom, right) at least; of a file, or where they have to be copied, no more.
+
+    None where it is not known what is read of a file.
 
     Raises:
         DataError: the file is damaged there.
     """
-    if isinstance(picture, np.ndarray):
-        return picture, 0, 0
     top, left, bottom, right = window
-    if not (0 <= top < bottom and 0 <= left < right):
+    known = 0 <= top < bottom and 0 <= left < right
+    if is_ready(picture):
+        return picture, 0, 0
+    if isinstance(picture, np.ndarray):
+        return (picture[top:bottom, left:right].copy(), top, left) if known else (picture.copy(), 0, 0)
+    if not known:
         return None
     whole = picture if isinstance(picture, Undecoded) else undecoded(picture)
     pixels = whole[top:bottom, left:right].array()
-    return pixels if _lies_well(pixels) else np.ascontiguousarray(pixels), top, left
+    return pixels if lies_well(pixels) else pixels.copy(), top, left
 
 
 def decoded(
@@ -123,14 +122,14 @@ def decoded(
 ) -> Iterator[tuple[list[int], list[tuple[int, int, int, int]], list[np.ndarray]]]:
     """Places of pictures that can be read, where the pixels of each lie (address, step, top, left), and these.
 
-    Of files not many at once, so that what was decoded is still in the cache.
+    Of files, and of what has to be copied, not many at once, so that this is still in the cache.
     """
-    part = [k for k in places if isinstance(pictures[k], np.ndarray)]
+    part = [k for k in places if is_ready(pictures[k])]
     held: list[np.ndarray] = [pictures[k] for k in part]  # type: ignore[misc]
     lie = [_lies(array, 0, 0) for array in held]
     if part:
         yield part, lie, held
-    files = [k for k in places if not isinstance(pictures[k], np.ndarray)]
+    files = [k for k in places if not is_ready(pictures[k])]
     threads = of_this_thread()
     most, size = 1 if threads is None else 2 * threads.count, 0
     part, lie, held = [], [], []
@@ -150,6 +149,11 @@ def decoded(
         yield part, lie, held
 
 
+def is_ready(picture: Picture) -> TypeGuard[np.ndarray]:
+    """Whether kernels read it where it lies."""
+    return isinstance(picture, np.ndarray) and lies_well(picture)
+
+
 def _readable(picture: Picture, window: Sequence[int]) -> Pixels | None:
     try:
         return pixels_of(picture, window)
@@ -159,7 +163,3 @@ def _readable(picture: Picture, window: Sequence[int]) -> Pixels | None:
 
 def _lies(pixels: np.ndarray, top: int, left: int) -> tuple[int, int, int, int]:
     return pixels.__array_interface__["data"][0], pixels.strides[0], top, left
-
-
-def _lies_well(pixels: np.ndarray) -> bool:
-    return pixels.strides[1] == pixels.shape[2] and pixels.strides[2] == 1

@@ -1,11 +1,11 @@
-"""Memory that one thread needs to carry out samples: what steps put between them, and what files are decoded to."""
+"""Memory that one thread needs to carry out samples: what steps put between them, files decoded, and results."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,26 +16,49 @@ Needs = tuple[int, Codec | None, int]
 _LEAST, _KEPT = 1 << 16, 1 << 25  # bytes for steps at first; and of decoded pixels that are kept for the next batch
 
 
+class ResultAt(NamedTuple):
+    """How a result lies in an array.
+
+    Attributes:
+        size: its rows and columns.
+        made: shape and dtype of the array.
+        start: bytes before its first number.
+        strides: from row to row, pixel to pixel and channel to channel, in elements.
+        written: which numbers, as `written_as` says.
+    """
+
+    size: tuple[int, int]
+    made: tuple[tuple[int, ...], np.dtype[Any]]
+    start: int
+    strides: Sequence[int]
+    written: int
+
+
 class Room:
-    """Memory of one thread; `numbers` are how the head of a plan names it, from `decode` to `room` in native/plan.h."""
+    """Memory of one thread.
+
+    Attributes:
+        numbers: how the head of a plan names it, from `decode` to `room` in native/plan.h: addresses of the decoder,
+            its memory and its pixels, bytes of these; the steps' memory, and bytes of it.
+    """
 
     def __init__(self) -> None:
-        self._scratch, self._pixels = np.empty(_LEAST, np.uint8), np.empty(0, np.uint8)
+        self._pixels = np.empty(0, np.uint8)
         self._codec: Codec | None = None
         self._memory: Any = None
+        self.grow(_LEAST)
 
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """Addresses of the decoder, its memory and its pixels, bytes of these; the steps' memory, and bytes of it."""
+    def _number(self) -> None:
         decoder = 0, 0, 0, 0
         if self._codec is not None:
             memory, pixels = ctypes.addressof(self._memory), self._pixels.ctypes.data
             decoder = self._codec.address, memory, pixels, len(self._pixels)
-        return *decoder, self._scratch.ctypes.data, len(self._scratch)
+        self.numbers = *decoder, self._scratch.ctypes.data, len(self._scratch)
 
     def grow(self, size: int) -> None:
         """Have so many bytes for steps."""
         self._scratch = np.empty(size, np.uint8)
+        self._number()
 
     def decode(self, codec: Codec, most: int) -> None:
         """Be ready to decode parts of files that take so many bytes at most."""
@@ -44,12 +67,14 @@ class Room:
         if most > len(self._pixels):
             self._pixels = np.empty(most, np.uint8)
         self._codec = codec
+        self._number()
 
     def decoded(self) -> None:
         """No more is decoded for now: keep what most pictures take."""
         self._codec = None
         if len(self._pixels) > _KEPT:
             self._pixels = np.empty(0, np.uint8)
+        self._number()
 
     @property
     def needs(self) -> Needs:

@@ -23,7 +23,8 @@ from augrecipes.compiler.run.points_alone import point_steps
 from augrecipes.compiler.run.prepared import Prepared
 from augrecipes.compiler.run.targets import check_size
 
-_MASK = frozenset({"mask"})
+_MASK, _NOTHING = frozenset({"mask"}), frozenset[str]()
+_FEW = 3  # steps that act
 _NATIVE = ("native", "native_masks", "_point_steps")  # made of the steps when they are first needed
 
 
@@ -115,9 +116,14 @@ class NativelyRun(Pipeline):
         """A sample of a picture, or of one and its mask, without Python between its steps; None: that is Python's."""
         if self._by_python or not isinstance(self.native, NativePlan) or not self._required <= targets.keys():
             return None
-        image, on_it = targets.get("image"), self._usual.intersection(targets) - {"image"}
+        image = targets.get("image")
+        on_it = self._usual.intersection(targets) - {"image"} if len(targets) > 1 else _NOTHING
         if not is_picture(image, files=self.takes_files) or (on_it - _MASK and self.native.only_moves):
             return None
+        if on_it - _MASK:
+            self.position(epoch, index, tile)
+            if sum(first is None or first() < p for first, p, _, _ in self._point_steps) < _FEW:
+                return None  # Python walks through the steps for the points anyway, and is done with these sooner
         image, done, moved = check_size(image, self.recipe.inputs), dict(targets), None
         mask = done.pop("mask", None)
         if self.native.given:

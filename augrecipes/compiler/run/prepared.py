@@ -12,6 +12,7 @@ from augrecipes.compat.steps import (
     Sample,
     choice_of,
     contiguous,
+    filters_of,
     functions_of,
     gate_of,
     group_of,
@@ -71,8 +72,7 @@ def as_it_is(step: Any, group: Any) -> Prepared:
 def _filter(step: Any, group: Any) -> Act | None:
     if not group.check_each_transform or isinstance(step, Joined | Warps | ColourOps):  # these do it themselves
         return None
-    filters: Act = group.check_data_post_transform
-    return filters
+    return filters_of(group)
 
 
 def _act(step: Any, leaf: Leaf, *, gated: bool = False, forced: bool = False) -> Act:

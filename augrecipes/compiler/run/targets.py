@@ -83,6 +83,8 @@ def mask_in(mask: Any, image: np.ndarray | Undecoded, name: str = "mask", axes: 
 
     With `axes` in front of rows and columns it is a stack of masks.
     """
+    if is_encoded(mask):
+        mask = mask.array()
     if not isinstance(mask, np.ndarray):
         raise DataError(f"{name} must be a numpy array, got {type(mask).__name__}")
     if mask.ndim == axes + 3 and mask.shape[-1] == 1:

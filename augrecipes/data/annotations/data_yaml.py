@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from augrecipes.data.annotations.pictures import OUTSIDE, leaves
 from augrecipes.data.annotations.source import read_whole
 from augrecipes.errors import DataError
 from augrecipes.recipe.nodes import plain
@@ -36,7 +37,9 @@ class DataYaml:
     listed: dict[Path, list[str]] = field(default_factory=dict)
 
 
-def read_data_yaml(path: Path, split: str | None, root: Path | None, *, files: bool = True) -> DataYaml:
+def read_data_yaml(
+    path: Path, split: str | None, root: Path | None, *, files: bool = True, outside: bool = False
+) -> DataYaml:
     """Read a data.yaml.
 
     Args:
@@ -44,6 +47,7 @@ def read_data_yaml(path: Path, split: str | None, root: Path | None, *, files: b
         split: `train`, `val` or `test`; None: `train`, so that validation pictures are never trained on unasked.
         root: instead of what its `path` says.
         files: look for the pictures, too.
+        outside: lists of pictures may name files outside of the data set's folder.
 
     Raises:
         DataError: it is no such file, or has not this split; names the file.
@@ -61,7 +65,7 @@ def read_data_yaml(path: Path, split: str | None, root: Path | None, *, files: b
         raise DataError(f"`{wanted}` should be a path, or a list of paths", str(path))
     base = root or _base(said, path)
     for entry in entries:
-        _add(about, _place(base, path.parent, entry), path)
+        _add(about, _place(base, path.parent, entry), path, None if outside else base)
     return about
 
 
@@ -96,13 +100,17 @@ def _place(base: Path, folder: Path, entry: str) -> Path:
     return next((place for place in tried if place.exists()), tried[0])
 
 
-def _add(about: DataYaml, place: Path, path: Path) -> None:
+def _add(about: DataYaml, place: Path, path: Path, within: Path | None) -> None:
     if place.is_dir():
         below = place / "images"
         about.folders.append(below if below.is_dir() else place)
     elif place.suffix == ".txt" and place.is_file():
         lines = read_whole(place, _LIST).decode("utf-8", "surrogateescape").splitlines()
-        for line in filter(None, map(str.strip, lines)):
+        for k, line in enumerate(map(str.strip, lines), 1):
+            if not line:
+                continue
+            if within is not None and leaves(line, place.parent, within):
+                raise DataError(f"{line!r} {OUTSIDE.format(within)}", f"{place}:{k}")
             file = place.parent / line.replace("\0", "")
             parts = file.parts
             at = max((k for k, part in enumerate(parts[:-1]) if part == "images"), default=len(parts) - 2)

@@ -37,13 +37,14 @@ def format_of(source: PathView) -> Any:
             f"holds annotations of {titles}: give a file or a folder with those of one alone", str(source.path)
         )
     looks = "".join(f"\n  {format.TITLE}: {format.LOOKS}" for format in formats.every().values())
-    raise DataError(f"no annotations of a format that is known:{looks}", str(source.path))
+    raise DataError(
+        f"no annotations of a format that is known; CVAT and most other tools export COCO:{looks}", str(source.path)
+    )
 
 
-def is_annotated(path: PathLike, columns: dict[str, str] | None = None) -> bool:
-    """Whether `files=` names annotations: anything but a CSV file that has one row a picture."""
-    source = PathView(Path(os.fsdecode(path)), columns or {})
-    return source.suffix not in _TABLES or bool(formats_of(source))
+def is_annotated(path: PathLike) -> bool:
+    """Whether `files=` names annotations: anything but a CSV file, which has one row a picture."""
+    return not os.fsdecode(path).lower().endswith(_TABLES)
 
 
 def is_given_as_data(path: PathLike, *, points: bool) -> bool:

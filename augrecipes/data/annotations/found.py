@@ -27,27 +27,19 @@ class Request:
         takes: of `boxes`, `keypoints` and `mask` those that the recipe takes.
         images: the folder of the pictures, where it was given.
         split: only this part of the data, or None for all of it.
+        outside: pictures may lie anywhere.
     """
 
     source: PathView
     takes: frozenset[str] = frozenset({"boxes"})
     images: Path | None = None
     split: str | None = None
+    outside: bool = False
 
     @property
     def path(self) -> Path:
         """The file or folder."""
         return self.source.path
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """What a CSV file calls its columns, by our names."""
-        return {name: theirs.strip().lower() for name, theirs in self.source.columns.items()}
-
-    @property
-    def outlines(self) -> bool:
-        """Whether polygons and masks are of use."""
-        return not self.takes.isdisjoint({"keypoints", "mask"})
 
 
 class FoundObjects:
@@ -60,6 +52,7 @@ class FoundObjects:
         faults: what is wrong.
         names: of the pictures' files, below `root` or whole.
         root: the folder that `names` lie in; None: they are whole.
+        within: the folder that none of them leaves; None: `root`.
         files: for each picture the file that it was found in, for messages.
         sizes: (width, height) of each picture, px; 0 where the annotations do not say.
         numbers: of each picture in its file; -1 without.
@@ -69,7 +62,6 @@ class FoundObjects:
         numbered: labels are numbers that mean themselves.
         relative: coordinates are shares of the picture.
         notes: what is no fault and should be known.
-        priority: of each object: those of higher numbers are drawn later. None: in the order that they were added in.
     """
 
     def __init__(self, record: str = "{}") -> None:
@@ -77,6 +69,7 @@ class FoundObjects:
         self.faults = Faults()
         self.names: list[str] = []
         self.root: Path | None = None
+        self.within: Path | None = None
         self.files: list[str] = []
         self.sizes = array("i")
         self.numbers = array("q")
@@ -87,7 +80,6 @@ class FoundObjects:
         self.relative = False
         self.notes: list[str] = []
         self.seen: dict[str, int] = {}
-        self.priority: list[int] | None = None
         # Of the objects.
         self.pictures = array("i")
         self.labels = array("i")

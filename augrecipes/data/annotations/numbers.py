@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 _VISIBLE = 2  # COCO's word for a keypoint that is there and seen
 _MOST = 1e30  # of a number that is a place
 
@@ -60,16 +57,3 @@ def seen(points: Sequence[float], v: float = _VISIBLE) -> list[float]:
     [1, 2, 2, 3, 4, 2]
     """
     return [value for k in range(0, len(points) - 1, 2) for value in (points[k], points[k + 1], v)]
-
-
-def ellipse(x: float, y: float, rx: float, ry: float, angle: float = 0.0, corners: int = 64) -> list[float]:
-    """The corners of an ellipse, turned by an angle in degrees, as x, y, x, y, ...."""
-    at = np.arange(corners) * 2 * np.pi / corners
-    return turned(x, y, np.column_stack([rx * np.cos(at), ry * np.sin(at)]), angle)
-
-
-def turned(x: float, y: float, offsets: Any, angle: float) -> list[float]:
-    """Offsets (n, 2) from a place, turned clockwise (y goes down) by an angle in degrees, as x, y, x, y, ...."""
-    c, s = np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))
-    found: npt.NDArray[np.float64] = np.asarray(offsets, float) @ np.array([[c, s], [-s, c]]) + [x, y]
-    return [float(value) for value in found.ravel()]

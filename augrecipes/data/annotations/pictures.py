@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from augrecipes.data.annotations.found import Request
 from augrecipes.errors import DataError
 from augrecipes.sources.listing import EXTENSIONS
 
+OUTSIDE = "is not in the data's folder {}; outside=True reads it all the same"
 _TRIED = 20  # names of pictures
 SUFFIXES = tuple(f".{os_name.decode()}" for os_name in sorted(EXTENSIONS))
 
@@ -28,7 +30,7 @@ def folder_of(asked: Request, names: Iterable[str], places: Sequence[Path]) -> P
     if asked.images is not None:
         return asked.images
     for place in dict.fromkeys(places):
-        if any((place / name).is_file() for name in wanted):
+        if any("://" in name or (place / name).is_file() for name in wanted):
             return place
     if not wanted:
         return places[0]
@@ -37,6 +39,20 @@ def folder_of(asked: Request, names: Iterable[str], places: Sequence[Path]) -> P
         f"its pictures were not found: no {wanted[0]!r} in {looked}; give their folder (root=, or images=FOLDER)",
         str(asked.path),
     )
+
+
+def leaves(name: str, root: Path, within: Path) -> bool:
+    """Whether a picture, by its name below `root`, is not in a folder, or is named by an address.
+
+    >>> leaves("a/../b.png", Path("data"), Path("data")), leaves("../b.png", Path("data"), Path("data"))
+    (False, True)
+    """
+    if "://" in name:
+        return True
+    if ".." not in name and not os.path.isabs(name) and ":" not in name:  # noqa: PTH117  nearly all, told quickly
+        return False
+    place, folder = os.path.abspath(os.path.join(root, name)), os.path.abspath(within)  # noqa: PTH100, PTH118
+    return not place.startswith(os.path.join(folder, ""))  # noqa: PTH118
 
 
 def is_picture(name: str) -> bool:

@@ -1,9 +1,9 @@
-"""Keypoints, corners of polygons and areas of all objects, as the columns of a table.
+"""Keypoints and areas of all objects, as the columns of a table.
 
-Keypoints have three numbers: x, y, and how the point can be seen (0 not labelled, 1 hidden, 2 seen); or, of corners of
-polygons and of points that are no part of an object, x, y and the label of the class. Their own label, where the recipe
-declares one, is the number of the keypoint among those that the picture has in the file, so that `label % K` is which
-of an object's K keypoints it is; of corners it is the number of the polygon.
+Keypoints have three numbers: x, y, and how the point can be seen (0 not labelled, 1 hidden, 2 seen); or, of points that
+are no part of an object, x, y and the label of the class. Their own label, where the recipe declares one, is the number
+of the keypoint among those that the picture has in the file, so that `label % K` is which of an object's K keypoints it
+is.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ def points_of(
 ) -> Ragged | None:
     """The keypoints of a table; None where the data has none.
 
-    Keypoints of objects where there are some, or else points that are no part of an object, or else the corners of
-    polygons.
+    Keypoints of objects where there are some, or else points that are no part of an object.
 
     Args:
         found: the objects.
@@ -58,8 +57,6 @@ def points_of(
         values = np.frombuffer(found.lone_values, np.float32).reshape(-1, 3)
         row, values = _sorted(row, values)
         numbers = _within(row, len(keep))
-    elif len(found.ring_points):
-        row, values, numbers = _corners(found, order, rows, sizes)
     else:
         return None
     return _ragged(found, row, values, numbers, sizes, declared, labelled=not len(found.point_object))
@@ -87,26 +84,6 @@ def _within(row: Ints, count: int) -> Ints:
     return np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
-def _corners(
-    found: FoundObjects, order: Ints, rows: Rows, sizes: npt.NDArray[np.float64]
-) -> tuple[Ints, npt.NDArray[np.float32], Ints]:
-    """Corners of polygons, moved onto the picture: row, (x, y, label), and the number of the polygon in its picture."""
-    rings = _rings(found, order, rows)
-    counts = np.frombuffer(found.ring_length, np.int32)[rings]
-    rings, counts = rings[counts > 0], counts[counts > 0]
-    owner = np.frombuffer(found.ring_object, np.int32)[rings]
-    row_of_ring = rows[owner].astype(np.int64)
-    number = _within(row_of_ring, len(sizes))
-    row = np.repeat(row_of_ring, counts)
-    xy = _points_of(found, rings)
-    xy = xy * sizes[row].astype(np.float32) if found.relative else xy
-    # A corner on the right edge is no place in the picture, for which albumentations looks.
-    most = np.nextafter(sizes[row].astype(np.float32), np.float32(0))
-    labels = np.repeat(np.frombuffer(found.labels, np.int32)[owner], counts)
-    values = np.column_stack([np.clip(xy, 0, most), labels]).astype(np.float32)
-    return row, values, np.repeat(number, counts)
-
-
 def _rings(found: FoundObjects, order: Ints, rows: Rows) -> Ints:
     """Areas of the objects that are taken, in the order of the table's rows and in which they are drawn."""
     taken = np.zeros(len(found), bool)
@@ -114,8 +91,6 @@ def _rings(found: FoundObjects, order: Ints, rows: Rows) -> Ints:
     owner = np.frombuffer(found.ring_object, np.int32)
     rings = np.flatnonzero(taken[owner])
     row = rows[owner[rings]]
-    if found.priority is not None:
-        return rings[np.lexsort((np.asarray(found.priority)[owner[rings]], row))]
     return rings if (row[1:] >= row[:-1]).all() else rings[np.argsort(row, kind="stable")]
 
 

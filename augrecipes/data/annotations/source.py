@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from augrecipes.errors import DataError
 
@@ -20,11 +23,9 @@ class PathView:
 
     Attributes:
         path: of it.
-        columns: what a CSV file calls its columns, by our names.
     """
 
     path: Path
-    columns: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def is_folder(self) -> bool:
@@ -68,8 +69,26 @@ def read_whole(path: Path, most: int) -> bytes:
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", str(path)) from error
     if len(data) > most:
-        raise DataError(f"holds more than {most:,} bytes: not the annotations of one picture", str(path))
+        raise DataError(f"holds more than {most:,} bytes", str(path))
     return data
+
+
+def read_json(path: Path, most: int) -> Any:
+    """What a JSON file in UTF-8 holds; DataError where it is none, or has more than `most` bytes."""
+    data = read_whole(path, most)
+    collects = gc.isenabled()
+    gc.disable()  # which would go through millions of objects, of which none is garbage: half of the time
+    try:
+        return json.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise DataError(f"is not UTF-8 text: {error.reason}", str(path)) from None
+    except json.JSONDecodeError as error:
+        raise DataError(f"not valid JSON: {error.msg}", f"{path}:{error.lineno}") from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"not valid JSON: {error}", str(path)) from None
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _walk(root: Path) -> Iterator[str]:

@@ -16,7 +16,7 @@ import logging
 import os
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,6 +27,7 @@ from augrecipes.data.annotations import boxes, points
 from augrecipes.data.annotations.faults import Faults
 from augrecipes.data.annotations.find import format_of
 from augrecipes.data.annotations.found import FoundObjects, Request
+from augrecipes.data.annotations.pictures import OUTSIDE, leaves
 from augrecipes.data.annotations.source import PathView
 from augrecipes.data.tables.csvfile import missing_files
 from augrecipes.data.tables.labels import number
@@ -54,8 +55,8 @@ class AnnotationOptions:
         classes: names of the labels 0, 1, ..., or None for the file's own.
         crowds: whether crowds and difficult objects are kept.
         exif: how pictures are read.
-        columns: what a CSV file calls its columns.
         check: whether files that do not exist are an error now.
+        outside: whether pictures may lie outside of the data's folder, or on a server.
     """
 
     inputs: Inputs
@@ -64,8 +65,8 @@ class AnnotationOptions:
     classes: Sequence[str] | None = None
     crowds: Crowds = "drop"
     exif: Literal["apply", "ignore"] = "apply"
-    columns: dict[str, str] = field(default_factory=dict)
     check: bool = True
+    outside: bool = False
 
 
 def takes(inputs: Inputs) -> frozenset[str]:
@@ -97,10 +98,10 @@ def noted_table(
     path: PathLike, wanted: AnnotationOptions, faults: Faults | None = None
 ) -> tuple[ImageTable, list[str]]:
     """The same, and notes of what is cut or left out; `faults` takes what is wrong with records, without an error."""
-    source = PathView(Path(os.fsdecode(path)), wanted.columns)
+    source = PathView(Path(os.fsdecode(path)))
     found = FoundObjects()
     images = None if wanted.images is None else Path(os.fsdecode(wanted.images))
-    format_of(source).read(Request(source, takes(wanted.inputs), images, wanted.split), found)
+    format_of(source).read(Request(source, takes(wanted.inputs), images, wanted.split, wanted.outside), found)
     if not found.names and not found.faults.count:
         raise DataError("lists no pictures", str(source.path))
     if faults is None:
@@ -203,6 +204,11 @@ class _Table:
         found = self.found
         names = [found.names[k] for k in keep]
         images = PathTable.from_paths(names, root=b"" if found.root is None else found.root)
+        if found.root is not None and not self.wanted.outside:
+            within = found.within or found.root
+            for k, name in zip(keep.tolist(), names, strict=True):
+                if leaves(name, found.root, within):
+                    found.faults.add(found.files[k], f"{name!r} {OUTSIDE.format(within)}")
         if self.wanted.check:
             missing = missing_files(images)
             for i in missing:

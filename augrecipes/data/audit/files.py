@@ -7,17 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from augrecipes.data.tables.pair_checks import first_crop, upright
-from augrecipes.data.tables.pair_sizes import Size, size_text
+from augrecipes.data.tables.pair_checks import Size, first_crop, size_text, upright
 from augrecipes.errors import DataError
 from augrecipes.machine import cores
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.defects import Defect
 from augrecipes.sources.file_headers import MaybeHeader, read_headers
 from augrecipes.sources.files import MAX_PIXELS, read_image, read_mask
 from augrecipes.sources.formats.header import ImageHeader
 from augrecipes.sources.losses import lost
-from augrecipes.sources.pair_defects import Defect
 
 _DEEP = 8  # bits
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from augrecipes.sources.pair_defects import Defect
+from augrecipes.errors import Lines
+from augrecipes.sources.defects import Defect, report
 
 
 @dataclass(frozen=True)
@@ -32,3 +33,7 @@ class Checked:
     notes: tuple[str, ...] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
     given: bool = False
+
+    def report(self) -> Lines:
+        """All that is wrong, as one text."""
+        return report(self.defects, fine=self.fine, targets=list(self.listed), unit=self.unit)

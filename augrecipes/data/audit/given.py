@@ -9,11 +9,11 @@ from augrecipes.data.audit.found import Checked
 from augrecipes.data.audit.points import wrong_boxes, wrong_keypoints
 from augrecipes.data.reading.find import list_data
 from augrecipes.data.reading.sample import Files, Sample
-from augrecipes.data.tables.pair_sizes import size_text
+from augrecipes.data.tables.pair_checks import size_text
 from augrecipes.errors import DataError
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
-from augrecipes.sources.pair_defects import Defect
+from augrecipes.sources.defects import Defect
 
 
 def check_given(recipe: Recipe, mode: Mode, data: Any, advance: Parts) -> Checked:

@@ -62,7 +62,7 @@ def _wait_for_room(wanted: int) -> None:
         if time.monotonic() > until:
             raise LoaderError(
                 f"a batch takes {wanted // _MIB} MiB, and {SHARED} has {free // _MIB} MiB free. "
-                f'backend="threads" needs no {SHARED}; fewer workers, smaller batches or a lower prefetch_bytes need '
+                f'backend="threads" needs no {SHARED}; fewer workers, smaller batches or a lower prefetch_factor need '
                 "less of it; a container is given more by --shm-size"
             )
         time.sleep(0.01)

@@ -14,6 +14,7 @@ from augrecipes.data.batches.collate import RAGGED_KEYS, collate_for
 from augrecipes.data.batches.epoch import leaves
 from augrecipes.data.batches.order import check_weights
 from augrecipes.data.checks import count
+from augrecipes.data.loading.budget import default_bytes
 
 _log = logging.getLogger("augrecipes")
 
@@ -70,6 +71,15 @@ def choose_pinned(pin_memory: Any) -> bool:
     if pin_memory is True and not there:
         _log.warning("pin_memory=True does nothing: there is no GPU")
     return there
+
+
+def choose_bytes(prefetch_bytes: Any, backend: str) -> int:
+    """How many bytes may be read ahead, which only threads heed."""
+    if prefetch_bytes is None:
+        return default_bytes()
+    if backend == "processes":
+        _log.warning("prefetch_bytes is for threads: processes read prefetch_factor batches each ahead")
+    return count("prefetch_bytes", prefetch_bytes, 1)
 
 
 def start_method(context: Any) -> str:

@@ -18,6 +18,7 @@ from augrecipes.data.loading.processes import Orders, Processes
 from augrecipes.data.loading.sampler import BatchSchedule, Order
 from augrecipes.data.loading.threads import Threads
 from augrecipes.data.loading.worker import one_thread
+from augrecipes.errors import LoaderError
 from augrecipes.seeds import mix
 
 
@@ -29,7 +30,7 @@ class Readers:
         dataset: to read.
         collate: makes batches.
         plan: of the loader.
-        budget: how far they read ahead.
+        budget: how far threads read ahead.
         tune: the allocator, where batches are read in this process.
         in_order: hand out batches in order.
         timeout: seconds to wait for a batch; 0: for ever.
@@ -73,7 +74,11 @@ class Readers:
             handed.begin(wanted)
             # Seeds what users' own code draws in workers: different in every epoch, equal in every run.
             self._generator.manual_seed(mix(self.plan.seed, epoch, self.plan.rank) >> 1)
-            return Processes(inner, handed)
+            try:
+                return Processes(inner)
+            except LoaderError:
+                self.close()
+                raise
         if self._tune:
             allocator.tune()
         if self._choice.backend == "threads":
@@ -92,7 +97,7 @@ class Readers:
             end_workers(passing)
 
     def _started(self) -> tuple[DataLoader[Any], Orders]:
-        handed = Orders(self._budget, self.plan.batches, self._choice.workers)
+        handed = Orders(self.plan.batches)
         inner: DataLoader[Any] = DataLoader(
             self._reader, batch_sampler=handed, collate_fn=as_it_is, generator=self._generator, **self._options
         )

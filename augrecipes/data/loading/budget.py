@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from augrecipes.data.batches.memory import free_shared
-
 # What is read ahead at most unless `prefetch_bytes` says otherwise: eight batches of 256 float32 pictures of 224².
 MOST_BYTES = 1 << 30
 # ... and at most this part of the machine's memory, or of what a container may use.
@@ -29,11 +27,9 @@ class Budget:
         limit: bytes.
         most: batches.
         first: batches, while none has been seen.
-        shared: they travel through shared memory, whose free space is a limit too.
 
     Attributes:
         largest: bytes of the largest batch so far.
-        seconds: that the last one took to be read.
 
     >>> budget = Budget(1000, most=8)
     >>> budget.allowed()
@@ -43,23 +39,19 @@ class Budget:
     3
     """
 
-    def __init__(self, limit: int, most: int, *, first: int = 1, shared: bool = False) -> None:
-        self.limit, self.most, self.first, self.shared = limit, most, first, shared
+    def __init__(self, limit: int, most: int, *, first: int = 1) -> None:
+        self.limit, self.most, self.first = limit, most, first
         self.largest: int | None = None
-        self.seconds = 0.0
 
     def allowed(self) -> int:
         """Batches that may be under way now."""
         if self.largest is None:
             return min(self.first, self.most)
-        room = self.limit
-        if self.shared and (free := free_shared()) is not None:
-            room = min(room, free)
-        return max(1, min(self.most, room // max(self.largest, 1)))
+        return max(1, min(self.most, self.limit // max(self.largest, 1)))
 
-    def saw(self, batch: Any, seconds: float = 0.0) -> None:
+    def saw(self, batch: Any) -> None:
         """A batch has arrived."""
-        self.largest, self.seconds = max(self.largest or 0, size_of(batch)), seconds
+        self.largest = max(self.largest or 0, size_of(batch))
 
 
 def size_of(batch: Any) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
@@ -20,11 +19,14 @@ from augrecipes.data.batches.skips import SkipError, Skipped, candidates, nothin
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.gathered import SomeFailedError, joined, split
 from augrecipes.data.loading.sampler import Order
+from augrecipes.data.loading.turns import ActiveThreads
 from augrecipes.data.views import Concat
 from augrecipes.errors import AugrecipesError, DataError
 
 # Threads that share a batch take so many pieces of it each, so that they are done with it at about the same time.
 _PIECES_A_READER = 8
+# What one thread reads alone it takes in runs: so many samples at most.
+_RUN = 256
 
 
 class Delivery(NamedTuple):
@@ -35,14 +37,12 @@ class Delivery(NamedTuple):
         batch: the collated batch, or None with an error.
         skipped: samples of the batch that were replaced.
         error: raised in the user's process, where it keeps its type and what it carries.
-        seconds: from when it was begun to when it was done.
     """
 
     number: int
     batch: Any
     skipped: tuple[Skipped, ...]
     error: AugrecipesError | None
-    seconds: float
 
 
 class Deliveries(Protocol):
@@ -69,6 +69,7 @@ class FetchDataset(Dataset[Any]):
 
     Attributes:
         ours: the dataset and the collate function are, and so are made for threads.
+        turns: how many of the threads read.
         has_rows: samples may be written straight into their batch.
         gathers: samples are read many at once.
     """
@@ -83,6 +84,7 @@ class FetchDataset(Dataset[Any]):
         empty: Empty = empty,
     ) -> None:
         self.dataset, self.collate, self.readers, self.pin = dataset, collate, readers, pin
+        self.turns = ActiveThreads(readers)
         self.empty = empty_pinned if pin else empty
         # Datasets that read batches at once (and hold none of ours) are asked for whole batches.
         self.takes_batches = not clocks(dataset) and callable(getattr(dataset, "__getitems__", None))
@@ -104,8 +106,6 @@ class FetchDataset(Dataset[Any]):
 
     def __getitems__(self, order: Order) -> Delivery:
         """Read the batch that `order` names; a DataError becomes part of the answer."""
-        if order.wait:
-            time.sleep(order.wait)
         self.tell(order.epoch)
         draft = Draft(self, order)
         for piece in draft.pieces:
@@ -142,7 +142,7 @@ class Draft:
 
     def __init__(self, reader: FetchDataset, order: Order) -> None:
         self.number, self._reader, self._order = order.number, reader, order
-        self._begun, count = time.perf_counter(), len(order.indices)
+        count = len(order.indices)
         self.pieces = _pieces(count, reader)
         self._rows = BatchRows(count, reader.empty)
         self._samples: dict[int, Any] = {}
@@ -177,13 +177,13 @@ class Draft:
                 with span("collate"):
                     batch = self._collated()
                 pinned: Any = pin_memory(batch) if self._reader.pin else batch  # type: ignore[no-untyped-call]
-                return Delivery(self.number, pinned, skipped, None, time.perf_counter() - self._begun)
+                return Delivery(self.number, pinned, skipped, None)
             except AugrecipesError as misfit:
                 error = misfit
             finally:
                 self._reader.uneven |= self._rows.uneven
         if isinstance(error, AugrecipesError):
-            return Delivery(self.number, None, skipped, error, time.perf_counter() - self._begun)
+            return Delivery(self.number, None, skipped, error)
         try:
             raise error
         finally:
@@ -274,10 +274,13 @@ class Draft:
 
 
 def _pieces(count: int, reader: FetchDataset) -> list[range]:
+    active = reader.turns.active
     if reader.takes_batches:
         size = count
+    elif active < reader.readers and active == 1:
+        size = min(count, _RUN)
     elif reader.gathers:
-        size = -(-count // reader.readers)
+        size = -(-count // active)
     else:
-        size = max(1, count // (_PIECES_A_READER * reader.readers)) if reader.readers > 1 else 1
+        size = max(1, count // (_PIECES_A_READER * active))
     return [range(start, min(start + size, count)) for start in range(0, count, size)]

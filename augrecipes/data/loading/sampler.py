@@ -106,13 +106,11 @@ class Order(NamedTuple):
         epoch: of the draws.
         number: which batch of the epoch: the place where it begins, as all ranks count.
         indices: of its samples, virtual.
-        wait: seconds before it is begun.
     """
 
     epoch: int
     number: int
     indices: Indices
-    wait: float = 0.0
 
 
 def orders(plan: BatchSchedule, epoch: int, read: int = 0, ahead: frozenset[int] = frozenset()) -> Iterator[Order]:

@@ -9,6 +9,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 
 import torch
 
@@ -16,10 +17,13 @@ from augrecipes.compiler.run.quiet import quiet
 from augrecipes.data.loading.budget import Budget
 from augrecipes.data.loading.fetch import Delivery, Draft, FetchDataset
 from augrecipes.data.loading.sampler import Order
+from augrecipes.data.loading.turns import ActiveThreads
 from augrecipes.errors import LoaderError
 
 # How long an ending program, or one that has met an error, waits for samples that are being read.
 _PATIENCE_SECONDS = 5.0
+# Threads that are left out look so often whether those that read come to an end with what they have begun.
+_HELD_UP_SECONDS = 0.5
 
 
 class Crew:
@@ -29,18 +33,20 @@ class Crew:
     threads are off while a crew lives, and torch's in its threads.
 
     Args:
-        count: of threads.
+        turns: says how many threads there are, and how many of them read.
         device: the GPU that they pin memory for, if any; else each would wake the first one.
     """
 
-    def __init__(self, count: int, device: int | None = None) -> None:
-        self._device = device
+    def __init__(self, turns: ActiveThreads, device: int | None = None) -> None:
+        self._device, self._turns, count = device, turns, turns.threads
+        self._begun = [0.0] * count  # when each began what it reads; 0: it waits
+        self._calls: queue.SimpleQueue[None] = queue.SimpleQueue()  # for those that are left out
         self._pieces: queue.SimpleQueue[tuple[Draft, range] | None] = queue.SimpleQueue()
         self.done: queue.SimpleQueue[tuple[int, Delivery | BaseException]] = queue.SimpleQueue()
         self._stopped, self._process = False, os.getpid()
         ready = threading.Barrier(count + 1)
         self._threads = [
-            threading.Thread(target=self._live, args=(ready,), name=f"augrecipes-reader-{k}", daemon=True)
+            threading.Thread(target=self._live, args=(k, ready), name=f"augrecipes-reader-{k}", daemon=True)
             for k in range(count)
         ]
         of_torch = torch.get_num_threads()
@@ -70,6 +76,7 @@ class Crew:
         self._stopped = True
         for _ in self._threads:
             self._pieces.put(None)
+            self._calls.put(None)
         quiet.release()
 
     def join(self, seconds: float = _PATIENCE_SECONDS) -> None:
@@ -79,15 +86,17 @@ class Crew:
             if os.getpid() == self._process and thread is not threading.current_thread():
                 thread.join(max(0.0, until - time.monotonic()))
 
-    def _live(self, ready: threading.Barrier) -> None:
+    def _live(self, k: int, ready: threading.Barrier) -> None:
         torch.get_num_threads()  # a new thread's first word to torch sets its number, also after it was set
         torch.set_num_threads(1)
         try:
             ready.wait()
         except threading.BrokenBarrierError:
             return
-        while (job := self._pieces.get()) is not None and not self._stopped:
+        while (job := self._next(k)) is not None:
             draft, piece = job
+            began, cpu = time.perf_counter(), time.thread_time()
+            self._begun[k] = began
             try:
                 if self._device is not None:
                     torch.cuda.set_device(self._device)
@@ -95,7 +104,22 @@ class Crew:
                     self.done.put((draft.number, draft.delivery()))
             except BaseException as error:  # whatever it is, the user's own thread is to have it
                 self.done.put((draft.number, error))
+            self._begun[k], active = 0.0, self._turns.active
+            self._turns.worked(k, len(piece), seconds=time.perf_counter() - began, cpu=time.thread_time() - cpu)
+            for _ in range(self._turns.active - active):
+                self._calls.put(None)
             del draft, job  # else the thread keeps a batch in memory until it gets the next
+
+    def _next(self, k: int) -> tuple[Draft, range] | None:
+        """What thread number `k` is to do, when it is its turn; None: nothing any more."""
+        while k >= (active := self._turns.active) and not self._stopped:
+            with suppress(queue.Empty):
+                self._calls.get(timeout=_HELD_UP_SECONDS)
+            since = time.perf_counter() - _HELD_UP_SECONDS
+            if any(0 < began < since for began in self._begun[:active]):
+                self._turns.held_up(active)
+        job = None if self._stopped else self._pieces.get()
+        return None if self._stopped else job
 
 
 _crews: weakref.WeakSet[Crew] = weakref.WeakSet()
@@ -134,7 +158,7 @@ class Threads(Iterator[Delivery]):
         self._in_order, self._timeout = in_order, timeout or None
         self._under_way: list[int] = []
         self._done: dict[int, Delivery | BaseException] = {}
-        self._crew = Crew(reader.readers, torch.cuda.current_device() if reader.pin else None)
+        self._crew = Crew(reader.turns, torch.cuda.current_device() if reader.pin else None)
         self._end = weakref.finalize(self, self._crew.stop)
         self._end.atexit = False  # _end_all does that, and waits
 

@@ -6,15 +6,13 @@ import atexit
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 
 import cv2
 import torch
 
-from augrecipes.compat.torch import end_feeders, from_worker, says_dead_worker, says_timeout
+from augrecipes.compat.torch import end_feeders
 from augrecipes.data.loading.allocator import tune
 from augrecipes.data.loading.orphan import end_with_parent
-from augrecipes.errors import LoaderError
 
 
 @dataclass(frozen=True)
@@ -28,16 +26,14 @@ class WorkerInit:
     Attributes:
         tune_allocator: whether it is.
         then: the user's own.
-        leash: ends the worker when it can be read from.
     """
 
     tune_allocator: bool = True
     then: Callable[[int], None] | None = None
-    leash: Connection | None = None
 
     def __call__(self, worker: int) -> None:
         """Settle in worker number `worker`."""
-        end_with_parent(self.leash)
+        end_with_parent()
         atexit.register(end_feeders)
         cv2.setNumThreads(0)
         if self.tune_allocator:
@@ -65,24 +61,3 @@ def one_thread() -> Iterator[None]:
             cv2.setNumThreads(before)
         if of_torch != 1:
             torch.set_num_threads(of_torch)
-
-
-def dead_worker(error: Exception) -> LoaderError | None:
-    """What torch's error about a lost worker means, or None where the error is about something else."""
-    text = str(error)
-    if from_worker(text):  # raised by the user's own code in a worker, and handed on by torch
-        return None
-    if says_timeout(text):
-        return LoaderError(f"{text}; a sample took longer than timeout= allows, or a worker hangs")
-    if isinstance(error, EOFError | ConnectionError | FileNotFoundError):
-        # It died before its last batch was fetched from it.
-        text = "the connection to it was lost"
-    elif not says_dead_worker(text):
-        return None
-    return LoaderError(
-        f"a worker died: {text.splitlines()[0]}\n"
-        "Likely reasons: the system ran out of memory and killed it (use fewer workers, smaller batches or a lower "
-        "prefetch_factor), /dev/shm is full, a library crashed, or, with spawn and forkserver, the script starts "
-        'work at import: guard it with `if __name__ == "__main__":`. '
-        "num_workers=0 runs the same samples in this process, where the reason shows."
-    )

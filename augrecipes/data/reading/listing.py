@@ -24,7 +24,7 @@ StrPath = str | os.PathLike[str]
 Data = StrPath | Mapping[str, Roots] | Any
 
 FILES = "files"  # of a mapping that names files and how they are read, not folders by target
-OF_FILES = ("split", "columns", "box_classes", "crowds")  # the first two go with every CSV file
+OF_FILES = ("split", "columns", "box_classes", "crowds", "outside")  # the first two go with every CSV file
 _TABLES = (".csv", ".tsv")
 
 
@@ -88,8 +88,8 @@ class DataArguments:
     Attributes:
         root: folders, of a pair by target; with annotations the folder of their pictures; slides; or None.
         files: a CSV file or annotations, or None.
-        more: other arguments of the Dataset that go with `files`: `split`, `columns`, and of pictures `box_classes` and
-            `crowds`.
+        more: other arguments of the Dataset that go with `files`: `split`, `columns`, and of pictures `box_classes`,
+            `crowds` and `outside`.
     """
 
     root: Any

@@ -41,6 +41,7 @@ from augrecipes.sources.remote.place import RemotePath, place_of
 
 COLUMNS = ("image", "mask", "label", "split", "group", "weight", "boxes", "keypoints")
 _SHORT = 24  # characters
+_BOX_A_ROW = [{*names.split()} for names in ("x_min y_min x_max y_max", "xmin ymin xmax ymax", "x1 y1 x2 y2")]
 _log = logging.getLogger("augrecipes")
 _field_limit = Lock()
 
@@ -230,6 +231,11 @@ def _header(
             raise DataError(f"unknown column {column!r}; {hint} (columns: {', '.join(known)})", where)
         if column in known and columns.count(column) > 1:
             raise DataError(f"column {column!r} occurs twice", where)
+    if any(sides <= {*columns} - {*known} for sides in _BOX_A_ROW):
+        raise DataError(
+            "has one row a box: give one row an image, with its boxes in a column `boxes`, or make COCO of it",
+            where,
+        )
     missing = [column for column in required if column not in columns]
     if missing:
         raise DataError(f"no column {_marked(missing)}; the file has {', '.join(columns)}", where)

@@ -2,49 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from fractions import Fraction
 
-import numpy as np
-
-from augrecipes.data.tables.pair_sizes import Size, fits, misfit, size_text
+from augrecipes.compiler.run.grid import cells, unit
+from augrecipes.errors import DataError
 from augrecipes.ops import registry
 from augrecipes.ops.capabilities import claims
-from augrecipes.recipe.model import Step
+from augrecipes.recipe.model import Mode, Recipe, Step
+from augrecipes.sources.defects import Defect
 from augrecipes.sources.file_headers import MaybeHeader
+from augrecipes.sources.files import MAX_PIXELS, Exif
 from augrecipes.sources.formats.header import ImageHeader
 from augrecipes.sources.losses import Depth, Frames, lost
-from augrecipes.sources.pair_defects import Defect
 
+Size = tuple[int, int]  # height, width
 _TURNED = 5  # EXIF orientations from here on exchange height and width
+_LARGEST_RATIO = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What pairs must be like.
+def size_text(size: Size) -> str:
+    """A size as people say it, width first.
 
-    Attributes:
-        targets: names of the files of a pair, the largest scale first.
-        units: pixels of every target in one common cell.
-        channels: what pictures are decoded to.
-        exif: whether orientations count.
-        max_pixels: the most that is decoded.
-        depth: whether more than 8 bits a sample may be read; see `augrecipes.sources.losses`.
-        frames: whether the first of several pictures may be read.
-        min_size: (height, width) that targets must have, by name; empty without.
-        crop: rows and columns of common cells that the first crop needs, and its name; None without one.
+    >>> size_text((300, 451))
+    '451×300'
     """
+    return f"{size[1]}×{size[0]}"
 
-    targets: tuple[str, ...]
-    units: Mapping[str, int]
-    channels: int
-    exif: Literal["apply", "ignore"]
-    max_pixels: int
-    depth: Depth | None
-    frames: Frames | None
-    min_size: Mapping[str, Size]
-    crop: tuple[Size, str] | None
+
+def upright(header: ImageHeader, exif: str) -> Size:
+    """(height, width) as the picture is read."""
+    size = (header.height, header.width)
+    return size[::-1] if exif == "apply" and header.orientation >= _TURNED else size
+
+
+def first_crop(steps: Sequence[Step], units: Mapping[str, int]) -> tuple[Size, str] | None:
+    """What the crop in front needs, in cells; None where something else comes first, or the crop pads."""
+    for step in steps:
+        if step.target and len(step.target) < len(units):
+            continue  # the steps of one target leave its size alone
+        if not claims(step.name).cuts_sides:
+            return None
+        values = registry.effective(step)
+        if values.get("pad_if_needed") or values["p"] < 1:
+            return None
+        at = units[step.at or min(units, key=lambda name: units[name])]
+        return (-(-values["height"] // at), -(-values["width"] // at)), step.site or step.name
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,132 +83,142 @@ class Cropped:
         )
 
 
-def check_headers(
-    wanted: Wanted, scenes: Sequence[tuple[str, ...]], headers: Mapping[str, MaybeHeader]
-) -> tuple[list[int], list[Defect], list[Cropped]]:
-    """Positions of the scenes that are fine, what is wrong with the others, and what is cut off those that are fine."""
-    defects: list[Defect] = []
-    fine: list[int] = []
-    known: set[str] = set()
-    cuts: dict[str, list[tuple[int, str, Size, Size]]] = {name: [] for name in wanted.targets}
-    for position, paths in enumerate(scenes):
-        found = _unreadable(wanted, paths, headers)
-        if not found:
-            sizes = {
-                name: upright(headers[path], wanted.exif)  # type: ignore[arg-type]
-                for name, path in zip(wanted.targets, paths, strict=True)
-            }
-            found = [*_sizes(wanted, paths, sizes), *_channels(wanted, paths, headers)]
-        if not found:
-            fine.append(position)
-            _cut(wanted, paths, sizes, cuts)
-        # A file that stands in several rows is reported once.
-        defects += [defect for defect in found if defect.message not in known]
-        known.update(defect.message for defect in found)
-    summaries = [_summary(name, cut, len(fine)) for name, cut in cuts.items() if cut]
-    return fine, defects, summaries
+class PairChecks:
+    """What the pictures of pairs must be like, for a recipe and how they are decoded.
 
+    Args:
+        recipe: of kind pair.
+        mode: its section.
+        targets: names of the files of a pair, the largest scale first.
+        channels, exif, max_pixels, depth, frames: as `PairedImages` has them.
+    """
 
-def upright(header: ImageHeader, exif: str) -> Size:
-    """(height, width) as the picture is read."""
-    size = (header.height, header.width)
-    return size[::-1] if exif == "apply" and header.orientation >= _TURNED else size
+    def __init__(
+        self,
+        recipe: Recipe,
+        mode: Mode,
+        targets: tuple[str, ...],
+        *,
+        channels: int | None = None,
+        exif: Exif = "apply",
+        max_pixels: int = MAX_PIXELS,
+        depth: Depth | None = None,
+        frames: Frames | None = None,
+    ) -> None:
+        self.targets, self.units = targets, unit(dict(recipe.scales))
+        self._grey = (channels or recipe.inputs.channels) == 1
+        self._exif, self._max_pixels, self._depth, self._frames = exif, max_pixels, depth, frames
+        self._least: list[tuple[Size, str]] = []  # in common cells, and who asks for that
+        if least := recipe.inputs.min_size:  # of the coarsest target
+            coarsest = min(self.units.values())
+            self._least.append(((-(-least[0] // coarsest), -(-least[1] // coarsest)), "the recipe's inputs ask for"))
+        if crop := first_crop(recipe.section(mode) or (), self.units):
+            self._least.append((crop[0], f"{crop[1]} needs"))
 
-
-def _unreadable(wanted: Wanted, paths: tuple[str, ...], headers: Mapping[str, MaybeHeader]) -> list[Defect]:
-    found = []
-    for name, path in zip(wanted.targets, paths, strict=True):
-        header = headers[path]
-        if isinstance(header, ImageHeader):
-            pixels = header.width * header.height
-            reason = lost(header, wanted.depth, wanted.frames)
-            if pixels > wanted.max_pixels:
-                reason = f"{pixels:,} pixels are more than the limit of {wanted.max_pixels:,}"
-            if not reason:
+    def look(
+        self, scenes: Sequence[tuple[str, ...]], headers: Mapping[str, MaybeHeader]
+    ) -> tuple[list[int], list[Defect], list[Cropped]]:
+        """Positions of the scenes that are fine, what is wrong with the others, and what is cut off the fine ones."""
+        defects: dict[str, Defect] = {}  # a file that stands in several rows is reported once
+        fine: list[int] = []
+        cuts: dict[str, list[tuple[str, Size, Size]]] = {name: [] for name in self.targets}
+        for position, paths in enumerate(scenes):
+            wrong = [defect for k in range(len(paths)) for defect in self._unreadable(paths, k, headers[paths[k]])]
+            if not wrong:
+                read: list[ImageHeader] = [headers[path] for path in paths]  # type: ignore[misc]
+                sizes = {name: upright(header, self._exif) for name, header in zip(self.targets, read, strict=True)}
+                wrong = [*self._sizes(paths, sizes), *self._channels(paths, read)]
+            defects |= {defect.message: defect for defect in wrong if defect.message not in defects}
+            if wrong:
                 continue
-        else:
-            reason = header
-        found.append(Defect("unreadable", paths, f"{path}: {reason} ({name}{_partners(paths, path)})"))
-    return found
+            fine.append(position)
+            rows, columns = cells(sizes, self.units)
+            for name, path in zip(self.targets, paths, strict=True):
+                used = rows * self.units[name], columns * self.units[name]
+                if used != sizes[name]:
+                    cuts[name].append((path, sizes[name], used))
+        cropped = []
+        for name, cut in cuts.items():
+            if cut:
+                most = max(max(a[0] - b[0], a[1] - b[1]) for _, a, b in cut)
+                cropped.append(Cropped(name, len(cut), len(fine), most, *cut[0]))
+        return fine, list(defects.values()), cropped
+
+    def _unreadable(self, paths: tuple[str, ...], k: int, header: MaybeHeader) -> Iterator[Defect]:
+        reason: str | None = header if isinstance(header, str) else lost(header, self._depth, self._frames)
+        if isinstance(header, ImageHeader) and (pixels := header.width * header.height) > self._max_pixels:
+            reason = f"{pixels:,} pixels are more than the limit of {self._max_pixels:,}"
+        if reason:
+            others = ", ".join(path for path in paths if path != paths[k])
+            of = f" of {others}" if others else ""
+            yield Defect("unreadable", paths, f"{paths[k]}: {reason} ({self.targets[k]}{of})")
+
+    def _sizes(self, paths: tuple[str, ...], sizes: Mapping[str, Size]) -> Iterator[Defect]:
+        texts = [f"{path} {size_text(sizes[name])}" for name, path in zip(self.targets, paths, strict=True)]
+        misfits = [(k, misfit(self.targets[0], self.targets[k], sizes, self.units)) for k in range(1, len(paths))]
+        for k, why in misfits:
+            if why:
+                yield Defect("size", (paths[0], paths[k]), f"{texts[0]} and {texts[k]}: {why}")
+        if any(why for _, why in misfits):
+            return
+        files = " and ".join(texts)
+        room = _cells(sizes, self.units)
+        if room is None:  # a single target of less than one cell
+            yield Defect("size", paths, f"{files}: smaller than one common cell")
+            return
+        for (rows, columns), who in self._least:
+            if room[0] < rows or room[1] < columns:
+                needs = ((n, self.units[n]) for n in self.targets)
+                text = " and ".join(f"{size_text((rows * k, columns * k))} of {name}" for name, k in needs)
+                yield Defect("small", paths, f"{files}: {who} {text}")
+                return
+
+    def _channels(self, paths: tuple[str, ...], read: Sequence[ImageHeader]) -> Iterator[Defect]:
+        said = [
+            ("grey" if self._grey or header.color == "grey" else "RGB") + (" with alpha" if header.alpha else "")
+            for header in read
+        ]
+        if len({*said}) > 1:
+            text = " and ".join(f"{path} is {what}" for path, what in zip(paths, said, strict=True))
+            yield Defect("channels", paths, text)
 
 
-def _partners(paths: tuple[str, ...], path: str) -> str:
-    others = [other for other in paths if other != path]
-    return f" of {', '.join(others)}" if others else ""
+def misfit(large: str, small: str, sizes: Mapping[str, Size], units: Mapping[str, int]) -> str | None:
+    """Why two targets do not fit, and what they look like; None where they do.
+
+    >>> misfit("hr", "lr", {"hr": (300, 451), "lr": (150, 225)}, {"hr": 4, "lr": 1})
+    'lr should be 112×75 at ×4; this looks like ×2'
+    """
+    a, b = sizes[large], sizes[small]
+    if _cells({large: a, small: b}, units) is not None:
+        return None
+    if tiny := [name for name in (large, small) if min(sizes[name]) < units[name]]:
+        return f"{tiny[0]} is smaller than one common cell of {units[tiny[0]]} px"
+    ratio = Fraction(units[large], units[small])
+    height, width = (n // units[large] * units[small] for n in a)
+    more = f" (or up to {units[small] - 1} px more)" if units[small] > 1 else ""
+    wanted = f"{small} should be {size_text((height, width))}{more} at ×{float(ratio):g}"
+    times = next((k for k in range(2, _LARGEST_RATIO + 1) if (a[0] // k, a[1] // k) == b), None)
+    if a == b:
+        looks = "both have one size: was it enlarged already?"
+    elif _cells({large: b, small: a}, units) is not None:
+        looks = f"the two look swapped: {small} is the larger one"
+    elif b[0] >= a[0] and b[1] >= a[1]:
+        looks = f"{small} is larger than {large}: are they swapped?"
+    elif _cells({large: a, small: b[::-1]}, units) is not None:
+        looks = "it fits when one of them is turned by a quarter (an EXIF orientation?)"
+    elif times is not None:
+        looks = f"this looks like ×{times}"
+    elif all(b[i] in (a[i] // ratio, -(-a[i] // ratio)) for i in (0, 1)):
+        looks = "it was rounded up"
+    else:
+        return wanted
+    return f"{wanted}; {looks}"
 
 
-def _sizes(wanted: Wanted, paths: tuple[str, ...], sizes: Mapping[str, Size]) -> list[Defect]:
-    first, *others = wanted.targets
-    of = dict(zip(wanted.targets, paths, strict=True))
-    found = []
-    for name in others:
-        why = misfit(first, name, sizes, wanted.units)
-        if why:
-            two = f"{of[first]} {size_text(sizes[first])} and {of[name]} {size_text(sizes[name])}"
-            found.append(Defect("size", (of[first], of[name]), f"{two}: {why}"))
-    return found or _too_small(wanted, of, sizes)
-
-
-def _too_small(wanted: Wanted, of: Mapping[str, str], sizes: Mapping[str, Size]) -> list[Defect]:
-    files = " and ".join(f"{of[name]} {size_text(sizes[name])}" for name in of)
-    room = fits(sizes, wanted.units)
-    if room is None:  # a single target of less than one cell
-        return [Defect("size", tuple(of.values()), f"{files}: smaller than one common cell")]
-    short = [name for name, least in wanted.min_size.items() if name in of and min(np.subtract(sizes[name], least)) < 0]
-    if short:
-        least = " and ".join(f"{size_text(wanted.min_size[name])} of {name}" for name in of)
-        return [Defect("small", tuple(of.values()), f"{files}: the recipe's inputs ask for {least}")]
-    if wanted.crop is None:
-        return []
-    (rows, columns), step = wanted.crop
-    if room[0] >= rows and room[1] >= columns:
-        return []
-    needs = " and ".join(f"{size_text((rows * wanted.units[n], columns * wanted.units[n]))} of {n}" for n in of)
-    return [Defect("small", tuple(of.values()), f"{files}: {step} needs {needs}")]
-
-
-def _channels(wanted: Wanted, paths: tuple[str, ...], headers: Mapping[str, MaybeHeader]) -> list[Defect]:
-    said = [_colour(headers[path], grey_only=wanted.channels == 1) for path in paths]  # type: ignore[arg-type]
-    if len(set(said)) < 2:
-        return []
-    text = " and ".join(f"{path} is {what}" for path, what in zip(paths, said, strict=True))
-    return [Defect("channels", paths, text)]
-
-
-def _colour(header: ImageHeader, *, grey_only: bool) -> str:
-    colour = "grey" if header.color == "grey" else "RGB"
-    return ("grey" if grey_only else colour) + (" with alpha" if header.alpha else "")
-
-
-def _cut(
-    wanted: Wanted,
-    paths: tuple[str, ...],
-    sizes: Mapping[str, Size],
-    cuts: dict[str, list[tuple[int, str, Size, Size]]],
-) -> None:
-    rows, columns = fits(sizes, wanted.units) or (0, 0)
-    for name, path in zip(wanted.targets, paths, strict=True):
-        size, unit = sizes[name], wanted.units[name]
-        used = rows * unit, columns * unit
-        if used != size:
-            cuts[name].append((max(size[0] - used[0], size[1] - used[1]), path, size, used))
-
-
-def _summary(name: str, cut: list[tuple[int, str, Size, Size]], total: int) -> Cropped:
-    _, path, before, after = cut[0]
-    return Cropped(name, len(cut), total, max(most for most, *_ in cut), path, before, after)
-
-
-def first_crop(steps: Sequence[Step], units: Mapping[str, int]) -> tuple[Size, str] | None:
-    """What the crop in front needs, in cells; None where something else comes first, or the crop pads."""
-    for step in steps:
-        if step.target and len(step.target) < len(units):
-            continue  # the steps of one target leave its size alone
-        if not claims(step.name).cuts_sides:
-            return None
-        values = registry.effective(step)
-        if values.get("pad_if_needed") or values["p"] < 1:
-            return None
-        at = units[step.at or min(units, key=lambda name: units[name])]
-        return (-(-values["height"] // at), -(-values["width"] // at)), step.site or step.name
-    return None
+def _cells(sizes: Mapping[str, Size], units: Mapping[str, int]) -> Size | None:
+    """Rows and columns of common cells, or None where the targets do not fit each other."""
+    try:
+        return cells(sizes, units)
+    except DataError:
+        return None

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 
+from augrecipes.compiler.compile import check, steps_of
 from augrecipes.data.tables.csvfile import choose_split, read_rows
-from augrecipes.data.tables.pair_checks import Cropped, Wanted, check_headers
+from augrecipes.data.tables.pair_checks import Cropped, PairChecks
 from augrecipes.data.tables.table import Columns, columns_of, digest_of
 from augrecipes.errors import DataError
+from augrecipes.ops import groups
 from augrecipes.progress import Progress
+from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.defects import Defect
 from augrecipes.sources.file_headers import read_headers
-from augrecipes.sources.pair_defects import Defect
-from augrecipes.sources.pair_roots import Roots
+from augrecipes.sources.pair_roots import Roots, roots_of
 from augrecipes.sources.pairing import pair
 from augrecipes.sources.paths import PathLike, PathTable
 
@@ -93,21 +96,71 @@ class FoundScenes:
         return PairTable(files=files, **self.columns)
 
 
-def find_in_folders(
-    roots: Mapping[str, Roots], scales: Mapping[str, int], names: Mapping[str, str] | None, *, cache: bool
+def targets_of(recipe: Recipe, mode: Mode) -> tuple[str, ...]:
+    """The targets that have files: those that no Degrade makes. Does not import albumentations, as compiling does.
+
+    Raises:
+        RecipeError: no section for `mode`.
+        LintError: a lint error that the recipe does not silence.
+    """
+    made = {step.args["target"] for step in steps_of(recipe, mode) if step.name == groups.DEGRADE}
+    check(recipe)
+    return tuple(name for name in recipe.scales if name not in made)
+
+
+def find_scenes(
+    recipe: Recipe,
+    targets: tuple[str, ...],
+    roots: Mapping[str, Roots] | None,
+    files: PathLike | None,
+    *,
+    names: Mapping[str, str] | None = None,
+    split: str | None = None,
+    cache: bool = True,
+    columns: Mapping[str, str] | None = None,
 ) -> FoundScenes:
-    """Scenes by name; see `augrecipes.sources.pairing`."""
-    pairs = pair(roots, scales, names=names, cache=cache)
-    listed = {
-        name: [os.fsdecode(given)] if isinstance(given, str | bytes | os.PathLike) else [os.fsdecode(g) for g in given]
-        for name, given in roots.items()
-    }
+    """The scenes that a dataset of these arguments has, by name; nothing is opened but the CSV file.
+
+    Raises:
+        DataError: folders for other targets than the recipe reads, or none for one of them.
+    """
+    scales = dict(recipe.scales)
+    if (roots is None) == (files is None):
+        raise TypeError("give folders for the targets, such as {'hr': ..., 'lr': ...}, or files= a CSV file, not both")
+    if files is not None:
+        if names:
+            raise TypeError("names= goes with folders; a CSV file names every file")
+        return find_in_csv(files, scales, targets, split, columns)
+    if split is not None or columns is not None:
+        raise TypeError("split= and columns= go with files=")
+    if not isinstance(roots, Mapping):
+        raise TypeError(f"roots must be a mapping of targets to folders, such as {{'hr': ...}}, got {roots!r}")
+    check_roots(recipe, targets, roots)
+    found = pair(roots, scales, names=names, cache=cache)
     # Of a folder that targets share every path is written as one of them has it.
-    every = [root for roots_ in listed.values() for root in roots_]
-    found_in = dict.fromkeys(listed, every)
+    every = [root for given in roots.values() for root in roots_of(given)]
     return FoundScenes(
-        pairs.targets, list(pairs.scenes), pairs.defects, roots=found_in, listed=pairs.listed, unclaimed=pairs.unclaimed
+        found.targets,
+        found.scenes,
+        tuple(found.defects),
+        roots=dict.fromkeys(roots, every),
+        listed=found.listed,
+        unclaimed=tuple(found.unclaimed),
     )
+
+
+def check_roots(recipe: Recipe, targets: Sequence[str], roots: Collection[str]) -> None:
+    """Refuse folders for targets that the recipe does not read, and targets without a folder; DataError."""
+    wanted = " ".join(f"{name}=FOLDER" for name in sorted(targets, key=lambda name: -recipe.scales[name]))
+    if made := [name for name in roots if name in recipe.scales and name not in targets]:
+        text = f"{' and '.join(made)} is made by the recipe's Degrade and is not read"
+    elif unknown := [name for name in roots if name not in targets]:
+        text = f"no target is called {' or '.join(map(repr, unknown))}"
+    elif missing := [name for name in targets if name not in roots]:
+        text = f"no folder was given for {' and '.join(missing)}"
+    else:
+        return
+    raise DataError(f"{text}; {recipe.name} takes {wanted}, or a CSV file with a column for each")
 
 
 def find_in_csv(
@@ -146,17 +199,18 @@ def find_in_csv(
     return FoundScenes(tuple(order), scenes, tuple(defects), columns=columns, roots=roots, listed=listed)
 
 
-def checked(found: FoundScenes, wanted: Wanted, check: Check, advance: Progress | None = None) -> FoundScenes:
+def checked(
+    found: FoundScenes, wanted: PairChecks, how: Check = "headers", advance: Progress | None = None
+) -> FoundScenes:
     """The scenes of `found` with which nothing is wrong, as far as names (all exist) or headers tell."""
     paths = list(dict.fromkeys(path for scene in found.scenes for path in scene))
-    if check == "names":
+    if how == "names":
         missing = {path for path in paths if not os.path.lexists(path)}
         fine = [i for i, scene in enumerate(found.scenes) if missing.isdisjoint(scene)]
         wrong = [Defect("unreadable", (path,), f"{path}: no such file") for path in paths if path in missing]
         cropped: list[Cropped] = []
     else:
-        headers = dict(zip(paths, read_headers(paths, advance), strict=True))
-        fine, wrong, cropped = check_headers(wanted, found.scenes, headers)
+        fine, wrong, cropped = wanted.look(found.scenes, dict(zip(paths, read_headers(paths, advance), strict=True)))
     keep = np.array(fine, np.int64)
     columns = {name: value[keep] if isinstance(value, np.ndarray) else value for name, value in found.columns.items()}
     scenes = [found.scenes[i] for i in fine]

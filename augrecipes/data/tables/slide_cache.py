@@ -1,6 +1,6 @@
 """Which windows of slides were taken, kept from run to run: a slide is opened to be listed once, not at each start.
 
-One file for the slides of a folder and what is asked of them. It names the size, the resolution and the windows of
+One memo for the slides of a folder and what is asked of them. It names the size, the resolution and the windows of
 each slide, a bit a window, beside the state of the files that decided them. It is a hint: whatever is wrong with it,
 or was changed since, is looked at again.
 """
@@ -8,27 +8,21 @@ or was changed since, is looked at again.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import threading
-import zlib
-from base64 import b85decode, b85encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from augrecipes import memo
 from augrecipes.caches import SLIDES, identity
-from augrecipes.sources import folder_cache
-from augrecipes.sources.folder_cache import SETTLED_NS
 
-_VERSION = "1"  # of how windows are chosen: what was chosen otherwise is not used
-_CRC = 4  # bytes in front
+_VERSION = "2"  # of how windows are chosen: what was chosen otherwise is not used
 _MOST = 100_000  # slides in a file
 _IN_FOLDER_BELOW = (".mrxs",)  # whose pixels lie in a folder of their name
 _IN_FOLDER_BESIDE = (".vms", ".vmu", ".dcm")
@@ -65,16 +59,19 @@ class SlideCache:
             with contextlib.suppress(OSError):
                 name.update(f" {identity(folder)}".encode())
         self._name, self._lock, self._news = name.hexdigest(), threading.Lock(), False
-        self._known, self._seen = _parsed(SLIDES.read(self._name)), dict[str, list[Any]]()
+        # By the identity of each slide: its state, what it says, and the windows' bits.
+        self._known = dict(memo.recall(SLIDES, self._name, _VERSION) or {})
+        self._seen = dict[str, npt.NDArray[np.uint8]]()
 
     def get(self, path: str, state: str | None) -> FoundWindows | None:
         """What was found in a slide when its files were in this state; None where that is not known."""
-        with contextlib.suppress(KeyError, OSError, ValueError, TypeError, zlib.error):
+        with contextlib.suppress(KeyError, OSError, ValueError):
             key = identity(path)
-            said, width, height, downsample, count, bits = entry = self._known[key]
-            if state is None or said != state:
+            said, bits = (entry := self._known[key]).tobytes().split(b"\n", 1)
+            was, width, height, downsample, count = said.decode().rsplit(" ", 4)
+            if was != state or len(bits) != -(-int(count) // 8):
                 return None
-            taken = np.unpackbits(np.frombuffer(zlib.decompress(b85decode(bits)), np.uint8), count=int(count))
+            taken = np.unpackbits(np.frombuffer(bits, np.uint8), count=int(count))
             with self._lock:
                 self._seen[key] = entry
             return FoundWindows(int(width), int(height), float(downsample), taken.astype(bool))
@@ -84,16 +81,16 @@ class SlideCache:
         """Keep what was found in a slide; `state` is that of its files before it was looked at."""
         if state is None:
             return
-        bits = b85encode(zlib.compress(np.packbits(found.taken).tobytes(), 1)).decode("ascii")
-        entry = [state, found.width, found.height, found.downsample, len(found.taken), bits]
+        said = f"{state} {found.width} {found.height} {found.downsample!r} {len(found.taken)}\n".encode()
         with contextlib.suppress(OSError), self._lock:
-            self._seen[identity(path)], self._news = entry, True
+            self._seen[identity(path)] = memo.text(said + np.packbits(found.taken).tobytes())
+            self._news = True
 
     def save(self) -> None:
         """Write what is new."""
         if self._news:
-            text = json.dumps(dict(islice({**self._seen, **self._known, **self._seen}.items(), _MOST))).encode()
-            SLIDES.write(self._name, zlib.crc32(text).to_bytes(_CRC, "little") + text)
+            every = {**self._seen, **self._known, **self._seen}
+            memo.keep(SLIDES, self._name, _VERSION, dict(islice(every.items(), _MOST)))
 
 
 def state_of(path: str, mask: str | None, folders: dict[Path, str | None]) -> str | None:
@@ -128,18 +125,5 @@ def _state_of_files(files: Sequence[str]) -> str | None:
         states = [os.stat(file) for file in files]  # noqa: PTH116  the text of a path that the user gave
     except (OSError, ValueError):
         return None
-    if any(max(about.st_mtime_ns, about.st_ctime_ns) >= folder_cache.now_ns() - SETTLED_NS for about in states):
-        return None  # written again in the same tick of the clock, its times might stay
-    stamps = [(about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns) for about in states]
-    return blake2b(repr(stamps).encode(), digest_size=16).hexdigest()
-
-
-def _parsed(content: bytes | None) -> dict[str, list[Any]]:
-    """What is in a file of this cache; nothing where it is damaged."""
-    if content is None or zlib.crc32(content[_CRC:]).to_bytes(_CRC, "little") != content[:_CRC]:
-        return {}
-    try:
-        found = json.loads(content[_CRC:])
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+    stamp = memo.stamp_of(*states)
+    return None if stamp is None else blake2b(stamp.encode(), digest_size=16).hexdigest()

@@ -8,13 +8,13 @@ from augrecipes.data.audit.files import Audit, One, decode, headers_of, needs, s
 from augrecipes.data.audit.found import Checked
 from augrecipes.data.reading.listing import as_given, words_of
 from augrecipes.data.tables.bag_table import bags_of_csv, bags_of_folders
-from augrecipes.data.tables.pair_sizes import size_text
+from augrecipes.data.tables.pair_checks import size_text
 from augrecipes.data.tables.problems import Problem
 from augrecipes.data.tables.slide_listing import SlideFiles
 from augrecipes.errors import DataError, counted
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Bag, Mode, Recipe
-from augrecipes.sources.pair_defects import Defect
+from augrecipes.sources.defects import Defect
 
 
 def check(

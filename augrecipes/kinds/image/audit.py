@@ -14,20 +14,20 @@ from augrecipes.data.annotations.table import noted_table
 from augrecipes.data.audit.files import Audit, One, decode, headers_of, needs, size_of, unusual
 from augrecipes.data.audit.found import Checked
 from augrecipes.data.audit.points import wrong_boxes, wrong_keypoints
-from augrecipes.data.checks import NO_BOX_CLASSES, annotation_options, presence_of, source_of, untaken
+from augrecipes.data.checks import NO_BOX_CLASSES, NO_COLUMNS, annotation_options, presence_of, source_of, untaken
 from augrecipes.data.reading.listing import as_given
 from augrecipes.data.tables.csvfile import CsvRows, choose_split, read_rows
 from augrecipes.data.tables.mask_match import mask_files, match_masks
-from augrecipes.data.tables.pair_sizes import size_text
+from augrecipes.data.tables.pair_checks import size_text
 from augrecipes.data.tables.problems import Problem
 from augrecipes.data.tables.ragged import read_ragged
 from augrecipes.data.tables.table import ImageTable, columns_of
 from augrecipes.errors import DataError, counted
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.defects import Defect
 from augrecipes.sources.file_headers import MaybeHeader
 from augrecipes.sources.listing import list_folders
-from augrecipes.sources.pair_defects import Defect
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.remote.known import is_folder, is_there
 from augrecipes.sources.store import is_store
@@ -65,7 +65,7 @@ def check(
         raise DataError("this is a packed store: `augrecipes verify-store` checks it", data)
     given = as_given(recipe, data)
     root, files, more = given.root, given.files, {"split": split, **given.more}
-    if files is not None and is_annotated(files, more.get("columns")):
+    if files is not None and is_annotated(files):
         found = _of_annotations(recipe, root, files, more)
     elif files is not None:
         found = _of_csv(recipe, files, more)
@@ -150,7 +150,9 @@ def _of_csv(recipe: Recipe, data: str, more: Mapping[str, Any]) -> Audit:
 def _of_annotations(recipe: Recipe, root: Any, files: str, more: Mapping[str, Any]) -> Audit:
     """Samples of annotations, with what is left of their boxes; what is wrong with records is a defect."""
     faults = Faults()
-    wanted = annotation_options(recipe, root, check=False, **more)
+    if more.get("columns") is not None:
+        raise DataError(NO_COLUMNS, files)
+    wanted = annotation_options(recipe, root, check=False, **{k: v for k, v in more.items() if k != "columns"})
     table, notes = noted_table(files, wanted, faults)
     found = Audit([_one(table, i) for i in range(len(table))], notes=list(notes))
     for name in _POINTS:

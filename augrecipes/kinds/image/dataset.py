@@ -47,8 +47,8 @@ class ImageFolder(SampleDataset):
         root: a folder of class folders or of images, or a list of such folders.
         recipe: a Recipe, the name of a gallery recipe, or the path of a recipe file.
         files: instead of `root`: a CSV file, see `augrecipes.data.tables.csvfile`; or annotations of COCO, YOLO, Pascal
-            VOC, labelme or CVAT, or a CSV file with one row a box, see `augrecipes.data.annotations`: with them `root`
-            is the folder of the pictures, where it is not found beside them.
+            VOC or labelme, see `augrecipes.data.annotations`: with them `root` is the folder of the pictures, where it
+            is not found beside them.
         masks: with `root`: folder or folders of masks, matched by relative name or, where unique, by file name; or
             names of masks by a template, `masks/{stem}_mask.png`, or `{stem}_mask.png` for masks beside the images.
         mode: `train` runs the recipe's steps, `eval` its eval section.
@@ -77,6 +77,7 @@ class ImageFolder(SampleDataset):
             file's own. Give them where each split has files of its own without a list of classes.
         crowds: with annotations: `drop` leaves out boxes and keypoints of objects that are marked as a crowd or as
             difficult, `keep` does not.
+        outside: with annotations: read pictures, too, that they name outside of the data's folder, or by an address.
 
     Attributes:
         classes: class names, or None.
@@ -125,12 +126,13 @@ class ImageFolder(SampleDataset):
         columns: Mapping[str, str] | None = None,
         box_classes: Sequence[str] | None = None,
         crowds: Crowds = "drop",
+        outside: bool = False,
     ) -> None:
         super().__init__(recipe, mode, seed, optimize, on_error, save_applied_params)
         check = on_error == "raise"
         table = as_table(
             self.recipe, root, files, masks, split, check=check, cache=cache, layout=layout, exif=exif,
-            columns=columns, box_classes=box_classes, crowds=crowds,
+            columns=columns, box_classes=box_classes, crowds=crowds, outside=outside,
         )  # fmt: skip
         check_targets(self.recipe, table)
         self._decode = decoding(self.recipe, exif, channels, max_pixels, depth, frames)

@@ -8,13 +8,13 @@ from typing import Any
 
 from augrecipes.data.audit.found import Checked
 from augrecipes.data.reading.listing import as_given
-from augrecipes.data.tables.pair_find import find_scenes, targets_of, wanted_by
-from augrecipes.data.tables.pair_matches import compare_scenes
-from augrecipes.data.tables.pair_table import FoundScenes, checked
+from augrecipes.data.tables.pair_checks import PairChecks
+from augrecipes.data.tables.pair_content import compare_scenes
+from augrecipes.data.tables.pair_table import FoundScenes, checked, find_scenes, targets_of
 from augrecipes.errors import DataError
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
-from augrecipes.sources.pair_defects import Defect
+from augrecipes.sources.defects import Defect
 
 
 def check(
@@ -51,11 +51,11 @@ def check(
     if csv and names:
         raise DataError("--names goes with folders; a CSV file names every file", csv)
     found = find_scenes(recipe, targets, given.root, csv, names=names or None, cache=False, **more)
-    wanted_ = wanted_by(recipe, mode, found.targets)
-    found = checked(found, wanted_, "headers", lambda k, n: advance("reading headers", k, n))
+    needs = PairChecks(recipe, mode, found.targets)
+    found = checked(found, needs, "headers", lambda k, n: advance("reading headers", k, n))
     if content and len(found.targets) > 1:
         wrong = compare_scenes(
-            found.targets, found.scenes, wanted_.units, advance=lambda k, n: advance("comparing", k, n)
+            found.targets, found.scenes, needs.units, advance=lambda k, n: advance("comparing", k, n)
         )
         found = _without(found, wrong)
     looked = "names, sizes and channels" + (", and what they show" if content else "")

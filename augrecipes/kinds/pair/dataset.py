@@ -10,17 +10,15 @@ from augrecipes.data.batches.memory import rooms
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.read import decoding, marks_of, naming_all
 from augrecipes.data.sample import as_torch
-from augrecipes.data.tables.pair_checks import Cropped
-from augrecipes.data.tables.pair_find import find_scenes, wanted_by
-from augrecipes.data.tables.pair_report import report
-from augrecipes.data.tables.pair_table import Check, PairTable, checked
+from augrecipes.data.tables.pair_checks import Cropped, PairChecks
+from augrecipes.data.tables.pair_table import Check, PairTable, checked, find_scenes
 from augrecipes.errors import DataError
 from augrecipes.progress import progress
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
+from augrecipes.sources.defects import Defect, report
 from augrecipes.sources.encoded import open_encoded
 from augrecipes.sources.files import MAX_PIXELS, read_image
 from augrecipes.sources.losses import Depth, Frames
-from augrecipes.sources.pair_defects import Defect
 from augrecipes.sources.pair_roots import Roots
 from augrecipes.sources.paths import PathLike
 
@@ -38,8 +36,9 @@ class PairedImages(SampleDataset):
     - `index`: int; `path`: text, the file of the target of the largest scale (`ds.paths(i)` has all);
     - `applied` and `window`, with `save_applied_params`.
 
-    Files are paired by name: the same name, or with the field's decorations (`0001.png` and `0001x4.png`,
-    `img_001_HR_x3` and `img_001_LRBI_x3`, `img_011_SRF_4_HR` and `_LR`, `baby_GT` and `LR_baby`), whatever their
+    Files are paired by name. All files of a target are called in one way, which is seen from the files: the same name,
+    or with something before or behind it (`0001.png` and `0001x4.png`, `img_001_HR_x3` and `img_001_LRBI_x3`,
+    `img_011_SRF_4_HR` and `_LR`, `HR_baby` and `LR_baby`), or said by `names=`; whatever their
     extensions. Everything that is wrong with names, sizes and channels is reported at once, before the first sample.
     Images that are larger than the scales allow by less than a pixel of the smallest target are cut at the bottom and
     at the right, and the log says so. So it does of files in a folder that targets share whose names are of none.
@@ -125,7 +124,7 @@ class PairedImages(SampleDataset):
         found = find_scenes(
             self.recipe, self.pipeline.targets, roots, files, names=names, split=split, cache=cache, columns=columns
         )
-        wanted = wanted_by(self.recipe, mode, found.targets, **self._decode)
+        wanted = PairChecks(self.recipe, mode, found.targets, **self._decode)
         with progress("reading headers") as advance:
             found = checked(found, wanted, check, advance)
         self.targets: tuple[str, ...] = found.targets

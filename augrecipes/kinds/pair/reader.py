@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from augrecipes.data.reading.listing import Data, DataArguments, DataListing
-from augrecipes.data.tables.pair_find import check_roots, find_scenes, wanted_by
-from augrecipes.data.tables.pair_report import report
-from augrecipes.data.tables.pair_table import PairTable, checked
+from augrecipes.data.tables.pair_checks import PairChecks
+from augrecipes.data.tables.pair_table import PairTable, check_roots, checked, find_scenes
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.defects import report
 from augrecipes.sources.remote.known import is_file
 
 TABLE = PairTable
@@ -34,7 +34,7 @@ def find(
         check_roots(recipe, targets, {})
     found = find_scenes(recipe, tuple(targets), roots, csv, cache=False, **given.more)
     if headers:
-        found = checked(found, wanted_by(recipe, mode, found.targets, **decode), "headers")
+        found = checked(found, PairChecks(recipe, mode, found.targets, **decode))
     if found.defects and (strict or not found.scenes):
         raise DataError(report(found.defects, fine=len(found.scenes), targets=found.targets))
     if not found.scenes:

@@ -60,6 +60,7 @@ class Format:
         header: bytes to header.
         decode: data, header and channels to pixels as stored: uint8 or uint16, H×W or H×W×C in RGB order, not turned.
         mask: data and header to samples as label ids, where that differs from `decode`.
+        labels: data, header and part to those of 8 bits of a part; None where a mask has to be decoded whole.
         complete: whether a file is as long as it must be, as far as its ends tell; may raise where more is known.
         header_at: where the header of a whole file stands: in its first 4,096 bytes (`first`), before the pixels
             (`front`), or `anywhere`.
@@ -67,6 +68,7 @@ class Format:
         scales: data and header to the values of `reduce` beyond 1 that `region` takes.
         region: data, header, channels and part to its pixels, as `decode` gives them; the law: at `reduce` 1 the very
             pixels of the whole decode. It may overlook damage that lies outside of the part.
+        mapped: a file is mapped, not read: what is given as data is a view of it.
         coded: the same to what kernels are to be told of it, who decode it themselves; None where they cannot.
     """
 
@@ -81,4 +83,6 @@ class Format:
     frames: str = "frames"
     scales: Callable[[bytes, ImageHeader], tuple[int, ...]] = lambda data, header: ()
     region: Callable[[bytes, ImageHeader, int | None, StoredRegion], NDArray[Any]] | None = None
+    mapped: bool = False
+    labels: Callable[[bytes, ImageHeader, StoredRegion], NDArray[Any]] | None = None
     coded: Callable[[bytes, ImageHeader, int | None, StoredRegion], Coded | None] | None = None

@@ -1,94 +1,139 @@
-"""PNG: chunks walked and inflated here, filters and interlacing undone by OpenCV's libpng.
+"""PNG: chunks checked and inflated here, no further than a window's last row, and filters undone by a kernel.
 
-libpng writes its complaints to stderr, trusts text and profile chunks, and OpenCV expands palettes. So it never sees
-the file: it gets fresh PNGs made of the checked header, palette and pixel bytes, stored without compression; of a large
-picture one for each strip, so that pixels are not in memory several times. For masks the fresh PNG says "grey" where
-the file said "palette", and what comes out is the indices.
+Rows are inflated in strips that stay in the processor's caches, and of what lies above a window and on its left no more
+is made than the filters ask for. Checksums and lengths are compared of all that is read, and that the file ends; what
+lies behind the window is only compared where AUGRECIPES_PNG=all asks for it. Pillow undoes the filters where there are
+no kernels, and of interlaced pictures and samples of less than 8 bits, which are inflated whole.
 """
 
 from __future__ import annotations
 
+import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.sources.formats import exif, opencv
-from augrecipes.sources.formats.format import Ends, Format
+from augrecipes.native.kernels import Library, library
+from augrecipes.sources.formats import exif
+from augrecipes.sources.formats.format import Ends, Format, StoredRegion
 from augrecipes.sources.formats.header import MOST_PARTS, ImageHeader, UnreadableError, raise_if_memory, too_many
 
+_inflate: Any = zlib
+with suppress(ImportError):  # where it has no wheels, zlib does it
+    _inflate = import_module("isal.isal_zlib")
+
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
+REST = "AUGRECIPES_PNG"
 _GREY, _RGB, _PALETTE, _GREY_ALPHA, _RGBA = 0, 2, 3, 4, 6
 _SAMPLES = {_GREY: 1, _RGB: 3, _PALETTE: 1, _GREY_ALPHA: 2, _RGBA: 4}
 _DEPTHS = {_GREY: (1, 2, 4, 8, 16), _PALETTE: (1, 2, 4, 8), _RGB: (8, 16), _GREY_ALPHA: (8, 16), _RGBA: (8, 16)}
 _SLICE = 1 << 16  # bytes that are inflated at a time
-_BLOCK = 65535  # most bytes in a block of deflate that is not compressed
-_WHOLE = 1 << 20  # bytes of pixels that are decoded at once: little memory, and quicker than strips
-_STRIP, _ROWS = 1 << 16, 16  # of larger pictures at a time, little enough for malloc to keep; and rows
-_MOST = 2**31 - 2**20  # bytes in a chunk, and what comes with them
-_NEEDED = (b"IHDR", b"PLTE", b"tRNS", b"IDAT")
+_STRIP = 1 << 16  # bytes of rows that filters are undone of at a time, little enough for malloc to keep
+_MARGIN = 16  # as png.c has it
+_NEEDED = (b"PLTE", b"tRNS", b"IDAT")
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+# How Pillow is told to read samples as they are stored, by their bytes or, below one, bits: the mode, and raw modes of
+# the upper and the lower bytes. What it has no mode for is four bytes a pixel to it.
+_PILLOW: dict[tuple[int, int], tuple[str, ...]] = {
+    **{(1, bits): ("P", f"P;{bits}") for bits in (1, 2, 4)},
+    (1, 8): ("P", "P"), (2, 8): ("LA", "LA"), (3, 8): ("RGB", "RGB"), (4, 8): ("RGBA", "RGBA"),
+    (1, 16): ("LA", "LA"), (2, 16): ("RGBA", "RGBA"),
+    (3, 16): ("RGB", "RGB;16B", "RGB;16L"), (4, 16): ("RGBA", "RGBA;16B", "RGBA;16L"),
+}  # fmt: skip
+Raster = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Png:
-    info: ImageHeader
+class Png:
+    """What a PNG says of its pixels.
+
+    Attributes:
+        color_type: as the specification numbers them.
+        interlaced: by Adam7.
+        chunks: name, start and end of the content of those that pixels need.
+        fault: why it is no whole file; empty where it is.
+    """
+
     color_type: int
     interlaced: bool
-    palette: bytes
-    transparent: bytes
-    packed: list[memoryview]  # the deflated pixels, in parts
+    chunks: tuple[tuple[bytes, int, int], ...]
+    fault: str
 
 
 def header(data: bytes) -> ImageHeader:
     """The header of a PNG; the data may end after IHDR. Raises UnreadableError."""
-    width, height, bits, color_type, _ = _ihdr(data)
-    alpha, turn, frames = color_type in (_GREY_ALPHA, _RGBA), 1, 1
+    width, height, bits, color_type, interlaced = _ihdr(data)
+    alpha, turn, frames, needed, fault, name = color_type in (_GREY_ALPHA, _RGBA), 1, 1, [], "", b""
     for name, start, end in _chunks(data):
-        if name == b"tRNS":
-            alpha = True
+        if name in _NEEDED:
+            needed.append((name, start, end))
+            alpha |= name == b"tRNS"
         elif name == b"eXIf":
             turn = exif.orientation(data[start:end])
         elif name == b"acTL" and end - start == 8:  # animated
             frames = min(2, max(1, int.from_bytes(data[start : start + 4], "big")))
+        elif not name[0] & 32 and name not in (b"IHDR", b"IEND"):
+            fault = fault or f"damaged: an unknown critical PNG chunk {name!r}"
+    if name != b"IEND":
+        fault = fault or "truncated: its PNG data has no end chunk"
     color = {_GREY: "grey", _GREY_ALPHA: "grey", _PALETTE: "palette"}.get(color_type, "rgb")
-    return ImageHeader("png", width, height, bits, color, alpha, turn, frames)  # type: ignore[arg-type]
+    layout = Png(color_type, interlaced, tuple(needed), fault)
+    return ImageHeader("png", width, height, bits, color, alpha, turn, frames, layout)  # type: ignore[arg-type]
 
 
-def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]:
+def decode(data: bytes, info: ImageHeader, channels: int | None) -> Raster:
     """Pixels, uint8 or uint16, H×W, H×W×3 or H×W×4 (only where alpha is asked for). Raises UnreadableError."""
-    png = _read(data, info)
+    return region(data, info, channels, StoredRegion(0, 0, info.height, info.width))
+
+
+def region(data: bytes, info: ImageHeader, channels: int | None, part: StoredRegion) -> Raster:
+    """The same of a part, for which no row below it is inflated."""
+    content = _content(data, info)
+    samples = _samples(data, info, part)
     alpha = info.alpha and channels in (None, 4)
-    if png.color_type == _GREY:
-        # Small samples come out scaled to the full range: 0..15 times 17.
-        grey = _libpng(png, _GREY)
-        return _with_transparent_grey(grey, png) if alpha and len(png.transparent) >= 2 else grey
-    out = _libpng(png, png.color_type, alpha=alpha)
-    if alpha and out.ndim == 3 and out.shape[2] == 3:  # OpenCV leaves out the alpha of a wholly opaque palette
-        opaque = np.iinfo(out.dtype).max
-        return np.dstack([out, np.full(out.shape[:2], opaque, out.dtype)])
-    return out if alpha or out.ndim == 2 or out.shape[2] == 3 else np.ascontiguousarray(out[:, :, :3])
+    clear, most = content[b"tRNS"] if alpha else b"", 2**info.bits - 1
+    match info.layout.color_type:
+        case 3:
+            return _coloured(samples[:, :, 0], content[b"PLTE"], clear, alpha)
+        case 0:
+            grey = samples[:, :, 0]
+            full = grey * np.uint8(255 // most) if most < 255 else grey
+            return _with_clear([full] * 3, [grey], clear) if alpha else full
+        case 4:
+            grey = samples[:, :, 0]
+            return np.dstack([grey, grey, grey, samples[:, :, 1]]) if alpha else grey
+        case 2 if alpha:
+            planes = list(cv2.split(samples))
+            return _with_clear(planes, planes, clear)
+    return samples
 
 
-def decode_mask(data: bytes, info: ImageHeader) -> NDArray[Any]:
+def mask(data: bytes, info: ImageHeader) -> Raster:
     """Label ids: palette indices, or grey samples as stored (4 bits: 0 to 15). Raises UnreadableError."""
-    png = _read(data, info)
-    if png.color_type in (_GREY, _PALETTE):
-        ids = _libpng(png, _GREY)
-        return ids // (255 // (2**info.bits - 1)) if info.bits < 8 else ids
-    return _libpng(png, png.color_type, alpha=True)
+    return labels(data, info, StoredRegion(0, 0, info.height, info.width))
+
+
+def labels(data: bytes, info: ImageHeader, part: StoredRegion) -> Raster:
+    """The same of a part."""
+    _content(data, info)
+    samples = _samples(data, info, part)
+    return samples if samples.shape[2] > 2 else samples[:, :, 0]
 
 
 def _ihdr(data: bytes) -> tuple[int, int, int, int, bool]:
     if len(data) < 33 or data[12:16] != b"IHDR":
         raise UnreadableError("a PNG without a header")
     width, height, bits, color_type, packing, filters, interlace = struct.unpack_from(">IIBBBBB", data, 16)
-    if zlib.crc32(data[12:29]) != int.from_bytes(data[29:33], "big") or data[8:12] != b"\0\0\0\x0d":
+    if _inflate.crc32(data[12:29]) != int.from_bytes(data[29:33], "big") or data[8:12] != b"\0\0\0\x0d":
         raise UnreadableError("damaged: the checksum of the PNG header is wrong")
     if bits not in _DEPTHS.get(color_type, ()) or packing or filters or interlace > 1 or max(width, height) >= 2**31:
         raise UnreadableError(f"not a valid PNG header: colour type {color_type}, {bits} bits, interlacing {interlace}")
@@ -114,39 +159,46 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
     raise too_many("PNG", "chunks", at)
 
 
-def _read(data: bytes, info: ImageHeader) -> _Png:
-    *_, color_type, interlaced = _ihdr(data)
-    found: dict[bytes, list[memoryview]] = {name: [] for name in _NEEDED}
-    name = b""
-    view = memoryview(data)
-    for name, start, end in _chunks(data):
-        if name in found:
-            if zlib.crc32(view[start - 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
-                raise UnreadableError(f"damaged: the checksum of its PNG chunk {name.decode()} is wrong")
-            found[name].append(view[start:end])
-        elif not name[0] & 32 and name != b"IEND":
-            raise UnreadableError(f"damaged: an unknown critical PNG chunk {name!r}")
-    if name != b"IEND":
-        raise UnreadableError("truncated: its PNG data has no end chunk")
-    palette = bytes(found[b"PLTE"][0]) if found[b"PLTE"] else b""
-    if color_type == _PALETTE and not 3 <= len(palette) <= 768:
+def _checked(data: bytes, name: bytes, start: int, end: int) -> memoryview:
+    """The content of a chunk, once its checksum is compared."""
+    found = memoryview(data)[start:end]
+    if _inflate.crc32(memoryview(data)[start - 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
+        raise UnreadableError(f"damaged: the checksum of its PNG chunk {name.decode()} is wrong")
+    return found
+
+
+def _content(data: bytes, info: ImageHeader) -> dict[bytes, bytes]:
+    """The palette and what is transparent. Raises UnreadableError where the file is not whole, or cannot be."""
+    png: Png = info.layout
+    if png.fault:
+        raise UnreadableError(png.fault)
+    # One byte of deflate makes at most 1032: a bomb of a header is refused before memory is asked for.
+    packed = sum(end - start for name, start, end in png.chunks if name == b"IDAT")
+    if sum(rows * width for rows, width in _passes(info)) > 1032 * packed:
+        raise UnreadableError("truncated: its PNG data cannot hold the picture")
+    found = {b"PLTE": b"", b"tRNS": b""}
+    for name, start, end in png.chunks:
+        if name in found and not found[name]:
+            found[name] = bytes(_checked(data, name, start, end))
+    if png.color_type == _PALETTE and not 3 <= len(found[b"PLTE"]) <= 768:
         raise UnreadableError("a PNG with colour indices and no palette")
-    transparent = bytes(found[b"tRNS"][0]) if found[b"tRNS"] else b""
-    return _Png(info, color_type, interlaced, palette, transparent, found[b"IDAT"])
+    return found
 
 
-def _passes(png: _Png, color_type: int) -> list[tuple[int, int]]:
+def _passes(info: ImageHeader) -> list[tuple[int, int]]:
     """Rows, and bytes of a row with its filter, of each pass."""
-    info, bits = png.info, png.info.bits * _SAMPLES[color_type]
+    png: Png = info.layout
+    bits = info.bits * _SAMPLES[png.color_type]
     steps = _ADAM7 if png.interlaced else ((0, 0, 1, 1),)
     sizes = [(-((y - info.height) // dy), -((x - info.width) // dx)) for x, y, dx, dy in steps]
     return [(h, 1 + (w * bits + 7) // 8) for h, w in sizes if h > 0 and w > 0]
 
 
-def _inflated(packed: list[memoryview], sizes: list[int]) -> Iterator[bytes]:
-    """So many bytes of pixels, and so many, and so on; and in the end their checksum is compared."""
-    unpacker, needed, found = zlib.decompressobj(), sum(sizes), 0
-    slices = (part[at : at + _SLICE] for part in packed for at in range(0, len(part), _SLICE))
+def _inflated(data: bytes, png: Png, sizes: Sequence[int], *, whole: bool) -> Iterator[bytes]:
+    """So many bytes of rows, and so many, and so on; of the `whole` the checksums up to the end are compared, too."""
+    unpacker, needed, found = _inflate.decompressobj(), sum(sizes), 0
+    chunks = (_checked(data, *chunk) for chunk in png.chunks if chunk[0] == b"IDAT")
+    slices = (part[at : at + _SLICE] for part in chunks for at in range(0, len(part), _SLICE))
     try:
         for size in sizes:
             pieces, left = [], size
@@ -158,107 +210,110 @@ def _inflated(packed: list[memoryview], sizes: list[int]) -> Iterator[bytes]:
                 found += len(piece)
                 if left and (unpacker.eof or not (fed or piece)):
                     raise UnreadableError(f"truncated: {found} of {needed} bytes of PNG pixels")
-            yield b"".join(pieces)
+            yield pieces[0] if len(pieces) == 1 else b"".join(pieces)
         # It is only read where nothing else can come; a file may have more pixels than the picture.
-        while not unpacker.eof and (fed := unpacker.unconsumed_tail or next(slices, b"")):
+        while whole and not unpacker.eof and (fed := unpacker.unconsumed_tail or next(slices, b"")):
             if unpacker.decompress(fed, 1):
-                return
-    except zlib.error as error:
+                break
+        for _ in slices if whole else ():
+            pass
+        if whole and not unpacker.eof:  # without their checksum zlib is asked, too: isal takes codes that it does not
+            zlib.decompressobj().decompress(_packed(data, png), needed)
+    except (zlib.error, _inflate.error) as error:
         raise_if_memory(error)
         raise UnreadableError(f"damaged PNG data ({error})") from None
 
 
-def _stored(pieces: tuple[bytes, ...]) -> list[bytes | memoryview]:
-    """Deflate that is not compressed, in parts: zlib makes it, too, but clears large tables first."""
-    parts: list[bytes | memoryview] = [b"\x78\x01"]
-    checksum = 1
-    for piece in pieces:
-        checksum = zlib.adler32(piece, checksum)
-        for at in range(0, len(piece), _BLOCK):
-            part = memoryview(piece)[at : at + _BLOCK]
-            parts += [struct.pack("<BHH", 0, len(part), len(part) ^ 0xFFFF), part]
-    return [*parts, b"\1\0\0\xff\xff", struct.pack(">I", checksum)]
+def _packed(data: bytes, png: Png) -> bytes:
+    return b"".join(data[start:end] for name, start, end in png.chunks if name == b"IDAT")
 
 
-def _chunk(name: bytes, *content: bytes | memoryview) -> list[bytes | memoryview]:
-    checksum = reduce(lambda known, part: zlib.crc32(part, known), content, zlib.crc32(name))
-    return [struct.pack(">I", sum(map(len, content))), name, *content, struct.pack(">I", checksum)]
-
-
-def _libpng(png: _Png, color_type: int, *, alpha: bool = False) -> NDArray[Any]:
-    """Pixels, strip by strip where the picture is large; each begins with the last row of the one above."""
-    info, passes = png.info, _passes(png, color_type)
-    # One byte of deflate makes at most 1032: a bomb of a header is refused before memory is asked for.
-    if sum(rows * width for rows, width in passes) > 1032 * sum(map(len, png.packed)):
-        raise UnreadableError("truncated: its PNG data cannot hold the picture")
-    if png.interlaced or info.bits < 8 or color_type == _PALETTE:
-        (raw,) = _inflated(png.packed, [sum(rows * width for rows, width in passes)])
-        return _strip(png, color_type, (raw,), passes, info.height, alpha=alpha)
-    ((_, width),) = passes
-    most = info.height if info.height * width <= _WHOLE else max(_STRIP // width, _ROWS)
-    heights = [min(most, info.height - top) for top in range(0, info.height, most)]
-    above, top, out = b"", 0, np.empty(0, np.uint8)
-    for rows, raw in zip(heights, _inflated(png.packed, [rows * width for rows in heights]), strict=True):
-        more = bool(above)
-        found = _strip(png, color_type, (above, raw), [(rows, width)], rows + more, alpha=alpha)
-        if rows == info.height:
-            return found
-        if not more:
-            out = np.empty((info.height, *found.shape[1:]), found.dtype)
-        out[top : top + rows] = found[more:]
-        above, top = b"\0" + _samples(found[-1], color_type), top + rows
-    return out
-
-
-def _samples(row: NDArray[Any], color_type: int) -> bytes:
-    """A row of pixels, as OpenCV gives it, as it would be stored; alpha that was left out may be anything."""
-    match color_type:
-        case 2:
-            row = row[:, :3]
-        case 4:
-            row = row[:, ::3]
-        case 6 if row.shape[1] == 3:
-            row = np.pad(row, [(0, 0), (0, 1)])
-    return row.astype(row.dtype.newbyteorder(">")).tobytes()
-
-
-def _strip(
-    png: _Png, color_type: int, pieces: tuple[bytes, ...], passes: list[tuple[int, int]], height: int, *, alpha: bool
-) -> NDArray[Any]:
-    """Pixels from inflated bytes, which are given to OpenCV as a fresh PNG; `passes` are those of the last piece."""
-    info, at = png.info, 0
-    for rows, width in passes:
-        if np.frombuffer(pieces[-1], np.uint8)[at : at + rows * width : width].max(initial=0) > 4:
+def _samples(data: bytes, info: ImageHeader, part: StoredRegion) -> Raster:
+    """Samples of a part as they are stored, H×W×S, uint8 or uint16."""
+    png: Png = info.layout
+    kernels = library()
+    if kernels is None or png.interlaced or info.bits < 8:
+        return _by_pillow(data, info)[part.y0 : part.y1, part.x0 : part.x1]
+    samples = _SAMPLES[png.color_type]
+    pixel, wide = samples * info.bits // 8, part.x1 - part.x0
+    row, x0, x1 = info.width * pixel, part.x0 * pixel, part.x1 * pixel
+    undo, out = _kernel(kernels), np.empty((part.y1 - part.y0, wide * pixel), np.uint8)
+    room = np.zeros(3 * (x1 + _MARGIN), np.uint8)
+    room_at, out_at, y = room.ctypes.data, out.ctypes.data, 0
+    whole = part.y1 == info.height or os.environ.get(REST) == "all"
+    last = info.height if whole else part.y1
+    most = max(_STRIP // (row + 1), 1)
+    counts = [min(most, last - top) for top in range(0, last, most)]
+    strips = _inflated(data, png, [n * (row + 1) for n in counts], whole=whole)
+    for count, rows in zip(counts, strips, strict=True):
+        seen, first = min(count, part.y1 - y), max(part.y0 - y, 0)
+        to = out_at + max(y - part.y0, 0) * wide * pixel
+        if seen > 0 and undo(rows, seen, row, pixel, min(first, seen), x0, x1, room_at, to, wide * pixel):
             raise UnreadableError("damaged PNG data (an unknown filter)")
-        at += rows * width
-    if at >= _MOST:
-        raise UnreadableError("more than 2 GB of PNG pixels")
-    ihdr = struct.pack(">IIBBBBB", info.width, height, info.bits, color_type, 0, 0, png.interlaced)
-    parts = [SIGNATURE, *_chunk(b"IHDR", ihdr)]
-    if color_type == _PALETTE:
-        # An index past the palette's end is black, as in other readers.
-        entries = 2**info.bits
-        parts += _chunk(b"PLTE", png.palette[: 3 * entries].ljust(3 * entries, b"\0"))
-        if alpha and png.transparent:
-            parts += _chunk(b"tRNS", png.transparent[:entries])
-    elif color_type == _RGB and alpha and len(png.transparent) >= 6:
-        parts += _chunk(b"tRNS", png.transparent[:6])
-    parts += [*_chunk(b"IDAT", *_stored(pieces)), *_chunk(b"IEND", b"")]
-    color = info.bits <= 8 and color_type in (_RGB, _PALETTE, _RGBA) and not alpha
-    return opencv.imdecode(b"".join(parts), ImageHeader("png", info.width, height, info.bits), color=color)
+        y += count
+    if info.bits == 16:
+        out = out.view(">u2").astype(np.uint16)
+    return out.reshape(len(out), wide, samples)
 
 
-def _with_transparent_grey(grey: NDArray[Any], png: _Png) -> NDArray[Any]:
-    value = int.from_bytes(png.transparent[:2], "big")
-    value *= 255 // (2**png.info.bits - 1) if png.info.bits < 8 else 1
-    alpha = np.where(grey == value, 0, np.iinfo(grey.dtype).max).astype(grey.dtype)
-    return np.dstack([grey, grey, grey, alpha])
+@lru_cache(8)
+def _kernel(kernels: Library) -> Any:
+    return kernels.kernel("png_rows", "pllllllppl")
+
+
+def _by_pillow(data: bytes, info: ImageHeader) -> Raster:
+    """All samples, once they are inflated to see whether they are whole and their filters known."""
+    from PIL import Image
+
+    png: Png = info.layout
+    passes = _passes(info)
+    for (_, width), rows in zip(passes, _inflated(data, png, [h * w for h, w in passes], whole=True), strict=True):
+        if np.frombuffer(rows, np.uint8)[::width].max(initial=0) > 4:
+            raise UnreadableError("damaged PNG data (an unknown filter)")
+    packed = _packed(data, png)
+    samples, size = _SAMPLES[png.color_type], (info.width, info.height)
+    mode, *raw = _PILLOW[samples, info.bits]
+    try:
+        found = [np.asarray(Image.frombytes(mode, size, packed, "zip", (how, png.interlaced))) for how in raw]
+    except (ValueError, OSError) as error:
+        raise UnreadableError(f"damaged PNG data ({error})") from None
+    if info.bits <= 8:
+        return found[0].reshape(info.height, info.width, samples)
+    both = found[0] if len(found) == 1 else np.stack(found, axis=-1)
+    return (
+        np.ascontiguousarray(both).reshape(info.height, -1).view(">u2").astype(np.uint16).reshape(*size[::-1], samples)
+    )
+
+
+def _coloured(ids: Raster, palette: bytes, clear: bytes, alpha: bool) -> Raster:
+    """The colours of indices; past the palette's end they are black, as in other readers."""
+    table = np.zeros((256, 4), np.uint8)
+    table[:, 3] = 255
+    table[: len(palette) // 3, :3] = np.frombuffer(palette[: len(palette) // 3 * 3], np.uint8).reshape(-1, 3)
+    table[: len(clear), 3] = np.frombuffer(clear[:256], np.uint8)
+    channels = 4 if alpha else 3
+    spread = cv2.cvtColor(np.ascontiguousarray(ids), cv2.COLOR_GRAY2RGBA if alpha else cv2.COLOR_GRAY2RGB)
+    if alpha:  # cvtColor makes some of its own, which is no index
+        spread[:, :, 3] = ids
+    return np.asarray(cv2.LUT(spread, table[None, :, :channels])).reshape(*ids.shape, channels)
+
+
+def _with_clear(planes: list[Raster], stored: list[Raster], clear: bytes) -> Raster:
+    """Three planes and their alpha: none where all samples are those that are said to be transparent."""
+    opaque = np.iinfo(planes[0].dtype).max
+    alpha = np.full(planes[0].shape, opaque, planes[0].dtype)
+    if len(clear) >= 2 * len(stored):
+        values = np.frombuffer(clear, ">u2", len(stored)).tolist()
+        alpha[np.logical_and.reduce([p == v for p, v in zip(stored, values, strict=True)])] = 0
+    return np.dstack([*planes, alpha])
 
 
 def _complete(info: ImageHeader, ends: Ends) -> bool:
     return b"\0\0\0\0IEND\xaeB`\x82" in ends.last
 
 
+# fmt: off
 FORMAT = Format(
-    "png", "PNG", lambda data: data[:8] == SIGNATURE, header, decode, decode_mask, _complete, header_at="first"
+    "png", "PNG", lambda data: data[:8] == SIGNATURE, header, decode, mask, _complete,
+    header_at="first", region=region, labels=labels,
 )

@@ -152,7 +152,8 @@ class FileCache:
             staged.chmod(0o444)
             # Mapped before it has its name, by which others that need room may take it away at once; on Windows nothing
             # that is mapped is renamed, nor taken away.
-            found = map_file(staged, size) if os.name != "nt" and staged.stat().st_size == size else None
+            with self._writing(size):
+                found = map_file(staged, size) if os.name != "nt" and staged.stat().st_size == size else None
             staged.replace(path)
             return self._here(path, size) if found is None else found
         except OSError as error:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes import memo
+from augrecipes.caches import ARCHIVES
 from augrecipes.errors import DataError
 from augrecipes.sources.paths import PathTable
-from augrecipes.sources.tar.kept import keep, known
-from augrecipes.sources.tar.members import Members, members_of
+from augrecipes.sources.tar.members import Member, members_of
 from augrecipes.sources.tar.opened import OPENED, Archive, stamp_of
 from augrecipes.sources.tar.parts import split_name
 
@@ -89,72 +88,55 @@ def list_archive(path: str) -> TarListing:
     """
     stamp = stamp_of(path)
     OPENED.forget(path, stamp)
-    archive, began = OPENED.at(path, stamp), time.time_ns()
-    before = archive.about()
-    if (kept := known(before)) is not None:
-        return _from_arrays(path, stamp, kept)
-    found = _scanned(path, stamp, archive)
-    keep(before, archive.about(), began, _as_arrays(found))
-    return found
-
-
-def _as_arrays(found: TarListing) -> dict[str, NDArray[Any]]:
-    texts = {"keys": bytes(found.keys.blob), "extensions": os.fsencode("\0".join(found.extensions))}
-    labels = {} if found.labels is None else {"labels": found.labels}
-    numbers = {name: getattr(found, name) for name in _NUMBERS}
-    return (
-        numbers
-        | labels
-        | {name: np.frombuffer(text, np.uint8) for name, text in texts.items()}
-        | {"offsets": found.keys.offsets}
-    )
-
-
-def _from_arrays(path: str, stamp: str, kept: dict[str, NDArray[Any]]) -> TarListing:
-    offsets = kept["offsets"]
+    archive = OPENED.at(path, stamp)
+    about = archive.about()
+    key = f"{about.st_dev:x}-{about.st_ino:x}"
+    found = memo.memo(ARCHIVES, key, lambda: memo.stamp_of(archive.about()), lambda: _scanned(path, archive))
+    offsets = found["offsets"]
     return TarListing(
         archives=(path,),
         stamps=(stamp,),
-        keys=PathTable((os.fsencode(path),), kept["keys"].tobytes(), offsets, np.zeros(len(offsets) - 1, np.int32)),
-        extensions=tuple(os.fsdecode(kept["extensions"].tobytes()).split("\0")),
-        labels=kept.get("labels"),
-        **{name: kept[name] for name in _NUMBERS},
+        keys=PathTable((os.fsencode(path),), found["keys"].tobytes(), offsets, np.zeros(len(offsets) - 1, np.int32)),
+        extensions=tuple(os.fsdecode(found["extensions"].tobytes()).split("\0")),
+        labels=found.get("labels"),
+        **{name: found[name] for name in _NUMBERS},
     )
 
 
-def _scanned(path: str, stamp: str, archive: Archive) -> TarListing:
-    members = members_of(path, archive.at_most, archive.size)
+def _scanned(path: str, archive: Archive) -> memo.Arrays:
+    """The samples of an archive as arrays."""
+    members = members_of(path, archive)
     samples = _grouped(path, members)
     extensions = dict.fromkeys(extension for files in samples.values() for extension in files)
     numbers = {extension: number for number, extension in enumerate(extensions)}
+    keys = PathTable.from_names(list(samples))
     order = [k for files in samples.values() for k in files.values()]
-    counts = [0, *map(len, samples.values())]
-    return TarListing(
-        archives=(path,),
-        stamps=(stamp,),
-        keys=PathTable.from_names(list(samples), root=os.fsencode(path)),
-        firsts=np.cumsum(counts, dtype=np.int64),
-        extensions=tuple(map(os.fsdecode, extensions)),
-        extension=np.array([numbers[extension] for files in samples.values() for extension in files], np.int32),
-        starts=np.array(members.starts, np.int64)[order],
-        sizes=np.array(members.sizes, np.int64)[order],
-        labels=_labels(archive, members, samples),
-    )
+    labels = _labels(archive, members, samples)
+    found: memo.Arrays = {
+        "keys": memo.text(bytes(keys.blob)),
+        "offsets": keys.offsets,
+        "extensions": memo.text(b"\0".join(extensions)),
+        "firsts": np.cumsum([0, *map(len, samples.values())], dtype=np.int64),
+        "extension": np.array([numbers[extension] for files in samples.values() for extension in files], np.int32),
+        "starts": np.array([members[k].start for k in order], np.int64),
+        "sizes": np.array([members[k].size for k in order], np.int64),
+    }
+    return found if labels is None else {**found, "labels": labels}
 
 
-def _grouped(path: str, members: Members) -> Grouped:
+def _grouped(path: str, members: Sequence[Member]) -> Grouped:
     """The files of each key by their extensions, by their numbers."""
     samples: Grouped = {}
-    for k, name in enumerate(members.names):
+    for k, (name, place, *_) in enumerate(members):
         if (parts := split_name(name)) is None:
             continue
         files = samples.setdefault(parts[0], {})
         if parts[1] in files:
-            raise DataError(f"at byte {members.headers[k]:,}: {os.fsdecode(name)!r} is in the archive twice", path)
+            raise DataError(f"at byte {place:,}: {os.fsdecode(name)!r} is in the archive twice", path)
         files[parts[1]] = k
         if len(files) > _MOST_FILES:
             raise DataError(
-                f"at byte {members.headers[k]:,}: {os.fsdecode(name)!r} is one of more than {_MOST_FILES} files of "
+                f"at byte {place:,}: {os.fsdecode(name)!r} is one of more than {_MOST_FILES} files of "
                 f"sample {os.fsdecode(parts[0])!r}: a key ends at the first dot of the names of its files",
                 path,
             )
@@ -163,15 +145,15 @@ def _grouped(path: str, members: Members) -> Grouped:
     return samples
 
 
-def _labels(archive: Archive, members: Members, samples: Grouped) -> Numbers | None:
+def _labels(archive: Archive, members: Sequence[Member], samples: Grouped) -> Numbers | None:
     """The classes that samples have, where all have one."""
     found = []
     for files in samples.values():
         k = files.get(_CLASS)
-        if k is None or members.sizes[k] > _LONGEST_NUMBER:
+        if k is None or members[k].size > _LONGEST_NUMBER:
             return None
         try:
-            found.append(int(archive.at_most(members.starts[k], members.sizes[k])))
+            found.append(int(archive.at_most(members[k].start, members[k].size)))
         except ValueError:
             return None
     try:

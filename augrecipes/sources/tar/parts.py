@@ -13,7 +13,7 @@ import numpy as np
 from augrecipes.errors import DataError
 from augrecipes.sources.listing import EXTENSIONS
 
-PICTURES = frozenset(extension.decode() for extension in EXTENSIONS)
+PICTURES = frozenset(extension.decode() for extension in EXTENSIONS - {b"npy"})
 _TEXTS = ("txt", "text", "transcript")
 _NUMBERS = ("cls", "cls2", "class", "count", "index", "inx", "id")
 _OBJECTS = ("json", "jsn")

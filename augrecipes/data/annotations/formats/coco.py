@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from augrecipes.data.annotations.found import FoundObjects, Request
-from augrecipes.data.annotations.large_json import read_object
 from augrecipes.data.annotations.numbers import bounds, numbers_of
 from augrecipes.data.annotations.pictures import folder_of, no_splits
-from augrecipes.data.annotations.source import PathView
+from augrecipes.data.annotations.source import PathView, read_json
 from augrecipes.data.tables.outlines import runs
 from augrecipes.errors import DataError
 
@@ -26,6 +25,7 @@ TITLE = "COCO"
 LOOKS = "a JSON file with `images`, `annotations` and `categories`"
 _INDEX = "_annotations.coco.json"  # as Roboflow calls it, beside the pictures
 _MOST = 1e15
+_MOST_BYTES = 1 << 32
 _MOST_PIXELS = 1 << 28
 _MOST_BITS = 40  # of a run length
 
@@ -42,11 +42,16 @@ def read(asked: Request, found: FoundObjects) -> None:
     path = asked.path / _INDEX if asked.source.is_folder else asked.path
     no_splits(asked, "a COCO file")
     reader = _CocoReader(asked, found, str(path))
-    keys = read_object(path, {"images": reader.image, "annotations": reader.annotation, "categories": reader.category})
-    missing = [name for name in ("images", "annotations", "categories") if not isinstance(keys.get(name), int)]
-    if missing:
-        has = ", ".join(keys) or "nothing"
+    said = read_json(path, _MOST_BYTES)
+    if not isinstance(said, dict):
+        raise DataError("the outermost value should be an object, { ... }", str(path))
+    take = {"images": reader.image, "annotations": reader.annotation, "categories": reader.category}
+    if missing := [name for name in take if not isinstance(said.get(name), list)]:
+        has = ", ".join(said) or "nothing"
         raise DataError(f"is no COCO file: no list of {' and no '.join(missing)} in it; it has {has}", str(path))
+    for name, use in take.items():
+        for place, entry in enumerate(said.pop(name)):
+            use(entry, place)
     reader.finish()
     found.root = folder_of(asked, found.names, _places(path))
 
@@ -61,7 +66,7 @@ def _places(path: Path) -> list[Path]:
 class _CocoReader:
     def __init__(self, asked: Request, found: FoundObjects, file: str) -> None:
         self.found, self.file = found, file
-        self.outlines, self.keypoints = asked.outlines, "keypoints" in asked.takes
+        self.outlines, self.keypoints = "mask" in asked.takes, "keypoints" in asked.takes
         found.record = "annotation {}"
         # Annotations may stand before the pictures and categories that they name: numbers are given at first sight.
         self.rows: dict[Hashable, int] = {}

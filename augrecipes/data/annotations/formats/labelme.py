@@ -9,7 +9,6 @@ one a line, or else sorted.
 from __future__ import annotations
 
 import base64
-import json
 from binascii import Error as Base64Error
 from math import hypot
 from pathlib import Path
@@ -19,9 +18,9 @@ import cv2
 import numpy as np
 
 from augrecipes.data.annotations.found import FoundObjects, Request
-from augrecipes.data.annotations.numbers import bounds, ellipse, numbers_of, seen
+from augrecipes.data.annotations.numbers import bounds, numbers_of, seen
 from augrecipes.data.annotations.pictures import folder_of, no_splits
-from augrecipes.data.annotations.source import PathView, head, read_whole
+from augrecipes.data.annotations.source import PathView, head, read_json, read_whole
 from augrecipes.data.tables.outlines import bitmap_runs
 from augrecipes.errors import DataError, counted
 
@@ -29,6 +28,7 @@ TITLE = "labelme"
 LOOKS = "a folder of JSON files, one a picture, with `shapes`"
 _MOST = 1 << 29  # bytes, with a picture in base64
 _LISTS = ("labels.txt", "classes.txt")
+_CORNERS = 64  # of a circle
 _LINES = frozenset({"line", "linestrip"})
 _HIDDEN = frozenset({"__ignore__", "_background_"})  # labelme's own words for what is no class
 
@@ -54,9 +54,9 @@ def read(asked: Request, found: FoundObjects) -> None:
     if lines:
         found.notes.append(f"{counted(lines, 'line')} covering nothing, left out")
     # Names are relative to the folder of the files.
-    found.root = folder
+    found.root, found.within = folder, folder.parent
     if asked.images is not None:
-        found.root = folder_of(asked, found.names, [])
+        found.root = found.within = folder_of(asked, found.names, [])
         found.names = [name.rpartition("/")[2] for name in found.names]
 
 
@@ -71,15 +71,7 @@ def _classes(folder: Path) -> list[str] | None:
 
 def _file(asked: Request, found: FoundObjects, path: Path, below: str, known: dict[str, int] | None) -> int:
     """Add what a file has; returns how many lines it has."""
-    data, file = read_whole(path, _MOST), str(path)
-    try:
-        said = json.loads(data.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        raise DataError("is not UTF-8 text", file) from None
-    except json.JSONDecodeError as error:
-        raise DataError(f"not valid JSON: {error.msg}", f"{file}:{error.lineno}") from None
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"not valid JSON: {error}", file) from None
+    said, file = read_json(path, _MOST), str(path)
     shapes = said.get("shapes") if isinstance(said, dict) else None
     if not isinstance(shapes, list):
         raise DataError("is none of labelme's files: no list of `shapes` in it", file)
@@ -125,7 +117,8 @@ def _shape(asked: Request, found: FoundObjects, picture: int, k: int, shape: Any
         case "circle", 2:
             x, y, *edge = points
             radius = hypot(edge[0] - x, edge[1] - y)
-            outline = ellipse(x, y, radius, radius)
+            at = np.arange(_CORNERS) * 2 * np.pi / _CORNERS
+            outline = (np.column_stack([np.cos(at), np.sin(at)]) * radius + [x, y]).ravel().tolist()
         case "mask", 2:
             pass
         case ("point", 1) | ("points", _):
@@ -137,7 +130,7 @@ def _shape(asked: Request, found: FoundObjects, picture: int, k: int, shape: Any
     flags = shape.get("flags")
     flagged = isinstance(flags, dict) and bool(flags.get("difficult") or flags.get("crowd"))
     thing = found.thing(picture, label, bounds(outline or points), k, flagged=flagged)
-    if asked.outlines and outline:
+    if "mask" in asked.takes and outline:
         found.ring(thing, outline)
     if kind == "mask" and "mask" in asked.takes:
         return _bitmap(found, thing, shape.get("mask"), bounds(points))

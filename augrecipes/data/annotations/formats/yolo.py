@@ -58,10 +58,10 @@ def read(asked: Request, found: FoundObjects) -> None:
     if path.is_dir():
         about, pairs = _of_labels(asked, path)
     else:
-        about = read_data_yaml(path, asked.split, asked.images)
+        about = read_data_yaml(path, asked.split, asked.images, outside=asked.outside)
         pairs = [(folder, labels_beside(folder)) for folder in about.folders]
     found.classes, found.numbered = about.names, about.names is None
-    _read_all(about, pairs, found, "keypoints" in asked.takes, asked.outlines)
+    _read_all(about, pairs, found, "keypoints" in asked.takes, "mask" in asked.takes)
 
 
 def _of_labels(asked: Request, labels: Path) -> tuple[DataYaml, list[tuple[Path, Path]]]:

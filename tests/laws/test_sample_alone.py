@@ -1,0 +1,241 @@
+"""The sample alone decides what its picture is: not how arrays lie, what lies beside it, or who asks for it and how."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from examples import DEAR, PLANTED
+from hypothesis import given
+from hypothesis import strategies as st
+from random_recipes import MOVES, TABLES, Pool, recipes, steps_for, targets
+from test_exact_equals_none import build
+from test_fast import COLOURS, WARPS, WINDOWS
+from test_golden import GALLERY
+from test_golden import given as of_gallery
+
+import augrecipes as ar
+from augrecipes.compiler.kernels import jobs, warps
+from augrecipes.compiler.native_plan import pictures
+from augrecipes.compiler.run.instrument import instrumented
+from augrecipes.errors import DataError
+from augrecipes.kinds.image.pipeline import ImagePipeline
+from augrecipes.ops.capabilities import claims
+from augrecipes.recipe.model import Arguments, Optimize, Output, Recipe, Step
+from augrecipes.recipe.sites import label
+
+# Grey images make some colour steps warn on every call, and one warp says that it is a special case of another.
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+Lay = Callable[[np.ndarray], np.ndarray]
+Sample = dict[str, Any]
+
+
+class Subclass(np.ndarray):
+    """As `np.memmap` is one."""
+
+
+def inside(array: np.ndarray, rows: slice, columns: slice, channels: slice = slice(None)) -> np.ndarray:
+    """The array as that part of a larger one."""
+    some = (rows, columns, channels)[: array.ndim]
+    room = np.full([3 * n + 8 for n in array.shape], 77, array.dtype)
+    view = room[some][tuple(map(slice, array.shape))]
+    view[...] = array
+    return view
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def off_its_place(array: np.ndarray) -> np.ndarray:
+    """Elements that begin at any byte."""
+    made = np.frombuffer(bytearray(array.nbytes + 1), np.uint8)[1:].view(array.dtype).reshape(array.shape)
+    made[...] = array
+    return made
+
+
+LAID: dict[str, Lay] = {
+    "rows backwards": lambda a: a[::-1].copy()[::-1],
+    "columns backwards": lambda a: a[:, ::-1].copy()[:, ::-1],
+    "channels backwards": lambda a: a[..., ::-1].copy()[..., ::-1],
+    "a window of rows": lambda a: inside(a, slice(3, None), slice(5, None)),
+    "every second pixel": lambda a: inside(a, slice(None, None, 2), slice(None, None, 2)),
+    "some of more channels": lambda a: inside(a, slice(None), slice(None), slice(1, None)),
+    "Fortran's order": np.asfortranarray,
+    "transposed": lambda a: a.swapaxes(0, 1).copy().swapaxes(0, 1),
+    "read-only": read_only,
+    "a subclass": lambda a: a.view(Subclass),
+}
+
+_LAID = 4  # ways in which one picture is laid
+
+
+def ways(recipe: Recipe, optimize: Optimize, seed: int) -> dict[str, ImagePipeline]:
+    """The pipeline, and others that make the same samples."""
+    made = build(recipe, optimize, seed)
+    return {
+        "as it is": made,
+        "applied parameters asked for": made.again(replace(made.compiled, save_applied_params=True)),
+        "looked at": instrumented(made, lambda _, step, args, kwargs: step(*args, **kwargs)),
+        "pickled": pickle.loads(pickle.dumps(made)),
+    }
+
+
+def variations(made: dict[str, ImagePipeline], sample: Sample, index: int, wanted: np.ndarray) -> Iterator[Any]:
+    """(what is varied, what then makes the picture)."""
+    pipeline = made["as it is"]
+
+    def at(**others: Any) -> Any:
+        return pipeline.at(index, 2)(**{**sample, **others})["image"]
+
+    turned = [*LAID.items()] * 2
+    turned = turned[index % len(LAID) :]
+    for name, lay in turned[:_LAID]:
+        yield f"image: {name}", lambda lay=lay: at(image=lay(sample["image"]))
+    name, lay = turned[_LAID]
+    yield f"mask: {name}", lambda: at(mask=lay(sample["mask"]))
+    if lay is not read_only:
+        yield f"out: {name}", lambda: at(out=lay(np.zeros_like(wanted)))
+    yield "out: off its place", lambda: at(out=off_its_place(np.zeros_like(wanted)))
+    for dtype in (np.uint8, np.int64, np.float32, bool):
+        yield f"mask: {dtype}", lambda dtype=dtype: at(mask=(sample["mask"] % 2).astype(dtype))
+    yield "mask: three channels", lambda: at(mask=np.dstack([sample["mask"]] * 3))
+    for left in ({"mask"}, {"boxes", "box_labels"}, {"keypoints"}, sample.keys() - {"image"}):
+        few = {name: value for name, value in sample.items() if name not in left}
+        yield f"without {sorted(left)}", lambda few=few: pipeline.at(index, 2)(**few)["image"]
+    for name in ("applied parameters asked for", "looked at", "pickled"):
+        yield name, lambda name=name: made[name].at(index, 2)(**sample)["image"]
+    yield "in another thread", lambda: in_a_thread(at)
+    two = [sample["image"], LAID["columns backwards"](sample["image"])]
+    for threads in (1, 2):
+        yield f"batch by {threads}", lambda n=threads: pipeline.batch(two, [index, index], 2, threads=n)[0]
+        yield f"second of a batch by {threads}", lambda n=threads: pipeline.batch(two, [index] * 2, 2, threads=n)[1]
+
+
+def in_a_thread(work: Callable[[], Any]) -> Any:
+    done: list[Any] = []
+    thread = threading.Thread(target=lambda: done.append(work()))
+    thread.start()
+    thread.join()
+    return done[0]
+
+
+def check(recipe: Recipe, optimize: Optimize, sample: Sample, seed: int) -> None:
+    """The law."""
+    made = ways(recipe, optimize, seed)
+    try:
+        wanted = np.array(made["as it is"].at(seed, 2)(**sample)["image"])
+    except DataError:  # a random recipe may be foolish
+        return
+    for name, make in variations(made, sample, seed, wanted):
+        np.testing.assert_array_equal(np.asarray(make()), wanted, err_msg=f"{optimize}: {name}")
+
+
+def alone(pool: Pool) -> Pool:
+    """Without the classes whose draws go by what lies on a picture."""
+    return tuple((name, args) for name, args in pool if "BBox" not in name and "mask" not in claims(name).draws_from)
+
+
+JOINED: Pool = alone(WARPS + WINDOWS + COLOURS + MOVES + TABLES)
+RESAMPLED: Pool = (
+    ("Rotate", {"limit": 30, "border_mode": "reflect_101"}),
+    ("Affine", {"scale": [0.8, 1.3], "rotate": [-20, 20]}),
+    ("RandomResizedCrop", {"size": [21, 27], "scale": [0.4, 1.0]}),
+    ("Resize", {"height": 33, "width": 42}),
+    ("HorizontalFlip", {}),
+)
+OUTPUTS = st.sampled_from([Output(), Output(dtype="uint8", layout="hwc"), Output(layout="hwc", color="bgr")])
+
+
+def law_for(
+    pool: Pool, channels: int, optimize: Optimize, dtype: str = "uint8", kept: Any = DEAR
+) -> Callable[[], None]:
+    @kept
+    @given(recipes(pool, max_steps=5), OUTPUTS, st.integers(0, 2**32))
+    def law(recipe: Recipe, output: Output, seed: int) -> None:
+        check(replace(recipe, output=output), optimize, targets(recipe, seed, channels, dtype), seed)
+
+    return law
+
+
+@pytest.mark.parametrize(("optimize", "pool"), [("exact", JOINED), ("fast", JOINED), ("fast", RESAMPLED)])
+def test_on_recipes_that_join_everywhere(optimize: Optimize, pool: Pool) -> None:
+    law_for(pool, 3, optimize)()
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_on_random_recipes(channels: int) -> None:
+    law_for(alone(steps_for(channels)), channels, "fast")()
+
+
+def test_on_pictures_of_floats() -> None:
+    law_for(JOINED, 3, "fast", "float32")()
+
+
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_recipes_of_every_kind_see_pixels_and_not_how_they_lie(path: Path) -> None:
+    recipe = ar.load(path)
+    pipeline = recipe.compile(optimize="fast", seed=3)
+    sample = of_gallery(recipe, 0, "uint8")
+    wanted = pipeline.at(1)(**sample)
+    for name, lay in LAID.items():
+        laid = {key: lay(value) if isinstance(value, np.ndarray) and value.ndim == 3 else value
+                for key, value in sample.items()}  # fmt: skip
+        if "images" in sample:
+            laid["images"] = [lay(image) for image in sample["images"]]
+        made = pipeline.at(1)(**laid)
+        for output in pipeline.outputs:
+            np.testing.assert_array_equal(made[output], wanted[output], err_msg=name)
+
+
+@pytest.mark.parametrize("optimize", ["exact", "fast"])
+def test_results_whose_size_changes_from_sample_to_sample(optimize: Optimize) -> None:
+    """A pipeline remembers the size of its results, and has to see where that is another."""
+    steps = (Step("HorizontalFlip", p=0.5), Step("RandomScale", Arguments({"scale_limit": [-0.4, 0.4]}), p=0.6))
+    recipe = Recipe("law", steps=label(steps))
+    used, image = build(recipe, optimize), np.arange(60 * 70 * 3, dtype=np.uint8).reshape(60, 70, 3)
+    sizes = set()
+    for index in [*range(12), *range(12)]:
+        made = used.at(index)(image=image)["image"]
+        sizes.add(made.shape)
+        np.testing.assert_array_equal(made, build(recipe, optimize).at(index)(image=image)["image"])
+    assert len(sizes) > 3
+
+
+class TestPlantedFaults:
+    """A law that cannot fail proves nothing: each of these faults must be caught by the same check."""
+
+    def caught(self, pool: Pool) -> str:
+        """What the picture depends on."""
+        try:
+            law_for(pool, 3, "fast", kept=PLANTED)()
+        except AssertionError as error:
+            return str(error)
+        return ""
+
+    def test_kernels_that_refuse_rows_because_of_where_they_lie(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for module in (jobs, pictures):
+            monkeypatch.setattr(module, "lies_well", lambda picture: picture.strides[1:] == (picture.shape[2], 1))
+        assert "rows backwards" in self.caught(JOINED)
+
+    def test_samples_that_are_watched_are_resampled_by_other_kernels(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(jobs, "kernel", lambda: None)
+        assert "fast: " in self.caught(JOINED)
+
+    def test_masks_that_keep_pictures_from_being_resampled_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        honest = warps.PendingWarps._then
+
+        def then(self: warps.PendingWarps, warp: Any) -> bool:
+            return (self.mask is None or self.image.matrix is None) and honest(self, warp)
+
+        monkeypatch.setattr(warps.PendingWarps, "_then", then)
+        assert "mask" in self.caught(RESAMPLED)
