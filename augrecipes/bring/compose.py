@@ -52,9 +52,9 @@ def fill(draft: RecipeDraft, call: Call) -> None:
         draft.keys["output"] = last.output_of((), draft)
     draft.steps = _steps(inside, draft)
     p = call.args.get("p", 1.0)
-    if not isinstance(p, int | float):
+    if not isinstance(p, int | float) or not 0 <= p <= 1:
         draft.refuse("p", f"{flow(p)} is no probability: the steps always act", call.place)
-    elif p != 1:
+    elif p != 1 and any(isinstance(item, Line) for item in draft.steps):
         draft.steps = [Line(SEQUENTIAL, {"p": p}, call.place, draft.steps, ["p of the Compose"])]
         if ends:
             draft.note(f"The Compose acted with p {flow(p)} only; its {ends[0].name} always does now.")

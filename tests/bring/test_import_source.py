@@ -98,6 +98,15 @@ def test_unknown_arguments_of_the_compose_and_of_outputs_are_named() -> None:
     assert found.recipe().output.normalize is None
 
 
+@pytest.mark.parametrize(
+    ("steps", "p", "lost"), [("[Mine()]", "0.5", ["Mine"]), ("[A.D4()]", "2", ["p"]), ("[A.D4()]", "'often'", ["p"])]
+)
+def test_a_strange_compose_does_not_end_an_import(steps: str, p: str, lost: list[str]) -> None:
+    found = draft(f"{HEAD}t = A.Compose({steps}, p={p})")
+    assert [left.name for left in found.left_out()] == lost
+    assert found.recipe()
+
+
 def test_both_ways_of_a_test_that_cannot_be_told() -> None:
     text = f"{HEAD}t = [A.D4()]\nif cfg.heavy:\n    t.append(A.Blur())\ntrain = A.Compose(t)"
     found = draft(text)
