@@ -24,6 +24,7 @@ from options import Part, parser, run
 from results import Row, met, times
 
 from augrecipes.sources.store import StoreWriter, open_store
+from augrecipes.sources.store.verify import verify_store
 
 _SHAPE = (128, 128, 3)
 _COUNT = 20_000
@@ -72,12 +73,12 @@ def _reading(folder: Path, count: int, turns: int) -> Iterator[Row]:
     raw, hdf5 = (open_store(folder / format) for format in ("raw", "hdf5"))
     pair = in_turns(all_of(lambda item: raw.array("image", item)), all_of(lambda item: mapped[item]), turns)
     yield _rate("raw, single reads", pair, "memory-mapped .npy", count)
-    with h5py.File(folder / "hdf5" / "image.h5") as file:
+    with h5py.File(folder / "hdf5" / "image-00000.h5") as file:
         data = file["data"]
         pair = in_turns(all_of(lambda item: hdf5.array("image", item)), all_of(lambda item: data[item]), turns)
         yield _rate("hdf5, single reads", pair, "the same file by h5py", count)
-    size = (folder / "raw" / "image.bin").stat().st_size
-    seconds = alone(raw.verify, 1).median
+    size = (folder / "raw" / "image-00000.bin").stat().st_size
+    seconds = alone(lambda: verify_store(folder / "raw"), 1).median
     yield Row("verify", f"{size / seconds / 1e6:,.0f} MB/s", "", "")
     for name in ("raw", "hdf5"):
         shutil.rmtree(folder / name)

@@ -122,7 +122,8 @@ def _epochs(ds: Packed, **readers: Any) -> Any:
 
 
 def _gathers(ds: Packed) -> Any:
-    block, labels = ds.store.block("image"), np.array([ds[i]["label"] for i in range(len(ds))])
+    block = np.stack([ds.store.array("image", k) for k in range(len(ds))])
+    labels = np.array([ds[i]["label"] for i in range(len(ds))])
 
     def run() -> Iterator[Batch]:
         order = np.random.default_rng(0).permutation(len(ds))

@@ -31,6 +31,7 @@ STATUS = {
     "augrecipes check from-2021.yaml": 2,
     "augrecipes check train_x4.yaml": 2,
     "augrecipes diff my-recipe.yaml stronger.yaml": 1,
+    "augrecipes import train.py --no-time -o sized.yaml": 1,  # a size is not in the file
 }
 
 

@@ -48,9 +48,8 @@ GONE = {
 }
 # Classes with a `kind`: what a recipe is of, and two whose JSON is public.
 OF_A_KIND = {"Recipe", "Context", "SampleDataset", "ImageFolder", "PairedImages", "TileBags", "Index", "Bench"}
-OF_A_KIND |= {"Stage", "Defect", "_PlanOfPart"}
+OF_A_KIND |= {"Stage", "Defect", "_PlanOfPart", "_OldIndex"}
 ELSEWHERE = {"fit_into", "pack_into"}  # a name of ours that says where to, and one of Python's
-HEADS_OF_FILES = "sources/store/writer.py"  # which keeps them in a journal under that key
 
 
 def names_of(text: str) -> Iterator[tuple[str, int]]:
@@ -86,7 +85,7 @@ def retired_in(path: str, text: str) -> list[str]:
         word = next((part for part in parts_of(name) if part in RETIRED), None)
         if word is not None and name not in ELSEWHERE:
             found.append(f"{path}:{line}: {name}: say {RETIRED[word]}")
-        elif name in GONE and not (name == "heads" and path == HEADS_OF_FILES):
+        elif name in GONE:
             found.append(f"{path}:{line}: {name}: say {GONE[name]}")
     return found
 

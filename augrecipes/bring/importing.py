@@ -99,8 +99,8 @@ def _named(source: str) -> Document:
         code = read(str(module.content.__file__)).text
     except (AttributeError, RecipeError):
         code = ""
-    told = (message for message in warned if "are not valid for transform" not in message)
-    return replace(of_value(found, source), code=code, warned=tuple(m for m in dict.fromkeys(told) if not is_advice(m)))
+    more = (message for message in warned if "are not valid for transform" not in message)
+    return replace(of_value(found, source), code=code, warned=tuple(m for m in dict.fromkeys(more) if not is_advice(m)))
 
 
 def of_value(value: Any, name: str) -> Document:

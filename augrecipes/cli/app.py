@@ -12,6 +12,7 @@ from augrecipes.cli.bench import bench
 from augrecipes.cli.cache import cache
 from augrecipes.cli.check import check
 from augrecipes.cli.check_data import check_data
+from augrecipes.cli.convert_store import convert_store
 from augrecipes.cli.demo import demo
 from augrecipes.cli.diff import diff
 from augrecipes.cli.eject import eject
@@ -105,6 +106,7 @@ for name, command, about in (
     ("studio", studio, "Write a recipe and see what it does, in the browser."),
     ("pack", pack, "Carry out a recipe's first steps once, into a store."),
     ("verify-store", verify_store, "Compare a store with its checksums."),
+    ("convert-store", convert_store, "Write a store of 0.1 as it is read today."),
     ("verify", verify, "Measure whether the optimiser's plan is the recipe."),
     ("bench", bench, "Compare recipes: how fast, stage by stage, and what they do."),
     ("cache", cache, "Show what is kept from run to run, or clear it."),

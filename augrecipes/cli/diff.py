@@ -120,7 +120,7 @@ def _render(first: Recipe, second: Recipe, sources: Any, out: Path, **how: Any) 
     """The picture's path; status 2 for a recipe that lints keep from running, as 1 says that recipes differ."""
     from augrecipes.diff.picture import render
     from augrecipes.errors import LintError
-    from augrecipes.preview.save import checked_path, save_sheet
+    from augrecipes.preview.sheet import checked_path, save_sheet
 
     checked_path(out)
     try:

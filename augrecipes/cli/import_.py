@@ -120,7 +120,7 @@ def _tell(
     if out is None:
         say(text.removesuffix("\n"), wrap=False)
     else:
-        steps = counted(sum(1 for _ in recipe.walk()), "step")
+        steps = counted(sum(1 for _ in draft.lines()), "step")
         say(f"{paint(str(out), 'strong', stream)}: {steps}, made of {draft.origin}")
     for name, what in _changes(draft):
         say(f"changed  {name}: {what}", err=err)

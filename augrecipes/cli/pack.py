@@ -13,7 +13,7 @@ import typer
 from augrecipes.cli.answers import STDOUT, Json, answer
 from augrecipes.cli.folders import Data, Words, sources
 from augrecipes.cli.options import Masks, Seed, Set, Without, one_of, overrides
-from augrecipes.cli.pack_engine import ENGINES, check_engine, clash_of_merge, given, script_of
+from augrecipes.cli.pack_engine import ENGINES, check_engine, clash_of_merge, given
 from augrecipes.cli.pack_merge import in_bytes, merge_command, taken, tell_lost
 from augrecipes.cli.progress import progress
 from augrecipes.cli.terminal import say, say_line
@@ -70,14 +70,12 @@ def pack(
     ] = None,
     merge: Annotated[
         str | None,
-        typer.Option("--merge", metavar="DIR", help="Make one store of the parts in DIR: there, or copied to --out."),
+        typer.Option("--merge", metavar="DIR", help="Make one store of the parts in DIR, where they are."),
     ] = None,
     shard_size: Annotated[
-        str | None, typer.Option("--shard-size", metavar="SIZE", help="Bound the files of a store: 2G, 500M.")
+        str | None, typer.Option("--shard-size", metavar="SIZE", help="The largest file of a store: 2G; else 512M.")
     ] = None,
-    engine: Annotated[
-        str | None, typer.Option("--engine", metavar="ray|slurm", help="All parts on a cluster; slurm prints a script.")
-    ] = None,
+    engine: Annotated[str | None, typer.Option("--engine", metavar="ray", help="All parts on a Ray cluster.")] = None,
     address: Annotated[
         str | None, typer.Option("--address", metavar="ADDRESS", help="Of a Ray cluster, such as auto.")
     ] = None,
@@ -95,16 +93,14 @@ def pack(
       augrecipes pack sr-x2 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X2 --out div2k
       augrecipes pack stained-tissue tiles/ --out v8 --epochs 8 --through Rotate#1
       augrecipes pack folder-128 photos/ --out parts --part 3/8
-      augrecipes pack --merge parts --out photos-128
+      augrecipes pack --merge parts
       augrecipes pack folder-128 photos/ --out photos-128 --engine ray
-      augrecipes pack folder-128 photos/ --out photos-128 --engine slurm > pack.sh
       augrecipes pack folder-128 s3://shop/in --out s3://shop/out --shard-size 1G
 
-    Without --epochs only leading steps that draw nothing are baked. An interrupted run goes on where it was when the
-    same command is given again.
+    Without --epochs only leading steps that draw nothing are baked. An interrupted run goes on behind its last whole
+    file when the same command is given again.
 
-    Parts are packed on any machine, in any order. Merged into --out they are the bytes of one run without parts;
-    without --out they stay where they are, and their folder becomes a store, whose files are opened when they are read.
+    Parts are packed on any machine, in any order. Merged they stay where they are, and their folder becomes a store.
 
     Exit status: 0 all is packed, 1 packed but for inputs that are unreadable (they are listed), or a lint error, 2 a
     recipe, data or store that cannot be used, 130 interrupted.
@@ -115,7 +111,7 @@ def pack(
     one_of(engine, ENGINES, "--engine")
     names = given(ctx)
     if merge is not None:
-        merge_command(merge, out, shard_size, json_, clash_of_merge(names))
+        merge_command(merge, json_, clash_of_merge(names))
         return
     check_engine(engine, names)
     if recipe is None:
@@ -140,17 +136,6 @@ def pack(
         loaded, found, out, format=form, quality=quality, mode=section, epochs=epochs, through=through, seed=seed,
         masks=masks, split=split, on_error=policy, part=part, shard_size=shard_size,
     )  # fmt: skip
-    if engine == "slurm" and not dry_run:
-        options = {
-            "--format": form, "--quality": quality, "--mode": section, "--epochs": epochs, "--through": through,
-            "--seed": seed, "--masks": masks, "--split": split, "--on-error": policy, "--shard-size": shard_size,
-            "--set": set_, "--without": without,
-        }  # fmt: skip
-        say(
-            script_of(packing, recipe, [*(words or ()), *(data or ())], options, parts, workers).rstrip("\n"),
-            wrap=False,
-        )
-        return
     if json_ != STDOUT:
         _describe(packing)
     if dry_run:
@@ -164,7 +149,7 @@ def pack(
             else:
                 packing = write(packing, workers, policy, advance)
     except KeyboardInterrupt:
-        say("interrupted; what is done is kept: the same command goes on from there", err=True)
+        say("interrupted; the files that are whole are kept: the same command goes on behind them", err=True)
         raise typer.Exit(130) from None
     seconds = time.monotonic() - start
     how = "there already, of the same recipe and files" if there else f"packed in {seconds:.0f} s"

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from augrecipes.cli.answers import Json, answer
-from augrecipes.cli.progress import progress
 from augrecipes.cli.terminal import paint, say, say_line
 
 if TYPE_CHECKING:
@@ -22,16 +21,17 @@ if TYPE_CHECKING:
 _LISTED = 6  # unreadable inputs that are named
 
 
-def merge_command(folder: str, out: str | None, shard_size: str | None, json_: Json, clash: str | None) -> None:
-    """Makes a store of the parts in a folder; exits with 1 where inputs were unreadable.
+def merge_command(folder: str, json_: Json, clash: str | None) -> None:
+    """Makes a store of the folder that parts are in; exits with 1 where inputs were unreadable.
 
     Args:
         folder: of the parts.
-        out: the store; None: the folder becomes it.
-        shard_size: of its files.
         json_: where the answer goes as JSON.
         clash: what else was given, that belongs to packing.
     """
+    if clash == "--out":
+        text = f"parts become a store where they are: leave it away, and move {folder} when that is done"
+        raise typer.BadParameter(text, param_hint="--out")
     if clash is not None:
         raise typer.BadParameter(f"takes parts as they are, without {clash!r}", param_hint="--merge")
     from augrecipes.compat.guard import albumentations, without_torch
@@ -41,12 +41,7 @@ def merge_command(folder: str, out: str | None, shard_size: str | None, json_: J
     from augrecipes.pack.merge import merge_parts
 
     start = time.monotonic()
-    try:
-        with progress("merging") as advance:
-            merged = merge_parts(folder, out, shard_size=shard_size, advance=advance)
-    except KeyboardInterrupt:
-        say("interrupted; what is done is kept: the same command goes on from there", err=True)
-        raise typer.Exit(130) from None
+    merged = merge_parts(folder)
     seconds = time.monotonic() - start
     size = taken(merged.out)
     found = {

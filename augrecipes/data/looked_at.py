@@ -20,7 +20,7 @@ from augrecipes.errors import DataError
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
-    from augrecipes.preview.shown import Sheet
+    from augrecipes.preview.sheet import Sheet
     from augrecipes.recipe.model import Mode, Recipe
 
 

@@ -64,7 +64,7 @@ class Packed(SampleDataset):
         threads: of bags.
         save_applied_params: add `applied` to every sample: the draws of the steps that are not baked.
         verify: compare the stored bytes of a picture or mask with their checksum at its `first` read in each process,
-            or `always`, and raise a StoreError where they differ; None reads what is there (`augrecipes verify-store`
+            or `always`, and raise a StoreError where they differ; None takes what is there (`augrecipes verify-store`
             looks at all of it at once).
         cache_size: of a store elsewhere: how much of the disk all fetched files may take, in bytes or as `"50G"`; None:
             what AUGRECIPES_CACHE_SIZE says, or half of what is free.
@@ -106,7 +106,7 @@ class Packed(SampleDataset):
         pick: Pick | None = None,
         threads: int | None = None,
         save_applied_params: bool = False,
-        verify: Verify | None = None,
+        verify: Verify | None = "first",
         cache_size: str | int | None = None,
     ) -> None:
         self.store: Store = open_store(cast("Any", store), verify, cache_size=cache_size)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.compiler.kernels.gathering import Rows
 from augrecipes.compiler.native_plan.pictures import InMemory
 from augrecipes.compiler.run.side_by_side import Together
 from augrecipes.data.batches.rows import Take
@@ -60,10 +59,10 @@ def gathered(
 
 
 def _images(pipeline: Pipeline, store: Store, items: RowNumbers, take: Take) -> npt.NDArray[Any]:
-    block, rows = store.block("image"), _in_memory(store, "image", items)  # which confirms them
+    rows = _in_memory(store, "image", items)  # which confirms them
     sink = pipeline.for_this_thread().sinks["image"]
     return sink.many(
-        rows if block is None else Rows(block, items),
+        rows,
         cast("tuple[int, int, int]", store.shape("image", 0)),
         lambda shape, dtype: take("image", shape[1:], dtype),
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,17 +12,13 @@ from augrecipes.data.reading.listing import Data, StrPath, words_of
 from augrecipes.data.reading.sample import open_data
 from augrecipes.diff.samples import ComparedSample, RecipeRun, run_sample
 from augrecipes.errors import DataError
-from augrecipes.preview.apart import amplified, ink
-from augrecipes.preview.cells import cell_of_output, output_aspect, short_path
-from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
-from augrecipes.preview.rows import show_rows
-from augrecipes.preview.sheet import Cell, SheetLayout, SheetRow, compose, layout_for
-from augrecipes.preview.shown import LabelledPicture, PictureRow, Sheet
+from augrecipes.preview.cells import Cell, CellGroup, SheetRow
+from augrecipes.preview.display import Picture, amplified, picture_of_input, picture_of_output, size_text
+from augrecipes.preview.rows import annotated, short_path, show_rows
+from augrecipes.preview.sheet import Sheet
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.verify.metrics import number
-
-_WIDTHS_PX = (224, 384)  # least and most of a cell
 
 
 def compared(
@@ -67,7 +62,7 @@ def compared(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     data = draw_dataset(pathlib.Path(folder), tiles=3, photo_count=0, shrink=4)
     ...     compared(a, b, data.tissue, rows=2).pixels.shape
-    (764, 1004, 3)
+    (802, 1132, 3)
     """
     if a.kind != b.kind:
         raise DataError(f"A is of kind {a.kind} and B of kind {b.kind}: no sample is one of both")
@@ -83,26 +78,14 @@ def compared(
     targets = [name for name in first.pipeline.outputs if name in second.pipeline.outputs]
     if not targets:
         raise DataError("A and B have no target in common, so there is nothing to compare")
-    sides_shown = [_compared(one, name, first, second) for one in shown.rows for name in targets]
-    layout = layout_for(4, *output_aspect([side for one in sides_shown for side in (one.a, one.b)], None, _WIDTHS_PX))
-    body = [_row(one, layout, first, second) for one in sides_shown]
+    body = [_row(one, name, first, second) for one in shown.rows for name in targets]
     lines = [
         f"{side.name}: {side.recipe.name} · digest {side.recipe.digest[:8]} · optimize {side.pipeline.optimize}"
         for side in (first, second)
     ]
     lines.append(f"the same samples and keys of draws · seed {seed} · epoch {epoch} · {mode}")
     title = " and ".join(dict.fromkeys((a.name, b.name)))
-    footers = shown.footers()
-    figures = [
-        PictureRow(
-            [[LabelledPicture(cell.picture, cell.header, cell.quiet) for cell in row.cells]], row.caption, [row.note]
-        )
-        for row in body
-    ]
-    return Sheet(
-        figures, lambda: compose(layout, body, title=title, lines=lines, footers=footers),
-        title=title, lines=lines, footers=footers,
-    )  # fmt: skip
+    return Sheet(body, "grid", title, lines, shown.footers())
 
 
 def render(*given: Any, **how: Any) -> NDArray[np.uint8]:
@@ -110,60 +93,34 @@ def render(*given: Any, **how: Any) -> NDArray[np.uint8]:
     return compared(*given, **how).pixels
 
 
-@dataclass(frozen=True, slots=True)
-class _Compared:
-    """One target of one sample, as it is shown."""
-
-    drawn: ComparedSample
-    name: str
-    source: Picture
-    a: Picture
-    b: Picture
-
-
-def _compared(one: ComparedSample, name: str, first: RecipeRun, second: RecipeRun) -> _Compared:
-    source = one.given.images[first.pipeline.origins[name]]
-    a, b = (
-        picture_of_output(out[name], side.recipe.outputs.get(name, side.recipe.output))
-        for out, side in zip(one.outputs, (first, second), strict=True)
-    )
-    return _Compared(one, name, picture_of_input(source), a, b)
-
-
-def _row(one: _Compared, layout: SheetLayout, first: RecipeRun, second: RecipeRun) -> SheetRow:
-    given = one.drawn.given
-    source = Cell(layout.fitted(one.source), f"source · {size_text(one.source)}", quiet=True)
-    cells = [
-        source,
-        _shown(one.a, one.drawn.outputs[0], one.name, first, layout),
-        _shown(one.b, one.drawn.outputs[1], one.name, second, layout),
-        _apart(one, layout),
-    ]
-    target = [one.name] if first.recipe.facts.scales else []
+def _row(drawn: ComparedSample, name: str, first: RecipeRun, second: RecipeRun) -> SheetRow:
+    """One target of one sample: the source, what each makes of it, and their difference."""
+    given = drawn.given
+    source = picture_of_input(given.images[first.pipeline.origins[name]])
+    pictures, groups = [], []
+    for side, out in zip((first, second), drawn.outputs, strict=True):
+        picture = picture_of_output(out[name], side.recipe.outputs.get(name, side.recipe.output))
+        cell = annotated(picture, out, side.recipe) if side.recipe.facts.annotated else Cell(picture)
+        pictures.append(picture)
+        groups.append(CellGroup([cell], f"{side.name} · {size_text(picture)} · {out[name].dtype}"))
+    groups.append(_apart(*pictures, *(out[name] for out in drawn.outputs)))
+    target = [name] if first.recipe.facts.scales else []
     tile = [f"tile {given.tile}"] if first.recipe.facts.tiles else []
-    notes = [*target, f"index {given.index}", *tile, *_beside(one.drawn)]
-    return SheetRow(cells, short_path(given.path), " · ".join(notes))
+    notes = [*target, f"index {given.index}", *tile, *_beside(drawn)]
+    header = f"source · {size_text(source)}"
+    return SheetRow(groups, CellGroup([Cell(source)], header, quiet=True), short_path(given.path), [" · ".join(notes)])
 
 
-def _shown(picture: Picture, out: Mapping[str, Any], name: str, side: RecipeRun, layout: SheetLayout) -> Cell:
-    """A target as it came out, with mask, boxes and keypoints over images."""
-    caption = f"{side.name} · {size_text(picture)} · {out[name].dtype}"
-    if side.recipe.facts.annotated:
-        return cell_of_output(out, side.recipe, layout, caption)
-    return Cell(layout.fitted(picture), caption)
-
-
-def _apart(one: _Compared, layout: SheetLayout) -> Cell:
+def _apart(a: Picture, b: Picture, values_a: NDArray[Any], values_b: NDArray[Any]) -> CellGroup:
     """The difference of both as they are shown; an empty cell where their sizes differ."""
-    if one.a.shape != one.b.shape:
-        empty = ink(np.zeros((layout.cell_height, layout.cell_width), np.float32))
-        return Cell(empty, "sizes differ", quiet=True)
-    apart = np.abs(one.a.astype(np.float32) - one.b.astype(np.float32)).max(axis=-1)
+    if a.shape != b.shape:
+        return CellGroup([Cell(None)], "sizes differ", quiet=True)
+    apart = np.abs(a.astype(np.float32) - b.astype(np.float32)).max(axis=-1)
     (difference, times), most = amplified(apart), float(apart.max())
-    a, b = (out[one.name] for out in one.drawn.outputs)
-    text = "identical" if a.dtype == b.dtype and np.array_equal(a, b) else "looks the same, other values"
-    caption = f"difference × {times} · most {number(most)}" if most else text
-    return Cell(layout.fitted(difference), caption, quiet=not most)
+    same = values_a.dtype == values_b.dtype and np.array_equal(values_a, values_b)
+    text = "identical" if same else "looks the same, other values"
+    header = f"difference × {times} · most {number(most)}" if most else text
+    return CellGroup([Cell(difference)], header, quiet=not most)
 
 
 def _beside(drawn: ComparedSample) -> Iterator[str]:

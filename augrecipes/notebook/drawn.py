@@ -15,7 +15,7 @@ from augrecipes.demo.tissue import CLASSES as TISSUES
 from augrecipes.demo.tissue import LABORATORIES, render_tile
 from augrecipes.errors import DataError
 from augrecipes.ops.matlab_bicubic import imresize
-from augrecipes.preview.shown import Sheet
+from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Mode, Recipe
 
 SIZES = ((288, 384), (768, 1024))  # the larger where steps want more than the smaller has

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from augrecipes.notebook.markup import Html, image, joined, legend, tag
-from augrecipes.preview.shown import LabelledPicture, PictureRow, Sheet
+from augrecipes.preview.cells import Cell, CellGroup, Form, SheetRow
+from augrecipes.preview.sheet import Sheet
 
 SMALL, LARGE = 124, 192  # px, of a picture
 _ACROSS = 9  # pictures that are kept on one line
@@ -23,27 +24,34 @@ def figures(sheet: Sheet, largest: int, most: int | None = None) -> Html:
     return joined(
         [
             legend(colours),
-            *(_row(row, largest, most) for row in sheet.rows),
+            *(_row(row, sheet.form, largest, most) for row in sheet.rows),
             *(tag("p", line, kind="quiet") for line in sheet.footers),
         ]
     )
 
 
-def _row(row: PictureRow, largest: int, most: int | None) -> Html:
+def _row(row: SheetRow, form: Form, largest: int, most: int | None) -> Html:
     notes = " · ".join(note for note in row.notes if note)
     caption = tag("p", row.caption, " ", tag("small", notes)) if row.caption or notes else ""
-    return tag("div", caption, *(_line(line, largest, most) for line in row.lines), kind="row")
+    groups = [row.source, *row.groups] if row.source else [*row.groups]
+    lines = [[group] for group in groups if group.cells] if form == "strips" else [groups]
+    return tag("div", caption, *(_line(line, largest, most) for line in lines), kind="row")
 
 
-def _line(line: Sequence[LabelledPicture], largest: int, most: int | None) -> Html:
-    shown = line if most is None or len(line) <= most else line[:most]
-    more = [tag("small", f"and {len(line) - len(shown)} more")] if len(shown) < len(line) else []
+def _line(groups: Sequence[CellGroup], largest: int, most: int | None) -> Html:
+    every = [(cell, group) for group in groups for cell in group.cells]
+    shown = every[:most]
+    more = [tag("small", f"and {len(every) - len(shown)} more")] if len(shown) < len(every) else []
     kind = "line" if len(shown) <= _ACROSS else "line long"  # fewer shrink until they fit
-    return tag("div", *(_figure(one, largest) for one in shown), *more, kind=kind)
+    return tag("div", *(_figure(cell, group, largest) for cell, group in shown), *more, kind=kind)
 
 
-def _figure(one: LabelledPicture, largest: int) -> Html:
-    picture = tag("div", kind="none") if one.picture is None else image(one.picture, one.header, largest)
-    width = "72px" if one.picture is None else f"{min(largest, max(one.picture.shape[1], 72))}px"
-    caption = tag("figcaption", one.header, kind="quiet" if one.quiet else "", style=f"max-width: {width}")
-    return tag("figure", picture, caption if one.header else "")
+def _figure(cell: Cell, group: CellGroup, largest: int) -> Html:
+    header = " · ".join(text for text in (group.header, cell.caption) if text)
+    if cell.picture is None:
+        picture, width = tag("div", kind="none"), 72
+    else:
+        shown = cell.at(group.size((largest, largest)))
+        picture, width = image(shown, header, largest), min(largest, max(shown.shape[1], 72))
+    caption = tag("figcaption", header, kind="quiet" if group.quiet else "", style=f"max-width: {width}px")
+    return tag("figure", picture, caption if header else "")

@@ -20,7 +20,7 @@ from augrecipes.notebook import reports
 from augrecipes.notebook.figures import LARGE, SMALL, figures
 from augrecipes.notebook.markup import Html, joined, page, tag
 from augrecipes.notebook.show import of_dataset, of_recipe
-from augrecipes.preview.shown import Sheet
+from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Mode, Recipe
 
 _MOST_BYTES = 64 << 20  # of a picture that a step makes

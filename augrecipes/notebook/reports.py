@@ -20,7 +20,7 @@ from augrecipes.errors import DataError
 from augrecipes.notebook.drawn import on_drawn
 from augrecipes.notebook.markup import Html, joined, legend, table, tag
 from augrecipes.notebook.show import as_data
-from augrecipes.preview.shown import Sheet
+from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Mode, Recipe
 
 _INDENT = "\N{NO-BREAK SPACE}"

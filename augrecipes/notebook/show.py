@@ -17,10 +17,8 @@ from augrecipes.data.reading.held import Held
 from augrecipes.data.samples import Samples
 from augrecipes.errors import DataError
 from augrecipes.notebook.drawn import on_drawn
-from augrecipes.preview.handed_out import handed_out
 from augrecipes.preview.rows import Asked
-from augrecipes.preview.save import save_sheet
-from augrecipes.preview.shown import Sheet
+from augrecipes.preview.sheet import Sheet, save_sheet
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 
 _SIDE_BY_SIDE, _ROWS, _DRAWS = 12, 4, 4
@@ -38,7 +36,8 @@ def of_dataset(
     positions, rows = _positions(len(dataset), samples, _SIDE_BY_SIDE if alone else _ROWS)
     held, first = Held(dataset, positions, most_pixels), dataset.epoch if epoch is None else epoch
     if alone:
-        return handed_out(held, rows, first)
+        of_samples: Sheet = kinds.part(dataset.recipe.kind, "sheet").handed_out(held, rows, first)
+        return of_samples
     return _sheet(held, rows, draws or (2 * _DRAWS if facts.tiles else _DRAWS), first, stages=stages)
 
 

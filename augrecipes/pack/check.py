@@ -1,13 +1,15 @@
-"""A store compared with its checksums, for the command line."""
+"""What commands do with stores beside packing: comparing, converting, and clearing up what was never sent."""
 
 import os
 
 from augrecipes.sources.remote.place import place_of
 from augrecipes.sources.store import index
+from augrecipes.sources.store.convert import convert_store
 from augrecipes.sources.store.disk import naming
+from augrecipes.sources.store.sending import UNSENT, Unsent
 from augrecipes.sources.store.verify import Fault, verify_store
 
-__all__ = ["Fault", "place_of", "remains", "verify_store"]
+__all__ = ["UNSENT", "Fault", "Unsent", "convert_store", "place_of", "remains", "verify_store"]
 
 
 def remains(folder: str | os.PathLike[str]) -> bool:

@@ -11,7 +11,7 @@ from pydantic import Field
 from augrecipes.errors import StoreError
 from augrecipes.pack.part import PackPart, part_named
 from augrecipes.pack.store_plan import StorePlan
-from augrecipes.pack.write import differences, format_of_parts, notes_of
+from augrecipes.pack.write import differences, notes_of
 from augrecipes.sources.remote.place import Place
 from augrecipes.sources.store import Store, open_part, schema
 from augrecipes.sources.store.index import NAME, stage_folder
@@ -104,7 +104,7 @@ def _opened(path: Place) -> Store:
     rows = units.start * times, len(units) * times, all_units * times
     if (about["first"], store.rows, said["rows"]) != rows:
         raise StoreError("holds other rows than this part of its packing: pack it again", str(path))
-    whole = format_of_parts(said["format"]), said["kind"], dict(said["targets"])
+    whole = said["format"], said["kind"], dict(said["targets"])
     if (store.format, store.kind, store.targets) != whole:
         raise StoreError("has another format, kind or targets than it says of the whole: pack it again", str(path))
     notes_of(store)
@@ -118,8 +118,3 @@ def whole_of(first: Store) -> StorePlan:
         first.about["whole"],
         {name.removeprefix(prefix): column for name, column in first.columns.items() if name.startswith(prefix)},
     )
-
-
-def size_of(part: Store) -> int:
-    """The bytes of its pixels."""
-    return sum(shard["size"] for said in part.index["targets"].values() for shard in said["shards"])

@@ -1,4 +1,4 @@
-"""Packing on a Ray cluster, or on one that is started here: the parts of a packing as tasks, merged as they come.
+"""Packing on a Ray cluster, or on one that is started here: the parts of a packing as tasks, made one store in the end.
 
 Everything is looked at once, here; the tasks are sent what was found, and write the parts that `--part` writes, into a
 folder that all machines see. What failed is tried again; what is there is left as it is, after a kill, too.
@@ -7,24 +7,19 @@ folder that all machines see. What failed is tried again; what is there is left 
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
-from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import AugrecipesError, DataError, StoreError
-from augrecipes.pack.found_parts import find_parts
-from augrecipes.pack.merge import copy_parts
+from augrecipes.pack.merge import merge_parts
 from augrecipes.pack.packing import Packing
 from augrecipes.pack.part import PackPart, part_named
 from augrecipes.pack.ray_cluster import connected, cores
 from augrecipes.pack.ray_task import Sent, write_one
 from augrecipes.pack.workers import WorkerDied
-from augrecipes.pack.write import refuse_published
+from augrecipes.pack.write import refuse_parts, refuse_published
 from augrecipes.progress import Progress
-from augrecipes.sources.remote.place import Place
-from augrecipes.sources.store.index import COLUMNS, NAME, load
 
 TRIES = 3  # of a part
 _TO_END = 60  # seconds, of tasks that are cancelled
@@ -40,10 +35,11 @@ def write_on_ray(
     on_error: str = "skip",
     advance: Progress | None = None,
 ) -> Packing:
-    """Write the store that was prepared, in parts, on a Ray cluster: byte for byte what one process writes.
+    """Write the store that was prepared, in parts, on a Ray cluster: the samples are those that one process writes.
 
     Args:
-        packing: of a whole store, in a folder that all machines of the cluster see by the same path.
+        packing: of a whole store, in a folder that all machines of the cluster see by the same path; the parts are
+            written there, and it becomes the store.
         address: of a cluster, as `ray.init` takes it, such as `auto`; None: the one that this process is connected to,
             or else one of this machine, which is started and ends with the work.
         parts: how many; None: as many as an earlier run began with, or four a core of the cluster, where there are
@@ -62,29 +58,15 @@ def write_on_ray(
         raise StoreError(
             "parts on a cluster are packed into a folder that all machines see: give one", str(packing.out)
         )
+    refuse_parts(packing.baker.format, packing.out)
     refuse_published(packing.out)
     out = packing.out.absolute()
-    folder = out.with_name(f"{out.name}.parts")
-    parts = _begun(folder, parts)
+    parts = _begun(out, parts)
     with connected(address) as ray:
         units = packing.rows // packing.plan.times
         of = max(1, min(units, parts or min(_A_CORE * cores(ray), packing.rows // _SMALLEST)))
-        with closing(_written(ray, replace(packing, out=folder), of, on_error, advance)) as coming:
-            lost = copy_parts(coming, out, packing.size.bytes, packing.shard_bytes)
-    _remove_parts(folder)
-    return replace(packing, unreadable=lost)
-
-
-def _remove_parts(folder: Path) -> None:
-    """Removes parts by the files that they name, and their folder; whatever else lies in there stays."""
-    for part in (folder / found.name for found in find_parts(folder)):
-        files = [one["file"] for said in load(part)["targets"].values() for one in said["shards"]]
-        for name in (NAME, COLUMNS, *files):
-            (part / name).unlink()
-        with suppress(OSError):
-            part.rmdir()
-    with suppress(OSError):
-        folder.rmdir()
+        _write(ray, replace(packing, out=out), of, on_error, advance)
+    return replace(packing, unreadable=merge_parts(out).unreadable)
 
 
 def _begun(folder: Path, parts: int | None) -> int | None:
@@ -104,32 +86,27 @@ def _begun(folder: Path, parts: int | None) -> int | None:
     )
 
 
-def _written(ray: Any, packing: Packing, of: int, on_error: str, advance: Progress | None) -> Generator[Place]:
-    """The folders of all parts, in order, each once it is there: written as tasks, again where one fails."""
+def _write(ray: Any, packing: Packing, of: int, on_error: str, advance: Progress | None) -> None:
+    """Writes all parts as tasks, again where one fails."""
     sent = ray.put(Sent(ray.cloudpickle.dumps(packing), os.getcwd(), on_error))  # noqa: PTH109
     task = ray.remote(num_cpus=1, max_retries=0)(write_one)
-    parts = [PackPart(number, of) for number in range(1, of + 1)]
-    running = {task.remote(sent, *part): (part, 1) for part in parts}
-    there: set[PackPart] = set()
+    running = {task.remote(sent, *part): (part, 1) for part in (PackPart(k, of) for k in range(1, of + 1))}
     done = 0
     try:
-        for following in parts:
-            while following not in there:
-                (ready,), _ = ray.wait([*running], num_returns=1)
-                part, tries = running.pop(ready)
-                try:
-                    ray.get(ready)
-                except Exception as error:
-                    why = getattr(error, "cause", None) or error  # of what a task raises
-                    if isinstance(why, DataError) or tries == TRIES:
-                        raise _reason_of(why, part) from error
-                    running[task.remote(sent, *part)] = part, tries + 1
-                    continue
-                there.add(part)
-                done += len(replace(packing, part=part).mine)
-                if advance is not None:
-                    advance(done, packing.rows)
-            yield packing.out / following.name
+        while running:
+            (ready,), _ = ray.wait([*running], num_returns=1)
+            part, tries = running.pop(ready)
+            try:
+                ray.get(ready)
+            except Exception as error:
+                why = getattr(error, "cause", None) or error  # of what a task raises
+                if isinstance(why, DataError) or tries == TRIES:
+                    raise _reason_of(why, part) from error
+                running[task.remote(sent, *part)] = part, tries + 1
+                continue
+            done += len(replace(packing, part=part).mine)
+            if advance is not None:
+                advance(done, packing.rows)
     finally:  # nothing goes on writing once this is given up
         for left in running:
             ray.cancel(left)

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from augrecipes.compiler.prefix import compile_prefix
 from augrecipes.data.reading.find import list_data
 from augrecipes.data.reading.listing import Data
-from augrecipes.data.tables.packed_table import Unreadable, unreadable_in
 from augrecipes.data.tables.table import Columns, GivenTable
 from augrecipes.machine import bytes_of
 from augrecipes.pack.bake import Baker
-from augrecipes.pack.outbox import Outbox
 from augrecipes.pack.packing import Packing
 from augrecipes.pack.part import part_of
 from augrecipes.pack.plan import plan_pack
 from augrecipes.pack.size import size_of
-from augrecipes.pack.store_plan import StorePlan, store_plan_of
-from augrecipes.pack.write import bake_rows, refuse_published, write_part
+from augrecipes.pack.store_plan import store_plan_of
+from augrecipes.pack.write import bake_rows, refuse_parts, write_part
 from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.remote.place import place_of
-from augrecipes.sources.store import StoreWriter, open_store
-from augrecipes.sources.store.index import as_json
+from augrecipes.sources.store import StoreWriter
 
 _QUALITY = 95  # of JPEGs that have to be made
 
@@ -57,6 +53,8 @@ def prepare(
         raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     parsed = as_recipe(recipe)
     mine = None if part is None else part_of(str(part))
+    if mine is not None:
+        refuse_parts(format, out)
     most = None if shard_size is None else bytes_of(shard_size)
     plan = plan_pack(parsed, mode=mode, epochs=epochs, through=through, seed=seed)
     pipeline = compile_prefix(parsed, plan.mode, plan.count, seed)
@@ -97,16 +95,16 @@ def pack(
 ) -> Packing:
     """Carry out the first steps of a recipe over all the data, and keep the pictures in a store for `ar.Packed`.
 
-    What is staged when a run is interrupted is taken up by the next run with the same arguments, up to the first file
-    that has changed meanwhile (its size, time, or first bytes): from there on all is packed anew. The bytes of a store
-    depend on the recipe, the data and the arguments alone, not on `workers` or interruptions.
+    The shards that are whole when a run is interrupted are taken up by the next run with the same arguments, up to the
+    first file that has changed meanwhile (its size, time, or first bytes): from there on all is packed anew. The
+    bytes of a store depend on the recipe, the data and the arguments alone, not on `workers` or interruptions.
 
     Args:
         recipe: of any kind, a Recipe or what `augrecipes.load` takes.
         data: a folder of images or of bags, or several; folders by target for pairs; or a CSV file; or a source, or
             `ar.Samples` over one: pictures, annotations and labels that are integers are kept, nothing else of it.
-        out: the store, a folder that does not exist yet; or its address, such as `s3://bucket/store`: it is packed in
-            the user's cache folder, and sent when it is whole, its index last.
+        out: the store, a folder that does not exist yet; or its address, such as `s3://bucket/store`: each shard is
+            sent when it is whole, the index last.
         workers: processes that are started for it, in a script under `if __name__ == "__main__":`; None: one a core;
             0: none but this one.
         on_error: `skip` lists inputs that cannot be read in the store; `raise` stops at the first.
@@ -124,6 +122,7 @@ def pack(
         StoreError: the store exists, is being packed by another process, or the disk is full.
 
     >>> import tempfile, cv2, numpy as np
+    >>> from pathlib import Path
     >>> folder = Path(tempfile.mkdtemp())
     >>> (folder / "photos").mkdir()
     >>> cv2.imwrite(str(folder / "photos" / "1.png"), np.zeros((200, 300, 3), np.uint8))
@@ -141,38 +140,13 @@ def write(
     whole = store_plan_of(packing)
     if packing.part is not None:
         return replace(packing, unreadable=write_part(packing, whole, packing.part, workers, on_error, advance))
-    if isinstance(packing.out, Path):
-        return replace(packing, unreadable=_write_store(packing, whole, packing.out, None, workers, on_error, advance))
-    refuse_published(packing.out)
-    with Outbox(packing.out) as box:
-        lost = _write_store(packing, whole, box.here, box, workers, on_error, advance)
-        box.send()
-    return replace(packing, unreadable=lost)
-
-
-def _write_store(
-    packing: Packing,
-    whole: StorePlan,
-    out: Path,
-    box: Outbox | None,
-    workers: int | None,
-    on_error: str,
-    advance: Progress | None,
-) -> tuple[Unreadable, ...]:
-    """Writes a store, unless it waits in its box to be sent; the inputs without pixels."""
-    baker, rows = packing.baker, range(packing.rows)
-    stamps = [] if box is None else [as_json(whole.said), *(baker.stamp(row) for row in rows[:: baker.times])]
-    if box is not None and box.holds(stamps):
-        return tuple(unreadable_in(open_store(out)).values())
     with StoreWriter.open(
-        out, **whole.writer, expected_bytes=packing.size.bytes, shard_bytes=packing.shard_bytes
+        packing.out, **whole.writer, expected_bytes=packing.size.bytes, shard_bytes=packing.shard_bytes
     ) as writer:
-        bake_rows(writer, baker, rows, workers, on_error, advance)
+        bake_rows(writer, packing.baker, range(packing.rows), workers, on_error, advance)
         columns, about, lost = whole.finished(writer.notes)
-        if box is not None:
-            box.seal(stamps)
         writer.finish(columns, about=about)
-    return lost
+    return replace(packing, unreadable=lost)
 
 
 def _repeat(table: Columns) -> bool:

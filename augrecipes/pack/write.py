@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,18 +12,16 @@ from augrecipes.data.tables.packed_table import Unreadable
 from augrecipes.errors import DataError, StoreError
 from augrecipes.machine import cores
 from augrecipes.pack.bake import Baker
-from augrecipes.pack.outbox import Outbox
 from augrecipes.pack.packing import Packing
 from augrecipes.pack.part import PackPart
 from augrecipes.pack.store_plan import StorePlan
 from augrecipes.pack.workers import baked
 from augrecipes.progress import Progress
 from augrecipes.sources.remote.place import Place
-from augrecipes.sources.store import Store, StoreWriter, open_part
+from augrecipes.sources.store import FORMATS, Store, StoreWriter, open_part
 from augrecipes.sources.store.columns import Texts
 from augrecipes.sources.store.disk import naming
 from augrecipes.sources.store.index import NAME, as_json
-from augrecipes.sources.store.schema import LARGEST
 
 
 def bake_rows(
@@ -66,66 +63,29 @@ def write_part(
     about = {"part": [part.number, part.of], "first": rows.start, "whole": whole.said}
     if isinstance(out, Path):
         _make(out)
-        notes = _written(packing, whole, part, out / part.name, about, workers, on_error, advance)
-    elif _is_there(folder / NAME):
+    if _is_there(folder):
+        with suppress(StoreError):
+            StoreWriter.discard(folder)  # of a run that was killed once all was done
         notes = _found(folder, about, baker, rows)
     else:
-        _refuse_store(out)
-        with Outbox(out / part.name) as box:
-            if os.path.lexists(box.here) and not _is_mine(box.here, about, baker, rows):
-                shutil.rmtree(box.here)
-            notes = _written(packing, whole, part, box.here, about, workers, on_error, advance)
-            box.send()
+        refuse_published(out)
+        size = packing.size.bytes * len(rows) // max(1, packing.rows)
+        arguments = {**whole.writer, "rows": len(rows), "about": about}
+        with StoreWriter.open(folder, **arguments, expected_bytes=size, shard_bytes=packing.shard_bytes) as writer:
+            bake_rows(writer, baker, rows, workers, on_error, advance)
+            kept = writer.notes
+            notes = [kept[row] for row in range(len(rows))]
+            of_whole = {f"whole/{name}": column for name, column in whole.columns.items()} if part.number == 1 else {}
+            writer.finish({"note": notes, **of_whole})
     reports = ((row, json.loads(note)) for row, note in zip(rows, notes, strict=True))
     return tuple(Unreadable(row, note["path"], note["reason"]) for row, note in reports if "reason" in note)
 
 
-def _written(
-    packing: Packing,
-    whole: StorePlan,
-    part: PackPart,
-    folder: Path,
-    about: dict[str, Any],
-    workers: int | None,
-    on_error: str,
-    advance: Progress | None,
-) -> list[str]:
-    """Writes the part in a folder, unless it is there; the notes of its rows."""
-    baker, rows = packing.baker, packing.mine
-    if os.path.lexists(folder):
-        with suppress(StoreError):
-            StoreWriter.discard(folder)  # of a run that was killed once all was done
-        return _found(folder, about, baker, rows)
-    if isinstance(packing.out, Path):
-        _refuse_store(packing.out)
-    size = packing.size.bytes * len(rows) // max(1, packing.rows)
-    arguments = {**whole.writer, "format": format_of_parts(baker.format), "rows": len(rows), "about": about}
-    most = packing.shard_bytes or LARGEST
-    with StoreWriter.open(folder, **arguments, expected_bytes=size, shard_bytes=most) as writer:
-        bake_rows(writer, baker, rows, workers, on_error, advance)
-        kept = writer.notes
-        notes = [kept[row] for row in range(len(rows))]
-        of_whole = {f"whole/{name}": column for name, column in whole.columns.items()} if part.number == 1 else {}
-        writer.finish({"note": notes, **of_whole})
-    return notes
-
-
-def _is_mine(folder: Path, about: dict[str, Any], baker: Baker, rows: range) -> bool:
-    """Whether a part that waits to be sent is the very part that would be written."""
-    try:
-        return bool(_found(folder, about, baker, rows) or True)
-    except StoreError:
-        return False
-
-
-def refuse_published(store: Place) -> None:
-    """StoreError where a store is published already, at an address; or where there is anything, on this machine."""
-    if os.path.lexists(store) if isinstance(store, Path) else _is_there(store / NAME):
-        raise StoreError("exists already, and a published store is never modified; remove it first", str(store))
-
-
-def _refuse_store(out: Place) -> None:
-    if _is_there(out / NAME):
+def refuse_published(out: Place) -> None:
+    """StoreError where the folder of parts is a store by now."""
+    with naming(out):
+        there = (out / NAME).exists()
+    if there:
         raise StoreError(
             f"is a store by now, and a published store is never modified: remove its {NAME} before a part is packed "
             "again, and merge afterwards",
@@ -133,9 +93,18 @@ def _refuse_store(out: Place) -> None:
         )
 
 
-def _is_there(path: Place) -> bool:
-    with naming(path):
-        return path.exists()
+def refuse_parts(format: str, out: Any) -> None:
+    """StoreError for a format that cannot be packed in parts."""
+    if FORMATS[format].assemble is not None:
+        raise StoreError(f"{format} is one file a target: pack it without parts, or the parts as raw", str(out))
+
+
+def _is_there(folder: Place) -> bool:
+    """Whether a part is there: of a folder of this machine its name is enough, since it is renamed when it is whole."""
+    if isinstance(folder, Path):
+        return os.path.lexists(folder)
+    with naming(folder):
+        return (folder / NAME).exists()
 
 
 def _make(folder: Path) -> None:
@@ -162,11 +131,6 @@ def _found(folder: Place, about: dict[str, Any], baker: Baker, rows: range) -> l
             path = next(iter(baker.table.paths(row // baker.times).values()))
             raise StoreError(f"was made before {path} changed; remove it, and run again", str(folder))
     return notes
-
-
-def format_of_parts(format: str) -> str:
-    """What parts are kept in: hdf5 is one file, framed by what is in it, so that its parts are raw."""
-    return "raw" if format == "hdf5" else format
 
 
 def notes_of(store: Store) -> Texts:

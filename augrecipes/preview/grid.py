@@ -11,7 +11,7 @@ from augrecipes import kinds
 from augrecipes.data.reading.listing import Data, StrPath
 from augrecipes.errors import DataError
 from augrecipes.preview.rows import Asked
-from augrecipes.preview.save import checked_path, save_sheet
+from augrecipes.preview.sheet import checked_path, save_sheet
 from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Optimize, Recipe

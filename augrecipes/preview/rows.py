@@ -1,20 +1,25 @@
-"""What the sheets of all kinds share: which sources are shown, which files are left out, and what made the sheet."""
+"""What the sheets of all kinds share: which samples are shown and drawn, which are left out, and cells of them."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.reading.held import Held
 from augrecipes.data.reading.listing import Data, StrPath, words_of
-from augrecipes.data.reading.sample import Files, least_shown, open_data
+from augrecipes.data.reading.sample import Files, Sample, least_shown, open_data
 from augrecipes.errors import DataError
 from augrecipes.lint import random_in_eval
+from augrecipes.preview.cells import Cell, CellGroup
+from augrecipes.preview.display import Picture
+from augrecipes.preview.overlay import corners_px, render_boxes, render_keypoints, render_mask
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
 
@@ -24,6 +29,21 @@ T = TypeVar("T")
 
 _SPARE_TRIES = 50  # broken files that are passed over before the sheet is given up
 _LISTED = 6  # files that the foot of a sheet names
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnSample:
+    """What was drawn of one sample.
+
+    Attributes:
+        sample: as it was read.
+        outputs: what came out, epoch by epoch.
+        stages: each step, and the pictures after it, as `Pipeline.stages` gives them.
+    """
+
+    sample: Sample
+    outputs: list[dict[str, Any]]
+    stages: list[tuple[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +78,22 @@ class Asked:
             return self.data.pipeline(**compiled), self.data
         pipeline = recipe.compile(seed=self.seed, **compiled, **self.compiled)
         return pipeline, open_data(recipe, pipeline.targets, self.data, self.masks)
+
+    def drawn(self, pipeline: Pipeline, files: Any) -> Shown[DrawnSample]:
+        """The rows of a sheet: samples, and what the pipeline makes of them; DataError where there is none."""
+        draws = 1 if self.stages or pipeline.mode == "eval" else self.columns
+
+        def draw(index: int) -> DrawnSample:
+            sample = files.read(index)
+            epochs = range(self.epoch, self.epoch + draws)
+            outputs = [files.in_epoch(index, epoch, sample).run(pipeline, epoch) for epoch in epochs]
+            stages = pipeline.stages(sample.index, self.epoch)(**sample.targets) if self.stages else []
+            return DrawnSample(sample, outputs, stages)
+
+        return show_rows(
+            len(files), self.rows, draw, data=self.words, path=files.path, labels=files.labels,
+            progress=self.progress,
+        )  # fmt: skip
 
     @property
     def words(self) -> str:
@@ -146,3 +182,63 @@ def made_by(pipeline: Pipeline, asked: Asked, train: str, output: str) -> str:
     often = train if pipeline.mode == "train" else "one draw an epoch" if draws(pipeline) else "the same in every epoch"
     when = f"after each step, epoch {asked.epoch}" if asked.stages else often
     return " · ".join((*made, when, f"output {output}"))
+
+
+def annotated(
+    picture: Picture, targets: Mapping[str, Any], recipe: Recipe, classes: Sequence[str] = (), caption: str = ""
+) -> Cell:
+    """A picture with the mask, boxes and keypoints among its targets, drawn over it."""
+    mask, boxes, points = targets.get("mask"), targets.get("boxes"), targets.get("keypoints")
+    box_input, point_input = recipe.inputs.boxes, recipe.inputs.keypoints
+
+    def over(shown: Picture, scale: float) -> None:
+        # Colours of ids under colours of boxes say nothing: a detector's picture shows the mask only if it needs it.
+        if mask is not None and (recipe.inputs.mask == "required" or boxes is None or box_input is None):
+            render_mask(shown, np.asarray(mask))
+        if boxes is not None and len(boxes) and box_input:
+            corners = corners_px(np.asarray(boxes), box_input.format, *picture.shape[:2])
+            render_boxes(shown, corners, list(targets.get(box_input.labels or "", ())), scale, classes)
+        if points is not None and len(points) and point_input:
+            xy = np.asarray(points, np.float32)[:, :2]
+            render_keypoints(shown, xy[:, ::-1] if point_input.format == "yx" else xy, scale)
+
+    return Cell(picture, caption, over)
+
+
+def stage_groups(
+    given: Mapping[Any, NDArray[Any]],
+    stages: Iterable[tuple[str, Mapping[Any, NDArray[Any]]]],
+    cells: Callable[[Mapping[Any, NDArray[Any]]], list[Cell]],
+) -> list[CellGroup]:
+    """The pictures after each step; its header is grey where the step changed nothing.
+
+    Args:
+        given: the pictures before the first step, by name.
+        stages: each step's label, and the pictures after it.
+        cells: of such pictures.
+    """
+    groups, before = [], given
+    for label, after in stages:
+        same = after.keys() == before.keys() and all(np.array_equal(after[name], before[name]) for name in after)
+        groups.append(CellGroup(cells(after), short_label(label) + (" – unchanged" if same else ""), same))
+        before = after
+    return groups
+
+
+def short_path(path: str) -> str:
+    """A file's name with its folder's, where it has one.
+
+    >>> short_path("data/HR/0001.png"), short_path("digits[3]")
+    ('HR/0001.png', 'digits[3]')
+    """
+    found = Path(path)
+    return f"{found.parent.name}/{found.name}" if found.parent.name else found.name
+
+
+def short_label(label: str) -> str:
+    """A step's label without the ordinal that says nothing.
+
+    >>> short_label("HorizontalFlip#1"), short_label("HorizontalFlip#2")
+    ('HorizontalFlip', 'HorizontalFlip#2')
+    """
+    return label.removesuffix("#1")

@@ -8,14 +8,14 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.preview.display import Picture
-from augrecipes.preview.sheet import EMPTY, blank
+from augrecipes.preview.display import EMPTY, Picture, fit_into
 from augrecipes.preview.text import Colour
 
 SHOWN: Colour = (213, 94, 0)
 PICKED: Colour = (160, 164, 170)
 PICKED_ON_SLIDE: Colour = (0, 114, 178)
 LEFT: Colour = (206, 206, 202)
+MAP = (360, 248)  # height and width of the box of a map, px
 _EDGE = 8  # px of ground around the outermost squares
 _LARGEST = 26  # px of a square
 
@@ -48,7 +48,7 @@ def render_map(
     places -= places.min(0)
     across, down = places.max(0) / pitch + 1  # in squares
     side = min((width - 2 * _EDGE) / across, (height - 2 * _EDGE) / down, _LARGEST)
-    made = blank(round(down * side) + 2 * _EDGE, round(across * side) + 2 * _EDGE, EMPTY)
+    made = np.full((round(down * side) + 2 * _EDGE, round(across * side) + 2 * _EDGE, 3), EMPTY, np.uint8)
     gap = 1 if side >= 5 else 0
     # The shown ones last: where squares are smaller than a pixel, they must not be hidden.
     order = sorted(range(len(known)), key=lambda k: (known[k] in shown, known[k] in picked))
@@ -83,11 +83,8 @@ def render_on_slide(
     >>> render_on_slide(np.zeros((50, 100, 3), np.uint8), square, {0}, {0}, 100, 200).shape
     (100, 200, 3)
     """
-    scale = min(width / slide.shape[1], height / slide.shape[0])
-    size = max(round(slide.shape[1] * scale), 1), max(round(slide.shape[0] * scale), 1)
-    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
-    made = np.asarray(cv2.resize(slide, size, interpolation=how), np.uint8)
-    places = squares * size[0]
+    made = fit_into(slide, height, width)[0]
+    places = squares * made.shape[1]
     for k in sorted(range(len(places)), key=lambda k: (k in shown, k in picked)):
         side = max(places[k, 2] - 1, 1)
         left, top, right, bottom = (round(float(v)) for v in (*places[k, :2], *(places[k, :2] + side)))

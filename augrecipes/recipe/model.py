@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from augrecipes.data.map_batches import BatchTransform
     from augrecipes.data.transform import SampleTransform
     from augrecipes.device.stage import DeviceStage
-    from augrecipes.preview.shown import Sheet
+    from augrecipes.preview.sheet import Sheet
 
 Optimize = Literal["none", "exact", "fast"]
 # Names of the optimiser's rules, each of which a recipe may do without.

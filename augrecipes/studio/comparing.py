@@ -12,8 +12,7 @@ from augrecipes.diff import words
 from augrecipes.diff.recipes import diff
 from augrecipes.diff.samples import RecipeRun, run_sample
 from augrecipes.errors import DataError
-from augrecipes.preview.apart import amplified
-from augrecipes.preview.display import Picture, picture_of_output
+from augrecipes.preview.display import Picture, amplified, picture_of_output
 from augrecipes.recipe.model import Recipe
 from augrecipes.studio.asked import MOST_SIZE, Refused, RequestBody
 from augrecipes.studio.drawing import classes_of

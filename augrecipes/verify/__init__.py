@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from augrecipes.preview.save import checked_path as checked_path
-from augrecipes.preview.save import save_sheet as save_worst
+from augrecipes.preview.sheet import checked_path as checked_path
+from augrecipes.preview.sheet import save_sheet as save_worst
 from augrecipes.verify.metrics import GOALS as GOALS
 from augrecipes.verify.metrics import LAWS as LAWS
 from augrecipes.verify.metrics import Figure as Figure

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,18 +11,16 @@ from numpy.typing import NDArray
 from augrecipes.data.reading.listing import Data, StrPath
 from augrecipes.data.reading.sample import Reader, open_data
 from augrecipes.errors import DataError
-from augrecipes.preview.apart import amplified, ink
-from augrecipes.preview.cells import output_aspect
-from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
+from augrecipes.preview.cells import Cell, CellGroup, SheetRow
+from augrecipes.preview.display import Picture, amplified, ink, picture_of_input, picture_of_output, size_text
 from augrecipes.preview.overlay import render_mask
-from augrecipes.preview.sheet import Cell, SheetLayout, SheetRow, compose, layout_for
+from augrecipes.preview.rows import short_path
+from augrecipes.preview.sheet import Sheet
 from augrecipes.verify.compare import Build
 from augrecipes.verify.levels import levels_of
 from augrecipes.verify.metrics import LAWS, Worst, number
 from augrecipes.verify.planned import Two
 from augrecipes.verify.run import Replay, Verification, builder, replay_from
-
-_WIDTHS_PX = (256, 384)  # least and most of a cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +57,7 @@ def render_worst(
     shown = [one for worst in verification.worst if (one := _shown(verification, worst, reader, two)) is not None]
     if not shown:
         raise DataError("there is nothing to show: a pipeline refuses the worst samples, or they cannot be read")
-    layout = layout_for(4, *output_aspect([one.plain for one in shown], None, _WIDTHS_PX))
-    rows: list[SheetRow] = []
-    for one in shown:
-        rows.append(_row(one, layout, verification.optimize))
-        if one.masks is not None:
-            rows.append(_mask_row(one, layout, verification.optimize))
+    rows = [row for one in shown for row in _rows(one, verification.optimize)]
     verdict = (
         "all contracts hold"
         if verification.ok
@@ -79,7 +71,7 @@ def render_worst(
         f"the worst of {verification.samples} samples · digest {recipe.digest[:8]} · seed {verification.seed} · "
         f"{verification.mode}",
     ]
-    return compose(layout, rows, title=recipe.name, lines=lines)
+    return Sheet(rows, title=recipe.name, lines=lines).pixels
 
 
 def _shown(verification: Verification, worst: Worst, reader: Reader, two: Two) -> _WorstRow | None:
@@ -99,7 +91,6 @@ def _one(verification: Verification, worst: Worst, again: Replay, name: str) -> 
     if plain.shape != fast.shape:
         return None
     apart = np.abs(levels_of(plain, output) - levels_of(fast, output)).max(axis=-1)
-    path = Path(place.path)
     floats = "" if place.dtype == "uint8" else f" · {place.dtype}"
     tile = f" · tile {place.tile}" if recipe.facts.tiles else ""
     reading = worst.readings[0]
@@ -114,39 +105,35 @@ def _one(verification: Verification, worst: Worst, again: Replay, name: str) -> 
         picture_of_output(fast, output),
         np.nan_to_num(apart, nan=255.0, posinf=255.0),
         (again.given.rest["mask"], again.plain["mask"], again.fast["mask"]) if masked else None,
-        f"{path.parent.name}/{path.name}",
+        short_path(place.path),
         f"{target}index {place.index}{tile} · epoch {place.epoch}{floats} · {text}",
     )
 
 
-def _row(one: _WorstRow, layout: SheetLayout, optimize: str) -> SheetRow:
+def _rows(one: _WorstRow, optimize: str) -> list[SheetRow]:
+    """The pictures and their difference; where there is a mask, the same with the masks and the labels that differ."""
     difference, times = amplified(one.apart)
     most = float(one.apart.max())
-    captions = (
-        f"source · {size_text(one.source)}",
-        f"none · {size_text(one.plain)}",
-        optimize,
-        f"difference × {times} · most {number(most)} levels" if most else "no difference",
-    )
-    pictures = (one.source, one.plain, one.fast, difference)
-    cells = [Cell(layout.fitted(p), text, quiet=p is one.source) for p, text in zip(pictures, captions, strict=True)]
-    return SheetRow(cells) if one.masks is not None else SheetRow(cells, one.caption, one.note)
+    text = f"difference × {times} · most {number(most)} levels" if most else "no difference"
+    rows = [
+        SheetRow(
+            [_one_cell(one.plain, f"none · {size_text(one.plain)}"), _one_cell(one.fast, optimize),
+             _one_cell(difference, text)],
+            _one_cell(one.source, f"source · {size_text(one.source)}", quiet=True),
+        )
+    ]  # fmt: skip
+    if one.masks is not None:
+        source, plain, fast = one.masks
+        differs = np.asarray(plain) != np.asarray(fast)
+        share = float(differs.mean())
+        text = f"labels that differ · {100 * share:.2g} %" if share else "the same labels"
+        masked = [_one_cell(one.plain, "none", plain), _one_cell(one.fast, optimize, fast)]
+        labels = _one_cell(ink(differs.astype(np.float32)), text)
+        rows.append(SheetRow([*masked, labels], _one_cell(one.source, "mask", source, quiet=True)))
+    rows[-1] = replace(rows[-1], caption=one.caption, notes=[one.note])
+    return rows
 
 
-def _mask_row(one: _WorstRow, layout: SheetLayout, optimize: str) -> SheetRow:
-    """The same sample's masks over its pictures, and the labels that differ."""
-    source, plain, fast = one.masks or (None, None, None)
-    cells = []
-    for picture, mask, caption in (
-        (one.source, source, "mask"),
-        (one.plain, plain, "none"),
-        (one.fast, fast, optimize),
-    ):
-        fitted = layout.fitted(picture)
-        render_mask(fitted, np.asarray(mask))
-        cells.append(Cell(fitted, caption, quiet=caption == "mask"))
-    differs = np.asarray(plain) != np.asarray(fast)
-    share = float(differs.mean())
-    text = f"labels that differ · {100 * share:.2g} %" if share else "the same labels"
-    cells.append(Cell(layout.fitted(ink(differs.astype(np.float32))), text))
-    return SheetRow(cells, one.caption, one.note)
+def _one_cell(picture: Picture, header: str, mask: Any = None, *, quiet: bool = False) -> CellGroup:
+    over = None if mask is None else lambda shown, scale: render_mask(shown, np.asarray(mask))
+    return CellGroup([Cell(picture, over=over)], header, quiet)

@@ -212,7 +212,8 @@ from torchvision.transforms import InterpolationMode
 train = T.Compose([T.Resize((224, 224), interpolation=InterpolationMode.BICUBIC), T.ToImage()])
 #: MM: Resize 224x224, HorizontalFlip
 norm = dict(mean=[0.0, 0.0, 0.0], std=[255.0, 255.0, 255.0])
-train_pipeline = [dict(type='LoadImageFromFile'), dict(type='Resize', scale=(224, 224), keep_ratio=False), dict(type='RandomFlip', prob=0.5),
+train_pipeline = [dict(type='LoadImageFromFile'), dict(type='Resize', scale=(224, 224), keep_ratio=False),
+                  dict(type='RandomFlip', prob=0.5),
                   dict(type='Normalize', **norm)]
 """
 

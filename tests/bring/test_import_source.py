@@ -19,9 +19,9 @@ from published_styles import STYLES
 import augrecipes as ar
 from augrecipes.bring.importing import draft_of, of_document
 from augrecipes.bring.reading import of_text
-from augrecipes.bring.source import evaluate
+from augrecipes.bring.source import compound
 from augrecipes.bring.source.found import calls_of
-from augrecipes.bring.source.text import Source
+from augrecipes.bring.source.text import SourceText
 from augrecipes.cli.app import app
 
 HEAD = "import albumentations as A\n"
@@ -229,9 +229,9 @@ def _read_or_refused(seed: int) -> None:
 @pytest.mark.parametrize("fault", ["held", "operators"])
 def test_the_law_of_random_programs_sees_faults(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     if fault == "held":
-        monkeypatch.setattr(evaluate, "binary", lambda op, left, right: left + right)
+        monkeypatch.setattr(compound, "binary", lambda op, left, right: left + right)
     else:
-        monkeypatch.setattr(evaluate, "COMPARE", {})
+        monkeypatch.setattr(compound, "COMPARE", {})
 
     @PLANTED
     @given(st.integers(0, 2**32))
@@ -251,11 +251,11 @@ def test_work_is_linear_in_the_file() -> None:
 
 
 def test_the_law_of_work_sees_an_expression_searched_from_the_top(monkeypatch: pytest.MonkeyPatch) -> None:
-    def searched(self: Source, node: ast.expr) -> str:
+    def searched(self: SourceText, node: ast.expr) -> str:
         text = b"\n".join(self.lines).decode()
         return " ".join((ast.get_source_segment(text, node) or "").split())
 
-    monkeypatch.setattr(Source, "text", searched)
+    monkeypatch.setattr(SourceText, "text", searched)
     assert _work(_lines(160)) > 2.8 * _work(_lines(80))
 
 

@@ -7,8 +7,9 @@ import json
 import pytest
 
 from augrecipes import caches
-from augrecipes.pack.outbox import Outbox
 from augrecipes.sources.remote.place import RemotePath
+from augrecipes.sources.store.lock import Lock
+from augrecipes.sources.store.sending import Sending
 
 
 @pytest.fixture(autouse=True)
@@ -32,22 +33,20 @@ def test_what_is_kept_is_shown_and_cleared(run, tmp_path):
 
 def test_stores_that_wait_to_be_sent(run, tmp_path):
     """Those that nobody packs are cleared; one that is being packed, and others' files, stay."""
-    boxes = [Outbox(RemotePath(f"memory://cli/{name}")) for name in ("left", "busy")]
+    boxes = [Sending(RemotePath(f"memory://cli/{name}")).root for name in ("left", "busy")]
     for box in boxes:
-        (box.here / "deeper").mkdir(parents=True)
-        (box.here / "deeper" / "image.bin").write_bytes(bytes(3000))
-        box.seal(["stamp"])
-    with boxes[0]:
-        pass
+        (box / "store").mkdir()
+        (box / "store" / "image-00000.bin").write_bytes(bytes(3000))
+        (box / "plan.json").write_text("{}")
+    busy = Lock(boxes[1] / "lock")
     (tmp_path / "own" / "packing" / "mine").mkdir()
     (tmp_path / "own" / "packing" / "mine" / "thesis.tex").write_text("long")
     held = lambda: {one["cache"]: one["files"] for one in json.loads(run("cache", "--json").stdout)}["packing"]  # noqa: E731
     assert held() == 4
     assert run("cache", "--clear", "packing").stdout.splitlines()[-1] == "cleared 2 files, 3.0 kB"
     assert held() == 2
-    assert (boxes[1].here / "deeper" / "image.bin").exists()
-    with boxes[1]:
-        pass
+    assert (boxes[1] / "store" / "image-00000.bin").exists()
+    busy.release()
     run("cache", "--clear")
     assert [path.name for path in (tmp_path / "own" / "packing").iterdir()] == ["mine"]
     assert (tmp_path / "own" / "packing" / "mine" / "thesis.tex").read_text() == "long"

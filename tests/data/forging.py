@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import random
+import re
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -130,22 +133,63 @@ def forge_field(store: Path, content: dict[str, Any], place: Place, change: Chan
     write_index(store, changed)
 
 
+class StoredArray(NamedTuple):
+    """Where an array lies in a file of columns."""
+
+    name: str
+    head: int
+    values: int
+    end: int
+    itemsize: int
+
+
+def arrays_in(data: bytes) -> list[StoredArray]:
+    """The arrays in an `.npz`."""
+    found = []
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for info in archive.infolist():
+            at = info.header_offset
+            head = at + 30 + int.from_bytes(data[at + 26 : at + 28], "little")
+            head += int.from_bytes(data[at + 28 : at + 30], "little")
+            values = head + 10 + int.from_bytes(data[head + 8 : head + 10], "little")
+            itemsize = int(re.findall(rb"'[<|][a-z](\d)'", data[head:values])[0])
+            found.append(StoredArray(info.filename, head, values, head + info.file_size, itemsize))
+    return found
+
+
+HEADS = {
+    b"'<i8'": [b"'|O8'", b"'<f8'", b"'<u8'", b"'|S8'", b"'<c8'", b"'<x8'"],
+    b"'|u1'": [b"'|b1'", b"'|i1'", b"'|V1'", b"'|O1'", b"'|V9'"],
+    b"False": [b"True ", b"None "],
+    b"(": [b"[", b"(-", b"(9"],
+    b"shape": [b"sheep", b"descr"],
+}
+"""What may stand in the place of what stands in the head of an array."""
+
+
 def forge_column(store: Path, content: dict[str, Any], data: bytes, rng: random.Random) -> str:
-    """Changes some bytes of one column; its name."""
-    name = rng.choice(sorted(content["columns"]["entries"]))
-    entry = content["columns"]["entries"][name]
-    part = rng.choice([entry["text"], entry["offsets"]]) if "text" in entry else entry
-    size = int(part["dtype"][2:])
-    count = max(1, size)
-    for length in part["shape"]:
-        count *= length
-    changed = bytearray(data)
-    if count:
-        at = part["at"] + rng.randrange(max(1, count // size)) * size
+    """Changes one value of a column, what its head says of it, or some byte of the archive; what it was."""
+    array = rng.choice(arrays_in(data))
+    changed, what = bytearray(data), rng.randrange(8)
+    if what == 0:
+        at = rng.randrange(len(data))
+        changed[at] ^= 1 << rng.randrange(8)
+    elif what < 3:
+        known = [old for old in HEADS if old in data[array.head : array.values]]
+        old = rng.choice(known)
+        new, at = rng.choice(HEADS[old]), data.index(old, array.head)
+        changed[at : at + len(new)] = new
+    elif array.end > array.values:
+        size = array.itemsize
+        at = array.values + rng.randrange((array.end - array.values) // size) * size
         ends = b"\xff" * size, bytes(size), b"\xff" * (size - 1) + b"\x7f", b"\1".ljust(size, b"\0")
-        value = rng.choice([*ends, rng.randbytes(size)])
-        changed[at : at + size] = value
-    (store / "columns.arrays").chmod(0o644)
-    (store / "columns.arrays").write_bytes(changed)
-    write_index(store, {**content, "columns": {**content["columns"], "checksum": zlib.crc32(changed)}})
-    return name
+        changed[at : at + size] = rng.choice([*ends, rng.randbytes(size)])
+    write_columns(store, content, bytes(changed))
+    return f"{array.name}, in way {what}"
+
+
+def write_columns(store: Path, content: dict[str, Any], data: bytes) -> None:
+    """A file of columns that has the checksum which the index says."""
+    (store / "columns.npz").chmod(0o644)
+    (store / "columns.npz").write_bytes(data)
+    write_index(store, {**content, "columns": {"size": len(data), "checksum": zlib.crc32(data)}})

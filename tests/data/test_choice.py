@@ -20,7 +20,7 @@ from augrecipes.data.loader import Loader, loader
 from augrecipes.data.loading import choice as choice_module
 from augrecipes.data.loading import own_python as rule
 from augrecipes.data.loading.choice import LOCAL_RANKS
-from augrecipes.data.loading.turns import Turns
+from augrecipes.data.loading.turns import ActiveThreads
 from augrecipes.ops import registry
 from augrecipes.recipe.parse import parse_text
 
@@ -219,7 +219,7 @@ class TestTurns:
     """How many threads read, from made-up times."""
 
     @staticmethod
-    def after(turns: Turns, pace: Any, measurements: int = 40) -> int:
+    def after(turns: ActiveThreads, pace: Any, measurements: int = 40) -> int:
         """How many are active when so many measurements are over; `pace(n)`: samples a second of n threads."""
         for _ in range(measurements):
             n = turns.active
@@ -228,30 +228,30 @@ class TestTurns:
 
     @pytest.mark.parametrize("threads", [1, 2, 3, 8, 64])
     def test_the_lock_leaves_one(self, threads: int) -> None:
-        assert self.after(Turns(threads), lambda n: 20_000 / n**0.5) == 1
+        assert self.after(ActiveThreads(threads), lambda n: 20_000 / n**0.5) == 1
 
     @pytest.mark.parametrize("threads", [1, 2, 3, 8, 64])
     def test_all_read_what_scales(self, threads: int) -> None:
-        assert self.after(Turns(threads), lambda n: 15_000 * n) == threads
+        assert self.after(ActiveThreads(threads), lambda n: 15_000 * n) == threads
 
     def test_the_best_number_is_between(self) -> None:
-        assert self.after(Turns(16), lambda n: 10_000 * min(n, 4) / max(1, n / 4)) == 4
+        assert self.after(ActiveThreads(16), lambda n: 10_000 * min(n, 4) / max(1, n / 4)) == 4
 
     def test_large_samples_are_never_tried(self) -> None:
-        turns = Turns(4)
+        turns = ActiveThreads(4)
         for _ in range(100):
             turns.worked(0, 10, seconds=0.2, cpu=0.02)
             assert turns.active == 4
 
     def test_what_waits_for_a_disk_is_read_by_all(self) -> None:
-        turns = Turns(4)
+        turns = ActiveThreads(4)
         turns.worked(0, 1000, seconds=0.2, cpu=0.01)
         assert turns.active == 2
         turns.held_up(2)
         assert turns.active == 4
 
     def test_a_number_is_tried_again(self) -> None:
-        turns = Turns(2)
+        turns = ActiveThreads(2)
         assert self.after(turns, lambda n: 20_000 / n) == 1
         seen = {self.after(turns, lambda n: 15_000 * n, 1) for _ in range(70)}
         assert 2 in seen

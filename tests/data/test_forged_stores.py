@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import shutil
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from augrecipes.data.tables import packed_schema
 from augrecipes.errors import AugrecipesError, StoreError
 from augrecipes.pack.run import pack
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.store import folder, open_store, schema
+from augrecipes.sources.store import columns, folder, open_store, schema
 
 POINTS = """
 version: 1
@@ -77,12 +79,12 @@ class Forger:
         for suffix in (".bin", ".h5", ".jpgs"):
             (folder / f"secret{suffix}").write_bytes(bytes(10**5))
         self.content = json.loads((whole / "index.json").read_bytes())
-        self.data = (whole / "columns.arrays").read_bytes()
+        self.data = (whole / "columns.npz").read_bytes()
         self.names = {*fields(self.content), "nested", "digest", "about"}
 
     def heal(self) -> None:
-        (self.place / "columns.arrays").chmod(0o644)
-        (self.place / "columns.arrays").write_bytes(self.data)
+        (self.place / "columns.npz").chmod(0o644)
+        (self.place / "columns.npz").write_bytes(self.data)
 
     def held(self, what: str) -> str:
         """The law: what was forged is refused by name, or does no harm. Which of both it was."""
@@ -166,15 +168,33 @@ def test_a_reader_that_trusts_is_caught(
         every_field_holds(Forger(*stores["points"], tmp_path), random.Random(0), 200)
 
 
-@pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "a/b", "..", "a\0b"])
+@pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "a/b", ".."])
 def test_a_target_outside_of_the_store(stores: dict[str, tuple[Path, str]], name: str, tmp_path: Path) -> None:
     """The very bytes that the index speaks of lie outside: they are not mapped."""
     forger = Forger(*stores["image"], tmp_path)
-    about = forger.content["targets"].pop("image")
-    shutil.copy(forger.place / "image.bin", tmp_path / "secret.bin")
-    entries = forger.content["columns"]["entries"]
-    for key in [key for key in entries if key.startswith("items/image/")]:
-        entries[key.replace("items/image/", f"items/{name}/")] = entries.pop(key)
-    forging.write_index(forger.place, {**forger.content, "targets": {name: about}})
-    with pytest.raises(StoreError, match=r"targets.*identifier|columns\.entries"):
+    shutil.copy(forger.place / "image-00000.bin", tmp_path / "secret-00000.bin")
+    table = columns.load(forger.data, "")
+    renamed = columns.render({key.replace("items/image/", f"items/{name}/"): column for key, column in table.items()})
+    shards = [{**shard, "sizes": {name: shard["sizes"]["image"]}} for shard in forger.content["shards"]]
+    forging.write_columns(forger.place, {**forger.content, "targets": {name: "image"}, "shards": shards}, renamed)
+    with pytest.raises(StoreError, match="identifier"):
+        open_store(forger.place)
+
+
+@pytest.mark.parametrize("text", ["{'descr': " + "-" * 3000 + "1}", "(" * 3000, "{}", "x", "1" * 5000])
+def test_a_head_of_an_array_that_is_none(stores: dict[str, tuple[Path, str]], text: str, tmp_path: Path) -> None:
+    forger, made = Forger(*stores["image"], tmp_path), io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("label.npy", b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little") + text.encode() + bytes(80))
+    forging.write_columns(forger.place, forger.content, made.getvalue())
+    with pytest.raises(StoreError, match="no columns of a store"):
+        open_store(forger.place)
+
+
+@pytest.mark.parametrize("part", ["..", "../secret", "/etc", "part-1-of-2/..", "part-1-of-2\n", "part-1-of-2/"])
+def test_a_part_outside_of_the_store(stores: dict[str, tuple[Path, str]], part: str, tmp_path: Path) -> None:
+    forger = Forger(*stores["image"], tmp_path)
+    shards = [{**shard, "part": part} for shard in forger.content["shards"]]
+    forging.write_index(forger.place, {**forger.content, "shards": shards})
+    with pytest.raises(StoreError, match=r"shards\.0\.part"):
         open_store(forger.place)

@@ -14,8 +14,8 @@ from kinds import IMAGE, PAIR, N
 from packed_kinds import packed, recipe_of
 from pictures import draw
 
-from augrecipes.compiler.kernels.gathering import Rows
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.compiler.native_plan.pictures import InMemory
 from augrecipes.data import packed_batch
 from augrecipes.data.batches.collate import Collate
 from augrecipes.data.batches.rows import Take
@@ -202,16 +202,16 @@ def test_unreadable_rows_are_blamed_one_by_one(files: dict[str, Path], tmp_path:
 def test_a_batch_shares_no_memory_with_the_store(stores: dict[str, Path]) -> None:
     for output in OUTPUTS:
         ds = Packed(stores["image"], parse_text(WHOLE.replace("OUTPUT", output)))
-        block = ds.store.block("image")
+        block = np.frombuffer(ds.store.tables["image"].shards.mapped(0), np.uint8)
         batch = ds.read_batch(0, list(range(N)))
         assert batch is not None
-        assert block is not None
         assert not np.may_share_memory(np.asarray(batch["image"]), block)
 
 
 def _lends_the_map(pipeline: Any, store: Any, targets: Any, stored: Any, take: Take) -> dict[str, Any]:
     """A planted fault: a gather that hands out the store itself."""
-    return {"image": store.block("image")[stored[0] : stored[-1] + 1]}
+    first = store.array("image", stored[0])
+    return {"image": np.ndarray((len(stored), *first.shape), np.uint8, store.tables["image"].shards.mapped(0))}
 
 
 def test_a_gather_that_lends_the_map_is_noticed(stores: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,9 +225,9 @@ def test_a_sink_that_forgets_a_chunk_is_noticed(
     stores: dict[str, Path], monkeypatch: pytest.MonkeyPatch, kernels: Library | None
 ) -> None:
     """A planted fault: every chunk is filled with the first images."""
-    copy, places = Rows.copy, Rows.places
-    monkeypatch.setattr(Rows, "copy", lambda self, i, j, into: copy(self, 0, j - i, into))
-    monkeypatch.setattr(Rows, "places", lambda self: places(self)[:, :1].repeat(len(self), axis=1))
+    copy, places = InMemory.copy, InMemory.places
+    monkeypatch.setattr(InMemory, "copy", lambda self, i, j, into: copy(self, 0, j - i, into))
+    monkeypatch.setattr(InMemory, "places", lambda self: places(self)[:, :1].repeat(len(self), axis=1))
     monkeypatch.setattr("augrecipes.compiler.kernels.sink._AT_ONCE", 5_000)
     with using(kernels):
         ds = Packed(stores["image"], parse_text(WHOLE.replace("OUTPUT", OUTPUTS[3])))

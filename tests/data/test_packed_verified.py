@@ -1,4 +1,4 @@
-"""`verify=`: a flipped byte of a store is told at the first read of its row, or at every one; without, it is read."""
+"""`verify=`: a flipped byte of a store is told at the first read of its row, or at every one; with None, it is read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def flip(store: Path, target: str, item: int, rng: random.Random) -> int:
     found = open_store(store)
     items = found.tables[target]
     at = int(items.start[item]) + rng.randrange(int(items.size[item]))
-    path = store / items.files[0].name
+    path = store / items.shards.files[0].name
     path.chmod(0o644)
     with path.open("r+b") as file:
         file.seek(at)
@@ -91,12 +91,12 @@ def test_batches_that_are_gathered_are_looked_at(roots: dict[str, Path], tmp_pat
     place = tmp_path / "store"
     shutil.copytree(packed(IMAGE, roots["image"], WHOLE), place)
     whole = [pixels(Packed(place, recipe)[i]) for i in range(N)]
-    assert [pixels(Packed(place, recipe, verify="first")[i]) for i in range(N)] == whole
+    assert [pixels(Packed(place, recipe, verify=None)[i]) for i in range(N)] == whole
     assert Packed(place, recipe).read_batch(0, [0, 1]) is not None  # such a store is gathered
     flip(place, "image", 5, random.Random(0))
     with pytest.raises(StoreError, match=r"item 5 \(row 5\) is damaged"):
-        list(loader(Packed(place, recipe, verify="first"), 4, num_workers=int(backend != "batches"), backend=backend))
-    assert len(list(loader(Packed(place, recipe), 4))) == N // 4
+        list(loader(Packed(place, recipe), 4, num_workers=int(backend != "batches"), backend=backend))
+    assert len(list(loader(Packed(place, recipe, verify=None), 4))) == N // 4
 
 
 def test_copies_in_workers_look_too(roots: dict[str, Path], tmp_path: Path) -> None:

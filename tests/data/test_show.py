@@ -15,7 +15,7 @@ from packed_kinds import open_packed
 from augrecipes.data.reading.held import Held
 from augrecipes.errors import DataError
 from augrecipes.preview.display import picture_of_output
-from augrecipes.preview.shown import Sheet
+from augrecipes.preview.sheet import Sheet
 
 PLACES = [7, 0, 7, 3]
 
@@ -59,8 +59,8 @@ def assert_shows(sheet: Sheet, ds: Any, places: list[int], epochs: range) -> Non
     assert len(sheet.rows) == len(places)
     for row, index in zip(sheet.rows, places, strict=True):
         for epoch in epochs:
-            named = [one for line in row.lines for one in line if one.header.startswith(f"epoch {epoch}")]
-            shown = [one.picture for one in named if one.picture is not None]
+            named = [group for group in row.groups if group.header.startswith(f"epoch {epoch}")]
+            shown = [cell.picture for group in named for cell in group.cells if cell.picture is not None]
             expected = handed_out(ds, index, epoch)
             assert shown
             if ds.recipe.facts.tiles:
@@ -100,11 +100,13 @@ def test_side_by_side_they_are_the_samples_themselves(tmp_path: Path) -> None:
     (kind, *_) = KINDS
     ds = of_files(kind, tmp_path)
     (row,) = ds.show(PLACES, epoch=2).rows
-    for one, place in zip(row.lines[0], PLACES, strict=True):
-        assert one.header.endswith(f"index {place}")
+    for group, place in zip(row.groups, PLACES, strict=True):
+        assert group.header.endswith(f"index {place}")
         (picture,) = handed_out(ds, place, 2)
-        assert alike(one.picture, picture)
-    assert {one.header.partition(" ")[0] for one in ds.show(12).rows[0].lines[0]} <= {"cat", "dog", "emu"}
+        np.testing.assert_array_equal(group.cells[0].picture, picture)
+    groups = [group for row in ds.show(12).rows for group in row.groups]
+    assert len(groups) == 12
+    assert {group.header.partition(" ")[0] for group in groups} <= {"cat", "dog", "emu"}
 
 
 def test_what_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> None:
@@ -113,7 +115,7 @@ def test_what_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> None:
     for k in range(11):
         (tmp_path / kind.files(k)).write_bytes(b"none")
     sheet = ds.show(12)
-    assert sum(len(line) for line in sheet.rows[0].lines) == 1
+    assert [len(row.groups) for row in sheet.rows] == [1]
     assert sheet.footers[0].startswith("left out: ")
     (tmp_path / kind.files(11)).write_bytes(b"none")
     with pytest.raises(DataError, match="no image can be shown"):

@@ -11,7 +11,8 @@ import pytest
 
 from augrecipes.diff import picture
 from augrecipes.errors import DataError, RecipeError
-from augrecipes.preview.sheet import EMPTY, SheetRow
+from augrecipes.preview.cells import SheetRow
+from augrecipes.preview.display import EMPTY
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 
@@ -29,50 +30,49 @@ def photos(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def rows(monkeypatch: pytest.MonkeyPatch) -> list[SheetRow]:
-    """The rows of the sheet that is drawn."""
-    found: list[SheetRow] = []
-    compose = picture.compose
-
-    def noted(layout: Any, body: list[SheetRow], **more: Any) -> Any:
-        found.extend(body)
-        return compose(layout, body, **more)
-
-    monkeypatch.setattr(picture, "compose", noted)
-    return found
+def rows(*given: Any, **how: Any) -> list[SheetRow]:
+    """The rows of the sheet."""
+    sheet = picture.compared(*given, **how)
+    assert sheet.pixels.dtype == np.uint8
+    return list(sheet.rows)
 
 
-def test_the_same_is_identical(photos: Path, rows: list[SheetRow]) -> None:
-    sheet = picture.render(recipe("[HorizontalFlip]"), recipe("[{HorizontalFlip: {p: 0.5}}]"), photos, rows=3)
-    assert sheet.dtype == np.uint8 and sheet.ndim == 3
-    assert [row.caption for row in rows] == [f"{photos.name}/{k}.png" for k in (0, 1, 3)]
-    for row in rows:
-        source, a, b, apart = row.cells
-        assert np.array_equal(a.picture, b.picture)
-        assert apart.header == "identical" and (apart.picture == EMPTY).all()
-        assert (source.header, a.header, b.header) == ("source · 60×40", "A · 60×40 · float32", "B · 60×40 · float32")
+def test_the_same_is_identical(photos: Path) -> None:
+    same = recipe("[HorizontalFlip]"), recipe("[{HorizontalFlip: {p: 0.5}}]"), photos
+    made = rows(*same, rows=3)
+    assert picture.render(*same, rows=3).ndim == 3
+    assert [row.caption for row in made] == [f"{photos.name}/{k}.png" for k in (0, 1, 3)]
+    for row in made:
+        a, b, apart = row.groups
+        np.testing.assert_array_equal(a.cells[0].picture, b.cells[0].picture)
+        assert apart.header == "identical"
+        assert (apart.cells[0].picture == EMPTY).all()
+        headers = [row.source and row.source.header, a.header, b.header]
+        assert headers == ["source · 60×40", "A · 60×40 · float32", "B · 60×40 · float32"]
 
 
-def test_a_difference_is_amplified(photos: Path, rows: list[SheetRow]) -> None:
+def test_a_difference_is_amplified(photos: Path) -> None:
     by_four = "[{RandomBrightnessContrast: {brightness_limit: [%s, %s], contrast_limit: [0, 0], p: 1.0}}]"
-    picture.render(recipe(by_four % (0, 0)), recipe(by_four % (0.02, 0.02)), photos, rows=1)
-    ((_, _, _, apart),) = [row.cells for row in rows]
+    (row,) = rows(recipe(by_four % (0, 0)), recipe(by_four % (0.02, 0.02)), photos, rows=1)
+    apart = row.groups[2]
     assert apart.header == "difference × 32 · most 5"
-    assert apart.picture.mean() < np.mean(EMPTY) - 50
+    assert apart.cells[0].picture is not None
+    assert apart.cells[0].picture.mean() < np.mean(EMPTY) - 50
 
 
-def test_other_values_of_the_same_look(photos: Path, rows: list[SheetRow]) -> None:
-    picture.render(recipe(), recipe(rest="output: {range: [0, 255], layout: hwc}"), photos, rows=1)
-    assert rows[0].cells[3].header == "looks the same, other values"
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (recipe(rest="output: {range: [0, 255], layout: hwc}"), "looks the same, other values"),
+        (recipe("[{CenterCrop: {height: 20, width: 30}}]"), "sizes differ"),
+    ],
+)
+def test_what_has_no_difference_to_show(photos: Path, other: Recipe, said: str) -> None:
+    (row,) = rows(recipe(), other, photos, rows=1)
+    assert row.groups[2].header == said
 
 
-def test_sizes_that_differ(photos: Path, rows: list[SheetRow]) -> None:
-    picture.render(recipe(), recipe("[{CenterCrop: {height: 20, width: 30}}]"), photos, rows=1)
-    assert rows[0].cells[3].header == "sizes differ"
-
-
-def test_masks_that_differ(photos: Path, tmp_path: Path, rows: list[SheetRow]) -> None:
+def test_masks_that_differ(photos: Path, tmp_path: Path) -> None:
     for k in range(5):
         (tmp_path / "masks").mkdir(exist_ok=True)
         mask = np.zeros((40, 60), np.uint8)
@@ -85,30 +85,29 @@ def test_masks_that_differ(photos: Path, tmp_path: Path, rows: list[SheetRow]) -
     (folder / "0.png").write_bytes(only.read_bytes())
     for k in range(1, 5):
         (tmp_path / "masks" / f"{k}.png").unlink()
-    picture.render(recipe(), other, folder, rows=1, masks=tmp_path / "masks")
-    assert rows[0].note == "index 0 · mask differs in 100 %"
+    (row,) = rows(recipe(), other, folder, rows=1, masks=tmp_path / "masks")
+    assert row.notes == ["index 0 · mask differs in 100 %"]
 
 
-def test_pairs_have_a_row_a_target(tmp_path: Path, rows: list[SheetRow]) -> None:
+def test_pairs_have_a_row_a_target(tmp_path: Path) -> None:
     for name, size in (("hr", 64), ("lr", 16)):
         (tmp_path / name).mkdir()
         cv2.imwrite(str(tmp_path / name / "0.png"), np.full((size, size, 3), 90, np.uint8))
     kind = "kind: pair\nscales: {lr: 1, hr: 4}"
     data = {"hr": str(tmp_path / "hr"), "lr": str(tmp_path / "lr")}
-    picture.render(recipe("[HorizontalFlip]", kind), recipe("[{InvertImg: {p: 1.0, target: lr}}]", kind), data)
-    assert [(row.note, row.cells[3].header) for row in rows] == [
+    made = rows(recipe("[HorizontalFlip]", kind), recipe("[{InvertImg: {p: 1.0, target: lr}}]", kind), data)
+    assert [(row.notes[0], row.groups[2].header) for row in made] == [
         ("lr · index 0", "difference × 2 · most 75"),
         ("hr · index 0", "identical"),
     ]
 
 
-def test_tiles_of_bags(tmp_path: Path, rows: list[SheetRow]) -> None:
+def test_tiles_of_bags(tmp_path: Path) -> None:
     (tmp_path / "slide").mkdir()
     for k in range(2):
         cv2.imwrite(str(tmp_path / "slide" / f"{k}.png"), np.full((16, 16, 3), 90, np.uint8))
     a = recipe("[HorizontalFlip]", "kind: bag")
-    picture.render(a, a, tmp_path)
-    assert [row.note for row in rows] == ["index 0 · tile 0", "index 0 · tile 1"]
+    assert [row.notes[0] for row in rows(a, a, tmp_path)] == ["index 0 · tile 0", "index 0 · tile 1"]
 
 
 def test_what_cannot_be_drawn(photos: Path) -> None:

@@ -16,7 +16,7 @@ from kernel_sets import KERNEL_SETS, Spoilt, spoil_first, spoil_last
 from augrecipes.compiler.kernels import channels_in_turn
 from augrecipes.compiler.kernels import sink as sinks
 from augrecipes.compiler.kernels.formulas import scales_and_shifts
-from augrecipes.compiler.kernels.gathering import Rows
+from augrecipes.compiler.kernels.gathering import Views
 from augrecipes.compiler.kernels.moves import IDENTITY, Moved, Symmetry
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.native.kernels import Library, using
@@ -213,7 +213,7 @@ def test_a_batch_larger_than_the_cache_has_the_same_values(
     expected = np.stack([said(output, block[item]) for item in items])
     for _ in range(2):
         with using(kernels):
-            made = Sink(output).many(Rows(block, items), block.shape[1:], allocate)  # type: ignore[arg-type]
+            made = Sink(output).many(Views([block[item] for item in items]), block.shape[1:], allocate)  # type: ignore[arg-type]
         np.testing.assert_array_equal(made, expected)
         assert np.isnan(room[-1]).sum() == 32
 

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-import numpy as np
-
+from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import picture_of_output
 from augrecipes.preview.rows import Asked
-from augrecipes.preview.shown import LabelledPicture, PictureRow, Sheet
+from augrecipes.preview.sheet import Sheet
 
 COLUMNS = 1
 
@@ -15,6 +14,5 @@ def sheet(recipe: Any, asked: Asked) -> Any:
     """The sheet of a recipe of kind views."""
     pipeline, files = asked.opened(recipe)
     drawn = [files.read(k).run(pipeline, asked.epoch) for k in range(min(asked.rows, len(files)))]
-    shown = [np.hstack([picture_of_output(out[name], recipe.output) for name in pipeline.outputs]) for out in drawn]
-    rows = [PictureRow([[LabelledPicture(picture)]]) for picture in shown]
-    return Sheet(rows, lambda: np.vstack(shown), title=recipe.name)
+    views = [[picture_of_output(out[name], recipe.output) for name in pipeline.outputs] for out in drawn]
+    return Sheet([SheetRow([CellGroup([Cell(picture) for picture in of_one])]) for of_one in views], title=recipe.name)

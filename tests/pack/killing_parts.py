@@ -22,24 +22,17 @@ sys.path += [str(HERE), str(HERE.parent), str(HERE.parent / "data"), str(HERE.pa
 import small_stores  # noqa: E402
 from killing import Counting, in_a_fork  # noqa: E402
 from pictures import draw  # noqa: E402
+from stored import all_of, files_in  # noqa: E402
 
 from augrecipes.errors import StoreError  # noqa: E402
-from augrecipes.pack.merge import copy_parts, merge_parts  # noqa: E402
+from augrecipes.pack.merge import merge_parts  # noqa: E402
 from augrecipes.pack.run import pack  # noqa: E402
 from augrecipes.recipe.parse import parse_text  # noqa: E402
-from augrecipes.sources.store import Store, open_store, publish  # noqa: E402
+from augrecipes.sources.store import publish  # noqa: E402
 from augrecipes.sources.store.verify import verify_store  # noqa: E402
 
 RECIPE = parse_text("{version: 1, recipe: r, steps: [Resize: {height: 12, width: 10}, D4]}")
 PARTS = 3
-
-
-def content_of(store: Store) -> Any:
-    """All that a store holds, however its files are cut."""
-    columns = {name: list(column) if len(column) else [] for name, column in store.columns.items()}
-    items = [[store.array(name, k).tobytes() for k in range(store.count(name))] for name in store.targets]
-    rows = [[list(store.items(name, row)) for row in range(store.rows)] for name in store.targets]
-    return store.about, store.format, store.kind, str(columns), items, rows
 
 
 def state_of(folder: Path, wanted: Any) -> str:
@@ -47,32 +40,30 @@ def state_of(folder: Path, wanted: Any) -> str:
     if not (folder / "index.json").exists():
         return "none"
     try:
-        store = open_store(folder)
+        found = all_of(folder)
         faults = verify_store(folder)
     except StoreError as error:
         return f"cannot be opened: {error}"
     if faults:
         return faults[0].reason
-    return "whole" if content_of(store) == wanted else "other content"
+    return "whole" if found == wanted else "other content"
 
 
 def plant(planted: str) -> None:
     """Planted: the index of parts is written before their columns."""
     if planted == "early":
-        real = publish.atomic.write
+        real, waiting = publish.write_file, dict[Path, bytes]()
 
         def late(path: Path, data: bytes) -> None:
-            if path.name == "columns.arrays":
+            if path.name == "columns.npz" and path.parent.name == "parts":
                 waiting[path] = data
                 path.touch()
                 return
             real(path, data)
             for other, kept in waiting.items():
-                other.chmod(0o644)
                 real(other, kept)
 
-        waiting: dict[Path, bytes] = {}
-        publish.atomic.write = late  # type: ignore[assignment]
+        publish.write_file = late  # type: ignore[attr-defined]
 
 
 class Killer:
@@ -113,17 +104,13 @@ def main(kills: int, seed: int, planted: str = "") -> dict[str, Any]:
             options = {"workers": 0, "part": f"{part}/{PARTS}", "shard_size": 700}
             return lambda: pack(RECIPE, str(root / "files"), out, **options).place
 
-        def coming() -> None:
-            made = (packing(part, work / "parts-that-come")() for part in range(1, PARTS + 1))
-            copy_parts(made, work / "coming", 0)
-
         pack(RECIPE, str(root / "files"), root / "one", workers=0)
-        wanted, bytes_of_one = content_of(open_store(root / "one")), small_stores.digest(root / "one")
+        wanted = all_of(root / "one")
         work.mkdir()
         calls = max(killer.run(packing(part, work / "parts")) for part in range(1, PARTS + 1))
-        copying = killer.run(lambda: merge_parts(work / "parts", work / "copy"))
-        beside = killer.run(lambda: merge_parts(work / "parts"))
-        at_once = killer.run(coming)
+        whole = files_in(work / "parts")
+        merging = lambda: merge_parts(work / "parts")  # noqa: E731
+        most = killer.run(merging)
         while killer.kills < kills:
             shutil.rmtree(work)
             work.mkdir()
@@ -131,26 +118,15 @@ def main(kills: int, seed: int, planted: str = "") -> dict[str, Any]:
                 for _ in range(killer.rng.randrange(3)):
                     killer.killed(packing(part, work / "parts"), calls)
                 killer.run(packing(part, work / "parts"))
-            for out, merging, most in (
-                (work / "copy", lambda: merge_parts(work / "parts", work / "copy"), copying),
-                (work / "parts", lambda: merge_parts(work / "parts"), beside),
-                (work / "coming", coming, at_once),
-            ):
-                for _ in range(2):
-                    killer.killed(merging, most)
-                    if (left := state_of(out, wanted)) not in ("none", "whole"):
-                        wrong.append(f"{out.name}: {left}")
-                if state_of(out, wanted) == "none":
-                    killer.run(merging)
-                if (left := state_of(out, wanted)) != "whole":
-                    wrong.append(f"{out.name}, in the end: {left}")
-            wrong += [
-                f"{name}: other bytes than those of one run"
-                for name in ("copy", "coming")
-                if small_stores.digest(work / name) != bytes_of_one
-            ]
-            if len(list((work / "parts").glob("part-*"))) != PARTS:
-                wrong.append(f"parts: {sorted(path.name for path in (work / 'parts').iterdir())}")
+            if files_in(work / "parts") != whole:
+                wrong.append(f"parts: {sorted(str(path) for path in (work / 'parts').rglob('*'))}")
+            for _ in range(3):
+                killer.killed(merging, most)
+                if (left := state_of(work / "parts", wanted)) not in ("none", "whole"):
+                    wrong.append(f"merged: {left}")
+            killer.run(merging)
+            if (left := state_of(work / "parts", wanted)) != "whole":
+                wrong.append(f"merged, in the end: {left}")
     return {"kills": killer.kills, "wrong": wrong}
 
 

@@ -21,7 +21,7 @@ from augrecipes.pack import bake
 from augrecipes.pack.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.headers import read_header
-from augrecipes.sources.store import Store, store
+from augrecipes.sources.store import Store, store, writer
 
 
 class InterruptedRunError(Exception):
@@ -43,6 +43,12 @@ def overwrite(path: Path, rng: random.Random, kind: Kind) -> None:
             os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns + 1_000_000))
         case _:
             path.write_bytes(path.read_bytes()[:-40])
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a few rows each: an interrupted run goes on behind the last of them."""
+    monkeypatch.setattr(writer, "SHARD_BYTES", 9_000)
 
 
 def packs_what_is_there(kind: Kind, root: Path, folder: Path, rng: random.Random) -> None:
@@ -93,7 +99,10 @@ def test_a_run_that_looks_at_no_file_is_caught(
             packs_what_is_there(IMAGE, roots["image"], tmp_path / str(k), rng)
 
 
-def test_rows_before_the_change_are_kept(roots: dict[str, Path], tmp_path: Path) -> None:
+def test_rows_before_the_change_are_kept(
+    roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "SHARD_BYTES", 1)  # a row is a shard
     files, made = tmp_path / "files", []
     shutil.copytree(roots["image"], files)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -210,13 +209,6 @@ def test_one_layout_taken_for_the_other_is_caught(
     monkeypatch.setattr(packed_module, "steps_between", lambda store: wrong)
     with pytest.raises(AssertionError):
         same_samples(roots, tmp_path, IMAGE)
-
-
-def test_without_epochs_nothing_is_new(roots: dict[str, Path], tmp_path: Path) -> None:
-    """What earlier releases read, they still read."""
-    pack("folder-128", str(roots["image"]), tmp_path / "store", workers=0)
-    said = json.loads((tmp_path / "store" / "index.json").read_text())
-    assert (said["version"], said["about"]["packed"]) == (1, 1)
 
 
 def checksums(row: Baked) -> list[int]:

@@ -1,10 +1,9 @@
-"""Packing on Ray and on Slurm: the bytes of one process, whatever fails on the way."""
+"""Packing on Ray: the samples of one process, whatever fails on the way; and which options go together."""
 
 from __future__ import annotations
 
 import os
 import pickle
-import shutil
 import socket
 import subprocess
 import sys
@@ -16,13 +15,12 @@ from typing import Any
 import pytest
 from failing_parts import dies
 from pictures import draw
-from test_parts import content
+from stored import all_of
 
 from augrecipes.cli import pack_engine
 from augrecipes.errors import DataError, StoreError
 from augrecipes.pack import merge, on_ray, ray_cluster, run
 from augrecipes.pack.merge import Merged
-from augrecipes.pack.on_slurm import slurm_script
 from augrecipes.pack.ray_task import get_ready
 from augrecipes.pack.run import pack, prepare
 from augrecipes.pack.workers import WorkerDied
@@ -64,25 +62,24 @@ def test_on_ray(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("AUGRECIPES_TEST_MARKS", str(tmp_path / "marks"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))
     pack(RECIPE, str(photos), tmp_path / "one", workers=0, **HOW)
-    wanted = content(tmp_path / "one")
+    wanted = all_of(tmp_path / "one")
 
     def on_cluster(name: str, parts: int | None = None, **options: Any) -> list[int]:
         told: list[int] = []
         packing = prepare(RECIPE, str(photos), tmp_path / name, **HOW)
         on_ray.write_on_ray(packing, parts=parts, advance=lambda done, _: told.append(done), **options)
-        assert not (tmp_path / f"{name}.parts").exists()
         return told
 
     with two_workers():
         assert on_cluster("two", 2)[-1] == 18
-        assert content(tmp_path / "two") == wanted
-        with pytest.raises(StoreError, match="exists already"):
+        assert all_of(tmp_path / "two") == wanted
+        with pytest.raises(StoreError, match="is a store by now"):
             on_cluster("two")
         # A part whose worker is killed, and parts that fail, are tried again.
         with monkeypatch.context() as patch:
             patch.setattr(on_ray, "write_one", dies)
             assert sorted(on_cluster("killed", 3)) == [6, 12, 18]
-        assert content(tmp_path / "killed") == wanted
+        assert all_of(tmp_path / "killed") == wanted
         assert [len(path.read_text()) for path in sorted((tmp_path / "marks").iterdir())] == [1, 3, 1]
         # Planted: nothing is tried again, and the law does not hold.
         (tmp_path / "marks" / "2").write_text("x")  # it fails at once: a worker that is killed costs a new one
@@ -94,7 +91,7 @@ def test_on_ray(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(StoreError, match="left parts of 3 here: --parts 3 goes on with them"):
             on_cluster("given-up", 2)
         on_cluster("given-up")
-        assert content(tmp_path / "given-up") == wanted
+        assert all_of(tmp_path / "given-up") == wanted
         # What cannot be read is no failure.
         (photos / "3.png").write_bytes(b"nonsense")
         done = on_ray.write_on_ray(prepare(RECIPE, str(photos), tmp_path / "lost", **HOW))
@@ -118,38 +115,6 @@ def test_tasks_come_without_torch() -> None:
     assert brings_torch(on_ray._reason_of, "None, 1, 2")  # planted: of the module that asks for them
 
 
-def removed(parts: Path) -> None:
-    """The law: whatever the parts do not name is somebody's, and stays."""
-    mine = [parts / "notes.txt", parts / "part-1-of-2" / "notes.txt", parts / "part-9-of-9.old" / "index.json"]
-    for path in mine:
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("mine")
-    on_ray._remove_parts(parts)
-    assert sorted(path for path in parts.rglob("*") if path.is_file()) == sorted(mine)
-
-
-@pytest.fixture
-def parts(photos: Path, tmp_path: Path) -> Path:
-    for number in (1, 2):
-        pack(RECIPE, str(photos), tmp_path / "parts", workers=0, part=f"{number}/2", **HOW)
-    return tmp_path / "parts"
-
-
-def test_only_what_was_written_is_removed(parts: Path) -> None:
-    removed(parts)
-
-
-def test_nothing_else_leaves_no_folder(parts: Path) -> None:
-    on_ray._remove_parts(parts)
-    assert not parts.exists()
-
-
-def test_a_folder_that_is_removed_whole_is_caught(parts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_ray, "_remove_parts", shutil.rmtree)
-    with pytest.raises(AssertionError):
-        removed(parts)
-
-
 def test_without_ray(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(StoreError, match=r"pip install 'augrecipes\[ray\]'"):
@@ -168,94 +133,6 @@ def test_an_address_where_nobody_is(scheme: str) -> None:
                 pass
 
 
-# -- Slurm ------------------------------------------------------------------------------------------------------------
-
-SBATCH = """\
-#!/bin/bash
-# Runs what it is given at once: each part of an array, one after another, the last first.
-echo "$@" >> "$FAKE/calls"
-array=1-1
-for word in "$@"; do case $word in --array=*) array=${word#--array=};; esac; done
-cat > "$FAKE/job"
-case "$*" in *--dependency=afterok:*) if [ -e "$FAKE/failed" ]; then echo "18;cluster"; exit; fi;; esac
-for number in $(seq "${array#*-}" -1 1); do
-    SLURM_ARRAY_TASK_ID=$number SLURM_CPUS_PER_TASK=0 bash "$FAKE/job" >> "$FAKE/out" 2>&1 || touch "$FAKE/failed"
-done
-echo "17;cluster"
-"""
-
-
-def handed_in(script: str, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """A script, run where `sbatch` runs what it is given."""
-    fake = folder / "fake"
-    fake.mkdir(exist_ok=True)
-    (fake / "sbatch").write_text(SBATCH)
-    (fake / "sbatch").chmod(0o755)
-    file = folder / "pack.sh"
-    file.write_text(script)
-    assert subprocess.run(["bash", "-n", file], check=False).returncode == 0
-    env = {**os.environ, "PATH": f"{fake}:{os.environ['PATH']}", "FAKE": str(fake)}
-    return subprocess.run(["bash", file, *options], env=env, capture_output=True, text=True, check=False)
-
-
-def test_on_slurm(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from typer.testing import CliRunner
-
-    from augrecipes.cli.app import app
-
-    (photos / "8.png").write_bytes(b"nonsense")  # is listed, and stops nothing
-    recipe, data = tmp_path / "my recipe.yaml", tmp_path / "my $(touch owned) 'photos'"
-    recipe.write_text("{version: 1, recipe: r, steps: [Resize: {height: 12, width: 10}], eval: []}")
-    photos.rename(data)
-    monkeypatch.chdir(tmp_path)
-    asked = ["pack", recipe.name, data.name, "--set", "Resize.height=14"]
-    done = CliRunner().invoke(app, [*asked, "--out", "the store", "--engine", "slurm", "--parts", "2"])
-    assert done.exit_code == 0, done.output
-    ran = handed_in(done.stdout, tmp_path, "--partition=cpu")
-    assert ran.returncode == 0, (ran.stderr, (tmp_path / "fake" / "out").read_text())
-    assert ran.stdout == "2 parts: job 17; merged behind them: job 17\n"
-    calls = (tmp_path / "fake" / "calls").read_text().splitlines()
-    assert calls == [
-        "--parsable --job-name=pack --array=1-2 --partition=cpu",
-        "--parsable --job-name=pack-merge --dependency=afterok:17 --partition=cpu",
-    ]
-    assert CliRunner().invoke(app, [*asked, "--out", "one", "--workers", "0"]).exit_code == 1
-    again = CliRunner().invoke(app, [*asked, "--out", "one", "--engine", "slurm"])
-    assert (again.exit_code, again.stdout) == (2, "")
-    assert "exists already" in again.stderr
-    assert content(tmp_path / "the store") == content(tmp_path / "one")
-    assert not (tmp_path / "owned").exists()
-
-
-NASTY = ["a b", "$(touch owned)", "`touch owned`", "it's", 'a"b', "-x", "a\nPACK\ntouch owned", "$HOME", "*", "\\", ""]
-
-
-def quoted(folder: Path, script: Any) -> None:
-    """The law: whatever words there are, they reach the program as they are, and nothing else runs."""
-    program = folder / "told"
-    program.write_text(f'#!/bin/bash\nprintf "%s\\0" "$@" >> "{folder}/words"\n')
-    program.chmod(0o755)
-    for word in NASTY:
-        (folder / "words").write_text("")
-        ran = handed_in(script("a\ntouch owned", str(folder), [str(program)], [word], f"out {word}", 1, None), folder)
-        assert ran.returncode == 0, ran.stderr
-        words = (folder / "words").read_text().split("\0")
-        merge = ["pack", "--merge", f"out {word}.parts", "--out", f"out {word}"]
-        assert words[:4] == ["pack", word, "--out", f"out {word}.parts"]
-        assert words[-6:-1] == merge
-        assert not list(folder.rglob("owned"))
-
-
-def test_words_reach_slurm_as_they_are(tmp_path: Path) -> None:
-    quoted(tmp_path, slurm_script)
-
-
-def test_words_that_a_shell_reads_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shlex.join", " ".join)
-    with pytest.raises(AssertionError):
-        quoted(tmp_path, slurm_script)
-
-
 # -- the options of `augrecipes pack`, all of them --------------------------------------------------------------------
 
 OPTIONS: dict[str, list[str]] = {
@@ -271,8 +148,7 @@ OPTIONS: dict[str, list[str]] = {
 REFUSED: dict[str, set[str]] = {
     "none": {"address", "parts"},
     "ray": {"part", "workers"},
-    "slurm": {"part", "address", "json_"},
-    "merge": set(OPTIONS) - {"merge", "out", "shard_size", "json_"},
+    "merge": set(OPTIONS) - {"merge", "json_"},
 }
 
 
@@ -313,7 +189,7 @@ def options_reach(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def outcome(name: str, words: list[str]) -> tuple[Any, ...]:
         told.clear()
-        out = [] if name == "out" else ["--out", "here"]
+        out = [] if name == "out" or way == "merge" else ["--out", "here"]
         data = [] if name == "data" or way == "merge" else ["--data", "photos"]
         done = CliRunner().invoke(
             app, ["pack", *(["--merge", "p"] if way == "merge" else packing), *data, *out, *words]
@@ -323,7 +199,7 @@ def options_reach(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
             assert words[0].split("=")[0] in done.output, (words, done.output)
         else:
             assert done.exit_code == 0 or isinstance(done.exception, Reached), (words, done.output)
-        return done.stdout, *([] if way == "slurm" else [dict(told)])  # of a script its text is all that there is
+        return done.stdout, dict(told)
 
     plain = outcome("", [])
     for name, words in OPTIONS.items():
@@ -346,20 +222,19 @@ def test_no_option_is_dropped(way: str, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.usefixtures("beside")
-@pytest.mark.parametrize("way", ["ray", "slurm"])
-def test_an_option_that_is_dropped_is_caught(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(pack_engine._REFUSED, way, {})
+def test_an_option_that_is_dropped_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(pack_engine._REFUSED, "ray", {})
     with pytest.raises(AssertionError):
-        options_reach(way, monkeypatch)
+        options_reach("ray", monkeypatch)
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["--engine", "ray", "--part", "1/2"], "leave --part out"),
-        (["--engine", "slurm", "--address", "auto"], "goes with --engine ray"),
+        (["--address", "auto"], "goes with --engine ray"),
         (["--parts", "3"], "goes with --engine"),
-        (["--engine", "dask"], "ray, slurm"),
+        (["--engine", "slurm"], "ray"),
     ],
 )
 def test_options_that_do_not_go_together(words: list[str], said: str, photos: Path) -> None:

@@ -1,4 +1,4 @@
-"""Parts of a packing: in any order, again after a kill, merged to the bytes of one run or read where they are."""
+"""Parts of a packing: in any order, again after a kill; merged where they are, they are the store of one run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ import pytest
 from kinds import IMAGE, Kind, pixels
 from packed_kinds import KINDS, recipe_of
 from pictures import draw
-from test_pack import EPOCHS, InterruptedRunError, content, data_of
+from stored import all_of, files_in
+from test_pack import EPOCHS, InterruptedRunError, data_of
 
 from augrecipes.data.packed import Packed
 from augrecipes.errors import StoreError
 from augrecipes.machine import bytes_of
 from augrecipes.pack import found_parts, merge
-from augrecipes.pack.merge import copy_parts, merge_parts
+from augrecipes.pack.merge import merge_parts
 from augrecipes.pack.part import PackPart, part_of
 from augrecipes.pack.run import pack
 from augrecipes.recipe.parse import parse_text
@@ -58,27 +59,30 @@ def in_parts(recipe: Any, data: Any, out: Path, of: int, seed: int = 0, **option
             pack(recipe, data, out, part=f"{number}/{of}", **options)
 
 
-def same_bytes(arguments: tuple[Any, Any], folder: Path, of: int, **options: Any) -> None:
-    """The law: merged parts are the bytes of one run without them."""
-    plain = {key: value for key, value in options.items() if key != "shard_size"}
+def same_store(arguments: tuple[Any, Any], folder: Path, of: int, **options: Any) -> None:
+    """The law: merged parts hold what one run without them writes; and interruptions change no byte of theirs."""
     whole = pack(*arguments, folder / "one", workers=0, **options)
-    in_parts(*arguments, folder / "parts", of, **plain)
-    merged = merge_parts(folder / "parts", folder / "merged", shard_size=options.get("shard_size"))
-    assert content(folder / "merged") == content(folder / "one")
+    in_parts(*arguments, folder / "parts", of, **options)
+    for number in (1, of):
+        name = PackPart(number, of).name
+        pack(*arguments, folder / "at-once", part=f"{number}/{of}", workers=0, **options)
+        assert files_in(folder / "parts" / name) == files_in(folder / "at-once" / name)
+    merged = merge_parts(folder / "parts")
+    assert all_of(folder / "parts") == all_of(folder / "one")
     assert merged.unreadable == whole.unreadable
     assert (merged.rows, merged.parts) == (whole.rows, of)
 
 
 @by_kind
 @pytest.mark.parametrize(
-    ("form", "of", "epochs", "most"), [("raw", 3, None, None), ("jpeg", 11, 3, "1k"), ("hdf5", 2, None, None)]
+    ("form", "of", "epochs", "most"), [("raw", 3, None, None), ("jpeg", 11, 3, "4k"), ("lossless", 2, None, "2k")]
 )
-def test_merged_parts_are_the_bytes_of_one_run(
+def test_merged_parts_are_the_store_of_one_run(
     roots: dict[str, Path], tmp_path: Path, kind: Kind, form: str, of: int, epochs: int | None, most: str | None
 ) -> None:
     text = EPOCHS[kind.name] if epochs else recipe_of(kind)
     arguments = (parse_text(text), data_of(kind, roots[kind.name]))
-    same_bytes(arguments, tmp_path, of, format=form, epochs=epochs, **({"shard_size": most} if most else {}))
+    same_store(arguments, tmp_path, of, format=form, epochs=epochs, **({"shard_size": most} if most else {}))
 
 
 def test_parts_in_the_order_of_their_names_are_caught(
@@ -88,7 +92,7 @@ def test_parts_in_the_order_of_their_names_are_caught(
     real = merge.find_parts
     monkeypatch.setattr(merge, "find_parts", lambda folder: sorted(real(folder), key=lambda path: path.name))
     with pytest.raises((AssertionError, ValueError)):
-        same_bytes((parse_text(recipe_of(IMAGE)), str(roots["image"])), tmp_path, 11)
+        same_store((parse_text(recipe_of(IMAGE)), str(roots["image"])), tmp_path, 11)
 
 
 @by_kind
@@ -124,8 +128,7 @@ def test_annotations_come_with_their_rows(tmp_path: Path) -> None:
     (tmp_path / "list.csv").write_text("\n".join(rows))
     (tmp_path / "4.png").write_bytes(b"no picture")
     text = "{version: 1, recipe: r, inputs: {boxes: {}, keypoints: {}}, steps: [Rotate: {limit: 9}, D4]}"
-    same_bytes((parse_text(text), str(tmp_path / "list.csv")), tmp_path, 4, epochs=2, through="Rotate")
-    merge_parts(tmp_path / "parts")
+    same_store((parse_text(text), str(tmp_path / "list.csv")), tmp_path, 4, epochs=2, through="Rotate")
     ds = Packed(tmp_path / "parts", parse_text(text))
     assert [len(ds[i]["boxes"]) for i in (0, 1, 2, 5, 8)] == [0, 1, 2, 2, 2]
 
@@ -139,9 +142,9 @@ def test_labels_of_a_source_are_gathered(tmp_path: Path) -> None:
     recipe = parse_text("{version: 1, recipe: r, steps: [Resize: {height: 9, width: 9}]}")
     pack(recipe, source, tmp_path / "one", workers=0)
     in_parts(recipe, source, tmp_path / "parts", 3)
-    merge_parts(tmp_path / "parts", tmp_path / "merged")
-    assert content(tmp_path / "merged") == content(tmp_path / "one")
-    assert open_store(tmp_path / "merged").columns["label"].tolist() == [k % 4 for k in range(7)]
+    merge_parts(tmp_path / "parts")
+    assert all_of(tmp_path / "parts") == all_of(tmp_path / "one")
+    assert open_store(tmp_path / "parts").columns["label"].tolist() == [k % 4 for k in range(7)]
 
 
 # -- again, and what goes wrong ---------------------------------------------------------------------------------------
@@ -176,9 +179,9 @@ def test_a_part_that_is_there_is_left_as_it_is(photos: Path, tmp_path: Path) -> 
 def test_parts_that_do_not_belong_together(photos: Path, tmp_path: Path) -> None:
     parts = tmp_path / "parts"
 
-    def refused(reason: str, into: Path | None = None) -> None:
+    def refused(reason: str) -> None:
         with pytest.raises(StoreError, match=reason):
-            merge_parts(parts, into)
+            merge_parts(parts)
 
     refused("cannot be listed")
     parts.mkdir()
@@ -199,13 +202,12 @@ def test_parts_that_do_not_belong_together(photos: Path, tmp_path: Path) -> None
     pack(RECIPE, str(photos), parts, part="1/2", workers=0)
     refused("has parts of 2 and 4")
     shutil.rmtree(parts / "part-1-of-2")
-    with pytest.raises(StoreError, match="keep their files"):
-        merge_parts(parts, shard_size="2G")
+    with pytest.raises(StoreError, match="where they are: merge them without `out`, and move the folder"):
+        merge_parts(parts, tmp_path / "copy")
     with pytest.raises(StoreError, match="is a part of a store: augrecipes pack --merge"):
         Packed(parts / "part-1-of-4", RECIPE)
-    merge_parts(parts, tmp_path / "copy")
-    refused("exists already", tmp_path / "copy")
     merge_parts(parts)
+    pack(RECIPE, str(photos), tmp_path / "copy", workers=0)
     (parts / "index.json").unlink()
     shutil.copy(tmp_path / "copy" / "index.json", parts)
     refused("exists already")
@@ -227,14 +229,22 @@ def test_parts_that_are_a_store_are_never_modified(photos: Path, tmp_path: Path)
     pack(RECIPE, str(photos), tmp_path / "parts", part="1/2", workers=0)
     merge_parts(tmp_path / "parts")
     pack(RECIPE, str(photos), tmp_path / "one", workers=0)
-    one, parts = (open_store(tmp_path / name) for name in ("one", "parts"))
-    assert [one.array("image", k).tobytes() for k in range(7)] == [parts.array("image", k).tobytes() for k in range(7)]
+    assert all_of(tmp_path / "parts") == all_of(tmp_path / "one")
 
 
-def test_parts_of_hdf5_become_one_file(photos: Path, tmp_path: Path) -> None:
-    in_parts(RECIPE, str(photos), tmp_path / "parts", 2, format="hdf5")
-    with pytest.raises(StoreError, match="with --out"):
-        merge_parts(tmp_path / "parts")
+def test_hdf5_has_no_parts(photos: Path, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="hdf5 is one file a target: pack it without parts"):
+        pack(RECIPE, str(photos), tmp_path / "parts", part="1/2", workers=0, format="hdf5")
+    assert not (tmp_path / "parts").exists()
+
+
+def test_a_store_of_parts_can_be_moved(photos: Path, tmp_path: Path) -> None:
+    in_parts(RECIPE, str(photos), tmp_path / "parts", 2)
+    merge_parts(tmp_path / "parts")
+    pack(RECIPE, str(photos), tmp_path / "one", workers=0)
+    (tmp_path / "parts").rename(tmp_path / "moved")
+    assert all_of(tmp_path / "moved") == all_of(tmp_path / "one")
+    assert verify_store(tmp_path / "moved") == []
 
 
 @pytest.mark.parametrize("part", [(3, 8), 3, PackPart(0, 3)])
@@ -276,7 +286,7 @@ def test_parts_share_all_units_out() -> None:
 # -- many -------------------------------------------------------------------------------------------------------------
 
 
-def files_held(photos: Path, folder: Path, of: int, into: Path | None) -> int:
+def files_held(photos: Path, folder: Path, of: int) -> int:
     """How many files are open at a time, at the most, while parts are merged."""
     folder.mkdir(exist_ok=True)
     in_parts(RECIPE, str(photos), folder / f"{of}", of, shard_size=300)
@@ -290,24 +300,18 @@ def files_held(photos: Path, folder: Path, of: int, into: Path | None) -> int:
     before = len(os.listdir("/dev/fd"))  # noqa: PTH208
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(found_parts, "open_part", opened)
-        merge_parts(folder / f"{of}", into)
+        merge_parts(folder / f"{of}")
     return max(held) - before
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="counts open files")  # noqa: PTH112
-@pytest.mark.parametrize("copied", [False, True])
-def test_however_many_parts_few_files_are_open(
-    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copied: bool
-) -> None:
-    def into(name: str) -> Path | None:
-        return tmp_path / name if copied else None
-
-    two, seven = (files_held(photos, tmp_path, of, into(f"copy-{of}")) for of in (2, 7))
+def test_however_many_parts_few_files_are_open(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    two, seven = (files_held(photos, tmp_path, of) for of in (2, 7))
     assert seven <= two  # of which each has more shards
     # Planted: all parts stay open.
     real, kept = merge.each_of, []
     monkeypatch.setattr(merge, "each_of", lambda paths: (kept.append(part) or part for part in real(paths)))
-    assert files_held(photos, tmp_path / "planted", 7, into("planted-copy")) > seven
+    assert files_held(photos, tmp_path / "planted", 7) > seven
 
 
 # -- damage -----------------------------------------------------------------------------------------------------------
@@ -336,9 +340,8 @@ def test_parts_that_say_what_cannot_be_are_refused(photos: Path, tmp_path: Path,
         forge(said["about"]["whole"])
         path.chmod(0o644)
         path.write_bytes(index.render({key: value for key, value in said.items() if key != "digest"}))
-    for into in (None, tmp_path / "copy"):
-        with pytest.raises(StoreError, match=r"pack (it|the store) again"):
-            merge_parts(tmp_path / "parts", into)
+    with pytest.raises(StoreError, match=r"pack (it|the store) again"):
+        merge_parts(tmp_path / "parts")
 
 
 def damages(folder: Path, rng: random.Random, times: int) -> Iterator[str]:
@@ -367,32 +370,18 @@ def damages(folder: Path, rng: random.Random, times: int) -> Iterator[str]:
 
 
 def survives(photos: Path, folder: Path, times: int) -> None:
-    """The law: of damaged parts comes a typed error that names a file of theirs, or the very bytes all the same."""
+    """The law: of damaged parts comes the store of whole ones, or a typed error that names a file of theirs."""
     pack(RECIPE, str(photos), folder / "one", workers=0)
     in_parts(RECIPE, str(photos), folder / "parts", 2, shard_size=500)
-    wanted, refused = content(folder / "one"), 0
+    wanted, refused = all_of(folder / "one"), 0
     for name in damages(folder / "parts", random.Random(0), times):
-        shutil.rmtree(folder / "copy", ignore_errors=True)
-        shutil.rmtree(folder / ".copy.partial", ignore_errors=True)
         try:
-            merge_parts(folder / "parts", folder / "copy")
+            merge_parts(folder / "parts")
+            assert all_of(folder / "parts") == wanted, name
         except StoreError as error:
             refused += 1
             assert error.path is not None
             assert error.path.startswith(str(folder / "parts")), name
-            assert not (folder / "copy").exists()
-        else:
-            assert content(folder / "copy") == wanted, name
-        try:
-            merge_parts(folder / "parts")
-        except StoreError:
-            continue
-        store = open_store(folder / "parts")
-        same = all(
-            store.array("image", k).tobytes() == open_store(folder / "one").array("image", k).tobytes()
-            for k in range(store.count("image"))
-        )
-        assert same or verify_store(folder / "parts"), name
     assert refused
 
 
@@ -405,73 +394,10 @@ def test_damaged_parts_are_told_often(photos: Path, tmp_path: Path) -> None:
     survives(photos, tmp_path, 40)
 
 
-def test_copying_bytes_unseen_is_caught(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Items, "whole_data", Items.data)
+def test_bytes_that_are_read_unseen_are_caught(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Items, "confirm", lambda self, item: None)
     with pytest.raises(AssertionError):
         survives(photos, tmp_path, 6)
-
-
-def test_a_copy_goes_on_only_with_the_same_parts(photos: Path, tmp_path: Path) -> None:
-    in_parts(RECIPE, str(photos), tmp_path / "parts", 2)
-
-    def stop(done: int, total: int) -> None:
-        if done == 5:
-            raise InterruptedRunError
-
-    with pytest.raises(InterruptedRunError):
-        merge_parts(tmp_path / "parts", tmp_path / "copy", advance=stop)
-    draw(photos / "1.png", seed=99, size=(30, 28))
-    shutil.rmtree(tmp_path / "parts" / "part-1-of-2")
-    pack(RECIPE, str(photos), tmp_path / "parts", part="1/2", workers=0)
-    merge_parts(tmp_path / "parts", tmp_path / "copy")
-    pack(RECIPE, str(photos), tmp_path / "one", workers=0)
-    assert content(tmp_path / "copy") == content(tmp_path / "one")
-
-
-def merged_as_they_come(photos: Path, folder: Path, seed: int) -> None:
-    """The law: parts that are packed while those before are copied, by runs that stop anywhere, are one run's bytes."""
-    rng = random.Random(seed)
-    of, most, told = rng.randint(1, 9), rng.choice([None, 400]), [0]
-    first = [PackPart(number, of).units(7).start for number in range(1, of + 1)]
-
-    def coming(stops: int) -> Iterator[Path]:
-        for number, row in enumerate(first, 1):
-            assert max(told) >= row  # all before is copied, by this run or one before it
-            if number == stops:
-                raise InterruptedRunError
-            yield pack(RECIPE, str(photos), folder / "parts", part=f"{number}/{of}", workers=0).place
-
-    def until(stop: int) -> Any:
-        def advance(done: int, total: int) -> None:
-            told.append(done)
-            if done == stop:
-                raise InterruptedRunError
-
-        return advance
-
-    for stop, stops in [(rng.randrange(9), rng.randrange(of + 2)) for _ in range(rng.randrange(3))] + [(0, 0)]:
-        try:
-            lost = copy_parts(coming(stops), folder / "store", 0, most, until(stop))
-        except InterruptedRunError:
-            continue
-        assert lost == ()
-        break
-    pack(RECIPE, str(photos), folder / "one", workers=0, shard_size=most)
-    assert content(folder / "store") == content(folder / "one")
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_parts_are_merged_as_they_come(photos: Path, tmp_path: Path, seed: int) -> None:
-    merged_as_they_come(photos, tmp_path, seed)
-
-
-def test_parts_that_are_merged_at_the_end_are_caught(
-    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = merge.each_of
-    monkeypatch.setattr(merge, "each_of", lambda paths: real(list(paths)))
-    with pytest.raises(AssertionError):
-        merged_as_they_come(photos, tmp_path, 0)
 
 
 # -- killed -----------------------------------------------------------------------------------------------------------

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from augrecipes.preview import overlay, text
-from augrecipes.preview.cells import cell_of_stage, output_aspect, short_label
-from augrecipes.preview.display import fit_into, picture_of_input, picture_of_output
-from augrecipes.preview.sheet import EMPTY, MAX_WIDTH_PX, PAGE, Cell, SheetLayout, SheetRow, compose, head, layout_for
+from augrecipes.preview.cells import Cell, CellGroup, Form, SheetRow
+from augrecipes.preview.display import EMPTY, PAGE, at_size, fit_into, picture_of_input, picture_of_output, size_in
+from augrecipes.preview.render import COLUMN, HEADER, MARGIN, MAX_WIDTH, layout_of
+from augrecipes.preview.rows import short_label, stage_groups
+from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Normalize, Output
 
 
@@ -189,74 +191,132 @@ def test_keypoints_are_dots_at_their_places() -> None:
 # -- sheets -----------------------------------------------------------------------------------------------------------
 
 
-def filled(layout: SheetLayout, value: int) -> Cell:
-    return Cell(np.full((layout.cell_height, layout.cell_width, 3), value, np.uint8), f"epoch {value}")
+def flat(value: int, height: int = 64, width: int = 64) -> Cell:
+    return Cell(np.full((height, width, 3), value, np.uint8))
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (3, 4), (2, 9)])
-def test_every_cell_is_where_the_arithmetic_says(rows: int, columns: int) -> None:
-    layout = layout_for(columns, 0.75)
-    body = [
-        SheetRow([filled(layout, 20 + c) for c in range(columns)], "name", "note", headers=r == 0) for r in range(rows)
-    ]
-    sheet = compose(layout, body, title="a recipe", lines=["one", "two"], footers=["left out: x"])
-    height = head(2) + sum(layout.row_height(row) for row in body) + 22 + 26  # one line and the margin below
-    assert sheet.shape == (height, layout.width, 3)
-    assert layout.width <= MAX_WIDTH_PX
-    for value in range(20, 20 + columns):
-        ys, _ = np.nonzero((sheet == value).all(-1))
-        whole = layout.cell_height * layout.cell_width
-        assert rows * whole <= ys.size <= rows * whole + 200  # antialiased ink may hit the same grey
-    assert (sheet[:, :30] == PAGE).all()
-    assert (sheet[:, -30:] == PAGE).all()
+def extent(picture: NDArray[np.uint8], value: int) -> tuple[int, int, int, int]:
+    """Rows and columns that a flat picture of this grey spans: top, bottom, left, right; ink may hit the same grey."""
+    same = (picture == value).all(-1)
+    rows, columns = (np.nonzero(same.sum(axis) > 20)[0] for axis in (1, 0))
+    return int(rows[0]), int(rows[-1]) + 1, int(columns[0]), int(columns[-1]) + 1
+
+
+FORMS: list[Form] = ["grid", "scenes", "strips"]
+
+
+@given(
+    form=st.sampled_from(FORMS),
+    groups=st.integers(1, 40),
+    cells=st.integers(1, 12),
+    size=st.sampled_from([(64, 64), (192, 96), (256, 700), (8, 8)]),
+    source=st.none() | st.sampled_from([(50, 100), (160, 100), (1, 9)]),
+)
+def test_layouts_fit_the_sheet(
+    form: Form, groups: int, cells: int, size: tuple[int, int], source: tuple[int, int] | None
+) -> None:
+    group = CellGroup([flat(0, size[0] // 4, size[1] // 4), *[flat(0, *size)] * (cells - 1)])
+    rows = [SheetRow([group] * groups, None if source is None else CellGroup([flat(0, *source)]))]
+    layout = layout_of(rows, form)
+    assert layout.width <= MAX_WIDTH
+    assert 1 <= layout.across <= groups
+    assert form != "strips" or layout.across == 1
+    assert max(layout.cell) >= 48
+    assert form != "scenes" or source is None or min(layout.source) >= 100
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("groups", "cells"), [(1, 1), (4, 1), (3, 2), (5, 3)])
+def test_every_picture_is_where_the_arithmetic_says(form: Form, groups: int, cells: int) -> None:
+    numbers = np.arange(groups * cells).reshape(groups, cells) + 20
+    body = SheetRow([CellGroup([flat(int(n)) for n in of_group], f"epoch {k}") for k, of_group in enumerate(numbers)],
+               CellGroup([flat(10)]))  # fmt: skip
+    sheet = Sheet([body], form, "a recipe", ["one", "two"], ["left out: x"])
+    layout, pixels = layout_of([body], form), sheet.pixels
+    assert pixels.shape[1] == layout.width
+    assert (pixels[:, :30] == PAGE).all()
+    assert (pixels[:, -30:] == PAGE).all()
+    first = extent(pixels, 20)
+    for (line, column), of_group in zip((divmod(k, layout.across) for k in range(groups)), numbers, strict=True):
+        for k, number in enumerate(of_group):
+            top, bottom, left, right = extent(pixels, number)
+            assert (bottom - top, right - left) == layout.cell
+            assert top - first[0] == line * (HEADER + layout.cell[0] + 10)
+            assert left == MARGIN + layout.left + column * (layout.group_width + (layout.left - layout.source[1])) + (
+                k * (layout.cell[1] + 4)
+            )
+    top, _, left, _ = extent(pixels, 10)
+    assert (top, left) == (first[0], MARGIN)
 
 
 def test_lines_that_are_too_wide_are_broken_between_facts() -> None:
-    layout = layout_for(1, 1.0)
     long = " · ".join(f"fact number {k}" for k in range(6))
-    body = [SheetRow([filled(layout, 90)])]
-    one, many = (compose(layout, body, title="t", lines=[line]) for line in ("short", long))
+    one, many = (Sheet([SheetRow([CellGroup([flat(90)])])], title="t", lines=[line]).pixels for line in ("short", long))
     assert many.shape[0] - one.shape[0] in {22, 44, 66}
-    ink = np.all(many[: head(4)] < 200, axis=-1)
+    ink = np.all(many[:150] < 200, axis=-1)
     assert not ink[:, -36:].any(), "the margin stays free"
 
 
-def test_many_columns_keep_a_readable_size() -> None:
-    assert layout_for(40, 1.0).cell_width == 96
-    assert layout_for(13, 1.0).width <= MAX_WIDTH_PX
-
-
 def test_a_picture_of_another_shape_stands_on_a_calm_ground() -> None:
-    layout = layout_for(1, 1.0)
-    sheet = compose(layout, [SheetRow([Cell(np.zeros((64, 256, 3), np.uint8))], headers=False)], title="t")
-    middle = sheet[:, sheet.shape[1] // 2]
+    rows = [SheetRow([CellGroup([flat(7, 64, 256)]), CellGroup([flat(0, 256, 256)])])]
+    pixels = Sheet(rows, title="t").pixels
+    middle = pixels[:, MARGIN + 128]
     assert (middle == EMPTY).all(-1).sum() == 256 - 64
 
 
-def test_headers_and_captions_stay_in_their_columns() -> None:
-    layout = layout_for(3, 1.0)
-    bare = [SheetRow([filled(layout, 90)] * 3, "x", "y")]
-    long = [SheetRow([Cell(filled(layout, 90).picture, "Header " * 30)] * 3, "caption " * 30, "note " * 30)]
-    sheets = [compose(layout, body, title="t") for body in (bare, long)]
-    assert sheets[0].shape == sheets[1].shape
-    columns = np.nonzero((sheets[1] < 200).all(-1).any(0))[0]
-    gaps = [36 + k * 268 + 256 + j for k in range(2) for j in range(3, 12)]
+def test_what_is_missing_says_so_in_its_place() -> None:
+    rows = [SheetRow([CellGroup([Cell(None, "not picked"), flat(20)])])]
+    pixels = Sheet(rows, "strips", title="t").pixels
+    height, width = layout_of(rows, "strips").cell
+    assert 0.85 * height * width < (pixels == EMPTY).all(-1).sum() < height * width
+
+
+def test_texts_stay_in_their_columns() -> None:
+    def drawn(text: str) -> NDArray[np.uint8]:
+        groups = [CellGroup([Cell(flat(90, 256, 256).picture, text)], text)] * 3
+        return Sheet([SheetRow(groups, CellGroup([flat(90, 256, 256)], text), text)], title="t").pixels
+
+    short, long = drawn("x"), drawn("words " * 60)
+    assert short.shape == long.shape
+    columns = np.nonzero((long < 200).all(-1).any(0))[0]
+    gaps = [36 + k * 268 + 256 + j for k in range(3) for j in range(5, 12)]
     assert not set(gaps) & set(columns.tolist())
 
 
+def test_notes_are_broken_where_they_are_too_wide() -> None:
+    row = SheetRow([CellGroup([flat(90)])], CellGroup([Cell(None)]), "slide " * 30, [" · ".join(["a note"] * 150)])
+    pixels = Sheet([row], "strips", title="t").pixels
+    assert not (pixels[:, MARGIN + COLUMN + 4 : MARGIN + COLUMN + 24] < 200).any()
+    assert (pixels[-80:, MARGIN : MARGIN + COLUMN] < 200).any(), "the last of the notes is there"
+
+
+def test_columns_that_go_on_have_their_headers_once() -> None:
+    row = SheetRow([CellGroup([flat(90)], f"epoch {k}") for k in range(3)], CellGroup([flat(90)], "source"))
+    other = SheetRow([CellGroup([flat(90)], f"step {k}") for k in range(3)], CellGroup([flat(90)], "source"))
+    same, differs = (Sheet([row, second], title="t").pixels for second in (row, other))
+    assert differs.shape[0] - same.shape[0] == HEADER
+
+
+def test_what_is_drawn_over_a_picture_knows_its_scale() -> None:
+    scales: list[float] = []
+    cell = Cell(np.zeros((10, 10, 3), np.uint8), over=lambda shown, scale: scales.append(scale) or shown.fill(9))
+    assert (cell.at((30, 30)) == 9).all()
+    assert scales == [3.0]
+    assert cell.picture is not None
+    assert not cell.picture.any(), "the picture itself stays as it was"
+    assert Cell(cell.picture, fixed=True).at((30, 30)).shape == (10, 10, 3)
+
+
+def test_pixels_are_shown_as_squares_of_one_size() -> None:
+    small = noise(12, 16)
+    size = size_in([(48, 64), (12, 16)], (200, 200))
+    assert size == (144, 192)
+    np.testing.assert_array_equal(at_size(small, size), small.repeat(12, 0).repeat(12, 1))
+
+
 def test_a_step_that_changed_nothing_is_marked() -> None:
-    layout = layout_for(2, 1.0)
     before = noise(30, 30)
-    same, other = (
-        cell_of_stage("Blur#1", before.copy(), before, layout),
-        cell_of_stage("Blur#2", before[:9], before, layout),
-    )
-    assert (same.header, same.quiet) == ("Blur – unchanged", True)
-    assert (other.header, other.quiet) == ("Blur#2", False)
+    stages = [("Blur#1", {"image": before.copy()}), ("Blur#2", {"image": before[:9]})]
+    groups = stage_groups({"image": before}, stages, lambda after: [Cell(after["image"])])
+    assert [(one.header, one.quiet) for one in groups] == [("Blur – unchanged", True), ("Blur#2", False)]
     assert short_label("group/HorizontalFlip#1") == "group/HorizontalFlip"
-
-
-def test_cells_take_the_shape_of_most_outputs() -> None:
-    chw = [np.zeros((3, 100, 200), np.float32)] * 3 + [np.zeros((3, 300, 100), np.float32)]
-    assert output_aspect(chw, Output()) == (0.5, 200)
-    assert output_aspect([np.zeros((64, 64, 3), np.uint8)], None) == (1.0, 176)

@@ -38,7 +38,7 @@ RECIPE = parse_text("{version: 1, recipe: r, steps: [Resize: {height: 12, width:
 
 
 def pixels(place: Any) -> list[bytes]:
-    store = open_store(place, cache_size=5_000)
+    store = open_store(place, None, cache_size=5_000)  # it is the cache that must be right
     return [store.array("image", k).tobytes() for k in range(store.count("image"))]
 
 

@@ -70,9 +70,8 @@ def test_packed_merged_and_read_there(fault: Fault, roots: dict[str, Path]) -> N
     for part in ("2/2", "1/2"):
         pack(recipe, "s3://shop/photos", "s3://shop/parts", part=part, shard_size=12_000)
     merge_parts("s3://shop/parts")
-    merge_parts("s3://shop/parts", "s3://shop/merged", shard_size=12_000)
     pack(recipe, "s3://shop/photos/*/*.png", "s3://shop/packed", shard_size=12_000)
-    for store in ("parts", "merged", "packed"):
+    for store in ("parts", "packed"):
         assert alike(wanted, [{**one, "path": None} for one in opened(f"s3://shop/{store}")])
         assert ar.verify_store(f"s3://shop/{store}") == []
     with pytest.raises(StoreError, match="exists already"):

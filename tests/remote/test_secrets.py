@@ -23,7 +23,6 @@ from test_stores_elsewhere import alike
 import augrecipes as ar
 from augrecipes import errors
 from augrecipes.cli.answers import as_json
-from augrecipes.cli.pack_engine import script_of
 from augrecipes.errors import AugrecipesError, DataError, StoreError
 from augrecipes.masked import masked, masked_of
 from augrecipes.sources.remote import requests
@@ -165,15 +164,6 @@ def test_tracebacks_have_none(elsewhere: Path, monkeypatch: pytest.MonkeyPatch, 
             work()
         assert SECRET not in "".join(traceback.format_exception(found.value))
     assert masked_of(f"{OURS}shop/a", said).count("***") == 1
-
-
-def test_a_script_has_none() -> None:
-    class Packing:
-        out = Path("no-such-store")
-
-    with pytest.raises(AugrecipesError, match="would stand in a script") as found:
-        script_of(Packing(), "folder-128", [f"{OURS}photos"], {}, None)
-    assert SECRET not in str(found.value)
 
 
 # -- queries ---------------------------------------------------------------------------------------------------------

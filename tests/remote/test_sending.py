@@ -5,23 +5,26 @@ from __future__ import annotations
 import random
 import shutil
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import shop
 from packed_kinds import KINDS, packed, recipe_of
+from pictures import draw
 from test_stores_elsewhere import IMAGE, alike, opened
 
 import augrecipes as ar
 from augrecipes.cli import main
 from augrecipes.errors import AugrecipesError, DataError, StoreError
 from augrecipes.pack.merge import merge_parts
-from augrecipes.pack.outbox import Outbox
 from augrecipes.pack.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.remote import requests
 from augrecipes.sources.remote.place import RemotePath
+from augrecipes.sources.store import writer
+from augrecipes.sources.store.sending import Sending
 
 RECIPE = parse_text(recipe_of(IMAGE))
 
@@ -63,50 +66,53 @@ def clear(elsewhere: Path) -> None:
         shutil.rmtree(path)
 
 
-def test_an_index_that_is_sent_first_is_caught(
+def test_an_index_of_what_was_never_sent_is_caught(
     elsewhere: Path, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted, send = list(opened(packed(IMAGE, roots["image"], shard_size=3_000))), Outbox.send
+    wanted, send = list(opened(packed(IMAGE, roots["image"], shard_size=3_000))), Sending.send
 
-    def early(self: Outbox) -> None:
-        (self.there / "index.json").send(self.here / "index.json")
-        send(self)
+    def easy(self: Sending, paths: Any) -> None:
+        with suppress(StoreError):
+            send(self, paths)
 
-    monkeypatch.setattr(Outbox, "send", early)
+    monkeypatch.setattr(Sending, "send", easy)
     with pytest.raises(AssertionError, match="not whole"):
-        sent_under(elsewhere, roots, lambda what, name, times: "error" if name.startswith(".image") else None, wanted)
+        sent_under(elsewhere, roots, lambda what, name, times: "error" if "image-00001" in name else None, wanted)
 
 
-def test_what_was_packed_is_not_packed_again(
-    elsewhere: Path, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A run that failed while it sent goes on sending; files that changed meanwhile are packed anew."""
+def test_what_was_sent_is_not_packed_again(elsewhere: Path, roots: dict[str, Path], tmp_path: Path) -> None:
+    """A run that failed while it sent goes on behind what came; files that changed meanwhile are packed anew."""
+    shutil.copytree(roots["image"], tmp_path / "files")
+    arguments: Any = (RECIPE, str(tmp_path / "files"))
     shop.Shop.fault = lambda what, name, times: "error" if "image-00002" in name else None
     with pytest.raises(StoreError, match="500 Internal"):
-        pack(RECIPE, str(roots["image"]), "shop://sent", workers=0, shard_size=3_000)
-    shop.Shop.fault, before = None, shop.asked()
-    monkeypatch.setattr("augrecipes.pack.run.bake_rows", None)
-    pack(RECIPE, str(roots["image"]), "shop://sent", workers=0, shard_size=3_000)
-    again = [name for name in shop.asked() - before if ".image-00000" in name]
-    assert again == []
+        pack(*arguments, "shop://sent", workers=0, shard_size=3_000)
+    with pytest.raises(StoreError, match="500 Internal"):  # once more: whatever was there is there
+        pack(*arguments, "shop://sent", workers=0, shard_size=3_000)
+    shop.Shop.fault, before, made = None, shop.asked(), []
+    shutil.copytree(elsewhere, tmp_path / "half")
+    shutil.copytree(elsewhere.parent / "cache", tmp_path / "half-cache")
+    pack(*arguments, "shop://sent", workers=0, shard_size=3_000, advance=lambda done, _: made.append(done))
+    assert made[0] > 2
+    assert not [name for name in shop.asked() - before if name.startswith("put") and "image-00000" in name]
     assert ar.verify_store("shop://sent") == []
+    for there, half in ((elsewhere, "half"), (elsewhere.parent / "cache", "half-cache")):
+        shutil.rmtree(there)
+        shutil.copytree(tmp_path / half, there)
+    draw(tmp_path / "files" / IMAGE.files(0), seed=99)
+    made.clear()
+    pack(*arguments, "shop://sent", workers=0, shard_size=3_000, advance=lambda done, _: made.append(done))
+    assert made[0] == 1
+    pack(*arguments, tmp_path / "one", workers=0, shard_size=3_000)
+    assert alike(list(opened(tmp_path / "one")), list(opened("shop://sent")))
 
 
-@pytest.mark.parametrize("left", ["index.json", "image-00000.bin"])
-def test_killed_while_the_outbox_is_cleared(
-    elsewhere: Path, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch, left: str
-) -> None:
-    """Whatever is left then, the same address can be packed to again, once the store is removed there."""
+def test_killed_when_all_is_sent(elsewhere: Path, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same address can be packed to again, once the store is removed there."""
     data = str(roots["image"])
-
-    def killed(self: Outbox) -> None:
-        (self.here / left).unlink()
-
     with monkeypatch.context() as patch:
-        patch.setattr(Outbox, "clear", killed)
+        patch.setattr(writer, "remove", lambda root: None)
         pack(RECIPE, data, "shop://sent", workers=0, shard_size=3_000)
-    if left != "index.json":  # its index goes first, so that no run of today leaves this
-        (next((elsewhere.parent / "cache" / "packing").iterdir()) / ".stamps").write_text("")
     shutil.rmtree(elsewhere / "sent")
     pack(RECIPE, data, "shop://sent", workers=0, shard_size=3_000)
     assert ar.verify_store("shop://sent") == []
@@ -116,22 +122,21 @@ def test_killed_while_the_outbox_is_cleared(
 def test_a_store_that_another_machine_published_meanwhile_stays(
     elsewhere: Path, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data, send = str(roots["image"]), Outbox.send
+    data, send = str(roots["image"]), Sending.send
 
-    def overtaken(self: Outbox) -> None:
+    def overtaken(self: Sending, paths: Any) -> None:
         with monkeypatch.context() as patch:
             patch.setenv("AUGRECIPES_CACHE", str(elsewhere.parent / "another"))
-            patch.setattr(Outbox, "send", send)
+            patch.setattr(Sending, "send", send)
             pack(parse_text(recipe_of(IMAGE)), data, "shop://sent", workers=0, shard_size=9_000)
-        send(self)
+        send(self, paths)
 
-    monkeypatch.setattr(Outbox, "send", overtaken)
-    with pytest.raises(StoreError, match="another store was published there"):
+    monkeypatch.setattr(Sending, "send", overtaken)
+    with pytest.raises(StoreError, match="exists already, and a published store is never modified"):
         pack(RECIPE, data, "shop://sent", workers=0, shard_size=3_000)
     assert ar.verify_store("shop://sent") == []
-    monkeypatch.setattr(Outbox, "send", send)
+    monkeypatch.setattr(Sending, "send", send)
     shutil.rmtree(elsewhere / "sent")
-    monkeypatch.setattr("augrecipes.pack.run.bake_rows", None)  # it waits, whole
     pack(RECIPE, data, "shop://sent", workers=0, shard_size=3_000)
     assert ar.verify_store("shop://sent") == []
 
@@ -149,13 +154,12 @@ def test_parts_elsewhere(elsewhere: Path, roots: dict[str, Path]) -> None:
     assert not [name for name in shop.asked() - before if name.startswith("put")]
     with pytest.raises(StoreError, match="another packing"):
         pack(RECIPE, data, "shop://parts", part="2/3", workers=0, seed=9, epochs=2)
-    merge_parts("shop://parts", "shop://merged", shard_size=3_000)
-    merge_parts("shop://parts")
+    for _ in range(2):
+        merge_parts("shop://parts")
     with pytest.raises(StoreError, match="exists already"):
-        pack(RECIPE, data, "shop://merged", workers=0)
-    for store in ("parts", "merged"):
-        assert alike(wanted, list(opened(f"shop://{store}")))
-        assert ar.verify_store(f"shop://{store}") == []
+        pack(RECIPE, data, "shop://parts", workers=0)
+    assert alike(wanted, list(opened("shop://parts")))
+    assert ar.verify_store("shop://parts") == []
 
 
 def status(*arguments: str) -> Any:

@@ -119,7 +119,7 @@ def read_under(fault: shop.Fault, wanted: list[Any]) -> str:
     """The law: whatever happens to requests, there are the right samples, or an error of ours."""
     shop.Shop.fault = fault
     try:
-        found = list(opened("shop://store"))
+        found = list(opened("shop://store", verify=None))  # which would tell of it, too
     except AugrecipesError:
         return "error"
     finally:

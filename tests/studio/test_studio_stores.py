@@ -263,6 +263,6 @@ def test_masks_of_a_store_lie_on_its_pictures(tmp_path: Path, open_page: Callabl
 
 def test_a_damaged_store_is_told_when_the_studio_starts(packed: Any) -> None:
     _, store = packed("image", PICTURES.format(optimize="exact"))
-    (store / "image.bin").write_bytes(b"short")
+    (store / "image-00000.bin").write_bytes(b"short")
     with pytest.raises(StoreError):
         opened(None, str(store))

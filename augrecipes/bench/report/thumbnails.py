@@ -9,17 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import cv2
-import numpy as np
-from numpy.typing import NDArray
 
 from augrecipes.bench.sides import Setting, compiled
 from augrecipes.data.reading.listing import words_of
 from augrecipes.data.reading.sample import Sample
 from augrecipes.diff.samples import ComparedSample, RecipeRun, run_sample
-from augrecipes.preview.cells import cell_of_output
-from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output, size_text
-from augrecipes.preview.rows import show_rows
-from augrecipes.preview.sheet import SheetLayout
+from augrecipes.preview.cells import Cell
+from augrecipes.preview.display import picture_of_input, picture_of_output, size_text
+from augrecipes.preview.rows import annotated, show_rows
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
 
@@ -113,9 +110,7 @@ def grid(
 
 def _lines(drawn: list[ComparedSample], sides: list[RecipeRun], edge: int) -> Iterator[ThumbnailLine]:
     sources = [next(iter(one.given.images.values())) for one in drawn]
-    yield ThumbnailLine(
-        "source", "", tuple(_thumbnail(_fitted(picture_of_input(s), edge), s, "the source") for s in sources)
-    )
+    yield ThumbnailLine("source", "", tuple(_thumbnail(Cell(picture_of_input(s)), edge, "the source") for s in sources))
     for number, side in enumerate(sides):
         for target in side.pipeline.outputs:
             pictures = (_shown(one.outputs[number], target, side, edge) for one in drawn)
@@ -126,29 +121,19 @@ def _lines(drawn: list[ComparedSample], sides: list[RecipeRun], edge: int) -> It
 def _shown(out: Mapping[str, Any], target: str, side: RecipeRun, edge: int) -> Thumbnail:
     """A target as it came out, with mask, boxes and keypoints over images."""
     plain = picture_of_output(out[target], side.recipe.outputs.get(target, side.recipe.output))
-    if side.recipe.facts.annotated:
-        height, width = _box(plain, edge)
-        picture = cell_of_output(out, side.recipe, SheetLayout(1, height, width), "").picture
-    else:
-        picture = _fitted(plain, edge)
-    return _thumbnail(picture, plain, f"what {side.name} makes of it" + (f", {target}" if target != "image" else ""))
+    cell = annotated(plain, out, side.recipe) if side.recipe.facts.annotated else Cell(plain)
+    return _thumbnail(cell, edge, f"what {side.name} makes of it" + (f", {target}" if target != "image" else ""))
 
 
-def _box(picture: Picture, edge: int) -> tuple[int, int]:
-    """Height and width of a picture whose longer edge is `edge`."""
-    scale = edge / max(picture.shape[:2])
-    return max(round(picture.shape[0] * scale), 1), max(round(picture.shape[1] * scale), 1)
-
-
-def _fitted(picture: Picture, edge: int) -> Picture:
-    return fit_into(picture, *_box(picture, edge))[0]
-
-
-def _thumbnail(picture: Picture, whole: NDArray[Any], alt: str) -> Thumbnail:
-    bgr = cv2.cvtColor(np.ascontiguousarray(picture), cv2.COLOR_RGB2BGR)
-    _, encoded = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
+def _thumbnail(cell: Cell, edge: int, alt: str) -> Thumbnail:
+    """A picture at the size at which its longer edge is `edge`."""
+    assert cell.picture is not None
+    height, width = cell.picture.shape[:2]
+    scale = edge / max(height, width)
+    shown = cell.at((max(round(height * scale), 1), max(round(width * scale), 1)))
+    _, encoded = cv2.imencode(".jpg", cv2.cvtColor(shown, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
     uri = "data:image/jpeg;base64," + base64.b64encode(encoded.tobytes()).decode("ascii")
-    return Thumbnail(uri, size_text(whole), alt)
+    return Thumbnail(uri, size_text(cell.picture), alt)
 
 
 def _caption(given: Sample, recipe: Recipe) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from augrecipes.bring.calls import Call
 from augrecipes.bring.configs.forms import Unread, call_of, names_class, read
 from augrecipes.bring.mm.names import NAMES as OF_MM
 from augrecipes.bring.phases import role
-from augrecipes.bring.source.found import Lost
+from augrecipes.bring.source.written import LostPart
 from augrecipes.bring.torchvision.signatures import PARAMETERS as OF_TORCHVISION
 from augrecipes.bring.torchvision.signatures import TELLING
 from augrecipes.errors import Diagnostic, RecipeError
@@ -48,7 +48,7 @@ class Found:
     place: Place
     calls: tuple[Call, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
-    lost: tuple[Lost, ...] = ()
+    lost: tuple[LostPart, ...] = ()
     otherwise: tuple[str, ...] = ()
 
 

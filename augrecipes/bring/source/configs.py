@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.bring.configs.forms import Computed
-from augrecipes.bring.source.found import Found, read
+from augrecipes.bring.source.found import FoundPipeline, read
 from augrecipes.bring.source.text import parse
-from augrecipes.bring.source.values import Either, Listed, Made, Mapped, Maybe, Named, Unknown
+from augrecipes.bring.source.values import Either, Listed, Made, Mapped, Maybe, OutsideName, UnknownValue
 from augrecipes.errors import RecipeError
 from augrecipes.recipe import limits
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
@@ -32,7 +32,7 @@ class Config:
         exhausted: a part of it was not read.
     """
 
-    found: tuple[Found, ...]
+    found: tuple[FoundPipeline, ...]
     names: dict[str, Any]
     notes: list[str] = field(default_factory=list)
     exhausted: bool = False
@@ -126,7 +126,7 @@ def _extended(base: Mapping[str, Any], own: Mapping[str, Any], depth: int = 0) -
 
 
 def _held(value: Any) -> bool:
-    return isinstance(value, Mapping | list | tuple | None | bool | int | float | str | Unknown)
+    return isinstance(value, Mapping | list | tuple | None | bool | int | float | str | UnknownValue)
 
 
 class _Nodes:
@@ -162,13 +162,13 @@ class _Nodes:
                 return MappingNode({str(key): self.of(item, at, depth + 1) for key, item in value.items()}, at, {})
             case list() | tuple():
                 return ListNode([self.of(self._item(item), at, depth + 1) for item in value], at)
-            case Named(bound=True):
+            case OutsideName(bound=True):
                 return Scalar(value.last, place, value.last)
-            case Unknown():
+            case UnknownValue():
                 return Scalar(Computed(value.text), at, value.text)
             case Either():
                 return self.of(value.yes, place, depth + 1)
-            case Named(path=path) | Made(path=path):
+            case OutsideName(path=path) | Made(path=path):
                 return Scalar(Computed(path), place, path)
         return Scalar(Computed(getattr(value, "name", "an object")), place, "")
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from augrecipes.bring.source.operators import MOST_ITEMS, Unheld, items_of, plain
-from augrecipes.bring.source.values import Listed, Mapped, Unknown
+from augrecipes.bring.source.operators import MOST_ITEMS, NotKnown, items_of, plain
+from augrecipes.bring.source.values import Listed, Mapped, UnknownValue
 from augrecipes.ops.constants import BORDER, INTERPOLATION
 from augrecipes.recipe.nodes import NOWHERE
 
@@ -43,7 +43,7 @@ def constant(path: str) -> Any:
     """What a name of a module is.
 
     Raises:
-        Unheld: nothing that is known here.
+        NotKnown: nothing that is known here.
 
     >>> constant("cv2.BORDER_REFLECT_101"), constant("torch.float32")
     (4, 'torch.float32')
@@ -55,7 +55,7 @@ def constant(path: str) -> Any:
         return _IMAGENET[last]
     if path.startswith(_ENUMERATIONS):
         return path.removeprefix("torchvision.transforms.") if "InterpolationMode" in path else path
-    raise Unheld
+    raise NotKnown
 
 
 def _array(values: Any, *_: Any, **__: Any) -> Any:
@@ -64,15 +64,15 @@ def _array(values: Any, *_: Any, **__: Any) -> Any:
 
 def _ordered(*args: Any, **named: Any) -> Mapped:
     given = args[0] if args else {}
-    if len(args) > 1 or isinstance(given, Unknown):
-        raise Unheld
+    if len(args) > 1 or isinstance(given, UnknownValue):
+        raise NotKnown
     pairs = given.items() if isinstance(given, Mapping) else [_pair(each) for each in items_of(given)]
     return Mapped({**dict(pairs), **named}, getattr(given, "at", NOWHERE), getattr(given, "born", 0))
 
 
 def _pair(value: Any) -> tuple[Any, Any]:
     if not isinstance(value, list | tuple) or len(value) != 2 or not isinstance(value[0], str | int | float | None):
-        raise Unheld
+        raise NotKnown
     return value[0], value[1]
 
 
@@ -80,9 +80,9 @@ def _range(*args: Any) -> Listed:
     try:
         found = range(*args)
     except (TypeError, ValueError):
-        raise Unheld from None
+        raise NotKnown from None
     if not -MOST_ITEMS <= (found.stop - found.start) // (found.step or 1) <= MOST_ITEMS:
-        raise Unheld
+        raise NotKnown
     return Listed(found)
 
 
@@ -95,8 +95,8 @@ def _zip(*values: Any) -> Listed:
 
 
 def _bool(value: Any = False) -> bool:
-    if isinstance(value, Unknown) or not isinstance(value, bool | int | float | str | list | tuple | dict | None):
-        raise Unheld
+    if isinstance(value, UnknownValue) or not isinstance(value, bool | int | float | str | list | tuple | dict | None):
+        raise NotKnown
     return bool(value)
 
 
@@ -106,7 +106,7 @@ def _plainly(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _text(value: Any = "") -> str:
     if isinstance(value, list | tuple | dict):
-        raise Unheld
+        raise NotKnown
     return str(plain(str, value))
 
 
@@ -137,7 +137,7 @@ MAPPINGS = frozenset({
 
 def _round(value: Any, digits: Any = None) -> Any:
     if digits is not None and not (isinstance(digits, int) and 0 <= digits <= 20):
-        raise Unheld
+        raise NotKnown
     return plain(round, value, digits)
 
 
@@ -158,14 +158,14 @@ def method(value: Any, name: str, args: list[Any], named: dict[str, Any]) -> Any
     """What a method that changes nothing gives.
 
     Raises:
-        Unheld: it has none that is known.
+        NotKnown: it has none that is known.
 
     >>> method("Train", "lower", [], {}), method({"a": 1}, "get", ["b", 2], {})
     ('train', 2)
     """
     match value, name:
         case str(), _ if len(value) + sum(len(each) for each in args if isinstance(each, str)) > _LONGEST:
-            raise Unheld
+            raise NotKnown
         case str(), _ if name in _TEXT:
             return plain(getattr(value, name), *args, **named)
         case str(), "join":
@@ -186,4 +186,4 @@ def method(value: Any, name: str, args: list[Any], named: dict[str, Any]) -> Any
             return value
         case list(), "astype":
             return value
-    raise Unheld
+    raise NotKnown

@@ -15,7 +15,7 @@ MOST_ITEMS = 10_000  # of a list or a text that is made
 _LARGEST = 2**63
 
 
-class Unheld(Exception):  # noqa: N818 - a finding: the value cannot be told
+class NotKnown(Exception):  # noqa: N818 - a finding: the value cannot be told
     """What an expression cannot be told to be."""
 
 
@@ -54,7 +54,7 @@ def binary(op: ast.operator, left: Any, right: Any) -> Any:
     """Two values under an operator.
 
     Raises:
-        Unheld: they do not go together, or what comes out is too large.
+        NotKnown: they do not go together, or what comes out is too large.
 
     >>> binary(ast.Add(), (1, 2), (3,)), binary(ast.Mod(), "%d px", 3)
     ((1, 2, 3), '3 px')
@@ -63,19 +63,19 @@ def binary(op: ast.operator, left: Any, right: Any) -> Any:
     if isinstance(op, ast.Mult) and any(isinstance(each, str | list | tuple) for each in both):
         held, times = both if isinstance(right, int) else (right, left)
         if not isinstance(times, int) or len(held) * max(times, 0) > MOST_ITEMS:
-            raise Unheld
+            raise NotKnown
     elif isinstance(op, ast.Add) and all(isinstance(each, str | list | tuple) for each in both):
         if len(left) + len(right) > MOST_ITEMS:
-            raise Unheld
+            raise NotKnown
     elif isinstance(op, ast.Mod) and isinstance(left, str):
         if not is_plain(right) or len(left) > 200 or any(sign in left for sign in "*0123456789"):
-            raise Unheld
+            raise NotKnown
     elif isinstance(op, ast.BitOr) and all(isinstance(each, Mapping) for each in both):
         return Mapped({**left, **right}, getattr(left, "at", NOWHERE), getattr(left, "born", 0))
     elif not all(isinstance(each, int | float) for each in both) or (
         isinstance(op, ast.Pow | ast.LShift) and (abs(right) > 64 or abs(left) > 1e6)
     ):
-        raise Unheld
+        raise NotKnown
     return _held(BINARY.get(type(op)), left, right)
 
 
@@ -83,20 +83,20 @@ def plain(function: Callable[..., Any] | None, *args: Any, **named: Any) -> Any:
     """A function of Python's own on known values.
 
     Raises:
-        Unheld: an argument is not known, it fails, or what comes out is too large.
+        NotKnown: an argument is not known, it fails, or what comes out is too large.
     """
     if not (is_plain(args) and is_plain(named)):
-        raise Unheld
+        raise NotKnown
     return _held(function, *args, **named)
 
 
 def _held(function: Callable[..., Any] | None, *args: Any, **named: Any) -> Any:
     if function is None:
-        raise Unheld
+        raise NotKnown
     try:
         found = function(*args, **named)
     except _FAILURES:
-        raise Unheld from None
+        raise NotKnown from None
     match found:
         case bool() | None:
             return found
@@ -109,19 +109,19 @@ def _held(function: Callable[..., Any] | None, *args: Any, **named: Any) -> Any:
         case list() if len(found) <= MOST_ITEMS:
             first = args[0] if args else None
             return Listed(found, getattr(first, "at", NOWHERE), getattr(first, "born", 0))
-    raise Unheld
+    raise NotKnown
 
 
 def items_of(value: Any) -> list[Any]:
     """The items of what can be gone through.
 
     Raises:
-        Unheld: they are not known.
+        NotKnown: they are not known.
     """
     if isinstance(value, Mapping | str):
         value = list(value)
     if not isinstance(value, list | tuple | range) or len(value) > MOST_ITEMS:
-        raise Unheld
+        raise NotKnown
     if any(isinstance(item, Maybe) for item in value):
-        raise Unheld
+        raise NotKnown
     return list(value)

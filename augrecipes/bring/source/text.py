@@ -19,7 +19,7 @@ NOTEBOOK = ".ipynb"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceText:
     """A file that was read.
 
     Attributes:
@@ -56,7 +56,7 @@ class Source:
         return text if first == last and len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
-def parse(text: str, file: str) -> Source:
+def parse(text: str, file: str) -> SourceText:
     """Read a text as Python; nothing of it is run.
 
     Raises:
@@ -70,7 +70,7 @@ def parse(text: str, file: str) -> Source:
         text, cells = _cells(text, file)
     # As Python's parser counts them; of a form feed it makes no line.
     lines = re.split(b"\r\n|[\r\n]", text.encode("utf-8", "surrogatepass"))
-    empty = Source(file, ast.Module([], []), lines, cells)
+    empty = SourceText(file, ast.Module([], []), lines, cells)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -79,7 +79,7 @@ def parse(text: str, file: str) -> Source:
         place = empty.place(getattr(error, "lineno", None) or 1, max(getattr(error, "offset", None) or 1, 1))
         said = getattr(error, "msg", None) or str(error) or "nested too deeply"
         raise wrong(f"no Python that can be read: {said}", place) from None
-    return Source(file, tree, lines, cells)
+    return SourceText(file, tree, lines, cells)
 
 
 def wrong(message: str, place: Place) -> RecipeError:

@@ -23,7 +23,7 @@ MISSING = Missing()
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownValue:
     """A value that only running the source would tell.
 
     Attributes:
@@ -96,7 +96,7 @@ class Mapped(dict[Any, Any]):
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class OutsideName:
     """A name of a module, or of what is in one: `albumentations.pytorch.ToTensorV2`."""
 
     path: str
@@ -125,17 +125,17 @@ class Made:
 
 
 @dataclass(slots=True, eq=False)
-class Scope:
+class NameScope:
     """Names of a module, a function or a class, and the scope around it."""
 
-    outer: Scope | None = None
+    outer: NameScope | None = None
     names: dict[str, Any] = field(default_factory=dict)
     born: int = 0  # conditions under which it came to be
     shared: set[str] = field(default_factory=set)  # `global` and `nonlocal`
 
-    def chain(self) -> Iterator[Scope]:
+    def chain(self) -> Iterator[NameScope]:
         """It, and those around it."""
-        scope: Scope | None = self
+        scope: NameScope | None = self
         while scope is not None:
             yield scope
             scope = scope.outer
@@ -146,7 +146,7 @@ class Function:
     """A function or a lambda of the file."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-    scope: Scope
+    scope: NameScope
     name: str
     defaults: dict[str, Any]
     owner: Any = None  # the instance or class that it is taken from
@@ -174,7 +174,7 @@ class Class:
     """A class of the file."""
 
     name: str
-    scope: Scope
+    scope: NameScope
     bases: list[Any]
     fields: list[str]  # annotated names, in order: what a data class takes
     node: ast.ClassDef
@@ -194,7 +194,7 @@ class Instance:
     """An object of a class of the file."""
 
     cls: Class
-    scope: Scope  # its attributes
+    scope: NameScope  # its attributes
 
 
 @dataclass(slots=True, eq=False)
@@ -213,7 +213,7 @@ def either(test: Test, yes: Any, no: Any) -> Any:
     if type(yes) is type(no) and isinstance(yes, str | int | float) and yes == no:
         return yes
     ways = sum(value.ways if isinstance(value, Either) else 1 for value in (yes, no))
-    return Either(test, yes, no, ways) if ways <= MOST_WAYS else Unknown(f"one of {ways} values", test.at)
+    return Either(test, yes, no, ways) if ways <= MOST_WAYS else UnknownValue(f"one of {ways} values", test.at)
 
 
 def under(value: Any, conditions: Conditions) -> Any:

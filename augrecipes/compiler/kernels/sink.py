@@ -136,9 +136,8 @@ class Sink:
             shape: of each, H×W×C.
             allocate: gives the memory for all.
 
-        >>> from augrecipes.compiler.kernels.gathering import Rows
-        >>> block = np.zeros((5, 3, 4, 3), np.uint8)
-        >>> Sink(Output()).many(Rows(block, np.array([4, 2])), (3, 4, 3)).shape
+        >>> from augrecipes.compiler.kernels.gathering import Views
+        >>> Sink(Output()).many(Views(np.zeros((2, 3, 4, 3), np.uint8)), (3, 4, 3)).shape
         (2, 3, 3, 4)
         """
         count = len(images)

@@ -38,7 +38,7 @@ def _ahead(dataset: Any, orders: Sequence[Order]) -> Iterator[Order]:
 def _begun(dataset: Any, orders: Sequence[Order]) -> ReadAhead:
     """Reads ahead what some orders need and is not here yet, in their order."""
     stores = {id(leaf.store): leaf.store for leaf in _leaves(dataset) if leaf.fetches}
-    count = sum(len(items.files) for store in stores.values() for items in store.tables.values())
+    count = sum(len(items.shards.files) for store in stores.values() for items in store.tables.values())
     needed: dict[tuple[int, str], Needed] = {}
     for number, order in enumerate(orders):
         for leaf, positions in _located(dataset, order.indices):

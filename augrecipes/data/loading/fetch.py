@@ -19,7 +19,7 @@ from augrecipes.data.batches.skips import SkipError, Skipped, candidates, nothin
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.gathered import SomeFailedError, joined, split
 from augrecipes.data.loading.sampler import Order
-from augrecipes.data.loading.turns import Turns
+from augrecipes.data.loading.turns import ActiveThreads
 from augrecipes.data.views import Concat
 from augrecipes.errors import AugrecipesError, DataError
 
@@ -84,7 +84,7 @@ class FetchDataset(Dataset[Any]):
         empty: Empty = empty,
     ) -> None:
         self.dataset, self.collate, self.readers, self.pin = dataset, collate, readers, pin
-        self.turns = Turns(readers)
+        self.turns = ActiveThreads(readers)
         self.empty = empty_pinned if pin else empty
         # Datasets that read batches at once (and hold none of ours) are asked for whole batches.
         self.takes_batches = not clocks(dataset) and callable(getattr(dataset, "__getitems__", None))

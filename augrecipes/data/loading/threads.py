@@ -17,7 +17,7 @@ from augrecipes.compiler.run.quiet import quiet
 from augrecipes.data.loading.budget import Budget
 from augrecipes.data.loading.fetch import Delivery, Draft, FetchDataset
 from augrecipes.data.loading.sampler import Order
-from augrecipes.data.loading.turns import Turns
+from augrecipes.data.loading.turns import ActiveThreads
 from augrecipes.errors import LoaderError
 
 # How long an ending program, or one that has met an error, waits for samples that are being read.
@@ -37,7 +37,7 @@ class Crew:
         device: the GPU that they pin memory for, if any; else each would wake the first one.
     """
 
-    def __init__(self, turns: Turns, device: int | None = None) -> None:
+    def __init__(self, turns: ActiveThreads, device: int | None = None) -> None:
         self._device, self._turns, count = device, turns, turns.threads
         self._begun = [0.0] * count  # when each began what it reads; 0: it waits
         self._calls: queue.SimpleQueue[None] = queue.SimpleQueue()  # for those that are left out

@@ -17,7 +17,7 @@ _MEASURED_SECONDS = 0.04
 _KEPT = 32
 
 
-class Turns:
+class ActiveThreads:
     """Finds how many threads read small samples fastest, while they read: nothing that they read depends on it.
 
     What is measured is the time from a sample's beginning to its end, which waiting for the interpreter's lock
@@ -29,7 +29,7 @@ class Turns:
     Attributes:
         active: how many read now; those with lower numbers.
 
-    >>> turns = Turns(2)
+    >>> turns = ActiveThreads(2)
     >>> turns.worked(0, 400, seconds=0.08, cpu=0.06)  # two read 400 samples in 40 ms
     >>> turns.active
     1
@@ -46,8 +46,8 @@ class Turns:
         self._kept, self._measured = _KEPT, 0
         self._samples, self._seconds, self._cpu = 0, 0.0, 0.0
 
-    def __reduce__(self) -> tuple[type[Turns], tuple[int]]:
-        return Turns, (self.threads,)
+    def __reduce__(self) -> tuple[type[ActiveThreads], tuple[int]]:
+        return ActiveThreads, (self.threads,)
 
     def worked(self, thread: int, samples: int, *, seconds: float, cpu: float) -> None:
         """A thread has read samples, which took it so long, and so much of a core's time."""

@@ -15,13 +15,11 @@ from augrecipes.data.reading.sample import Files, Sample
 from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.errors import DataError
 from augrecipes.kinds.bag.pipeline import BagPipeline
-from augrecipes.preview.cells import header_after
-from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
-from augrecipes.preview.rows import Asked, draws, made_by, show_rows
-from augrecipes.preview.sheet import page
-from augrecipes.preview.shown import LabelledPicture, PictureRow, Sheet
-from augrecipes.preview.slide_map import LEFT, PICKED, PICKED_ON_SLIDE, SHOWN, render_map, render_on_slide
-from augrecipes.preview.strips import COLUMN, BagBlock, Strip, fitted, map_height, render_bag, sheet_width, tile_px
+from augrecipes.preview.cells import Cell, CellGroup, SheetRow
+from augrecipes.preview.display import picture_of_input, picture_of_output, size_text
+from augrecipes.preview.rows import Asked, draws, made_by, show_rows, stage_groups
+from augrecipes.preview.sheet import Sheet
+from augrecipes.preview.slide_map import LEFT, MAP, PICKED, PICKED_ON_SLIDE, SHOWN, render_map, render_on_slide
 from augrecipes.recipe.model import Bag, Mode, Recipe, Step
 
 COLUMNS = 12  # tiles
@@ -35,7 +33,7 @@ class _BagSamples:
     row: int  # of the table
     tiles: dict[int, NDArray[Any]]  # as they were read, by number
     picked: list[frozenset[int]]  # of each epoch
-    strips: list[Strip]
+    strips: list[CellGroup]
     broken: list[DataError] = field(default_factory=list)
 
 
@@ -51,9 +49,7 @@ def sheet(recipe: Recipe, asked: Asked) -> Sheet:
     )  # fmt: skip
     for one in shown.rows:
         shown.skipped.extend(one.broken)
-    tiles = max(len(one.tiles) for one in shown.rows)
-    side = tile_px(tiles)
-    bags = [_block(one, table, side) for one in shown.rows]
+    rows = [_row(one, table) for one in shown.rows]
     out = sampler.output
     output = f"{out.dtype} n×{'×'.join(map(str, out.shape))}" if out is not None else recipe.output.dtype
     lines = [recipe.about, made_by(pipeline, asked, "picked and drawn anew in every epoch", output)]
@@ -62,25 +58,9 @@ def sheet(recipe: Recipe, asked: Asked) -> Sheet:
     legend = [(SHOWN, "shown here"), (PICKED_ON_SLIDE if table.on_slides else PICKED, "picked")]
     if any(len(one.picked[0]) < int(table.counts()[one.row]) for one in shown.rows):
         legend.append((LEFT, "not picked"))
-    texts: dict[str, Any] = {
-        "title": recipe.name, "lines": [line for line in lines if line], "footers": shown.footers(),
-        "legend": legend if any(bag.map is not None for bag in bags) else (),
-    }  # fmt: skip
-
-    def draw() -> NDArray[np.uint8]:
-        return page(sheet_width(tiles, side), [render_bag(bag, tiles, side) for bag in bags], **texts)
-
-    return Sheet([_figures(bag, side) for bag in bags], draw, **texts)
-
-
-def _figures(bag: BagBlock, side: int) -> PictureRow:
-    """A bag without its layout: the map, then a line for each strip."""
-    lines = [[LabelledPicture(bag.map, quiet=True)]] if bag.map is not None else []
-    for strip in bag.strips:
-        tiles = [None if picture is None else fitted(picture, side) for picture in strip.pictures]
-        named = zip(tiles, bag.captions, strict=True)
-        lines.append([LabelledPicture(tile, f"{strip.header} · {caption}", strip.quiet) for tile, caption in named])
-    return PictureRow(lines, bag.name, [note for note in bag.notes if note])
+    mapped = any(row.source is not None and row.source.cells for row in rows)
+    lines = [line for line in lines if line]
+    return Sheet(rows, "strips", recipe.name, lines, shown.footers(), legend if mapped else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +118,8 @@ class _BagSampler:
                 drawn.broken.append(error)
         if not drawn.tiles:
             raise drawn.broken[0]
-        drawn.strips.append(Strip([picture_of_input(image) for image in drawn.tiles.values()], "as they are", True))
+        named = [Cell(picture_of_input(image), f"tile {tile}") for tile, image in drawn.tiles.items()]
+        drawn.strips.append(CellGroup(named, "as they are", quiet=True))
         drawn.strips += self._stages(drawn, key) if self.asked.stages else self._epochs(drawn, key, epochs)
         return drawn
 
@@ -150,28 +131,26 @@ class _BagSampler:
         found = pick_tiles(count, rule.max_tiles, cast("Pick", how), seed=seed, epoch=epoch, index=key)
         return frozenset(found.tolist())
 
-    def _epochs(self, drawn: _BagSamples, key: int, epochs: range) -> Iterator[Strip]:
+    def _epochs(self, drawn: _BagSamples, key: int, epochs: range) -> Iterator[CellGroup]:
         for epoch, picked in zip(epochs, drawn.picked, strict=True):
-            pictures: list[Picture | None] = []
+            cells = []
             for tile, image in drawn.tiles.items():
                 if tile not in picked:
-                    pictures.append(None)
+                    cells.append(Cell(None, "not picked"))
                     continue
                 self.output = self.pipeline.at(key, epoch, tile)(image=image)["image"]
-                pictures.append(picture_of_output(self.output, self.pipeline.recipe.output))
-            yield Strip(pictures, f"epoch {epoch}")
+                cells.append(Cell(picture_of_output(self.output, self.pipeline.recipe.output)))
+            yield CellGroup(cells, f"epoch {epoch}")
 
-    def _stages(self, drawn: _BagSamples, key: int) -> Iterator[Strip]:
+    def _stages(self, drawn: _BagSamples, key: int) -> list[CellGroup]:
         """A strip for each step: every tile after it."""
-        tiles = list(drawn.tiles.items())
-        found = [self.pipeline.stages(key, self.asked.epoch, tile)(image=image) for tile, image in tiles]
-        before = [image for _, image in tiles]
-        for stage in zip(*found, strict=True):
-            label, images = stage[0][0], [image for _, image in stage]
-            same = all(np.array_equal(a, b) for a, b in zip(before, images, strict=True))
-            header = header_after(label, same)
-            yield Strip([picture_of_input(image) for image in images], header, same)
-            before = images
+        tiles = drawn.tiles
+        found = [self.pipeline.stages(key, self.asked.epoch, tile)(image=image) for tile, image in tiles.items()]
+        stages = [
+            (of_tiles[0][0], dict(zip(tiles, (image for _, image in of_tiles), strict=True)))
+            for of_tiles in zip(*found, strict=True)
+        ]
+        return stage_groups(tiles, stages, lambda after: [Cell(picture_of_input(one)) for one in after.values()])
 
 
 def _spread(wanted: frozenset[int], others: frozenset[int], count: int) -> list[int]:
@@ -182,9 +161,9 @@ def _spread(wanted: frozenset[int], others: frozenset[int], count: int) -> list[
     return [first[k * len(first) // count] for k in range(count)]
 
 
-def _block(one: _BagSamples, table: BagTable, side: int) -> BagBlock:
-    count = int(table.counts()[one.row])
-    picked = one.picked[0]
+def _row(one: _BagSamples, table: BagTable) -> SheetRow:
+    """The strips of a bag, beside what is known of it and where its tiles lie."""
+    count, picked, shown = int(table.counts()[one.row]), one.picked[0], one.tiles.keys()
     sizes = {f"{size_text(image)} px" for image in one.tiles.values()}
     label = None if table.labels is None else int(table.labels[one.row])
     named = "" if label is None else f"label {table.classes[label] if table.classes else label}"
@@ -193,18 +172,16 @@ def _block(one: _BagSamples, table: BagTable, side: int) -> BagBlock:
         f"{count} tiles" if len(picked) == count else f"{len(picked)} of {count} tiles picked",
         sizes.pop() if len(sizes) == 1 else "tiles of several sizes",
     ]
-    height = map_height(len(one.strips), side, len(notes))
     places = table.places(one.row, np.arange(count))
-    drawn = picked, one.tiles.keys(), height, COLUMN
-    overview = table.overview(one.row, 2 * max(height, COLUMN))
+    overview = table.overview(one.row, 2 * max(MAP))
     if overview is None:
-        slide_map = render_map(places, *drawn)
+        slide_map = render_map(places, picked, shown, *MAP)
     else:
         slide, level, side_0 = overview
         squares = np.concatenate([places, np.full((count, 1), side_0)], 1) / level.width
-        slide_map = render_on_slide(slide, squares, *drawn)
-    captions = [f"tile {tile}" for tile in one.tiles]
-    return BagBlock(one.strips, captions, table.bags.name(one.row), notes, slide_map)
+        slide_map = render_on_slide(slide, squares, picked, shown, *MAP)
+    beside = CellGroup([] if slide_map is None else [Cell(slide_map, fixed=True)])
+    return SheetRow(one.strips, beside, table.bags.name(one.row), notes)
 
 
 def _shares(recipe: Recipe, mode: Mode) -> str:

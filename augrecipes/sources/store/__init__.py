@@ -2,9 +2,9 @@
 
     STORE/              published by one rename; never modified afterwards
       index.json        version, format, kind, counts, what the caller says about it, sizes and checksums; written last
-      columns.arrays    arrays: where each item lies, its shape and checksum, and the caller's columns
-      TARGET.bin        the pixels of one target, by format: .bin (raw), .tiles (lossless), .jpgs (jpeg), .h5 (hdf5)
-      TARGET-00000.bin  or they, in shards of bounded size
+      columns.npz       arrays: where each item lies, its shape and checksum, and the caller's columns
+      TARGET-00000.bin  the pixels of one target, in shards of bounded size, by format: .bin (raw), .tiles (lossless),
+                        .jpgs (jpeg), .h5 (hdf5, one file)
 
 A row is one sample: it has one item (a picture or a mask) a target, many (bags), or none (it could not be read).
 

@@ -1,26 +1,44 @@
-"""Named arrays and tables of text in one file, mapped when read: a million rows cost a worker next to nothing."""
+"""Named arrays and tables of text in one `.npz`, mapped when read: a million rows cost a worker next to nothing."""
 
 from __future__ import annotations
 
+import io
 import mmap
 import re
-import zlib
+import struct
+import tokenize
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
-from typing import Any
+from typing import IO, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
-from augrecipes.sources.store import schema
 
 OWN = "items/"
 """What the names of the store's own columns begin with."""
 
 _ALIGNMENT = 64
 _PART = 1 << 15
+_TEXT, _OFFSETS = ".text", ".offsets"  # behind the name of a column of text, which is two arrays
+_LOCAL = struct.Struct("<26xHH")  # what stands in a zip before a file: the lengths of its name and of what follows it
+_EXTRA, _PADDING = struct.Struct("<HH"), 0xD935  # a field that readers pass over, as zipalign writes it
+_HEAD = 4096  # bytes that hold the head of an .npy
+_DAMAGED = (
+    ValueError,
+    TypeError,
+    KeyError,
+    OverflowError,
+    NotImplementedError,
+    SyntaxError,
+    RecursionError,
+    MemoryError,
+    struct.error,
+    zipfile.BadZipFile,
+    tokenize.TokenError,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,64 +97,75 @@ def tables_of(columns: Mapping[str, Column]) -> dict[str, NDArray[Any] | Texts]:
     }
 
 
-def render(columns: Mapping[str, NDArray[Any] | Texts]) -> tuple[bytes, dict[str, Any]]:
-    """The bytes of a file of columns, and what the index says of them: the same for the same columns."""
-    blob = bytearray()
-
-    def put(array: NDArray[Any]) -> dict[str, Any]:
-        blob.extend(bytes(-len(blob) % _ALIGNMENT))
-        entry = {"at": len(blob), "dtype": array.dtype.str, "shape": list(array.shape)}
-        blob.extend(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-        return entry
-
-    entries: dict[str, Any] = {}
-    for name in sorted(columns):
-        column = columns[name]
+def render(columns: Mapping[str, NDArray[Any] | Texts]) -> bytes:
+    """The bytes of an `.npz` of these columns, in which each array can be mapped: the same for the same columns."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, column in columns.items():
         if isinstance(column, Texts):
-            entries[name] = {"text": put(column.blob), "offsets": put(column.offsets)}
+            arrays |= {name + _TEXT: column.blob, name + _OFFSETS: column.offsets}
         else:
-            entries[name] = put(column)
-    return bytes(blob), {"size": len(blob), "checksum": zlib.crc32(blob), "entries": entries}
+            arrays[name] = column
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:  # nothing is compressed, and every file is of 1980
+        for name in sorted(arrays):
+            data = io.BytesIO()
+            np.lib.format.write_array(data, np.ascontiguousarray(arrays[name]), (1, 0), allow_pickle=False)
+            info = zipfile.ZipInfo(f"{name}.npy")
+            free = -(made.tell() + _LOCAL.size + len(info.filename.encode())) % _ALIGNMENT
+            free += _ALIGNMENT * (0 < free < _EXTRA.size)
+            info.extra = _EXTRA.pack(_PADDING, free - _EXTRA.size) + bytes(free - _EXTRA.size) if free else b""
+            archive.writestr(info, data.getbuffer())
+    return made.getvalue()
 
 
-def load(blob: mmap.mmap | bytes, path: str, index: Mapping[str, Any], said_in: str) -> dict[str, Any]:
-    """The columns in a file, as read-only views of it: arrays and `Texts`.
+def load(blob: mmap.mmap | bytes, path: str) -> dict[str, Any]:
+    """The columns in an `.npz` that `render` made, as read-only views of it: arrays and `Texts`.
 
     Args:
-        blob: the file, mapped.
+        blob: the file, mapped, and compared with its checksum.
         path: of the file, for errors.
-        index: what `render` said of it, of the form of `schema.ColumnFile`.
-        said_in: the file that it was read from, for errors.
 
     Raises:
-        StoreError: the file is not the one that the index speaks of, or the index does not make sense.
+        StoreError: it is no such file.
     """
-    size = index["size"]
-    if zlib.crc32(blob) != index["checksum"]:
-        raise StoreError("damaged: its checksum is not the one in the index; pack the store again", path=path)
-
-    def get(entry: Mapping[str, Any], place: str) -> NDArray[Any]:
-        dtype, shape, at = np.dtype(entry["dtype"]), tuple(entry["shape"]), entry["at"]
-        numpy_can = prod(max(n, 1) for n in shape) * dtype.itemsize <= schema.LARGEST
-        if at % _ALIGNMENT or not numpy_can or prod(shape) * dtype.itemsize > size - at:
-            raise schema.wrong(said_in, place, f"{dtype} {list(shape)} at {at} does not lie in {size:,} bytes")
-        return np.ndarray(shape, dtype, blob, at)
-
-    def get_texts(entry: Mapping[str, Any], place: str) -> Texts:
-        text, offsets = get(entry["text"], f"{place}.text"), get(entry["offsets"], f"{place}.offsets")
-        if (text.dtype.str, text.ndim, offsets.dtype.str, offsets.ndim) != ("|u1", 1, "<i8", 1) or not len(offsets):
-            raise schema.wrong(said_in, place, "is no table of text: bytes, and int64 offsets, one more than texts")
-        if not are_offsets(offsets, len(text)):
-            raise StoreError(f"column {place.rpartition('.')[2]!r}: its texts do not lie one behind another", path)
-        return Texts(text, offsets)
-
-    found: dict[str, Any] = {}
-    for name, entry in index["entries"].items():
-        place = f"columns.entries.{name}"
-        is_text = "text" in entry
-        schema.check(schema.Text if is_text else schema.Array, entry, said_in, place)
-        found[name] = get_texts(entry, place) if is_text else get(entry, place)
+    try:
+        with zipfile.ZipFile(cast("IO[bytes]", blob if isinstance(blob, mmap.mmap) else io.BytesIO(blob))) as archive:
+            arrays = {info.filename.removesuffix(".npy"): _array(blob, info) for info in archive.infolist()}
+        found: dict[str, Any] = {}
+        for name, array in arrays.items():
+            if name.endswith(_TEXT):
+                plain = name.removesuffix(_TEXT)
+                found[plain] = _table(plain, array, arrays[plain + _OFFSETS])
+            elif not name.endswith(_OFFSETS):
+                found[name] = array
+    except _DAMAGED as error:
+        raise StoreError(f"no columns of a store: {error}; pack the store again", path=path) from None
     return found
+
+
+def _array(blob: mmap.mmap | bytes, info: zipfile.ZipInfo) -> NDArray[Any]:
+    """An array where it lies in the file."""
+    name, extra = _LOCAL.unpack_from(blob, info.header_offset)
+    at = info.header_offset + _LOCAL.size + name + extra
+    head = io.BytesIO(blob[at : at + _HEAD])
+    if info.compress_type != zipfile.ZIP_STORED or np.lib.format.read_magic(head) != (1, 0):
+        raise ValueError(f"{info.filename} is compressed, or of another version of .npy")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(head)
+    if (fortran and len(shape) > 1) or dtype.kind not in "biuf":
+        raise ValueError(f"{info.filename} holds neither numbers nor booleans, row by row")
+    return np.ndarray(shape, dtype, blob, at + head.tell())
+
+
+def _table(name: str, text: NDArray[Any], offsets: NDArray[Any]) -> Texts:
+    if not are_texts(text, offsets):
+        raise ValueError(f"column {name!r} is no text: bytes, one text behind another, and where each begins and ends")
+    return Texts(text, offsets)
+
+
+def are_texts(text: NDArray[Any], offsets: NDArray[Any]) -> bool:
+    """Whether two arrays are those of a `Texts`."""
+    plain = (text.dtype.str, text.ndim, offsets.dtype.str, offsets.ndim) == ("|u1", 1, "<i8", 1)
+    return bool(plain and len(offsets)) and are_offsets(offsets, len(text))
 
 
 def are_offsets(offsets: NDArray[Any], end: int) -> bool:

@@ -16,6 +16,9 @@ from augrecipes.errors import StoreError
 from augrecipes.sources.remote.place import Place, RemotePath
 from augrecipes.sources.remote.requests import RemoteError
 
+READ_ONLY = 0o444
+"""The mode of files that stay as they are."""
+
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
@@ -60,12 +63,17 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """A file with just this content, synced."""
+    """A read-only file that is there whole or not at all, and would outlive a power failure."""
+    new = path.with_name(f".{path.name}.new")
     with naming(path):
-        path.unlink(missing_ok=True)  # it may be there already, and read-only
-    with naming(path), path.open("wb", buffering=0) as file:
-        write_all(file, data, path)
-        sync(file, path)
+        new.unlink(missing_ok=True)
+    with naming(path), new.open("xb", buffering=0) as file:
+        write_all(file, data, new)
+        sync(file, new)
+    with naming(path):
+        new.chmod(READ_ONLY)
+        new.replace(path)
+    sync_folder(path.parent)
 
 
 def free_bytes(folder: Path) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import stat
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -46,8 +47,8 @@ if hasattr(os, "register_at_fork"):
 class StoreFolder(Protocol):
     """The files of a store, by their names in its index."""
 
-    at_once: bool
-    """Whether the files are opened with the store, where they are not shards."""
+    here: bool
+    """Whether the files are on this machine."""
 
     @property
     def path(self) -> Place:
@@ -66,7 +67,7 @@ class StoreFolder(Protocol):
 class LocalFolder:
     """A folder of this machine."""
 
-    at_once = True
+    here = True
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -75,8 +76,10 @@ class LocalFolder:
         """Raises StoreError unless a file is of its size."""
         path = self.path / name
         with naming(path):
-            found = path.stat().st_size
-        if found != size:
+            about = path.stat()
+        if not stat.S_ISREG(about.st_mode):
+            raise StoreError("not a regular file; pack the store again", str(path))
+        if (found := about.st_size) != size:
             wrong = "cut short" if found < size else "too long"
             raise StoreError(
                 f"{wrong}: {found:,} bytes where the index says {size:,}; copy this shard again", str(path)
@@ -85,7 +88,10 @@ class LocalFolder:
     def mapped(self, name: str, size: int, check: Check = _fine) -> mmap.mmap | bytes:
         """A file, mapped; its bytes are compared when they are read, if at all."""
         del check
-        return map_file(self.path / name, size)
+        path = self.path / name
+        if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.path)):
+            raise StoreError("is a link that leaves the store: copy the file itself", str(path))
+        return map_file(path, size)
 
     @contextmanager
     def at_hand(self, name: str) -> Iterator[Path]:
@@ -102,7 +108,7 @@ class FetchedFolder:
         cache: keeps the files.
     """
 
-    at_once = False
+    here = False
 
     def __init__(self, path: RemotePath, digest: str, cache: FileCache) -> None:
         self.path, self.digest, self.cache = path, digest, cache

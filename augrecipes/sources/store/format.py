@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -15,25 +16,19 @@ DTYPES = (np.dtype("u1"), np.dtype("<u2"), np.dtype("<i4"))
 """What samples may be; ``sample`` is a place in this list wherever it stands for a dtype."""
 
 Role = Literal["image", "mask"]
-Frame = tuple[bytes, bytes]
-"""What stands before and behind the items in a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The items of one finished file, for a format that writes something around them.
+    """The items of a target, for a format that keeps them in one file of another program's.
 
     Attributes:
-        target: name of the target.
-        head: where the first item begins.
-        end: where the last item ends.
-        table: what is known of each item: `augrecipes.sources.store.items.FIELDS`.
+        files: what was staged: the items one after another, from file to file.
+        table: what is known of each item: `augrecipes.sources.store.items.Items`; `start` counts over all files.
         columns: those of the caller.
     """
 
-    target: str
-    head: int
-    end: int
+    files: Sequence[Path]
     table: Mapping[str, NDArray[Any]]
     columns: Mapping[str, NDArray[Any] | Texts]
 
@@ -49,9 +44,9 @@ class StoreFormat:
         encode: array and quality (1 to 100) to bytes; None where the samples themselves are kept, in C order,
             little-endian.
         decode: bytes and number of channels to an array; None as in `encode`.
-        head: bytes to leave free at the beginning of a target's file, for `frame`. Raises StoreError where the format
-            cannot be written here.
-        frame: what is written before and behind the items once all are there.
+        assemble: writes all items of a target into one file, and answers where the first one begins in it; None: they
+            stay as they are. Raises StoreError where it cannot be written here.
+        ready: raises StoreError where the format cannot be written here, before anything is.
         masks: the format that masks are kept in, where this one cannot keep them.
         lossless: whether what is encoded comes back as it was, of any dtype.
         undecoded: the bytes and a name to a picture of which parts are decoded (`Decodable`); for formats of its own.
@@ -62,8 +57,8 @@ class StoreFormat:
     alignment: int
     encode: Callable[[NDArray[Any], int], bytes] | None = None
     decode: Callable[[memoryview, int], NDArray[Any]] | None = None
-    head: Callable[[str], int] | None = None
-    frame: Callable[[Contents], Frame] | None = None
+    assemble: Callable[[Path, Contents], int] | None = None
+    ready: Callable[[], object] | None = None
     masks: StoreFormat | None = None
     lossless: bool = False
     undecoded: Callable[[memoryview, str], Any] | None = None
@@ -71,7 +66,3 @@ class StoreFormat:
     def of(self, role: Role) -> StoreFormat:
         """The format that targets of `role` are kept in."""
         return self.masks if role == "mask" and self.masks else self
-
-    def file_name(self, target: str) -> str:
-        """Name of the file that keeps `target`."""
-        return f"{target}{self.suffix}"

@@ -15,11 +15,20 @@ from augrecipes.sources.remote.place import Place, RemotePath
 from augrecipes.sources.store import schema
 from augrecipes.sources.store.disk import naming
 
-VERSION = 2  # of stores in shards
-ONE_FILE = 1  # of stores with a file a target, which earlier releases read, too
+VERSION = 3
 NAME = "index.json"
-COLUMNS = "columns.arrays"
-_MARK = "augrecipes"
+COLUMNS = "columns.npz"
+MARK = "augrecipes"
+OLD = (1, 2)  # of 0.1
+
+
+def shard_name(target: str, number: int, suffix: str, part: str | None = None) -> str:
+    """The file of one target in a shard, below its store.
+
+    >>> shard_name("image", 3, ".bin"), shard_name("image", 0, ".bin", "part-1-of-2")
+    ('image-00003.bin', 'part-1-of-2/image-00000.bin')
+    """
+    return f"{part + '/' if part else ''}{target}-{number:05}{suffix}"
 
 
 def stage_folder(store: Path) -> Path:
@@ -29,7 +38,7 @@ def stage_folder(store: Path) -> Path:
 
 def render(content: Mapping[str, Any]) -> bytes:
     """The bytes of an index: the same for the same content."""
-    marked = {"version": ONE_FILE, **content, "store": _MARK}
+    marked = {**content, "version": VERSION, "store": MARK}
     return _dump({**marked, "digest": _digest(marked)})
 
 
@@ -51,24 +60,28 @@ def load(store: Place) -> dict[str, Any]:
         content = json.loads(data)
     except (UnreadableError, ValueError, RecursionError) as error:
         raise StoreError(f"not the index of a store, or a damaged one: {error}", path=str(path)) from None
-    if not isinstance(content, dict) or content.get("store") != _MARK:
+    if not isinstance(content, dict) or content.get("store") != MARK:
         raise StoreError("not the index of a store", path=str(path))
     version = content.get("version")
-    if type(version) is not int or version < ONE_FILE:
+    if type(version) is int and version in OLD:
+        message = "a store of augrecipes 0.1: `augrecipes convert-store OLD NEW` makes one of it that is read today"
+        raise StoreError(message, path=str(path))
+    if type(version) is not int or version < VERSION:
         raise StoreError(f"the index of a store of version {version!r}, which never was", path=str(path))
     if version > VERSION:
-        message = f"a store of version {version}; this augrecipes reads up to version {VERSION}: install a newer one"
+        message = f"a store of version {version}; this augrecipes reads version {VERSION}: install a newer one"
         raise StoreError(message, path=str(path))
     schema.check(schema.Index, content, str(path))
-    for name, said in content["targets"].items():
-        form = schema.InShards if "shards" in said else schema.TargetFile
-        schema.check(form, said, str(path), f"targets.{name}")
-    if not _is_its_own(content, data):
+    if sum(shard["rows"] for shard in content["shards"]) != content["rows"] or any(
+        shard["sizes"].keys() != content["targets"].keys() for shard in content["shards"]
+    ):
+        raise schema.wrong(str(path), "shards", "they do not hold all rows, of all targets")
+    if not is_its_own(content, data):
         raise StoreError("edited or damaged: its digest does not fit; pack the store again", path=str(path))
     return content
 
 
-def _is_its_own(content: Mapping[str, Any], data: bytes) -> bool:
+def is_its_own(content: Mapping[str, Any], data: bytes) -> bool:
     """Whether an index was written by `render`, and is as it was."""
     body = {key: value for key, value in content.items() if key != "digest"}
     try:

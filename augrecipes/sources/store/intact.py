@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.sources.store.checksum import crc32
+from augrecipes.sources.store.shards import StoredFile
+
 _READ = 1 << 22
-
-
-@dataclass(frozen=True, slots=True)
-class StoredFile:
-    """One file of a target, as a store's index and tables have it.
-
-    Attributes:
-        name: below the store.
-        base: place of its first byte.
-        head: bytes in front of its first item.
-        size: of the file.
-        frame: CRC-32 of what stands before and behind its items.
-        numbers: of its items.
-    """
-
-    name: str
-    base: int
-    head: int
-    size: int
-    frame: int
-    numbers: range
 
 
 class Piece(NamedTuple):
@@ -49,38 +28,20 @@ class Piece(NamedTuple):
     wrong: str = ""
 
 
-def files_of(name: str, about: dict[str, Any], start: NDArray[np.int64], shards: list[Any]) -> list[StoredFile]:
-    """The files of a target.
-
-    Args:
-        name: of its one file.
-        about: what the index says of the target.
-        start: where its items begin.
-        shards: where its shards lie; none of one file.
-    """
-    if "shards" not in about:
-        return [StoredFile(name, 0, about["head"], about["size"], about["frame"], range(len(start)))]
-    found = []
-    for said, (base, size) in zip(about["shards"], shards, strict=True):
-        first, last = np.searchsorted(start, [base, base + size]).tolist()
-        found.append(StoredFile(said["file"], base, 0, size, 0, range(first, last)))
-    return found
-
-
 def read_through(path: Path, stored: StoredFile, table: dict[str, NDArray[Any]]) -> Iterator[Piece]:
     """Reads a file from beginning to end and compares it with the table of its target's items."""
     part = slice(stored.numbers.start, stored.numbers.stop)
     starts, sizes, checksums = (table[name][part].tolist() for name in ("start", "size", "checksum"))
     with path.open("rb", buffering=0) as file:
-        frame = _checksum(file, stored.head)
-        yield Piece(stored.head)
-        end = stored.base + stored.head
+        end = starts[0] if starts else 0
+        frame = _checksum(file, end)
+        yield Piece(end)
         for item, start, size, checksum in zip(stored.numbers, starts, sizes, checksums, strict=True):
-            gap = _read(file, start - end)
+            gap = file.read(start - end) if start > end else b""
             wrong = "its bytes" if _checksum(file, size) != checksum else "the bytes before it" if any(gap) else ""
             yield Piece(start + size - end, item, wrong)
             end = start + size
-        tail = stored.base + stored.size - end
+        tail = stored.size - end
         yield Piece(tail, None, "" if _checksum(file, tail, frame) == stored.frame else "the bytes around its items")
 
 
@@ -93,11 +54,15 @@ def wrong_in(path: Path, stored: StoredFile, table: dict[str, NDArray[Any]]) -> 
     return f"{where}{wrong.wrong} are not those that were written"
 
 
-def _read(file: Any, size: int) -> bytes:
-    return file.read(size) if size else b""
+def frame_of(path: Path, first: int, last: int) -> int:
+    """CRC-32 of what stands in a file before its first item, at `first`, and behind the end of its last, `last`."""
+    with path.open("rb", buffering=0) as file:
+        before = _checksum(file, first)
+        file.seek(last)
+        return _checksum(file, path.stat().st_size - last, before)
 
 
 def _checksum(file: Any, size: int, before: int = 0) -> int:
     while size and (piece := file.read(min(size, _READ))):
-        before, size = zlib.crc32(piece, before), size - len(piece)
+        before, size = crc32(piece, before), size - len(piece)
     return before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
+from augrecipes.sources.store.checksum import crc32
 from augrecipes.sources.store.format import DTYPES, Role, StoreFormat
 from augrecipes.sources.store.formats import FORMATS
 
@@ -65,14 +65,14 @@ def item_of(array: NDArray[Any], kept: StoreFormat, role: Role, quality: int) ->
         size = len(data)
     checksum = 0
     for piece in pieces(data):
-        checksum = zlib.crc32(piece, checksum)
+        checksum = crc32(piece, checksum)
     return Item(data, shape, sample, size, checksum)
 
 
 def encoded_item(data: bytes, array: NDArray[Any]) -> Item:
     """An item of the bytes of a JPEG that decodes to a picture, `array`."""
     shape, sample = _checked(array, "image")
-    return Item(data, shape, sample, len(data), zlib.crc32(data))
+    return Item(data, shape, sample, len(data), crc32(data))
 
 
 def decodes_to(array: NDArray[Any], data: bytes) -> bool:
@@ -82,11 +82,6 @@ def decodes_to(array: NDArray[Any], data: bytes) -> bool:
         return decode is not None and np.array_equal(decode(memoryview(data), array.shape[2]), array)
     except ValueError:
         return False
-
-
-def bytes_item(data: bytes) -> Item:
-    """An item that is no picture."""
-    return Item(data, (0, 0, 0), 0, len(data), zlib.crc32(data))
 
 
 def pieces(data: NDArray[Any] | bytes) -> Iterator[memoryview]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
@@ -14,10 +13,10 @@ from numpy.typing import NDArray
 from augrecipes.errors import StoreError
 from augrecipes.sources.formats.header import raise_if_memory
 from augrecipes.sources.remote.place import Place
+from augrecipes.sources.store.checksum import crc32
 from augrecipes.sources.store.columns import are_offsets, everywhere
 from augrecipes.sources.store.format import DTYPES, Role, StoreFormat
-from augrecipes.sources.store.intact import StoredFile
-from augrecipes.sources.store.shards import MappedShards, address_of
+from augrecipes.sources.store.shards import MappedShards, StoredFile
 from augrecipes.sources.watch import stage
 
 Verify = Literal["first", "always"]
@@ -46,15 +45,14 @@ class Items:
     Args:
         path: the folder that its files are in, for errors.
         kept: its format.
-        files: its file, or its shards.
-        open: maps one of them.
-        sharded: whether they are shards.
+        shards: its files.
         table: the columns of the target: checked ones.
         verify: compare an item's bytes with their checksum at its `first` read in this process, or `always`; None: only
             those of formats that encode, for which that costs nothing next to decoding.
 
     Attributes:
-        start: int64 N, where each item begins in the file.
+        shards: its files.
+        start: int64 N, where each item begins in its file.
         size: int64 N, bytes of each.
         shapes: int32 N×3, height, width, channels (0 for masks).
         sample: uint8 N, place of each dtype in `DTYPES`.
@@ -66,17 +64,14 @@ class Items:
         self,
         path: Place,
         kept: StoreFormat,
-        files: Sequence[StoredFile],
-        open: Callable[[StoredFile], mmap.mmap | bytes],
+        shards: MappedShards,
         table: Mapping[str, NDArray[Any]],
-        verify: Verify | None = None,
-        *,
-        sharded: bool = False,
+        verify: Verify | None = "first",
     ) -> None:
-        self.verify, self._seen = verify, bytearray(len(table["start"]) if verify == "first" else 0)
+        self.verify, self._seen = verify, np.zeros(len(table["start"]) if verify == "first" else 0, np.bool_)
+        self._seen_at = self._seen.data
         self.path, self.decode = path, kept.decode
-        self.files, self._open = files, open
-        self.shards = MappedShards(files, open) if sharded else None
+        self.shards = shards
         self.start, self.size, self.shapes = table["start"], table["size"], table["shape"]
         self.sample, self.checksum, self.rows = table["sample"], table["checksum"], table["rows"]
         # Python numbers come faster out of a view of memory than out of an array.
@@ -166,87 +161,57 @@ class Items:
 
     def confirm(self, item: int) -> None:
         """Compares the bytes of an item with their checksum, as often as `verify` says. Raises StoreError."""
-        if self.verify is None or (self._seen and self._seen[item]):
+        if self.verify is None or (self.verify == "first" and self._seen_at[item]):
             return
         self.whole_data(item)
-        if self._seen:
-            self._seen[item] = 1
+        if self.verify == "first":
+            self._seen_at[item] = True
 
     def whole_data(self, item: int) -> memoryview:
         """The same, compared with their checksum. Raises StoreError."""
         with stage("read"):
             data = self.data(item)
-            intact = zlib.crc32(data) == self.checksum[item]
+            intact = crc32(data) == self.checksum[item]
         if not intact:
             raise self._damaged(item, "its bytes are not those that were written")
         return data
 
-    def block(self) -> NDArray[Any] | None:
-        """All items as one read-only view, N×H×W×C or N×H×W, where they are equal in shape and lie in equal steps.
-
-        Whoever reads of it confirms the items before.
-        """
-        if self.decode is not None or self._shape is None or self.shards is not None:
-            return None
-        step = int(self.start[1] - self.start[0]) if len(self) > 1 else int(self.size[0])
-        if not everywhere(len(self) - 1, lambda part: self.start[1:][part] - self.start[:-1][part] == step):
-            return None
-        inner = np.ndarray(self._shape, self._dtype, self._blob, self._start[0]).strides
-        return np.ndarray((len(self), *self._shape), self._dtype, self._blob, self._start[0], (step, *inner))
-
     def file_of(self, item: int) -> str:
         """Path of the file that an item lies in."""
-        file = self.files[0 if self.shards is None else self.shards.number(self._start[item])]
-        return str(self.path / file.name)
+        return str(self.path / self.shards.files[self.shards.number(item)].name)
 
     def files_of_rows(self, rows: NDArray[np.int64]) -> list[tuple[str, int, Callable[[], object]]]:
         """The files that the items of some rows lie in: name, bytes, and what opens each."""
-        if self.shards is None:
-            numbers = [0]
-        else:
-            first, behind = self.rows[rows], self.rows[np.asarray(rows) + 1]
-            items = np.concatenate([first[behind > first], behind[behind > first] - 1])  # a row's lie side by side
-            bases = np.array([file.base for file in self.files], np.int64)
-            found = np.searchsorted(bases, self.start[items], side="right") - 1
-            numbers = np.unique(found).tolist()
-        return [(file.name, file.size, partial(self._open, file)) for file in map(self.files.__getitem__, numbers)]
+        first, behind = self.rows[rows], self.rows[np.asarray(rows) + 1]
+        items = np.concatenate([first[behind > first], behind[behind > first] - 1])  # a row's lie side by side
+        files = self.shards.files
+        return [
+            (files[k].name, files[k].size, partial(self.shards.mapped, k))
+            for k in np.unique(self.shards.numbers(items)).tolist()
+        ]
 
     def _place(self, item: int) -> tuple[mmap.mmap | bytes, int]:
         """The file that an item lies in, mapped, and where it begins in it."""
-        start = self._start[item]
-        return (self._blob, start) if self.shards is None else self.shards.at(start)
+        return self.shards.of(item), self._start[item]
 
     def lie(self, items: NDArray[np.int64]) -> Lying | None:
         """Where some pictures or masks of uint8 lie in memory, confirmed; None where they are encoded, or of others."""
         if not self._lies:
             return None
         if self.verify is not None:
-            for item in items.tolist():
+            for item in (items if self.verify == "always" else items[~self._seen[items]]).tolist():
                 self.confirm(item)
         shapes, lie = self.shapes[items].astype(np.int64), np.zeros((len(items), 4), np.int64)
         np.maximum(shapes[:, 2], 1, out=shapes[:, 2])
         np.multiply(shapes[:, 1], shapes[:, 2], out=lie[:, 1])
-        start = self.start[items]
-        if self.shards is None:
-            np.add(start, self._address, out=lie[:, 0])
-            return Lying(lie, shapes, self._blob)
-        lie[:, 0], held = self.shards.addresses(start)
+        begins, held = self.shards.addresses(items)
+        np.add(self.start[items], begins, out=lie[:, 0])
         return Lying(lie, shapes, held)
-
-    @cached_property
-    def _blob(self) -> mmap.mmap | bytes:
-        """The one file, mapped."""
-        return self._open(self.files[0])
 
     @cached_property
     def _lies(self) -> bool:
         """Whether all items are uint8, as they are."""
         return self.decode is None and everywhere(len(self), lambda part: self.sample[part] == 0)
-
-    @cached_property
-    def _address(self) -> int:
-        """Of the first byte."""
-        return address_of(self._blob)
 
     def _shape_of(self, item: int) -> tuple[int, ...]:
         height, width, channels = self.shapes[item].tolist()
@@ -258,22 +223,20 @@ class Items:
         )
 
 
-def check(table: Mapping[str, NDArray[Any]], kept: StoreFormat, role: Role, rows: int, head: int, end: int) -> None:
+def check(table: Mapping[str, NDArray[Any]], kept: StoreFormat, role: Role, rows: int) -> None:
     """Raises ValueError where a target's columns could not have been written: then none of its items is safe to read.
 
     Args:
         table: the columns.
-        kept: the format of the file.
+        kept: the format of the files.
         role: image or mask.
         rows: number of rows.
-        head: where the first item begins, at the earliest.
-        end: where the last item ends.
     """
     if {name: getattr(column, "dtype", np.dtype("O")).str for name, column in table.items()} != _COLUMNS:
         text = ", ".join(f"{name} {dtype}" for name, dtype in _COLUMNS.items())
         raise ValueError(f"the columns of a target are {text}")
-    start, size, shape, sample, first = (table[name] for name in ("start", "size", "shape", "sample", "rows"))
-    count = start.size
+    size, shape, sample, first = (table[name] for name in ("size", "shape", "sample", "rows"))
+    count = size.size
     wanted = dict.fromkeys(_COLUMNS, (count,)) | {"shape": (count, 3), "rows": (rows + 1,)}
     for name, column in table.items():
         if column.shape != wanted[name]:
@@ -281,9 +244,6 @@ def check(table: Mapping[str, NDArray[Any]], kept: StoreFormat, role: Role, rows
     if not are_offsets(first, count):
         raise ValueError("rows: there are items that belong to no row")
     bytes_of = np.array([dtype.itemsize for dtype in DTYPES])
-
-    def inside(part: slice) -> NDArray[np.bool_]:  # in this order nothing overflows
-        return (start[part] >= head) & (start[part] <= end) & (size[part] > 0) & (size[part] <= end - start[part])
 
     def possible(part: slice) -> NDArray[np.bool_]:
         height, width, channels = shape[part].T.astype(np.int64)
@@ -294,9 +254,24 @@ def check(table: Mapping[str, NDArray[Any]], kept: StoreFormat, role: Role, rows
         pixels, rest = np.divmod(size[part], np.maximum(channels, 1) * bytes_of[sample[part] % len(DTYPES)])
         return known & (rest == 0) & (height * width == pixels)
 
-    if not everywhere(count, inside):
-        raise ValueError("start, size: there are items outside the file")
-    if not everywhere(count - 1, lambda part: start[1:][part] - start[:-1][part] >= size[:-1][part]):
-        raise ValueError("start, size: there are items that lie within others")
     if not everywhere(count, possible):
         raise ValueError("shape, sample: there are items of no shape, or of another size than their shape")
+
+
+def check_files(table: Mapping[str, NDArray[Any]], files: Sequence[StoredFile]) -> None:
+    """Raises ValueError where items do not lie one behind another in their files."""
+    start, size = table["start"], table["size"]
+    for file in files:
+        first, end = file.numbers.start, file.size
+
+        def inside(part: slice, first: int = first, end: int = end) -> NDArray[np.bool_]:  # nothing overflows so
+            at, of = start[first:][part], size[first:][part]
+            return (at >= 0) & (at <= end) & (of > 0) & (of <= end - at)
+
+        def behind(part: slice, first: int = first) -> NDArray[np.bool_]:
+            return start[first + 1 :][part] - start[first:][part] >= size[first:][part]
+
+        if not everywhere(len(file.numbers), inside):
+            raise ValueError("start, size: there are items outside their file")
+        if not everywhere(len(file.numbers) - 1, behind):
+            raise ValueError("start, size: there are items that lie within others")

@@ -21,7 +21,7 @@ def _identifier(name: str) -> str:
 
 Size = Annotated[int, Field(ge=0, le=LARGEST)]
 Checksum = Annotated[int, Field(ge=0, lt=2**32)]
-ColumnName = Annotated[str, Field(pattern=r"^\w+(/\w+)*$")]
+Identifier = Annotated[str, AfterValidator(_identifier)]
 
 
 class Fields(BaseModel):
@@ -30,51 +30,20 @@ class Fields(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
-class TargetFile(Fields):
-    """The file of one target."""
+class Shard(Fields):
+    """Some rows: how many; of each target's file bytes, and CRC-32 of what frames its items; their part."""
 
-    role: Literal["image", "mask"]
-    size: Size
-    head: Size
-    end: Size
-    frame: Checksum
-
-
-class ShardFile(Fields):
-    """One of the files of a target in shards; it may lie in the folder of a part."""
-
-    file: Annotated[str, Field(pattern=r"^(part-\d+-of-\d+/)?\w+-\d{5,}\.\w+$")]
-    size: Annotated[int, Field(ge=1, le=LARGEST)]
-
-
-class InShards(Fields):
-    """The files of one target in shards."""
-
-    role: Literal["image", "mask"]
-    shards: list[ShardFile]
-
-
-class Array(Fields):
-    """Where an array lies in the file of columns."""
-
-    at: Size
-    dtype: Annotated[str, Field(pattern=r"^([|<]b1|[|<][iu]1|<[iuf][248])$")]
-    shape: Annotated[list[Size], Field(max_length=32)]
-
-
-class Text(Fields):
-    """Where a table of text lies in it."""
-
-    text: Array
-    offsets: Array
+    rows: Annotated[int, Field(ge=1, le=LARGEST)]
+    sizes: dict[Identifier, Size]
+    frames: dict[Identifier, Checksum] = Field(default_factory=dict)
+    part: Annotated[str, Field(pattern=r"^part-\d+-of-\d+$")] | None = None
 
 
 class ColumnFile(Fields):
-    """The file of columns; each entry is an `Array` or a `Text`."""
+    """The file of columns."""
 
     size: Size
     checksum: Checksum
-    entries: dict[ColumnName, dict[str, Any]]
 
 
 class Index(Fields):
@@ -85,16 +54,17 @@ class Index(Fields):
     quality: Annotated[int, Field(ge=1, le=100)] | None
     rows: Size
     about: dict[str, Any]
-    targets: Annotated[dict[Annotated[str, AfterValidator(_identifier)], dict[str, Any]], Field(min_length=1)]
+    targets: Annotated[dict[Identifier, Literal["image", "mask"]], Field(min_length=1)]
+    shards: list[Shard]
     columns: ColumnFile
 
 
 def check(fields: type[Fields], content: Any, path: str, inside: str = "") -> None:
     """StoreError, naming the file `path` and the field, unless `content` has the fields with their types and ranges.
 
-    >>> check(Array, {"at": 0, "dtype": "<i8", "shape": [-1]}, "s/index.json", "columns.entries.label")
+    >>> check(ColumnFile, {"size": -1, "checksum": 0}, "s/index.json", "columns")
     Traceback (most recent call last):
-    augrecipes.errors.StoreError: s/index.json: columns.entries.label.shape.0: input should be greater than or equal ...
+    augrecipes.errors.StoreError: s/index.json: columns.size: input should be greater than or equal to 0, not -1; it ...
     """
     try:
         fields.model_validate(content)

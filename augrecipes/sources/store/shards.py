@@ -1,99 +1,62 @@
-"""Shards: a target's items in several files of bounded size instead of one.
+"""Shards: the files of one target, each with the items of some rows; mapped when they are first read from.
 
-    TARGET-00000.bin, TARGET-00001.bin, ...
-
-The items of a target keep one line of places (`start`), as in a store of one file. Where a shard ends, a hole of more
-than a page follows, as wide as no other between items: so the table of items says by itself where each shard begins,
-and that its first item stands at its first byte. The index has only names and sizes.
+TARGET-00000.bin, TARGET-00001.bin, ...
 """
 
 from __future__ import annotations
 
 import mmap
-import re
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.sources.store.disk import naming
-from augrecipes.sources.store.intact import StoredFile
+from augrecipes.sources.store.index import shard_name
 
-_PAGE = 4096
 _MAPPED = 256
 """Shards of a target that are mapped at a time: each holds a file open, and systems allow about a thousand."""
 
 
-class Shard(NamedTuple):
-    """One shard, as a writer or an index has it.
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """One file of a target, as a store's index and tables have it.
 
     Attributes:
-        base: place of its first byte.
+        name: below the store.
         size: bytes.
+        frame: CRC-32 of what stands before and behind its items.
+        numbers: of its items.
     """
 
-    base: int
+    name: str
     size: int
+    frame: int
+    numbers: range
 
 
-def base_behind(end: int) -> int:
-    """Where the shard begins that follows one which ends at `end`.
+def files_of(target: str, suffix: str, shards: Sequence[dict[str, Any]], rows: NDArray[np.int64]) -> list[StoredFile]:
+    """The files of a target.
 
-    >>> base_behind(1), base_behind(4096)
-    (8192, 8192)
+    Args:
+        target: its name.
+        suffix: of its format.
+        shards: what the index says of all shards.
+        rows: where the items of each row begin, in its table.
     """
-    return (-(-end // _PAGE) + 1) * _PAGE
-
-
-def shards_of(start: NDArray[np.int64], size: NDArray[np.int64]) -> list[Shard]:
-    """The shards in which items lie, by their places and sizes.
-
-    >>> shards_of(np.array([0, 64, 8192]), np.array([10, 10, 99]))
-    [Shard(base=0, size=74), Shard(base=8192, size=99)]
-    """
-    if not len(start):
-        return []
-    ends = start + size
-    last = np.append(np.flatnonzero(start[1:] - ends[:-1] >= _PAGE), len(start) - 1)
-    bases = start[np.append(0, last[:-1] + 1)]
-    return [Shard(base, end - base) for base, end in zip(bases.tolist(), ends[last].tolist(), strict=True)]
-
-
-def one_behind_another(tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """The tables of items of several stores as that of one: their shards follow each other, in their order."""
-    tables, at, rows = list(tables), 0, 0
-    starts, firsts = [], [np.zeros(1, "<i8")]
-    for table in tables:
-        starts.append(table["start"] + at)
-        firsts.append(table["rows"][1:] + rows)
-        rows += len(table["start"])
-        if len(table["start"]):
-            at = base_behind(int(starts[-1][-1] + table["size"][-1]))
-    joined = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-    return {**joined, "start": np.concatenate(starts), "rows": np.concatenate(firsts)}
-
-
-def shard_name(file: str, number: int) -> str:
-    """Name of a shard of what would else be one file.
-
-    >>> shard_name("image.bin", 3)
-    'image-00003.bin'
-    """
-    stem, dot, suffix = file.partition(".")
-    return f"{stem}-{number:05}{dot}{suffix}"
-
-
-def numbers_of(folder: Path, file: str) -> dict[int, Path]:
-    """The shards of `file` that are in a folder, by number."""
-    stem, dot, suffix = file.partition(".")
-    form = re.compile(rf"{re.escape(stem)}-(\d{{5,}}){re.escape(dot + suffix)}")
-    with naming(folder):
-        found = [(form.fullmatch(path.name), path) for path in folder.iterdir()]
-    return {int(match[1]): path for match, path in found if match}
+    found: list[StoredFile] = []
+    row, number, part = 0, 0, None
+    for said in shards:
+        number = number + 1 if found and said.get("part") == part else 0
+        part, behind = said.get("part"), row + said["rows"]
+        numbers = range(int(rows[row]), int(rows[behind]))
+        frame = said.get("frames", {}).get(target, 0)
+        found.append(StoredFile(shard_name(target, number, suffix, part), said["sizes"][target], frame, numbers))
+        row = behind
+    return found
 
 
 class MappedShards:
@@ -106,32 +69,36 @@ class MappedShards:
 
     def __init__(self, files: Sequence[StoredFile], open: Callable[[StoredFile], mmap.mmap | bytes]) -> None:
         self.files, self._open = files, open
-        self._bases = [file.base for file in files]
-        self._base_of = np.array(self._bases, np.int64)
+        self._firsts = [file.numbers.start for file in files]
+        self._first_of = np.array(self._firsts, np.int64)
         self._maps: list[mmap.mmap | bytes | None] = [None] * len(files)
         self._kept: deque[int] = deque()  # those that are mapped, the oldest first
         self._asked = bytearray(len(files))
 
-    def __len__(self) -> int:
-        return len(self.files)
+    def number(self, item: int) -> int:
+        """The shard that an item is in."""
+        return bisect_right(self._firsts, item) - 1
 
-    def number(self, start: int) -> int:
-        """The shard that holds the item which begins at a place."""
-        return bisect_right(self._bases, start) - 1
+    def numbers(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The shards that items are in."""
+        return np.searchsorted(self._first_of, items, side="right") - 1
 
-    def at(self, start: int) -> tuple[mmap.mmap | bytes, int]:
-        """A place: the shard, mapped, and how far it is in it."""
-        number = bisect_right(self._bases, start) - 1
-        return self._mapped(number), start - self._bases[number]
+    def of(self, item: int) -> mmap.mmap | bytes:
+        """The shard that an item is in, mapped."""
+        return self.mapped(bisect_right(self._firsts, item) - 1)
 
-    def addresses(self, starts: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[mmap.mmap | bytes]]:
-        """Places in memory, and the shards that they are in: they stay there for as long as these are kept."""
-        numbers, of_each = np.unique(np.searchsorted(self._base_of, starts, side="right") - 1, return_inverse=True)
-        held = [self._mapped(number) for number in numbers.tolist()]
-        first = [address_of(shard) - self._bases[n] for n, shard in zip(numbers.tolist(), held, strict=True)]
-        return starts + np.array(first, np.int64)[of_each], held
+    def addresses(self, items: NDArray[np.int64]) -> tuple[NDArray[np.int64] | int, list[mmap.mmap | bytes]]:
+        """Where in memory the shards of items begin, and these: they stay there for as long as these are kept."""
+        if not len(items):
+            return 0, []
+        if len(self.files) == 1:
+            held = [self.mapped(0)]
+            return address_of(held[0]), held
+        shards, of_each = np.unique(self.numbers(items), return_inverse=True)
+        held = [self.mapped(number) for number in shards.tolist()]
+        return np.array([address_of(shard) for shard in held], np.int64)[of_each], held
 
-    def _mapped(self, number: int) -> mmap.mmap | bytes:
+    def mapped(self, number: int) -> mmap.mmap | bytes:
         """A shard, mapped."""
         # Without a lock, which a fork may leave locked for ever: at the worst two threads map the same shard.
         self._asked[number] = 1
@@ -142,6 +109,12 @@ class MappedShards:
         if len(self._kept) > _MAPPED:
             self._let_go()
         return found
+
+    def map_all(self) -> None:
+        """Map them now, where they are few: whoever replaces the store then takes nothing from who reads it."""
+        if len(self.files) <= _MAPPED // 4:
+            for number in range(len(self.files)):
+                self.mapped(number)
 
     def _let_go(self) -> None:
         """Keep the others mapped that were asked for since the last time: whoever has a view of this one keeps it."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import mmap
 import os
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,13 +16,14 @@ from augrecipes.masked import masked
 from augrecipes.sources.remote.place import Place, RemotePath, place_of
 from augrecipes.sources.store import columns, index, items, schema
 from augrecipes.sources.store.cache import FileCache
+from augrecipes.sources.store.checksum import crc32
 from augrecipes.sources.store.disk import naming
 from augrecipes.sources.store.folder import FetchedFolder, LocalFolder, StoreFolder
 from augrecipes.sources.store.format import Role
 from augrecipes.sources.store.formats import FORMATS
-from augrecipes.sources.store.intact import StoredFile, files_of, wrong_in
+from augrecipes.sources.store.intact import wrong_in
 from augrecipes.sources.store.items import Items, Verify
-from augrecipes.sources.store.shards import shards_of
+from augrecipes.sources.store.shards import MappedShards, files_of
 
 _PART = "part"  # what a part says about itself, and a store does not
 
@@ -36,7 +35,6 @@ class Store:
 
     Attributes:
         path: the folder, or its address.
-        version: of the layout.
         format: ``raw``, ``lossless``, ``jpeg`` or ``hdf5``.
         kind: what the caller called its rows.
         targets: name to role (``image`` or ``mask``).
@@ -52,25 +50,27 @@ class Store:
     """
 
     def __init__(
-        self, path: Place, content: dict[str, Any], verify: Verify | None = None, cache_size: str | int | None = None
+        self, path: Place, content: dict[str, Any], verify: Verify | None = "first", cache_size: str | int | None = None
     ) -> None:
         self.folder = _folder_of(path, content["digest"], cache_size)
         self.path = self.folder.path
-        self.version: int = content["version"]
         self.format: str = content["format"]
         self.kind: str = content["kind"]
         self.rows: int = content["rows"]
         self.about: dict[str, Any] = content["about"]
         self.digest: str = content["digest"]
-        self.targets: dict[str, Role] = {name: about["role"] for name, about in content["targets"].items()}
+        self.targets: dict[str, Role] = content["targets"]
         self.index, self.checks, self.cache_size = content, verify, cache_size
         if self.format not in FORMATS:
             known = ", ".join(FORMATS)
             raise schema.wrong(str(path / index.NAME), "format", f"should be one of {known}, not {self.format!r}")
         blob = self.folder.mapped(index.COLUMNS, content["columns"]["size"], self._wrong_in_columns)
-        table = columns.load(blob, str(path / index.COLUMNS), content["columns"], str(path / index.NAME))
+        if crc32(blob) != content["columns"]["checksum"]:
+            message = "damaged: its checksum is not the one in the index; pack the store again"
+            raise StoreError(message, path=str(path / index.COLUMNS))
+        table = columns.load(blob, str(path / index.COLUMNS))
         self.columns = {name: column for name, column in table.items() if not name.startswith(columns.OWN)}
-        self.tables = {name: self._open(name, about, table) for name, about in content["targets"].items()}
+        self.tables = {name: self._open(name, role, table) for name, role in self.targets.items()}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return reopen_store, (self.path, self.digest, self.checks, self.cache_size)
@@ -101,10 +101,6 @@ class Store:
         """The bytes of one item as they lie in the file: samples, or a JPEG file."""
         return self.tables[target].data(item)
 
-    def block(self, target: str) -> NDArray[Any] | None:
-        """All items as one read-only N×H×W×C (masks N×H×W) view, where all are of one shape; else None."""
-        return self.tables[target].block()
-
     def files_of_rows(self, target: str, rows: NDArray[np.int64]) -> list[tuple[str, int, Callable[[], object]]]:
         """The files that some rows' items of a target lie in: name, bytes, and what opens each."""
         return self.tables[target].files_of_rows(rows)
@@ -131,36 +127,28 @@ class Store:
         data = bytes(table.whole_data(item))
         return encoded(data, name=name, channels=channels, max_pixels=height * width)
 
-    def _open(self, name: str, about: dict[str, Any], found: dict[str, Any]) -> Items:
-        kept = FORMATS[self.format].of(about["role"])
+    def _open(self, name: str, role: Role, found: dict[str, Any]) -> Items:
+        kept = FORMATS[self.format].of(role)
         prefix = f"{columns.OWN}{name}/"
         table = {key.removeprefix(prefix): column for key, column in found.items() if key.startswith(prefix)}
-        in_shards, file_name = "shards" in about, kept.file_name(name)
-        # Of this machine now: it stays ours whatever takes its place.
-        here = None if in_shards or not self.folder.at_once else self.folder.mapped(file_name, about["size"])
-        head, end = (0, schema.LARGEST) if in_shards else (about["head"], min(about["end"], about["size"]))
         try:
-            items.check(table, kept, about["role"], self.rows, head, end)
-            shards = shards_of(table["start"], table["size"]) if in_shards else []
-            if [shard.size for shard in shards] != [shard["size"] for shard in about.get("shards", ())]:
-                raise ValueError("start, size: the items do not lie in the shards that the index names")
+            items.check(table, kept, role, self.rows)
+            files = files_of(name, kept.suffix, self.index["shards"], table["rows"])
+            items.check_files(table, files)
         except ValueError as error:
             raise schema.wrong(str(self.path / index.COLUMNS), prefix, str(error)) from None
-        files = files_of(file_name, about, table["start"], shards)
-        for file in files if in_shards else ():
+        for file in files:
             self.folder.look(file.name, file.size)
-
         folder = self.folder  # a store that is let go of lets go of its files: no circle leads back to it
-
-        def mapped(file: StoredFile) -> mmap.mmap | bytes:
-            if here is not None:
-                return here
-            return folder.mapped(file.name, file.size, lambda path: wrong_in(path, file, table))
-
-        return Items(self.path, kept, files, mapped, table, self.checks, sharded=in_shards)
+        shards = MappedShards(
+            files, lambda file: folder.mapped(file.name, file.size, lambda path: wrong_in(path, file, table))
+        )
+        if folder.here:
+            shards.map_all()
+        return Items(self.path, kept, shards, table, self.checks)
 
     def _wrong_in_columns(self, path: Path) -> str | None:
-        wrong = zlib.crc32(path.read_bytes()) != self.index["columns"]["checksum"]
+        wrong = crc32(path.read_bytes()) != self.index["columns"]["checksum"]
         return "its checksum is another" if wrong else None
 
 
@@ -171,7 +159,7 @@ def _folder_of(path: Place, digest: str, cache_size: str | int | None) -> StoreF
 
 
 def reopen_store(
-    path: str | os.PathLike[str], digest: str, verify: Verify | None = None, cache_size: str | int | None = None
+    path: str | os.PathLike[str], digest: str, verify: Verify | None = "first", cache_size: str | int | None = None
 ) -> Store:
     """Opens the store of this digest again, as a worker does. StoreError where another is in its place by now.
 
@@ -197,7 +185,7 @@ def is_store(path: str | os.PathLike[str]) -> bool:
 
 
 def open_store(
-    path: str | os.PathLike[str], verify: Verify | None = None, *, cache_size: str | int | None = None
+    path: str | os.PathLike[str], verify: Verify | None = "first", *, cache_size: str | int | None = None
 ) -> Store:
     """Opens a published store; checks its index, its columns and the size of every file, but reads no pixels.
 
@@ -209,8 +197,8 @@ def open_store(
     Args:
         path: the folder; or an address such as ``s3://bucket/store``: its files are then fetched whole, each when it is
             first read from, compared with their checksums, and kept in the user's cache folder.
-        verify: compare the pixels of each item with their checksum at its `first` read in this process, or `always`;
-            None: only what is decoded anyway (`Store.verify` reads them all at once).
+        verify: compare the bytes of each item with their checksum at its `first` read in this process, or `always`;
+            None: only what is decoded anyway (`verify_store` reads all at once).
         cache_size: how much of the disk fetched files may take, of all stores together: bytes, or ``"50G"``; None: what
             AUGRECIPES_CACHE_SIZE says, or half of what is free.
 

@@ -44,9 +44,8 @@ def verify_store(path: str | os.PathLike[str], progress: Progress | None = None)
         progress: called with the bytes and total.
     """
     try:
-        store = open_store(path)  # the index, the columns and all sizes
-        files = (said.get("shards", [said]) for said in store.index["targets"].values())
-        total = sum(file["size"] for several in files for file in several)
+        store = open_store(path, verify=None)  # the index, the columns and all sizes
+        total = sum(file.size for items in store.tables.values() for file in items.shards.files)
         faults, done = [], 0
         for name, items in store.tables.items():
             for fault, size in _target(store, name, items):
@@ -61,7 +60,7 @@ def verify_store(path: str | os.PathLike[str], progress: Progress | None = None)
 
 def _target(store: Store, name: str, items: Items) -> Iterator[tuple[Fault | None, int]]:
     """Reads the files of one target from beginning to end: what each piece has wrong with it, and its bytes."""
-    for stored in items.files:
+    for stored in items.shards.files:
         with store.folder.at_hand(stored.name) as path, naming(store.path / stored.name):
             for piece in read_through(path, stored, items.table()):
                 fault = None

@@ -1,9 +1,10 @@
-"""Writing a store: staged beside its place, resumed after an interruption, published by one rename."""
+"""Writing a store: shard by shard beside its place, resumed after an interruption, published by one rename."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,35 +14,48 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
 from augrecipes.progress import Progress
-from augrecipes.sources.store import index, journal
+from augrecipes.sources.remote.place import Place, RemotePath, place_of
+from augrecipes.sources.store import index
 from augrecipes.sources.store.columns import Column, Texts, tables_of
-from augrecipes.sources.store.disk import free_bytes
-from augrecipes.sources.store.format import DTYPES, Contents, Role, StoreFormat
-from augrecipes.sources.store.formats import FORMATS
-from augrecipes.sources.store.item import Item, bytes_item, item_of
+from augrecipes.sources.store.disk import READ_ONLY, free_bytes, naming, sync, sync_folder, write_file
+from augrecipes.sources.store.format import Contents, Role, StoreFormat
+from augrecipes.sources.store.formats import formats_of
+from augrecipes.sources.store.index import shard_name
+from augrecipes.sources.store.intact import frame_of
+from augrecipes.sources.store.item import Item, item_of
 from augrecipes.sources.store.lock import Lock
-from augrecipes.sources.store.publish import FinishedTarget, publish
-from augrecipes.sources.store.stage import StagedStore, remove
+from augrecipes.sources.store.open_shard import OpenShard
+from augrecipes.sources.store.publish import joined, publish
+from augrecipes.sources.store.sending import Sending, saying_why
+from augrecipes.sources.store.staging import StagedShard, begin, forget, remove, shard_files, staged_shards
 
-SYNC_EVERY = 256 << 20
-"""Bytes after which staged rows are made to outlive a power failure."""
+SHARD_BYTES = 512 << 20
+"""How large a file of a target may be, where nobody says it; one item that is larger has a file of its own."""
+
+_RAW = ".raw"  # what is staged for a format that is assembled in the end
 
 
 class StoreWriter:
     """Takes rows in order, then publishes the store. Made by `StoreWriter.open`; use it in a ``with``.
 
-    Leaving the ``with`` before `finish`, by an error or not, keeps what is staged: the next writer with the same
-    arguments goes on behind it, and publishes the same bytes as if nothing had happened.
+    Leaving the ``with`` before `finish`, by an error or not, keeps the shards that are whole: the next writer with the
+    same arguments goes on behind them, and publishes the same bytes as if nothing had happened.
+
+    Of a store that is to be at an address each shard is sent when it is whole, and the index last.
 
     Attributes:
         path: where the store will be.
     """
 
-    def __init__(
-        self, path: Path, stage: StagedStore, plan: Mapping[str, Any], kept: Mapping[str, StoreFormat]
-    ) -> None:
-        self.path, self._stage, self._plan, self._kept = path, stage, plan, kept
-        self._unsynced = 0
+    def __init__(self, path: Place, plan: dict[str, Any], kept: Mapping[str, StoreFormat]) -> None:
+        self.path, self._plan, self._kept = path, plan, kept
+        self._sending = Sending(path) if isinstance(path, RemotePath) else None
+        self._root = self._sending.root if self._sending else index.stage_folder(Path(path))
+        self._folder = self._root / "store"
+        self._suffixes = {name: _RAW if how.assemble else how.suffix for name, how in kept.items()}
+        self._shards: list[StagedShard] = []
+        self._open: OpenShard | None = None
+        self._opened = ExitStack()
 
     @classmethod
     def open(
@@ -61,7 +75,7 @@ class StoreWriter:
         """Begins a store, or goes on with one that was interrupted, after reading back and checking what is staged.
 
         Args:
-            path: where the store will be; nothing may be there yet, and the folder around it must exist.
+            path: where the store will be, or its address; nothing may be there yet, and the folder around it exists.
             format: ``raw``, ``lossless``, ``jpeg`` or ``hdf5``.
             kind: what the caller calls its rows; kept.
             targets: names (identifiers) and what each keeps: ``image`` (uint8 H×W×C) or ``mask`` (uint8, uint16 or
@@ -71,50 +85,49 @@ class StoreWriter:
             quality: of jpeg, 1 to 100.
             expected_bytes: size of the store, where it is known: refused at once where the disk has not so much room.
             progress: called with the bytes and total while what is staged is read back.
-            shard_bytes: keep each target in files of at most so many bytes, which are opened when they are read from
-                (a single item that is larger has a file of its own); None: in one file.
+            shard_bytes: the largest file of a target (a row that is larger has a file of its own); None:
+                `SHARD_BYTES`.
 
         Raises:
             StoreError: the place is taken, another writer is at work, an interrupted run had other arguments, the
                 disk is full, or the format needs a package that is missing.
         """
-        place = Path(os.path.abspath(path))  # noqa: PTH100 (symbolic links are left as they are)
-        kept = _kept(format, targets)
+        place = _place(path)
+        kept = formats_of(format, targets)
         if not isinstance(rows, int) or rows < 0 or not 1 <= quality <= 100:
             raise ValueError(f"rows must be a number from 0, quality one from 1 to 100: not {rows!r}, {quality!r}")
-        if not place.parent.is_dir():
+        if shard_bytes is not None and shard_bytes < 1:
+            raise ValueError(f"shard_bytes must be at least 1, got {shard_bytes}")
+        if isinstance(place, Path) and not place.parent.is_dir():
             raise StoreError("the folder that it should be in does not exist; make it first", path=str(place))
-        heads = {name: how.head(name) if how.head else 0 for name, how in kept.items()}
+        for how in kept.values():
+            if how.ready is not None:
+                how.ready()
+        if any(how.assemble for how in kept.values()) and (shard_bytes is not None or not isinstance(place, Path)):
+            why = f"{format} is one file a target: it cannot be in shards, nor be sent while it grows"
+            raise StoreError(f"{why}; pack it here, and whole", path=str(place))
         plan = {
             "about": index.as_json(about or {}),
             "format": format,
-            "heads": heads,
             "kind": kind,
             "quality": quality if any(how.encode for how in kept.values()) else None,
             "rows": rows,
+            "shard_bytes": shard_bytes or SHARD_BYTES,
             "targets": [[name, role] for name, role in targets.items()],
-            "version": index.ONE_FILE,
+            "version": index.VERSION,
         }
-        if shard_bytes is not None:
-            if shard_bytes < 1:
-                raise ValueError(f"shard_bytes must be at least 1, got {shard_bytes}")
-            if any(how.frame for how in kept.values()):
-                raise StoreError(f"{format} is one file a target: shards are of raw and jpeg", path=str(place))
-            plan |= {"version": index.VERSION, "shard_bytes": shard_bytes}
-        files = {how.file_name(name): heads[name] for name, how in kept.items()}
-        stage = StagedStore(place, plan, files, progress, shard_bytes)
-        writer = cls(place, stage, plan, kept)
-        try:
+        writer = cls(place, plan, kept)
+        with writer._naming(), ExitStack() as opened:
+            writer._begin(opened, progress)
             writer._check_room(expected_bytes)
-        except StoreError:
-            writer.close()
-            raise
+            writer._opened = opened.pop_all()
         return writer
 
     @staticmethod
     def discard(path: str | os.PathLike[str]) -> bool:
         """Removes what an interrupted run staged for a store at `path`; whether there was any. Raises StoreError."""
-        root = index.stage_folder(Path(os.path.abspath(path)))  # noqa: PTH100
+        place = _place(path)
+        root = index.stage_folder(place) if isinstance(place, Path) else Sending(place).root
         if not root.exists():
             return False
         lock = Lock(root / "lock")
@@ -127,20 +140,21 @@ class StoreWriter:
     @property
     def done(self) -> int:
         """Rows that are staged, those of an interrupted run included: the next row's number."""
-        return self._stage.rows
+        return sum(shard.rows for shard in self._shards) + (len(self._open.notes) if self._open else 0)
 
     @property
     def notes(self) -> dict[int, str]:
-        """The notes of staged rows."""
-        return self._stage.notes()
+        """The notes of staged rows, but for empty ones."""
+        texts = [text for shard in self._shards for text in shard.notes] + (self._open.notes if self._open else [])
+        return {row: text for row, text in enumerate(texts) if text}
 
     def add(self, row: int, items: Mapping[str, Iterable[NDArray[Any] | Item]], note: str = "") -> None:
         """Writes the next row; all of it or, after an error, nothing.
 
         Args:
             row: its number: `done`.
-            items: a target's arrays, or what `make_item` made of them: one, many (a bag; written as they come, so an
-                iterator keeps memory small), or none. A target left out has none.
+            items: a target's arrays, or what `make_item` made of them: one, many (a bag), or none. A target left out
+                has none.
             note: a text kept until `finish`, for the caller of an interrupted and resumed run; not published.
 
         Raises:
@@ -151,29 +165,24 @@ class StoreWriter:
             raise ValueError(f"row {row} of {self._plan['rows']} was given where row {self.done} is next")
         if not items.keys() <= self._kept.keys():
             raise ValueError(f"targets {', '.join(items)} were given; the store has {', '.join(self._kept)}")
-        ends = [blob.end for blob in self._stage.blobs]
-        records = bytearray()
-        try:
-            for number, (name, role) in enumerate(self._plan["targets"]):
-                for given in items.get(name, ()):
-                    records += self._put(row, number, given, self._kept[name], role)
-            if note:
-                item = bytes_item(note.encode("utf-8", "surrogateescape"))
-                start = self._stage.blobs[-1].put(item, 1)
-                records += journal.record(row, len(self._kept), start, item)
-            self._stage.append(bytes(records) + journal.end_of_row(row))
-        except BaseException:
-            if self.done == row:
-                self._stage.rewind(ends)
-            raise
-        self._unsynced += sum(blob.end for blob in self._stage.blobs) - sum(ends)
-        if self._unsynced >= SYNC_EVERY:
-            self._stage.sync()
-            self._unsynced = 0
+        made = {name: [self._item(row, name, given) for given in items.get(name, ())] for name in self._kept}
+        with self._naming():
+            if self._open is not None and self._open.notes and self._open.would_be(made) > self._plan["shard_bytes"]:
+                self._close_shard()
+            if self._open is None:
+                grows = OpenShard(self._folder, self._files(len(self._shards)), self._kept)
+                self._open = self._opened.enter_context(closing(grows))
+            self._open.add(made, note)
 
     def keep(self, rows: int) -> None:
-        """Forgets all rows but the first so many: they are to be written again."""
-        self._stage.keep(rows)
+        """Forgets all rows behind the first so many, and those that are in a shard with them."""
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+        while self._shards and self.done > rows:
+            self._shards.pop()
+        with self._naming():
+            self._forget()
 
     def finish(self, columns: Mapping[str, Column] | None = None, about: Mapping[str, Any] | None = None) -> None:
         """Publishes the store, once all rows are there: everything is synced, the index last, then one rename.
@@ -181,27 +190,21 @@ class StoreWriter:
         Args:
             columns: arrays of numbers or booleans, and lists of str, by name. The text column ``source`` (one a row),
                 or ``source/TARGET`` (one a row, one for so many rows side by side, or one an item), names files in what
-                `Store.verify` finds.
+                `verify_store` finds.
             about: more of what `open` was told.
 
         Raises:
             StoreError: rows are missing, the disk is full, or a column cannot be kept. What is staged stays.
         """
-        rows = self._plan["rows"]
-        if self.done != rows:
-            raise StoreError(f"only {self.done:,} of {rows:,} rows were written", path=str(self.path))
+        if self.done != self._plan["rows"]:
+            raise StoreError(f"only {self.done:,} of {self._plan['rows']:,} rows were written", path=str(self.path))
         tables = tables_of(columns or {})
-        described = {key: self._plan[key] for key in ("format", "kind", "quality", "rows", "version")}
-        described["about"] = {**self._plan["about"], **index.as_json(about or {})}
-        records = self._stage.table()
-        parts = [self._part(records[records["target"] == number], number, tables) for number in range(len(self._kept))]
-        publish(self._stage.folder, self.path, parts, tables, described)
-        remove(self._stage.root)
-        self.close()
+        with self._naming():
+            self._finish(tables, about or {})
 
     def close(self) -> None:
-        """Lets go of the store; what is staged stays. Done by leaving the ``with``."""
-        self._stage.close()
+        """Lets go of the store; the shards that are whole stay. Done by leaving the ``with``."""
+        self._opened.close()
 
     def __enter__(self) -> StoreWriter:
         return self
@@ -211,51 +214,106 @@ class StoreWriter:
     ) -> None:
         self.close()
 
-    def _put(self, row: int, number: int, given: NDArray[Any] | Item, kept: StoreFormat, role: Role) -> bytes:
+    def _naming(self) -> AbstractContextManager[None]:
+        """Turns what the system says of where the store grows into a StoreError."""
+        return naming(self._root) if self._sending is None else saying_why(self._root)
+
+    def _begin(self, opened: ExitStack, progress: Progress | None) -> None:
+        opened.callback(Lock(self._root / "lock").release)
+        if isinstance(self.path, Path) and os.path.lexists(self.path):
+            if not self._folder.exists():  # it was published, and the run was killed before it had cleared up
+                remove(self._root)
+            raise StoreError("exists already, and a published store is never modified; remove it first", str(self.path))
+        if self._sending is not None:
+            self._sending.refuse_other()
+        begin(self._root, self._plan)
+        sent = None if self._sending is None else self._sending.sizes()
+        self._shards = staged_shards(self._root, self._suffixes, sent, progress)
+        self._forget()
+
+    def _finish(self, tables: Mapping[str, NDArray[Any] | Texts], about: Mapping[str, Any]) -> None:
+        if self._open is not None:
+            self._close_shard()
+        said = {key: self._plan[key] for key in ("format", "kind", "quality", "rows")}
+        said |= {"about": {**self._plan["about"], **index.as_json(about)}, "targets": dict(self._plan["targets"])}
+        shards: list[dict[str, Any]] = [{"rows": shard.rows, "sizes": dict(shard.sizes)} for shard in self._shards]
+        items = {name: joined([shard.tables[name] for shard in self._shards]) for name in self._kept}
+        if any(how.assemble for how in self._kept.values()):
+            shards = self._assembled(items, tables)
+        publish(self.path if isinstance(self.path, RemotePath) else self._folder, items, tables, said, shards)
+        if isinstance(self.path, Path):
+            with naming(self.path):
+                self._folder.rename(self.path)
+            sync_folder(self.path.parent)
+        remove(self._root)
+        self.close()
+
+    def _forget(self) -> None:
+        """Removes all that is staged, or was sent, but the shards that are whole."""
+        forget(self._root, len(self._shards), self._suffixes)
+        if self._sending is not None:
+            kept = [file for k in range(len(self._shards)) for file in self._files(k).values()]
+            self._sending.forget(kept, set(self._suffixes.values()))
+
+    def _item(self, row: int, name: str, given: NDArray[Any] | Item) -> Item:
+        kept, role = self._kept[name], dict(self._plan["targets"])[name]
         try:
             item = given if isinstance(given, Item) else item_of(given, kept, role, self._plan["quality"] or 0)
         except StoreError as error:
             raise StoreError(f"row {row}: {error.reason}", path=str(self.path)) from None
         if isinstance(item.data, bytes) != (kept.encode is not None):
             raise ValueError(f"row {row}: an item made for another format than {kept.name}")
-        start = self._stage.blobs[number].put(item, max(kept.alignment, DTYPES[item.sample].itemsize))
-        return journal.record(row, number, start, item)
+        return item
 
-    def _part(self, records: NDArray[Any], number: int, tables: Mapping[str, NDArray[Any] | Texts]) -> FinishedTarget:
-        """What is published of one target, given the records of its items."""
-        name, role = self._plan["targets"][number]
-        blob, kept = self._stage.blobs[number], self._kept[name]
-        table = {
-            "checksum": records["checksum"],
-            "rows": np.searchsorted(records["row"], np.arange(self.done + 1)).astype("<i8"),
-            "sample": records["sample"].astype("u1"),
-            "shape": np.stack([records["height"], records["width"], records["channels"]], axis=1),
-            "size": records["size"],
-            "start": records["start"],
-        }
-        frame = b"", b""
-        if kept.frame is not None:
-            frame = kept.frame(Contents(name, blob.head, blob.end, table, tables))
-        return FinishedTarget(name, role, blob, table, frame)
+    def _close_shard(self) -> None:
+        """Makes what was written a shard that an interrupted run goes on behind."""
+        if self._open is not None:
+            shard = self._open.finished()
+            if self._sending is not None:
+                self._sending.send([self._folder / name for name in self._files(len(self._shards)).values()])
+            write_file(self._root / f"{len(self._shards):05}.npz", shard.render())
+            self._shards.append(shard)
+            self._open = None
+
+    def _files(self, number: int) -> dict[str, str]:
+        return shard_files(number, self._suffixes)
+
+    def _assembled(self, items: Mapping[str, dict[str, Any]], tables: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Makes of each target's staged files the one of another program; `items` get the places in it."""
+        sizes, frames = {}, {}
+        for name, how in self._kept.items():
+            staged = [self._folder / self._files(k)[name] for k in range(len(self._shards))]
+            table, out = items[name], self._folder / shard_name(name, 0, how.suffix)
+            bases = np.cumsum([0, *(shard.sizes[name] for shard in self._shards)])[:-1]
+            counts = [len(shard.tables[name]["start"]) for shard in self._shards]
+            table["start"] = table["start"] + np.repeat(bases, counts)
+            end = int(table["start"][-1] + table["size"][-1]) if len(table["start"]) else 0
+            with naming(out, end):
+                out.unlink(missing_ok=True)
+                first = how.assemble(out, Contents(staged, table, tables)) if how.assemble else 0
+                with out.open("rb+") as file:
+                    sync(file, out)
+                out.chmod(READ_ONLY)
+                sizes[name], frames[name] = out.stat().st_size, frame_of(out, first, first + end)
+            table["start"] = table["start"] + first
+        for path in list(self._folder.glob(f"*{_RAW}")):
+            path.unlink()
+        return [{"rows": self.done, "sizes": sizes, "frames": frames}] if self.done else []
 
     def _check_room(self, expected: int | None) -> None:
         if expected is None:
             return
-        staged = sum(blob.end for blob in self._stage.blobs)
-        free = free_bytes(self._stage.root)
-        if expected - staged > free:
+        expected -= sum(sum(shard.sizes.values()) for shard in self._shards)
+        if self._sending is not None:
+            expected = min(expected, self._plan["shard_bytes"] * len(self._kept))
+        free = free_bytes(self._root)
+        if expected > free:
             raise StoreError(
-                f"needs {expected - staged:,} more bytes, and {free:,} are free; make room, or take another disk",
+                f"needs {expected:,} more bytes, and {free:,} are free; make room, or take another disk",
                 path=str(self.path),
             )
 
 
-def _kept(format: str, targets: Mapping[str, Role]) -> dict[str, StoreFormat]:
-    if format not in FORMATS:
-        raise ValueError(f"format {format!r} is unknown; there are {', '.join(FORMATS)}")
-    for name, role in targets.items():
-        if not name.isidentifier() or role not in ("image", "mask"):
-            raise ValueError(f"target {name!r}: {role!r}; names are identifiers, roles are image and mask")
-    if not targets:
-        raise ValueError("a store has at least one target")
-    return {name: FORMATS[format].of(role) for name, role in targets.items()}
+def _place(path: str | os.PathLike[str]) -> Place:
+    place = place_of(path)
+    return Path(os.path.abspath(place)) if isinstance(place, Path) else place  # noqa: PTH100 (links stay)

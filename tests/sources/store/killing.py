@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 import small_stores
 
 from augrecipes.errors import StoreError
-from augrecipes.sources.store import blob, disk, open_store, publish, stage, writer
+from augrecipes.sources.store import disk, open_shard, open_store, writer
 from augrecipes.sources.store.verify import verify_store
 
 
@@ -36,7 +36,7 @@ class Counting:
     def __init__(self, folder: Path, last: int, rng: random.Random) -> None:
         self.count, self.last, self.rng, self.folder = 0, last, rng, str(folder)
         self.write_all, self.fsync = disk.write_all, os.fsync
-        for module in (disk, blob, stage):
+        for module in (disk, open_shard):
             module.write_all = self.write  # type: ignore[attr-defined]
         os.fsync = self.sync
         sys.addaudithook(self.heard)
@@ -93,12 +93,12 @@ def what_is_left(path: Path, wanted: str) -> str:
     return "; ".join(wrong) or "whole"
 
 
-def publish_too_early(folder: Path, path: Path, parts: Any, *rest: Any) -> None:
+def publish_too_early(folder: Path, *rest: Any) -> None:
     """Planted: the rename comes before the index."""
+    path = folder.parent.with_name("s")
     folder.rename(path)
-    for part in parts:
-        part.blob.path = path / part.blob.path.name
-    publish_well(path, path, parts, *rest)
+    publish_well(path, *rest)
+    path.rename(folder)
 
 
 def refused(path: Path, format: str) -> int:
@@ -110,7 +110,7 @@ def refused(path: Path, format: str) -> int:
     raise AssertionError("a store was written twice")
 
 
-publish_well = publish.publish
+publish_well = writer.publish
 
 
 def main(format: str, step: int, seed: int, planted: str = "") -> dict[str, Any]:

@@ -24,6 +24,8 @@ COLUMNS: dict[str, Any] = {"label": np.array([0, 0, 1, -1, 1]), "source": SOURCE
 FORMS = (*FORMATS, "raw-300", "jpeg-900")
 """The formats; and some of them in shards of so many bytes."""
 
+IN_SHARDS = ("raw-300", "jpeg-900", "lossless-500")
+
 Rows = Sequence[dict[str, list[NDArray[Any]]]]
 
 

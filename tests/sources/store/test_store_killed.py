@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import small_stores
 
-from augrecipes.sources.store import StoreWriter, blob, disk, open_store, publish, stage
+from augrecipes.errors import StoreError
+from augrecipes.sources.store import StoreWriter, disk, open_shard, open_store, staging, writer
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks")
 
@@ -77,7 +78,7 @@ class Power:
             self.lost.add(target.parent.stat().st_ino)
             return done
 
-        for module in (disk, blob, stage):
+        for module in (disk, open_shard):
             monkeypatch.setattr(module, "write_all", write)
         monkeypatch.setattr(os, "fsync", sync)
         monkeypatch.setattr(Path, "rename", renamed)
@@ -95,13 +96,14 @@ def test_everything_outlives_a_power_failure_before_it_is_published(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="folders are not synced there")
-@pytest.mark.parametrize("part", ["blob", "folder"])
+@pytest.mark.parametrize("part", ["file", "folder"])
 def test_a_missing_sync_is_caught(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     power = Power(monkeypatch)
-    if part == "blob":
-        monkeypatch.setattr(blob.Blob, "sync", lambda self: None)
+    if part == "file":
+        monkeypatch.setattr(open_shard, "sync", lambda file, path: None)
     else:
-        monkeypatch.setattr(publish, "sync_folder", lambda folder: None)
+        for module in (disk, open_shard, writer):
+            monkeypatch.setattr(module, "sync_folder", lambda folder: None)
     small_stores.write(tmp_path / "s", "raw")
     assert power.at_rename != set()
 
@@ -111,7 +113,7 @@ def damages(folder: Path, rng: random.Random) -> Iterator[str]:
     kept = folder.with_name("kept")
     shutil.copytree(folder, kept)
     files = [path.relative_to(folder) for path in folder.rglob("*") if path.name not in ("lock", "plan.json")]
-    for name in [path for path in files if (folder / path).is_file()] * 6:
+    for name in [path for path in files if (folder / path).is_file() and (folder / path).stat().st_size] * 6:
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(kept, folder)
         data = bytearray((folder / name).read_bytes())
@@ -134,39 +136,52 @@ def resumed_after_damage(format: str) -> None:
     with small_stores.quick_folder() as folder:
         wanted = small_stores.digest(small_stores.write(folder / "wanted", format).path)
         path, content = folder / "s", small_stores.rows()
-        with small_stores.opened(path, format, content) as writer:
+        with small_stores.opened(path, format, content) as begun:
             for row in range(4):
-                writer.add(row, content[row], note=f"row {row}")
+                begun.add(row, content[row], note=f"row {row}")
         for damage in damages(folder / ".s.partial", random.Random(1)):
-            with small_stores.opened(path, format, content) as writer:
-                assert writer.notes == {row: f"row {row}" for row in range(writer.done)}, damage
+            with small_stores.opened(path, format, content) as begun:
+                assert begun.notes == {row: f"row {row}" for row in range(begun.done)}, damage
             store = small_stores.write(path, format)
             assert small_stores.digest(path) == wanted, damage
             assert list(small_stores.differences(store)) == [], damage
             shutil.rmtree(path)
 
 
-@pytest.mark.parametrize("format", small_stores.FORMS)
+@pytest.mark.parametrize("format", small_stores.IN_SHARDS)
 def test_what_is_staged_is_not_believed(format: str) -> None:
     resumed_after_damage(format)
 
 
 def test_believing_it_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage, "_intact", lambda table, blobs, progress: len(table))
-    with pytest.raises(AssertionError):
-        resumed_after_damage("raw")
+    monkeypatch.setattr(staging, "_whole", lambda *_: True)
+    with pytest.raises((AssertionError, StoreError)):
+        resumed_after_damage("raw-300")
 
 
-def test_resuming_keeps_what_is_whole_and_tells_progress(tmp_path: Path) -> None:
-    content, told = small_stores.rows(), []
-    with small_stores.opened(tmp_path / "s", "raw", content) as writer:
+def test_notes_that_were_changed_are_not_believed(tmp_path: Path) -> None:
+    content = small_stores.rows()
+    with small_stores.opened(tmp_path / "s", "raw-300", content) as begun:
         for row in range(3):
-            writer.add(row, content[row])
+            begun.add(row, content[row], note=f"row {row}")
+    table = tmp_path / ".s.partial" / "00001.npz"
+    data = table.read_bytes()
+    table.chmod(0o644)
+    table.write_bytes(data.replace(b"row 1", b"row 7"))
+    with small_stores.opened(tmp_path / "s", "raw-300", content) as begun:
+        assert begun.notes == {0: "row 0"}
+
+
+def test_resuming_keeps_whole_shards_and_reports_progress(tmp_path: Path) -> None:
+    content, told = small_stores.rows(), []
+    with small_stores.opened(tmp_path / "s", "raw-300", content) as begun:
+        for row in range(3):
+            begun.add(row, content[row])
     with small_stores.opened(
-        tmp_path / "s", "raw", content, progress=lambda done, total: told.append((done, total))
-    ) as writer:
-        assert writer.done == 3
-    assert told[-1][0] == told[-1][1] > 0
+        tmp_path / "s", "raw-300", content, progress=lambda done, total: told.append((done, total))
+    ) as begun:
+        assert begun.done == 2
+    assert told[-1][0] > 0
 
 
 def test_a_row_that_fails_leaves_nothing(tmp_path: Path) -> None:
@@ -179,34 +194,25 @@ def test_a_row_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
     wanted = [*content[:2], {}, *content[3:]]
     small_stores.write(tmp_path / "wanted", "raw", wanted)
-    with small_stores.opened(tmp_path / "s", "raw", content) as writer:
+    with small_stores.opened(tmp_path / "s", "raw", content) as begun:
         for row in (0, 1):
-            writer.add(row, content[row])
+            begun.add(row, content[row])
         with pytest.raises(OSError, match="cannot be read"):
-            writer.add(2, {**content[2], "image": tiles()})
-        writer.add(2, {}, note="cannot be read")
+            begun.add(2, {**content[2], "image": tiles()})
+        begun.add(2, {}, note="cannot be read")
         for row in (3, 4):
-            writer.add(row, content[row])
-        assert writer.notes == {2: "cannot be read"}
-        writer.finish(small_stores.COLUMNS)
+            begun.add(row, content[row])
+        assert begun.notes == {2: "cannot be read"}
+        begun.finish(small_stores.COLUMNS)
     assert small_stores.digest(tmp_path / "s") == small_stores.digest(tmp_path / "wanted")
     assert open_store(tmp_path / "s").items("image", 2) == range(2, 2)
-
-
-def test_rows_are_synced_every_so_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("augrecipes.sources.store.writer.SYNC_EVERY", 500)
-    synced: list[int] = []
-    with small_stores.opened(tmp_path / "s", "raw", small_stores.rows()) as writer:
-        monkeypatch.setattr(stage.StagedStore, "sync", lambda self: synced.append(self.rows))
-        for row, items in enumerate(small_stores.rows()):
-            writer.add(row, items)
-    assert synced == [2, 5]
 
 
 def test_what_is_staged_can_be_discarded(tmp_path: Path) -> None:
     content = small_stores.rows()
     assert not StoreWriter.discard(tmp_path / "s")
-    with small_stores.opened(tmp_path / "s", "raw", content) as writer:
-        writer.add(0, content[0])
+    with small_stores.opened(tmp_path / "s", "raw-300", content) as begun:
+        for row in (0, 1):
+            begun.add(row, content[row])
     assert StoreWriter.discard(tmp_path / "s")
     assert list(tmp_path.iterdir()) == []

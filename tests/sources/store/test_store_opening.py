@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pickle
+import random
 import shutil
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +22,7 @@ import pytest
 import small_stores
 
 from augrecipes.errors import AugrecipesError, StoreError
-from augrecipes.sources.store import StoreWriter, index, open_store
+from augrecipes.sources.store import StoreWriter, index, open_store, writer
 
 
 @pytest.fixture
@@ -53,8 +57,8 @@ def test_what_is_no_store(tmp_path: Path) -> None:
 
 
 def test_a_store_that_is_not_finished(tmp_path: Path) -> None:
-    with small_stores.opened(tmp_path / "s", "raw", small_stores.rows()) as writer:
-        writer.add(0, {})
+    with small_stores.opened(tmp_path / "s", "raw", small_stores.rows()) as begun:
+        begun.add(0, {})
     refused(tmp_path / "s", "not finished.*run it again")
     refused(tmp_path / ".s.partial", "no index.json")
 
@@ -72,7 +76,7 @@ def test_an_index_of_something_else(content: bytes, place: Path) -> None:
 def test_a_newer_version(place: Path) -> None:
     (place / "index.json").chmod(0o644)
     (place / "index.json").write_text(json.dumps({"store": "augrecipes", "version": 7, "what": ["is", "new"]}))
-    refused(place, "version 7; this augrecipes reads up to version 2")
+    refused(place, "version 7; this augrecipes reads version 3")
 
 
 @pytest.mark.parametrize("version", [0, -1, "1", None, 1.0])
@@ -110,9 +114,9 @@ def crafted(place: Path, **changes: Any) -> None:
         {"format": "zip"},
         {"targets": []},
         {"targets": {"image": {}}},
-        {"targets": {"../image": {"role": "image", "size": 1, "head": 0, "end": 1}}},
+        {"targets": {"../image": "image"}},
         {"columns": {}},
-        {"columns": {"size": -1, "checksum": 0, "entries": {}}},
+        {"columns": {"size": -1, "checksum": 0}},
     ],
 )
 def test_an_index_that_makes_no_sense(changes: dict[str, Any], place: Path) -> None:
@@ -120,34 +124,59 @@ def test_an_index_that_makes_no_sense(changes: dict[str, Any], place: Path) -> N
     refused(place, None)
 
 
-@pytest.mark.parametrize("wrong", [-1, 10**12, "x", None, 0.5])
-def test_columns_that_make_no_sense(wrong: Any, place: Path) -> None:
-    good = index.load(place)["columns"]
-    for name, entry in good["entries"].items():
-        for key in ("at", "shape", "dtype"):
-            if key in entry:
-                bad = {**entry, key: [wrong] if key == "shape" else wrong}
-                crafted(place, columns={**good, "entries": {**good["entries"], name: bad}})
-                refused(place, None)
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_store_of_before(version: int, place: Path) -> None:
+    (place / "index.json").chmod(0o644)
+    (place / "index.json").write_text(json.dumps({"store": "augrecipes", "version": version}))
+    refused(place, "augrecipes convert-store OLD NEW")
+
+
+def recolumned(place: Path, data: bytes) -> None:
+    """Other columns, and an index that speaks of them."""
+    (place / "columns.npz").chmod(0o644)
+    (place / "columns.npz").write_bytes(data)
+    crafted(place, columns={"size": len(data), "checksum": zlib.crc32(data)})
+
+
+def test_columns_that_make_no_sense(place: Path) -> None:
+    """Damaged anywhere, under an index that says so: an error, or columns that nothing is read wrongly by."""
+    whole, rng = (place / "columns.npz").read_bytes(), random.Random(0)
+    for _ in range(400):
+        data = bytearray(whole)
+        for _ in range(rng.choice([1, 1, 3])):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        recolumned(place, bytes(data[: rng.choice([len(data), rng.randrange(len(data))])]))
+        with suppress(StoreError):
+            store = open_store(place)
+            for target in store.targets:
+                for item in range(store.count(target)):
+                    store.array(target, item)
+    for data in (b"", b"PK", whole[:-22], np.arange(3).tobytes()):
+        recolumned(place, data)
+        refused(place, None)
+    packed, pickled = io.BytesIO(), io.BytesIO()
+    np.savez_compressed(packed, label=np.zeros(5))
+    np.savez(pickled, label=np.array([{}], object), allow_pickle=True)
+    for made in (packed, pickled):
+        recolumned(place, made.getvalue())
+        refused(place, "no columns of a store")
 
 
 @pytest.mark.parametrize("name", ["start", "size", "shape", "sample", "rows"])
 @pytest.mark.parametrize("value", [-1, 3, 255, 2**31 - 1])
 def test_tables_that_make_no_sense(name: str, value: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer that is wrong: nothing that it published is read from outside the file."""
-    part = StoreWriter._part
+    publish = writer.publish
 
-    def wrong(self: StoreWriter, *arguments: Any) -> Any:
-        made = part(self, *arguments)
-        table = {key: column.copy() for key, column in made.table.items()}
+    def wrong(folder: Path, items: Any, *rest: Any) -> None:
+        table = {key: column.copy() for key, column in items["image"].items()}
         table[name].flat[1] = value if table[name].dtype.kind == "i" else value % 256
-        if np.array_equal(table[name], made.table[name]):
+        if np.array_equal(table[name], items["image"][name]):
             table[name].flat[1] ^= 4
-        object.__setattr__(made, "table", table)
-        return made
+        publish(folder, {**items, "image": table}, *rest)
 
-    monkeypatch.setattr(StoreWriter, "_part", wrong)
-    with pytest.raises(StoreError, match=r"columns\.arrays: items/.*edited or damaged"):
+    monkeypatch.setattr(writer, "publish", wrong)
+    with pytest.raises(StoreError, match=r"columns\.npz: items/.*edited or damaged"):
         small_stores.write(tmp_path / "s", "raw")
 
 
@@ -181,7 +210,7 @@ def test_opening_without_a_look_at_sizes_is_caught(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.skipif(os.name == "nt", reason="needs pipes and links")
 def test_files_that_are_not_what_they_should_be(place: Path) -> None:
-    for name in ("image.bin", "columns.arrays", "index.json"):
+    for name in ("image-00000.bin", "columns.npz", "index.json"):
         file, kept = place / name, place.parent / name
         file.rename(kept)
         refused(place, "no such file|no index.json")
@@ -192,10 +221,13 @@ def test_files_that_are_not_what_they_should_be(place: Path) -> None:
         refused(place, "not a regular file")
         file.unlink()
         file.symlink_to(file)
-        refused(place, "no index.json|the system says|cannot be read")
+        refused(place, "no index.json|the system says|cannot be read|a link")
         file.unlink()
         file.symlink_to(kept)
-        open_store(place)  # where files are linked from elsewhere, they are the same files
+        if name == "index.json":
+            open_store(place)
+        else:
+            refused(place, "a link that leaves the store")
         file.unlink()
         kept.rename(file)
     open_store(place)
@@ -203,7 +235,7 @@ def test_files_that_are_not_what_they_should_be(place: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="needs a user whom permissions bind")
 def test_no_permission(place: Path) -> None:
-    for name in ("image.bin", "index.json"):
+    for name in ("image-00000.bin", "index.json"):
         (place / name).chmod(0)
         refused(place, "no permission")
         (place / name).chmod(0o444)
@@ -292,14 +324,14 @@ def many(folder: Path, items: int) -> tuple[int, float]:
     tiny = np.zeros((1, 2, 3), np.uint8)
     per_row = 1000
     for name, rows in (("many", items // per_row), ("few", 1)):
-        with StoreWriter.open(folder / name, format="raw", kind="bag", targets={"image": "image"}, rows=rows) as writer:
+        with StoreWriter.open(folder / name, format="raw", kind="bag", targets={"image": "image"}, rows=rows) as begun:
             for row in range(rows):
-                writer.add(row, {"image": [tiny] * per_row})
+                begun.add(row, {"image": [tiny] * per_row})
             columns = {
                 "label": np.arange(rows * per_row),
                 "source": [f"class/{i:07}.jpg" for i in range(rows * per_row)],
             }
-            writer.finish(columns)
+            begun.finish(columns)
     done = subprocess.run(
         [sys.executable, "-c", PRIVATE, str(folder / "many"), str(folder / "few")], capture_output=True, check=True
     )

@@ -17,7 +17,6 @@ import small_stores
 
 from augrecipes.errors import StoreError
 from augrecipes.sources.store import StoreWriter, open_store
-from augrecipes.sources.store.formats import hdf5
 
 ROWS = small_stores.rows()
 
@@ -125,8 +124,7 @@ def test_a_run_with_other_arguments(changed: dict[str, Any], named: str, tmp_pat
     with pytest.raises(StoreError, match=f"(: |, ){named}[,)].*same arguments, or discard") as caught:
         small_stores.opened(tmp_path / "s", content=ROWS, **{"format": "raw", **changed})
     assert caught.value.path == str(tmp_path / ".s.partial")
-    with small_stores.opened(tmp_path / "s", "raw", ROWS) as writer:
-        assert writer.done == 1
+    small_stores.opened(tmp_path / "s", "raw", ROWS).close()
 
 
 def test_quality_matters_to_jpeg_alone(tmp_path: Path) -> None:
@@ -186,7 +184,7 @@ def test_no_room_while_writing(tmp_path: Path) -> None:
     program = (
         "import pathlib, resource, sys, small_stores\n"
         "from augrecipes.errors import StoreError\n"
-        "for size in [0, 40, 100, 300, 900, 1500, 2000, 3000, 4000]:\n"
+        "for size in [0, 40, 100, 300, 900, 1500, 2000, 3000, 4000, 9000]:\n"
         "    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))\n"
         "    try:\n"
         "        small_stores.write(pathlib.Path(sys.argv[1]), 'raw')\n"
@@ -233,8 +231,6 @@ def test_a_full_disk(format: str, size: int, small_disk: Path) -> None:
     with pytest.raises(StoreError, match=r"the disk is full.*are free"):
         small_stores.write(small_disk / "s", format, content)
     (small_disk / "ballast").unlink()
-    with small_stores.opened(small_disk / "s", format, content) as writer:
-        assert writer.done >= 2
     assert list(small_stores.differences(small_stores.write(small_disk / "s", format, content), content)) == []
 
 
@@ -245,14 +241,3 @@ def test_hdf5_without_h5py(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         small_stores.opened(tmp_path / "t", "hdf5", ROWS)
     assert [entry.name for entry in tmp_path.iterdir()] == ["s"]
     assert list(small_stores.differences(open_store(store.path))) == []  # reading does not need it
-
-
-def test_an_hdf5_that_lays_files_out_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    writer = small_stores.opened(tmp_path / "s", "hdf5", ROWS)
-    for row, items in enumerate(ROWS):
-        writer.add(row, items)
-    monkeypatch.setattr(hdf5, "_PAGE", 8192)
-    with writer, pytest.raises(StoreError, match="HDF5 puts data at"):
-        writer.finish()
-    with pytest.raises(StoreError, match="heads"):
-        small_stores.opened(tmp_path / "s", "hdf5", ROWS)

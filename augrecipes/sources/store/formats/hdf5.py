@@ -8,142 +8,82 @@
     /rows             int64 rows + 1: items rows[r] to rows[r + 1] belong to row r
     /columns/NAME     what is known of each row: labels, sources … (a slash in a name is a dot here)
 
-`augrecipes` itself maps /data into memory: h5py is needed to write, not to read. The items are written while the file
-is no HDF5 file yet: HDF5 is asked where it would put such data, that much is left free at the beginning, and what it
-writes around the data is added at the end. So a run that was interrupted can go on; a file that HDF5 was writing could
-not be saved.
+`augrecipes` itself maps /data into memory: h5py is needed to write, not to read.
 """
 
 from __future__ import annotations
 
-import io
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
 from augrecipes.sources.store.columns import Texts
-from augrecipes.sources.store.format import DTYPES, Contents, Frame, StoreFormat
-
-if TYPE_CHECKING:
-    import h5py
+from augrecipes.sources.store.disk import free_bytes
+from augrecipes.sources.store.format import DTYPES, Contents, StoreFormat
 
 _PAGE = 4096
+_SLAB = 1 << 24
+_MORE = 1 << 16  # bytes that HDF5 may need beside the samples and columns
 
 
-class _WithoutItems(io.RawIOBase):
-    """A file in memory with a hole: what is written between `start` and `end` is dropped, and reads as zeros.
-
-    HDF5 is not let near the disk: where that is full, it takes the whole process down.
-    """
-
-    def __init__(self, start: int, end: int) -> None:
-        self.head, self.tail = bytearray(start), bytearray()
-        self._end, self._at, self._size = end, 0, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def writable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset if whence == io.SEEK_SET else self._size + offset
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer)
-        view[:] = bytes(len(view))
-        for part, start in ((self.head, 0), (self.tail, self._end)):
-            low, high = max(self._at, start), min(self._at + len(view), start + len(part))
-            if low < high:
-                view[low - self._at : high - self._at] = part[low - start : high - start]
-        return len(view)
-
-    def write(self, data: Any) -> int:
-        end = self._at + len(data)
-        self.truncate(max(self._size, end))
-        for part, start in ((self.head, 0), (self.tail, self._end)):
-            low, high = max(self._at, start), min(end, start + len(part))
-            if low < high:
-                part[low - start : high - start] = data[low - self._at : high - self._at]
-        return len(data)
-
-    def truncate(self, size: int | None = None) -> int:
-        self._size = self._at if size is None else size
-        length = max(0, self._size - self._end)
-        del self.tail[length:]
-        self.tail.extend(bytes(length - len(self.tail)))
-        return self._size
-
-
-def _head(target: str) -> int:
-    """Where HDF5 puts the first data of a file, whatever their shape."""
-    with _created(_WithoutItems(0, 0), target) as file:
-        return int(_contiguous(file, (1,), "u1").id.get_offset())
-
-
-def _frame(contents: Contents) -> Frame:
-    """Lets HDF5 write the file without its data, and returns what it wrote around them."""
-    frame = _WithoutItems(contents.head, contents.end)
-    with _created(frame, contents.target) as file:
-        shape, dtype = _layout(contents)
-        offset = _contiguous(file, shape, dtype).id.get_offset()
-        if contents.end > contents.head and offset != contents.head:
-            raise StoreError(f"HDF5 puts data at {offset}, not at {contents.head}; discard it and pack again")
-        _describe(file, contents, flat=len(shape) == 1)
-    return bytes(frame.head), bytes(frame.tail)
-
-
-def _created(frame: _WithoutItems, target: str) -> h5py.File:
+def _h5py() -> Any:
     try:
         import h5py
     except ImportError:
         raise StoreError("writing hdf5 needs h5py: pip install 'augrecipes[hdf5]'") from None
-    # One fixed version of the layout (HDF5 1.8, of 2008), and every block at a page: nothing depends on sizes.
-    v18 = ("v108", "v108")
-    file = h5py.File(frame, "w", libver=v18, alignment_threshold=1, alignment_interval=_PAGE, track_order=False)
-    file.attrs["target"] = target
-    return file
+    return h5py
 
 
-def _contiguous(file: h5py.File, shape: tuple[int, ...], dtype: str) -> h5py.Dataset:
-    """A data set whose bytes have their place at once, and are left as they are."""
-    import h5py
+def _assemble(out: Path, contents: Contents) -> int:
+    h5py = _h5py()
+    sizes = [path.stat().st_size for path in contents.files]
+    needed = sum(sizes) + sum(map(_bytes, [*contents.columns.values(), *contents.table.values()])) + _MORE
+    if needed > (free := free_bytes(out.parent)):  # HDF5 takes the whole process down where a disk gets full
+        why = (
+            f"the disk is full: {needed:,} bytes are needed to assemble it, {free:,} are free: make room and run again"
+        )
+        raise StoreError(why, str(out))
+    shape, dtype = _layout(contents, sum(sizes))
+    # One fixed version of the layout (HDF5 1.8, of 2008): the same bytes for the same rows.
+    how = {"libver": ("v108", "v108"), "alignment_threshold": 1, "alignment_interval": _PAGE}
+    with h5py.File(out, "w", track_order=False, **how) as file:
+        data, at = file.create_dataset("data", shape, dtype, track_times=False), 0
+        for path, size in zip(contents.files, sizes, strict=True):
+            if not size:
+                continue
+            items = np.memmap(path, np.dtype(dtype), "r").reshape(-1, *shape[1:])
+            step = max(1, _SLAB // items[:1].nbytes)
+            for first in range(0, len(items), step):
+                part = items[first : first + step]
+                data[at : at + len(part)] = part
+                at += len(part)
+        _describe(h5py, file, contents, flat=len(shape) == 1)
+        return int(data.id.get_offset() or 0)
 
-    how = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-    how.set_layout(h5py.h5d.CONTIGUOUS)
-    how.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
-    how.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-    how.set_obj_track_times(False)
-    kind = h5py.h5t.py_create(np.dtype(dtype))
-    return h5py.Dataset(h5py.h5d.create(file.id, b"data", kind, h5py.h5s.create_simple(shape), how))
+
+def _bytes(column: NDArray[Any] | Texts) -> int:
+    return column.blob.nbytes + column.offsets.nbytes if isinstance(column, Texts) else column.nbytes
 
 
-def _layout(contents: Contents) -> tuple[tuple[int, ...], str]:
+def _layout(contents: Contents, size: int) -> tuple[tuple[int, ...], str]:
     """N×H×W×C where all items are of one shape and dtype, else flat bytes."""
     shape, sample = contents.table["shape"], contents.table["sample"]
     if len(shape) and (shape == shape[0]).all() and (sample == sample[0]).all():
         height, width, channels = shape[0].tolist()
         return (len(shape), height, width, *([channels] if channels else [])), DTYPES[sample[0]].str
-    return (contents.end - contents.head,), "u1"
+    return (size,), "u1"
 
 
-def _describe(file: h5py.File, contents: Contents, *, flat: bool) -> None:
-    import h5py
-
+def _describe(h5py: Any, file: Any, contents: Contents, *, flat: bool) -> None:
     def put(name: str, values: Any, dtype: Any = None) -> None:
         file.create_dataset(name, data=values, dtype=dtype, track_times=False)
 
     text, table = h5py.string_dtype("utf-8"), contents.table
     if flat:
-        put("offsets", table["start"] - contents.head)
+        put("offsets", table["start"])
         put("shapes", table["shape"])
         put("dtypes", np.array([dtype.name for dtype in DTYPES], "S")[table["sample"]])
     put("rows", table["rows"])
@@ -155,4 +95,4 @@ def _describe(file: h5py.File, contents: Contents, *, flat: bool) -> None:
             put(place, column)
 
 
-FORMAT = StoreFormat(name="hdf5", suffix=".h5", alignment=1, head=_head, frame=_frame)
+FORMAT = StoreFormat(name="hdf5", suffix=".h5", alignment=1, assemble=_assemble, ready=_h5py)
