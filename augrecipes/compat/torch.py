@@ -16,6 +16,7 @@ import weakref
 from contextlib import suppress
 from math import prod
 from multiprocessing.connection import wait
+from traceback import walk_tb
 from types import FrameType
 from typing import Any
 
@@ -35,6 +36,7 @@ try:
     from torch.utils.data._utils import MP_STATUS_CHECK_INTERVAL
     from torch.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
     from torch.utils.data._utils.pin_memory import pin_memory
+    from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
     # Where every DataLoader of torch asks its dataset, in a worker or without, whatever wraps what in between.
     _FETCHES = frozenset(vars(kind)["fetch"].__code__ for kind in (_MapDatasetFetcher, _IterableDatasetFetcher))
@@ -133,7 +135,11 @@ def begun(loader: DataLoader[Any]) -> Any:
     It would raise wherever the main thread is: also while a connection is closed, which then is closed twice. Instead
     data and deaths are waited for together.
     """
-    passing: Any = iter(loader)
+    try:
+        passing: Any = iter(loader)
+    except BaseException as error:
+        _forget_half_made(error)
+        raise
     if passing._worker_pids_set:
         passing._worker_pids_set = False
         _remove_worker_pids(id(passing))
@@ -162,6 +168,20 @@ def begun(loader: DataLoader[Any]) -> Any:
     arguments = passing._workers, passing._worker_result_queue, turns
     threading.Thread(target=_complete, args=arguments, name="cut-off-messages", daemon=True).start()
     return passing
+
+
+def _forget_half_made(error: BaseException) -> None:
+    """Clear up behind an iterator that was interrupted while it was made, as when a worker dies at once.
+
+    Torch would know its workers for ever, by a number that a later iterator may get again.
+    """
+    for frame, _ in walk_tb(error.__traceback__):
+        this = frame.f_locals.get("self")
+        if isinstance(this, _MultiProcessingDataLoaderIter):
+            with suppress(ValueError):  # it had not told torch of them yet
+                _remove_worker_pids(id(this))
+            terminate(this)
+            this._shutdown = True  # nothing is left for its end
 
 
 def _complete(workers: list[Any], messages: Any, turns: list[int]) -> None:

@@ -31,6 +31,7 @@ COMMANDS = (
     "bench",
     "pack",
     "verify-store",
+    "convert-store",
     "cache",
     "studio",
     "schema",

@@ -36,7 +36,8 @@ WITHOUT = {
     "schema": (("schema",), 0),
     "cache": (("cache",), 0),
 }
-ELSEWHERE = {"demo", "studio"}  # half a minute, and a server: tests/demo and tests/studio run them
+# Half a minute, a server, and what needs a store of 0.1: tests/demo, tests/studio and tests/pack run them.
+ELSEWHERE = {"demo", "studio", "convert-store"}
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from augrecipes.errors import DataError
 
 N = 23
 BACKENDS: tuple[dict[str, Any], ...] = (
-    {},
+    {"num_workers": 0},
     {"backend": "threads", "num_workers": 1},
     {"backend": "threads", "num_workers": 3},
     {"num_workers": 2, "multiprocessing_context": "fork"},
@@ -51,7 +51,7 @@ def test_batches_are_those_that_are_read_one_by_one(options: dict[str, Any], mak
 
 def test_they_are_read_at_once() -> None:
     ds = Gathering(N)
-    list(loader(ds, 10))
+    list(loader(ds, 10, num_workers=0))
     assert [n for _, n in ds.asked] == [10, 10, 3]
     ds.asked.clear()
     list(loader(ds, 10, backend="threads", num_workers=2))

@@ -42,7 +42,9 @@ def test_no_more_is_kept_than_is_said(but: int) -> None:
     assert sum(kept) + max(sizes) + 64 > min(but, sum(sizes))  # and not much less
 
 
-@pytest.mark.parametrize("options", [{}, {"backend": "threads", "num_workers": 2}], ids=["one thread", "two"])
+@pytest.mark.parametrize(
+    "options", [{"num_workers": 0}, {"backend": "threads", "num_workers": 2}], ids=["one thread", "two"]
+)
 def test_the_next_pass_asks_for_no_fresh_memory(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]) -> None:
     monkeypatch.setattr(pool, "LEAST_BYTES", 1)
     made, asked = loader(Gathering(40), 8, **options), fresh(monkeypatch)
@@ -58,7 +60,7 @@ def test_the_next_pass_asks_for_no_fresh_memory(monkeypatch: pytest.MonkeyPatch,
 
     first = passes(1)
     assert first
-    if not options:
+    if not options["num_workers"]:
         assert passes(3) == []
         monkeypatch.setattr(allocator, "BATCH_BYTES", 0)  # a planted fault, and what `tune_allocator=False` does
         assert len(passes(4)) >= 3 * len(first)

@@ -241,8 +241,9 @@ def test_the_log_says_who_goes_on(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "augrecipes")
     saved = opened("shuffled", 4, 1, 3).state_dict()
     opened("shuffled", 4, 2, 3).load_state_dict(saved)
-    assert not caplog.messages
+    assert not [message for message in caplog.messages if "reads with" not in message]
+    caplog.clear()
     opened("shuffled", 8, 0, 1).load_state_dict(saved)
-    assert caplog.messages == [
+    assert [message for message in caplog.messages if "reads with" not in message] == [
         "the loader goes on where a state of 3 ranks with batch_size 4 stopped, with 1 rank with batch_size 8"
     ]
