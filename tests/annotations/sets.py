@@ -179,7 +179,7 @@ def random_set(seed: int, *, polygons: bool = False, wild: bool = True, flagged:
         name = f"{folder}{k:02}{'é' if rng.random() < 0.2 else ''}{'x' * int(rng.integers(2))}.png"
         things = tuple(_thing(rng, width, height, polygons, wild, flagged) for _ in range(int(rng.integers(0, 5))))
         pictures.append(Picture(name, width, height, things))
-    if not any(thing for picture in pictures for thing in picture.things):
+    if all(thing.flagged for picture in pictures for thing in picture.things):  # which some formats leave out
         width, height = pictures[0].width, pictures[0].height
         things = (_thing(rng, width, height, polygons, wild=False, flagged=False),)
         pictures[0] = Picture(pictures[0].name, width, height, things)
