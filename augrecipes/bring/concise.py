@@ -38,7 +38,7 @@ def shorten(line: Line) -> None:
     """Leave out arguments that make no difference: a class's own defaults, and what follows from the others."""
     schema = registry.arguments(line.name) or {"properties": {}}
     takes = schema["properties"]
-    given = {key: _taken(value, line.args) for key, value in line.args.items()}
+    given = {key: taken(value, line.args) for key, value in line.args.items()}
     known = {key: value for key, value in given.items() if key in takes}
     whole = _rebuilt(line.name, known)
     if whole is None:
@@ -61,7 +61,7 @@ def shorten(line: Line) -> None:
     line.args = ordered(line.name, known | others)
 
 
-def _taken(value: Any, args: Mapping[str, Any]) -> Any:
+def taken(value: Any, args: Mapping[str, Any]) -> Any:
     """A value that was written down as one that the class takes.
 
     Ranges of a negative number are written with the larger end first, and in a mapping arguments beside it are

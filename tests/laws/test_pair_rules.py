@@ -256,4 +256,4 @@ def test_explain_says_what_stays_and_why() -> None:
     why = {row.site: row.why for row in told.stayed}
     assert why["RandomCrop#1"].startswith("is a view of each target")
     assert why["OneOf#1/HorizontalFlip#1"].startswith("is inside a group")
-    assert why["Blur#1"].startswith("is opaque")
+    assert why["Blur#1"].startswith("runs by itself")

@@ -7,7 +7,7 @@ from typing import Any
 
 from augrecipes.bring.calls import Call
 from augrecipes.bring.compose import fill
-from augrecipes.bring.concise import saved_of, shorten
+from augrecipes.bring.concise import saved_of, shorten, taken
 from augrecipes.bring.dialect import Dialect
 from augrecipes.bring.draft import RecipeDraft
 from augrecipes.bring.naming import name_of
@@ -75,7 +75,10 @@ class _LiveCalls:
             args = {key: getattr(made, key) for key in _OF_GROUPS if hasattr(made, key)}
             return Call(name, args, tuple(map(self.call, made.transforms)), place, "albumentations")
         found = saved_of(made) if _is_known(cls) else {}
-        return Call(name, self.whole(made, found) if found else {}, None, place, cls.__module__)
+        args = self.whole(made, found) if found else {}
+        takes = (registry.arguments(name) or {"properties": {}})["properties"]
+        args = {key: taken(value, args) if key in takes else value for key, value in args.items()}
+        return Call(name, args, None, place, cls.__module__)
 
     def whole(self, made: Any, found: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a transform; those that its class left out as the file has them, or named as lost."""
@@ -127,7 +130,9 @@ def _walk(made: Sequence[Any]) -> Iterator[Any]:
 
 def _ignored(made: Any) -> frozenset[str]:
     """Arguments that a transform was given, and that its class does not know."""
-    return frozenset(getattr(made, "invalid_args", None) or ())
+    ignored = frozenset(getattr(made, "invalid_args", None) or ())
+    # What A.save writes of a parent's arguments comes back as unknown ones, and says nothing that is lost.
+    return ignored - saved_of(made).keys() if ignored else ignored
 
 
 def _is_made_by(call: Call, ignored: frozenset[str], found: dict[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from itertools import accumulate
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.recipe.nodes import Place
 
+_NAME = "<source to import>"
 _MAGIC = re.compile(r"^\s*[%!?]|^\s*[\w.]+\?{1,2}\s*$")
 _LONGEST = 80  # of an expression in messages
 NOTEBOOK = ".ipynb"
@@ -72,14 +73,19 @@ def parse(text: str, file: str) -> SourceText:
     lines = re.split(b"\r\n|[\r\n]", text.encode("utf-8", "surrogatepass"))
     empty = SourceText(file, ast.Module([], []), lines, cells)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
+        tree = _parsed(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         place = empty.place(getattr(error, "lineno", None) or 1, max(getattr(error, "offset", None) or 1, 1))
         said = getattr(error, "msg", None) or str(error) or "nested too deeply"
         raise wrong(f"no Python that can be read: {said}", place) from None
     return SourceText(file, tree, lines, cells)
+
+
+def _parsed(text: str) -> ast.Module:
+    """Source as Python's parser has it, which warns of nothing that it finds odd in there."""
+    # By the name of the source: what else threads of the process warn of at the same time is told as ever.
+    warnings.filterwarnings("ignore", module=re.escape(_NAME))
+    return ast.parse(text, _NAME)
 
 
 def wrong(message: str, place: Place) -> RecipeError:
@@ -109,9 +115,7 @@ def _plain(code: str) -> str:
         return "\n" * code.count("\n")
     code = "\n".join(re.sub(r"\S.*", "pass", line) if _MAGIC.match(line) else line for line in code.split("\n"))
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(code)
+        _parsed(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return "\n" * code.count("\n")
     return code

@@ -47,8 +47,15 @@ class Sending:
         """Sends files, and lets go of them here. StoreError where a store was published there meanwhile."""
         self.refuse_other()
         for path in paths:
-            with naming(self.there / path.name):
-                (self.there / path.name).send(path)
+            try:
+                with naming(self.there / path.name):
+                    (self.there / path.name).send(path)
+            except StoreError as error:
+                cause = error.__cause__
+                if not isinstance(cause, OSError) or cause.filename != str(path):
+                    raise
+                with saying_why(self.root), naming(path):  # it is the file of this machine that is not there
+                    raise cause from None
         for path in paths:
             path.unlink()
 
