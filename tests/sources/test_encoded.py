@@ -176,22 +176,6 @@ def test_restarts_leave_out_what_lies_above() -> None:
         assert (band.top, band.height) == (top, 111 - top)
 
 
-@pytest.mark.parametrize("sampling", ["4:2:0", "4:4:0"])
-def test_without_the_margin_of_chroma_the_law_fails(
-    sampling: str, decoder: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if decoder == "simplejpeg":
-        pytest.skip("decodes all of them")
-    monkeypatch.setattr(jpeg_window, "MARGIN", 0)
-    for restart in (0, 7):
-        picture = encoded(Jpeg(200, 110, sampling=sampling, restart=restart).data, name="it")
-        whole = picture.array()
-        with pytest.raises(AssertionError):
-            check_part(picture, whole, (0, 0, 64, 110))
-    with pytest.raises(AssertionError):
-        check_part(picture, whole, (64, 0, 200, 110))
-
-
 KINDS = [
     Jpeg(120, 90),
     Jpeg(120, 90, restart=6),
