@@ -114,6 +114,11 @@ def _taken(line: Line) -> Item:
         where = fault.name.removeprefix(line.name).removeprefix(".")
         key = where.partition(".")[0]
         before, after = line.args.get(key), _corrected(line).get(key)
+        fewer = Line(line.name, {name: value for name, value in line.args.items() if name != key})
+        if before is not None and _corrected(fewer).get(key) == before:  # as the class finds it by itself
+            del line.args[key]
+            line.beside.append(f"was {key}: {flow(before)}, which the class finds by itself")
+            continue
         if before is None or after is None or after == before:
             return LeftOut(line.name, f"{where}: {fault.message}" if where else fault.message, line.place)
         line.args[key] = after
