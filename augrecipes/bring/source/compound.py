@@ -27,8 +27,6 @@ from augrecipes.bring.source.values import (
 )  # fmt: skip
 from augrecipes.recipe.nodes import NOWHERE
 
-_DEEPEST = 90  # expressions, statements and calls inside of each other
-_FEW = 40  # parts of an expression that are looked at for names
 MOST_ROUNDS = 256  # of a comprehension or a loop
 _SPEC = re.compile(r"[.,\d]{0,4}[a-z%]?")
 

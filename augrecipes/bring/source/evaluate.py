@@ -29,11 +29,6 @@ from augrecipes.bring.source.values import (
     under,
 )  # fmt: skip
 
-_DEEPEST = 90  # expressions, statements and calls inside of each other
-_FEW = 40  # parts of an expression that are looked at for names
-_MOST_ROUNDS = 256  # of a comprehension or a loop
-_SPEC = re.compile(r"[.,\d]{0,4}[a-z%]?")
-
 
 class Evaluator(Compounds):
     """What expressions are, in the scope at hand and under the conditions that hold there; calls among them."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -34,7 +33,6 @@ from augrecipes.recipe.nodes import NOWHERE
 _DEEPEST = 90  # expressions, statements and calls inside of each other
 _FEW = 40  # parts of an expression that are looked at for names
 MOST_ROUNDS = 256  # of a comprehension or a loop
-_SPEC = re.compile(r"[.,\d]{0,4}[a-z%]?")
 
 
 class Spent(Exception):  # noqa: N818 - the reader stops, and says so

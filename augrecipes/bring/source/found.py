@@ -32,10 +32,7 @@ from augrecipes.recipe.nodes import Place
 _COMPOSES = (COMPOSE, "ReplayCompose")
 _HOLDING = (*_COMPOSES, *GROUPS, ONE_OR_OTHER, "RandomApply", "RandomChoice", "PerChannel", "SelectiveChannelTransform")
 _PARAMS = ("BboxParams", "KeypointParams")
-# What is named here already, as parts of it may be unknown; other classes of albumentations by their translation.
-_SETTING = (*_COMPOSES, *_PARAMS)
 _DEEPEST = 24
-_LONGEST = 400  # of a line that is to be filled in
 
 
 @dataclass(frozen=True, slots=True)

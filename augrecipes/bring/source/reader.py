@@ -23,9 +23,7 @@ from augrecipes.bring.source.values import (
     Test,
 )  # fmt: skip
 
-_DEEPEST_CALL = 12
 _OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In}
-_ENDS = ("return", "raise", "break", "continue")
 
 
 class SourceReader(Executor):
