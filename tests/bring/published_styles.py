@@ -200,6 +200,10 @@ from albumentations.augmentations.transforms import HorizontalFlip, Resize
 from albumentations.core.composition import Compose
 from albumentations.pytorch.transforms import ToTensor
 train = Compose([Resize(224, 224), HorizontalFlip(), ToTensor()])
+#: old tensors behind Normalize: Resize 224x224, HorizontalFlip
+from albumentations import Compose, HorizontalFlip, Normalize, Resize
+from albumentations.pytorch import ToTensor
+train = Compose([Resize(224, 224), HorizontalFlip(), Normalize(), ToTensor()])
 #: star: Resize 224x224, HorizontalFlip
 from albumentations import *
 train = Compose([Resize(224, 224), HorizontalFlip()])
