@@ -25,8 +25,8 @@ LONGEST = 320
 LAYERS = (
     "notebook", "cli", "studio", "demo", "bench", "diff", "verify", "preview", "pack", "bring",
     "data", "device", "compiler", "lint", "recipe", "ops", "versions", "compat", "sources", "native",
-    "machine", "spawned", "memo", "caches", "atomic", "addresses", "progress", "display", "seeds", "user_code", "kinds",
-    "flow", "errors", "masked",
+    "machine", "sharing", "cache", "paths", "progress", "display", "seeds", "user_code", "kinds",
+    "flow", "errors", "redact",
 )  # fmt: skip
 # A kind's folder has modules of several rooms: where each of them stands, as if it were there.
 PARTS = {

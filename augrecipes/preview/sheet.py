@@ -12,9 +12,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.addresses import local
 from augrecipes.display import Displayed
 from augrecipes.errors import DataError, counted, harmless
+from augrecipes.paths import local
 from augrecipes.preview.cells import Form, SheetRow
 from augrecipes.preview.display import size_text
 from augrecipes.preview.render import render

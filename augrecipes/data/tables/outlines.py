@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError
-from augrecipes.spawned import Spawned
+from augrecipes.sharing import Shared
 
 Floats = npt.NDArray[np.floating[Any]]
 _HEAD = 5  # numbers before the runs: their order, and left, top, width and height of what they fill
@@ -22,7 +22,7 @@ _ORDERS = ("rows", "columns")  # the first is of a part of the picture, the othe
 
 
 @dataclass(frozen=True, eq=False)
-class Outlines(Spawned):
+class Outlines(Shared):
     """The areas of all samples, in the order in which they are drawn.
 
     Attributes:
