@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.data.annotations.faults import Faults
-from augrecipes.data.annotations.find import is_annotated
-from augrecipes.data.annotations.table import noted_table
+from augrecipes.data.annotations.records import Faults
+from augrecipes.data.annotations.table import is_annotated, noted_table
 from augrecipes.data.audit.files import Audit, One, decode, headers_of, needs, size_of, unusual
 from augrecipes.data.audit.found import Checked
 from augrecipes.data.audit.points import wrong_boxes, wrong_keypoints
