@@ -420,7 +420,7 @@ def test_a_planted_fault_is_found(path: str, text: str, fault: str) -> None:
         ("kinds/bag/pipeline.py", "from augrecipes.kinds.image.pipeline import ImagePipeline"),
         ("bench/sides.py", 'kinds.part(recipe.kind, "dataset")'),
         ("data/sample.py", "from augrecipes.sources.files import read_image"),
-        ("demo/proofs.py", "import augrecipes as ar\nimport torch"),
+        ("demo/run.py", "import augrecipes as ar\nimport torch"),
     ],
 )
 def test_what_is_allowed_passes(path: str, text: str) -> None:
