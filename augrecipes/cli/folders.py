@@ -153,7 +153,7 @@ def data_of(given: Sequence[str]) -> Any:
 
 
 def _are_archives(words: Sequence[str]) -> bool:
-    from augrecipes.data.archives import is_archive
+    from augrecipes.paths import is_archive
 
     return all(is_archive(word) and _named(word) is None for word in words)
 

@@ -17,11 +17,11 @@ from augrecipes.data.batches.order import check_weights
 from augrecipes.data.tables.table import Columns, ImageTable, table_of_csv, table_of_folders
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.kinds import Kind, facts
+from augrecipes.paths import is_archive
 from augrecipes.recipe.model import Inputs, Presence, Recipe
 from augrecipes.sources.files import Exif
 from augrecipes.sources.listing import Layout
 from augrecipes.sources.paths import PathLike
-from augrecipes.sources.tar.named import is_archive
 
 NO_COLUMNS = "columns= says what a CSV file calls its columns, and these are annotations"
 NO_BOX_CLASSES = "box_classes= goes with annotations; this CSV file has one row an image"

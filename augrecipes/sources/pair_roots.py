@@ -12,8 +12,7 @@ from typing import NamedTuple
 from augrecipes.errors import DataError
 from augrecipes.sources.listing import list_folders
 from augrecipes.sources.paths import PathLike
-from augrecipes.sources.remote.known import is_file
-from augrecipes.sources.remote.place import is_remote
+from augrecipes.sources.remote import is_file, is_remote
 
 Roots = PathLike | Sequence[PathLike]
 

@@ -11,7 +11,7 @@ from typing import Any
 from augrecipes.data.annotations.records import AnnotationOptions
 from augrecipes.data.annotations.table import is_given_as_data
 from augrecipes.data.checks import as_list
-from augrecipes.data.reading.slides import SLIDES, slides_of
+from augrecipes.data.tables.slide_table import SLIDES, slides_of
 from augrecipes.data.tables.source_table import SourceTable, table_of_source
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError

@@ -9,8 +9,7 @@ from augrecipes.data.tables.csvfile import read_rows
 from augrecipes.data.tables.problems import Problem, listed
 from augrecipes.errors import DataError
 from augrecipes.sources.paths import PathLike
-from augrecipes.sources.remote.known import is_file
-from augrecipes.sources.remote.place import place_of
+from augrecipes.sources.remote import is_file, place_of
 
 _LABELS = "labels.csv"
 

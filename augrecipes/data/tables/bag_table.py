@@ -37,8 +37,8 @@ from augrecipes.sources.encoded import open_encoded
 from augrecipes.sources.files import read_image
 from augrecipes.sources.listing import EXTENSIONS, list_folder
 from augrecipes.sources.paths import PathLike, PathTable
-from augrecipes.sources.remote.place import is_remote
-from augrecipes.sources.slides.level import Level
+from augrecipes.sources.remote import is_remote
+from augrecipes.sources.slides.pyramid import Level
 
 _log = logging.getLogger("augrecipes")
 _OF_BAG = ("label", "split", "weight", "group")

@@ -38,7 +38,7 @@ from augrecipes.data.tables.listed_files import faults_of
 from augrecipes.data.tables.problems import Problem, refuse
 from augrecipes.errors import DataError
 from augrecipes.sources.paths import PathLike, PathTable
-from augrecipes.sources.remote.place import RemotePath, place_of
+from augrecipes.sources.remote import RemotePath, place_of
 
 COLUMNS = ("image", "mask", "label", "split", "group", "weight", "boxes", "keypoints")
 _SHORT = 24  # characters

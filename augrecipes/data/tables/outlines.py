@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError
-from augrecipes.spawned import Spawned
+from augrecipes.sharing import Shared
 
 Floats = npt.NDArray[np.floating[Any]]
 _HEAD = (
@@ -23,7 +23,7 @@ _HEAD = (
 
 
 @dataclass(frozen=True, eq=False)
-class Outlines(Spawned):
+class Outlines(Shared):
     """The areas of all samples, in the order in which they are drawn.
 
     Attributes:

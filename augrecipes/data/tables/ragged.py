@@ -12,11 +12,11 @@ import numpy.typing as npt
 from augrecipes.data.tables.csvfile import CsvRows
 from augrecipes.data.tables.labels import number
 from augrecipes.errors import DataError
-from augrecipes.spawned import Spawned
+from augrecipes.sharing import Shared
 
 
 @dataclass(frozen=True)
-class Ragged(Spawned):
+class Ragged(Shared):
     """Numbers of all samples, one below another.
 
     Attributes:

@@ -18,13 +18,13 @@ from augrecipes.data.tables.outlines import Outlines
 from augrecipes.data.tables.problems import Problem, refuse
 from augrecipes.data.tables.ragged import Ragged, read_ragged
 from augrecipes.data.tables.recorded import Recorded
+from augrecipes.sharing import Shared
 from augrecipes.sources.listing import Layout, list_folders
 from augrecipes.sources.paths import PathLike, PathTable
-from augrecipes.spawned import Spawned
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Columns(Spawned):
+class Columns(Shared):
     """What every kind of dataset may know of its samples; columns that it has not are None.
 
     Attributes:

@@ -10,7 +10,7 @@ from augrecipes.data.reading.listing import as_given, words_of
 from augrecipes.data.tables.bag_table import bags_of_csv, bags_of_folders
 from augrecipes.data.tables.pair_checks import size_text
 from augrecipes.data.tables.problems import Problem
-from augrecipes.data.tables.slide_listing import SlideFiles
+from augrecipes.data.tables.slide_table import SlideFiles
 from augrecipes.errors import DataError, counted
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Bag, Mode, Recipe

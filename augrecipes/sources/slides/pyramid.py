@@ -1,6 +1,6 @@
-"""Windows of slides at any resolution: from the level itself, or reduced from the next finer one.
+"""Pyramids of whole slides: levels, parts of them, and windows at any resolution.
 
-A window is told by its corner in pixels of level 0, its side in pixels of its own, and its downsample: so many pixels
+A window is given by its corner in pixels of level 0, its side in pixels of its own, and its downsample: so many pixels
 of level 0 are one of it. A level whose own downsample is within one per cent is taken as it is: micrometres a pixel are
 not known better. Otherwise the pixels of the coarsest level that is finer are averaged over areas; a corner between two
 of them goes to the nearer one.
@@ -9,67 +9,137 @@ of them goes to the nearer one.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from importlib import import_module
+from types import ModuleType
+from typing import ClassVar, Protocol
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
 from augrecipes.sources.raster import converted
-from augrecipes.sources.slides.level import Level, Part, Pixels, Pyramid
 
-_SAME = 0.01
+Pixels = NDArray[np.uint8]
+WHITE = 255
+_SAME = 0.01  # downsamples differ by no more
 _BAND = 1 << 24  # pixels that are read at once for a thumbnail
 
 
 @dataclass(frozen=True, slots=True)
-class Resolution:
-    """The resolution of windows: exactly one of both.
+class Level:
+    """One image of a pyramid.
 
     Attributes:
-        mpp: micrometres a pixel.
-        level: of the slide's own.
+        width: px.
+        height: px.
+        downsample: so many pixels of level 0 are one of this level, the mean of across and down.
     """
 
-    mpp: float | None = None
-    level: int | None = None
+    width: int
+    height: int
+    downsample: float
 
-    def __post_init__(self) -> None:
-        if (self.mpp is None) == (self.level is None):
-            raise ValueError("give either mpp= (micrometres a pixel) or level= (one of the slide's own)")
-        if self.mpp is not None and not 0 < self.mpp < math.inf:
-            raise ValueError(f"mpp must be more than 0, got {self.mpp}")
-        if self.level is not None and self.level < 0:
-            raise ValueError(f"level must be 0 or more, got {self.level}")
 
-    def downsample(self, slide: Pyramid, path: str, known: float | None = None) -> float:
-        """How many pixels of level 0 a pixel of a window is, across and down.
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A rectangle of a level, in its pixels; it may lie outside in part, or wholly.
+
+    Attributes:
+        x: left column.
+        y: upper row.
+        width: px.
+        height: px.
+    """
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+    def inside(self, width: int, height: int) -> Part:
+        """What of it lies on a level of that size; without a pixel where nothing does."""
+        x, y = min(max(self.x, 0), width), min(max(self.y, 0), height)
+        right, bottom = min(max(self.x + self.width, x), width), min(max(self.y + self.height, y), height)
+        return Part(x, y, right - x, bottom - y)
+
+
+class Pyramid(Protocol):
+    """Reads parts of levels; from several threads at once."""
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """The images of the pyramid, the largest first."""
+
+    @property
+    def mpp(self) -> tuple[float, float] | None:
+        """Micrometres a pixel of level 0, across and down; None where the file does not say."""
+
+    def read(self, level: int, part: Part, reduce: int = 1) -> Pixels:
+        """A part of a level, uint8 H×W×3 RGB; white where the slide ends.
 
         Args:
-            slide: that has it.
-            path: of its file.
-            known: micrometres a pixel of level 0; None: what the slide says.
+            level: number of it.
+            part: of it.
+            reduce: 1; or 2, 4 or 8, as far as `reduces` allows it: each pixel is about the mean of so many rows and
+                columns, and the part begins and ends at multiples of it.
 
         Raises:
-            DataError: there is no such level, or no level as fine, or nobody knows the slide's resolution.
+            DataError: the file is damaged there; names it.
         """
-        if self.level is not None:
-            if self.level >= len(slide.levels):
-                raise DataError(f"has no level {self.level}; there are {_listed(slide.levels)}", path)
-            return slide.levels[self.level].downsample
-        mpp = known or (None if slide.mpp is None else sum(slide.mpp) / 2)
-        if mpp is None:
-            raise DataError("does not say its micrometres a pixel: give slide_mpp=, or level= instead of mpp=", path)
-        assert self.mpp is not None
-        found = self.mpp / mpp
-        if found < 1 - _SAME:
-            raise DataError(
-                f"has {mpp:.4g} micrometres a pixel at its finest, so none at mpp={self.mpp:g}; level=0 takes it as it "
-                "is",
-                path,
-            )
-        return 1.0 if abs(found - 1) <= _SAME else found
+
+    def reduces(self, level: int, most: int) -> int:
+        """The largest `reduce` up to `most` that a level is read with."""
+
+
+def levels_of(sizes: Sequence[tuple[int, int]]) -> tuple[Level, ...]:
+    """Levels by their (width, height), the largest first.
+
+    >>> [level.downsample for level in levels_of([(1000, 800), (250, 200)])]
+    [1.0, 4.0]
+    """
+    (width, height), *_ = sizes
+    return tuple(Level(w, h, (width / w + height / h) / 2) for w, h in sizes)
+
+
+def needed(name: str) -> ModuleType:
+    """A module of the extra `slides`; DataError where it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise DataError(f"reading slides needs {name}: pip install 'augrecipes[slides]' ({error})") from None
+
+
+def downsample_of(
+    slide: Pyramid, path: str, mpp: float | None, level: int | None, slide_mpp: float | None = None
+) -> float:
+    """How many pixels of level 0 a pixel of a window is, across and down.
+
+    Args:
+        slide: that has it.
+        path: of its file.
+        mpp: micrometres a pixel of windows, or
+        level: of the slide's own that windows are of: one of both is None.
+        slide_mpp: micrometres a pixel of level 0; None: what the slide says.
+
+    Raises:
+        DataError: there is no such level, or no level as fine, or nobody knows the slide's resolution.
+    """
+    if mpp is None:
+        assert level is not None
+        if level >= len(slide.levels):
+            raise DataError(f"has no level {level}; there are {_listed(slide.levels)}", path)
+        return slide.levels[level].downsample
+    finest = slide_mpp or (None if slide.mpp is None else sum(slide.mpp) / 2)
+    if finest is None:
+        raise DataError("does not say its micrometres a pixel: give slide_mpp=, or level= instead of mpp=", path)
+    found = mpp / finest
+    if found < 1 - _SAME:
+        what = f"has {finest:.4g} micrometres a pixel at its finest, so none at mpp={mpp:g}"
+        raise DataError(f"{what}; level=0 takes it as it is", path)
+    return 1.0 if abs(found - 1) <= _SAME else found
 
 
 def _listed(levels: tuple[Level, ...]) -> str:
@@ -86,24 +156,22 @@ def finer(levels: tuple[Level, ...], downsample: float) -> int:
     return max(k for k, level in enumerate(levels) if k == 0 or level.downsample <= downsample * (1 + _SAME))
 
 
-def source_of(level: Level, x: int, y: int, width: int, height: int, downsample: float) -> Part:
+def source_of(level: Level, x: int, y: int, side: int, downsample: float) -> Part:
     """The part of a level that a window is made of.
 
     Args:
         level: as fine as the window, or finer.
         x: of its corner, px of level 0.
         y: of its corner.
-        width: of the window, in its own px.
-        height: of the window.
+        side: of the window, in its own px.
         downsample: of the window.
 
-    >>> source_of(Level(512, 512, 2.0), 100, 50, 16, 16, 4.0)
+    >>> source_of(Level(512, 512, 2.0), 100, 50, 16, 4.0)
     Part(x=50, y=25, width=32, height=32)
     """
     ratio = downsample / level.downsample
-    if abs(ratio - 1) > _SAME:
-        width, height = max(round(width * ratio), 1), max(round(height * ratio), 1)
-    return Part(round(x / level.downsample), round(y / level.downsample), width, height)
+    side = side if abs(ratio - 1) <= _SAME else max(round(side * ratio), 1)
+    return Part(round(x / level.downsample), round(y / level.downsample), side, side)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,22 +223,22 @@ class SlideWindow:
 
 
 def window_of(
-    slide: Pyramid, path: str, x: int, y: int, size: tuple[int, int], downsample: float, channels: int, max_pixels: int
+    slide: Pyramid, path: str, x: int, y: int, side: int, downsample: float, channels: int, max_pixels: int
 ) -> SlideWindow:
-    """A window, to be read; `size` is its (width, height), other arguments as `source_of`.
+    """A square window, to be read; arguments as `source_of`.
 
     Raises:
         DataError: more than `max_pixels` of the slide would have to be read for it.
     """
-    number, (width, height) = finer(slide.levels, downsample), size
-    part = source_of(slide.levels[number], x, y, width, height, downsample)
+    number = finer(slide.levels, downsample)
+    part = source_of(slide.levels[number], x, y, side, downsample)
     if part.width * part.height > max_pixels:
         raise DataError(
-            f"a window of {width}×{height} px would be made of {part.width}×{part.height} px of level {number}, "
+            f"a window of {side}×{side} px would be made of {part.width}×{part.height} px of level {number}, "
             f"more than the limit of {max_pixels:,}; its levels are {_listed(slide.levels)}",
             path,
         )
-    return SlideWindow(slide, number, part, (height, width, channels))
+    return SlideWindow(slide, number, part, (side, side, channels))
 
 
 def thumbnail(slide: Pyramid, downsample: float) -> Pixels:

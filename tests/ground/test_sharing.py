@@ -22,11 +22,11 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from kind_laws import direct
 from kinds import KINDS, Kind
 
-from augrecipes import spawned
+from augrecipes import sharing
 from augrecipes.data.tables.ragged import Ragged
 from augrecipes.data.tables.table import ImageTable
+from augrecipes.sharing import Shared
 from augrecipes.sources.paths import PathTable
-from augrecipes.spawned import Spawned
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="nothing is handed on there")
 
@@ -72,7 +72,7 @@ def sent(given: Any) -> tuple[int, Any]:
     return len(data), pickle.loads(data)
 
 
-class Anything(Spawned):
+class Anything(Shared):
     def __init__(self, **values: Any) -> None:
         self.__dict__.update(values)
 
@@ -98,7 +98,7 @@ def reads_alike(values: dict[str, Any]) -> None:
 @given(st.dictionaries(st.sampled_from("abcdef"), VALUES), st.integers(1, 40))
 def test_whatever_is_sent_reads_alike(values: dict[str, Any], least: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spawned, "LEAST", least)
+        patch.setattr(sharing, "LEAST", least)
         reads_alike(values)
 
 
@@ -121,15 +121,15 @@ def test_what_changed_since_is_sent_anew(monkeypatch: pytest.MonkeyPatch) -> Non
             assert (again.a.dtype, again.a.tolist()) == (one.a.dtype, one.a.tolist())
             assert bytes(again.b) == one.b
 
-    monkeypatch.setattr(spawned, "LEAST", 1)
+    monkeypatch.setattr(sharing, "LEAST", 1)
     follows()
-    monkeypatch.setattr(spawned._Nameless, "holds", lambda self, values: self.places.keys() == values.keys())
+    monkeypatch.setattr(sharing._Memory, "holds", lambda self, head, buffers: self.head == head)
     with pytest.raises(AssertionError):
         follows()
 
 
 def test_a_planted_shift_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spawned, "LEAST", 1)
+    monkeypatch.setattr(sharing, "LEAST", 1)
     true = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda file, data, at: true(file, data, at + 1))
     with pytest.raises(AssertionError):
@@ -139,7 +139,7 @@ def test_a_planted_shift_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_every_kind_reads_alike_in_a_worker(kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kind.fill(tmp_path)
-    monkeypatch.setattr(spawned, "LEAST", 1)
+    monkeypatch.setattr(sharing, "LEAST", 1)
     ds = kind.open(tmp_path)
     for each in (ds, ds.subset([3, 1, 1, 7])):
         _, again = sent(each)
@@ -171,30 +171,30 @@ def test_pickles_do_not_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ds = KINDS[0].open(tmp_path)
     found = sizes(ds)
     assert max(found) - min(found) < 1000
-    monkeypatch.setattr(spawned, "_is_large", lambda value: isinstance(value, bytes))  # a planted fault
+    monkeypatch.setattr(sharing, "_is_large", lambda value: isinstance(value, bytes))  # a planted fault
     grown = sizes(ds)
     assert grown[2] > 2 * grown[0]
 
 
 def test_memory_goes_with_the_data() -> None:
-    before = len(spawned._shared)
+    before = len(sharing._shared)
     given = table(20_000)
     _, again = sent(given)
     _, third = sent(given)
-    assert len(spawned._shared) == before + 3  # the table, its paths, its boxes; once for both workers
+    assert len(sharing._shared) == before + 3  # the table, its paths, its boxes; once for both workers
     digest = given.digest()
     del given
     gc.collect()
-    assert len(spawned._shared) == before
+    assert len(sharing._shared) == before
     assert again.digest() == third.digest() == digest
 
 
 MANY = """
 import multiprocessing
 import numpy as np
-from augrecipes.spawned import Spawned
+from augrecipes.sharing import Shared
 
-class Held(Spawned):
+class Held(Shared):
     def __init__(self, values): self.values = values
 
 def work(held, pipe):
@@ -218,17 +218,17 @@ def test_more_than_may_go_with_a_process(tmp_path: Path) -> None:
 
 def bounded(most: int) -> None:
     """The law: however many objects there are, as many have a descriptor, and all read alike."""
-    before = len(spawned._shared)
+    before = len(sharing._shared)
     given = [Anything(a=np.full(9, k)) for k in range(2 * most)]
     assert [int(one.a[0]) for one in sent(given)[1]] == list(range(2 * most))
-    assert len(spawned._shared) == before + most
+    assert len(sharing._shared) == before + most
 
 
 def test_descriptors_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spawned, "LEAST", 1)
-    monkeypatch.setattr(spawned, "MOST", len(spawned._shared) + 5)
+    monkeypatch.setattr(sharing, "LEAST", 1)
+    monkeypatch.setattr(sharing, "MOST", len(sharing._shared) + 5)
     bounded(5)
-    monkeypatch.setattr(spawned, "MOST", 1000)  # planted
+    monkeypatch.setattr(sharing, "MOST", 1000)  # planted
     with pytest.raises(AssertionError):
         bounded(5)
 
@@ -236,9 +236,9 @@ def test_descriptors_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 OWNER = """
 import multiprocessing, sys, time
 import numpy as np
-from augrecipes.spawned import Spawned
+from augrecipes.sharing import Shared
 
-class Held(Spawned):
+class Held(Shared):
     def __init__(self, values): self.values = values
 
 def work(held, pipe):

@@ -25,12 +25,12 @@ _NAME, _VALUE, _BEHIND = re.compile(r"([?&#]?)([^=&?#]*)(=?)"), re.compile(r"[^&
 _SPEAKS = re.compile("sig|token|key|secret|pass|pwd|auth|cred|policy|jwt|session|access", re.IGNORECASE)
 
 
-def masked(text: str) -> str:
+def redact(text: str) -> str:
     """`text` without the secrets of the addresses in it; what names a file stays.
 
-    >>> masked("https://me:hush@host/a.jpg?id=7&sig=a%2Fb: no such file"), masked("s3://key:sec/ret@bucket/b@2.jpg")
+    >>> redact("https://me:hush@host/a.jpg?id=7&sig=a%2Fb: no such file"), redact("s3://key:sec/ret@bucket/b@2.jpg")
     ('https://***@host/a.jpg?id=7&sig=***: no such file', 's3://***@bucket/b@2.jpg')
-    >>> masked("sftp://me@host/a.jpg"), masked("http://host:80/a@2.jpg"), masked("photos/a@2.jpg?key=1")
+    >>> redact("sftp://me@host/a.jpg"), redact("http://host:80/a@2.jpg"), redact("photos/a@2.jpg?key=1")
     ('sftp://me@host/a.jpg', 'http://host:80/a@2.jpg', 'photos/a@2.jpg?key=1')
     """
     if ":/" not in text:
@@ -39,13 +39,13 @@ def masked(text: str) -> str:
     return _WORD.sub(lambda found: _without_signatures(found[0]), text)
 
 
-def masked_of(address: str, text: str) -> str:
+def redact_from(address: str, text: str) -> str:
     """`text` without secrets, and without those of an address wherever they stand: drivers cut addresses up.
 
-    >>> masked_of("sftp://me:hush@host/a", "hush is no password of me at host/a")
+    >>> redact_from("sftp://me:hush@host/a", "hush is no password of me at host/a")
     '*** is no password of me at host/a'
     """
-    text = masked(text)
+    text = redact(text)
     fronts = [_split(piece)[0] for piece in _PIECE.findall(address)]
     pairs = [found[2] for front in fronts for pattern in _OF_USERS for found in pattern.finditer(front)]
     said = [word[slice(*span)] for word in _WORD.findall(address) for span in _signatures(word)]
@@ -91,16 +91,16 @@ def _signatures(word: str, at: int = 0) -> Iterator[tuple[int, int]]:
             at = end
 
 
-def all_masked(found: Any) -> Any:
-    """What JSON may hold, with all texts masked.
+def redact_all(found: Any) -> Any:
+    """What JSON may hold, with all texts redacted.
 
-    >>> all_masked({"files": ["https://me:hush@host/a.jpg", 1]})
+    >>> redact_all({"files": ["https://me:hush@host/a.jpg", 1]})
     {'files': ['https://***@host/a.jpg', 1]}
     """
     if isinstance(found, str):
-        return masked(found)
+        return redact(found)
     if isinstance(found, dict):
-        return {all_masked(key): all_masked(value) for key, value in found.items()}
+        return {redact_all(key): redact_all(value) for key, value in found.items()}
     if isinstance(found, list | tuple):
-        return [all_masked(value) for value in found]
+        return [redact_all(value) for value in found]
     return found

@@ -1,4 +1,7 @@
-"""Addresses as paths: what a store and its files are found by, here or elsewhere."""
+"""Files that lie elsewhere: `s3://`, `gs://`, `hf://`, `memory://` and whatever else fsspec knows.
+
+Addresses as paths. Fetched files of stores are kept by `augrecipes.sources.store.cache`.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from augrecipes.addresses import address_of, local
-from augrecipes.atomic import STAGED
-from augrecipes.masked import masked
-from augrecipes.sources.remote.requests import RemoteError, asked, stamp_in
+from augrecipes.errors import DataError
+from augrecipes.paths import STAGED, address_of, local
+from augrecipes.redact import redact
+from augrecipes.sources.remote_requests import RemoteError, request, stamp_in
+
+StrPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 _PARTLY = 48 << 20  # bytes from which a driver may read an object in several requests
 # Where an object is there whole, or not at all, and folders are but names.
@@ -44,7 +49,7 @@ def remote_place(path: Any) -> RemotePath | None:
     return RemotePath((url if url.endswith("://") else url.rstrip("/")) + query)
 
 
-def place_of(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Place:
+def place_of(path: StrPath) -> Place:
     """A path of this machine, or an address.
 
     >>> place_of("file:///tmp/photos") == Path("/tmp/photos"), place_of("memory://photos")
@@ -60,6 +65,36 @@ def is_pattern(path: Any) -> bool:
     (True, False, False)
     """
     return is_remote(path) and _magic_at(os.fsdecode(path)) is not None
+
+
+def is_folder(path: StrPath) -> bool:
+    """Whether there is a folder, or a pattern that files elsewhere are named by. Raises DataError.
+
+    >>> is_folder("nowhere"), is_folder("memory://*.jpg")
+    (False, True)
+    """
+    return is_pattern(path) or _there(path, "is_dir")
+
+
+def is_file(path: StrPath) -> bool:
+    """Whether there is a file. Raises DataError."""
+    return not is_pattern(path) and _there(path, "is_file")
+
+
+def is_there(path: StrPath) -> bool:
+    """Whether there is anything. Raises DataError."""
+    return _there(path, "exists")
+
+
+def _there(path: StrPath, what: str) -> bool:
+    place = place_of(path)
+    try:
+        return bool(getattr(place, what)())
+    except (PermissionError, RemoteError) as error:
+        if isinstance(place, Path):
+            raise
+        denied = "no permission to look at it: " if isinstance(error, PermissionError) else ""
+        raise DataError(f"{denied}{error}", str(place)) from None
 
 
 def _magic_at(url: str) -> int | None:
@@ -94,7 +129,7 @@ class RemotePath:
         return self.url
 
     def __repr__(self) -> str:
-        return f"RemotePath(url={masked(self.url)!r})"
+        return f"RemotePath(url={redact(self.url)!r})"
 
     def __fspath__(self) -> str:
         return self.url
@@ -116,7 +151,7 @@ class RemotePath:
 
     def about(self) -> dict[str, Any]:
         """What the server says of it: at least its size. FileNotFoundError where there is nothing."""
-        return asked(self.url, lambda system, path: dict(_fresh(system).info(path)))
+        return request(self.url, lambda system, path: dict(_fresh(system).info(path)))
 
     def stamp(self) -> str:
         """What tells it from what takes its place."""
@@ -124,19 +159,19 @@ class RemotePath:
 
     def exists(self) -> bool:
         """Whether there is a file, or anything below."""
-        return asked(self.url, lambda system, path: bool(_fresh(system).exists(path)))
+        return request(self.url, lambda system, path: bool(_fresh(system).exists(path)))
 
     def is_dir(self) -> bool:
         """Whether there is anything below."""
-        return asked(self.url, lambda system, path: bool(_fresh(system).isdir(path)))
+        return request(self.url, lambda system, path: bool(_fresh(system).isdir(path)))
 
     def is_file(self) -> bool:
         """Whether it is a file."""
-        return asked(self.url, lambda system, path: bool(_fresh(system).isfile(path)))
+        return request(self.url, lambda system, path: bool(_fresh(system).isfile(path)))
 
     def iterdir(self) -> Iterator[RemotePath]:
         """What is directly below."""
-        found = asked(self.url, lambda system, path: _fresh(system).ls(path, detail=False))
+        found = request(self.url, lambda system, path: _fresh(system).ls(path, detail=False))
         return (self / name.rstrip("/").rpartition("/")[2] for name in found)
 
     def files(self) -> dict[str, int]:
@@ -146,15 +181,15 @@ class RemotePath:
             FileNotFoundError: there is nothing.
         """
         how = "glob" if is_pattern(self) else "find"
-        found = asked(self.url, lambda system, path: getattr(_fresh(system), how)(path, detail=True))
+        found = request(self.url, lambda system, path: getattr(_fresh(system), how)(path, detail=True))
         if not found and how == "find" and not self.exists():
             raise FileNotFoundError("no such folder")
-        root = asked(self.fixed.url, lambda _, path: path).rstrip("/") + "/"
-        there = {path: about for path, about in found.items() if about.get("type") != "directory"}
+        root = request(self.fixed.url, lambda _, path: path).strip("/") + "/"
+        there = {path.lstrip("/"): about for path, about in found.items() if about.get("type") != "directory"}
         return {
-            path.removeprefix(root).lstrip("/"): int(about.get("size") or 0)
+            path.removeprefix(root): int(about.get("size") or 0)
             for path, about in there.items()
-            if path.startswith(root) or path.lstrip("/").startswith(root.lstrip("/"))
+            if path.startswith(root)
         }
 
     @property
@@ -170,20 +205,19 @@ class RemotePath:
             data = bytes(system.cat_file(path))
             return data if len(data) < _PARTLY else _unchanged(system, path)
 
-        return asked(self.url, whole)
+        return request(self.url, whole)
 
     def read_part(self, start: int, end: int) -> bytes:
         """A part of it; `end` may lie behind its own."""
-        return asked(self.url, lambda system, path: bytes(system.cat_file(path, start=start, end=end)))
+        return request(self.url, lambda system, path: bytes(system.cat_file(path, start=start, end=end)))
 
     def write_bytes(self, data: bytes) -> None:
         """A file of this content."""
-
         self._put(lambda system, path: system.pipe_file(path, data), len(data))
 
     def fetch(self, path: Path) -> None:
         """Writes all of it to a file of this machine."""
-        asked(self.url, lambda system, there: system.get_file(there, str(path)))
+        request(self.url, lambda system, there: system.get_file(there, str(path)))
 
     def send(self, path: Path) -> None:
         """Makes it a copy of a file of this machine, whole or not at all."""
@@ -206,11 +240,11 @@ class RemotePath:
                     system.rm_file(there)
                 system.mv(place, there)
 
-        asked(self.url, put)
+        request(self.url, put)
 
     def unlink(self) -> None:
         """Removes it; nothing where there is none."""
-        asked(self.url, lambda system, path: system.rm_file(path) if _fresh(system).exists(path) else None)
+        request(self.url, lambda system, path: system.rm_file(path) if _fresh(system).exists(path) else None)
 
 
 Place = Path | RemotePath
