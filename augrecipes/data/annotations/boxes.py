@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.data.annotations.found import FoundObjects
-from augrecipes.data.audit.points import corners_of
+from augrecipes.data.tables.points import corners_of
 from augrecipes.data.tables.ragged import Ragged
 from augrecipes.errors import counted
 

@@ -31,9 +31,9 @@ from augrecipes.data.annotations.pictures import OUTSIDE, leaves
 from augrecipes.data.annotations.source import PathView
 from augrecipes.data.tables.csvfile import missing_files
 from augrecipes.data.tables.labels import number
-from augrecipes.data.tables.pair_checks import upright
 from augrecipes.data.tables.recorded import Recorded
-from augrecipes.data.tables.table import ImageTable
+from augrecipes.data.tables.sizes import upright
+from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.file_headers import read_headers
@@ -78,7 +78,7 @@ def takes(inputs: Inputs) -> frozenset[str]:
     return frozenset(found | {"mask"} if drawn else found)
 
 
-def table_of_annotations(path: PathLike, wanted: AnnotationOptions) -> ImageTable:
+def table_of_annotations(path: PathLike, wanted: AnnotationOptions) -> Columns:
     """The pictures that annotations name, with what a recipe takes of them; what is cut or left out is logged.
 
     Args:
@@ -94,9 +94,7 @@ def table_of_annotations(path: PathLike, wanted: AnnotationOptions) -> ImageTabl
     return table
 
 
-def noted_table(
-    path: PathLike, wanted: AnnotationOptions, faults: Faults | None = None
-) -> tuple[ImageTable, list[str]]:
+def noted_table(path: PathLike, wanted: AnnotationOptions, faults: Faults | None = None) -> tuple[Columns, list[str]]:
     """The same, and notes of what is cut or left out; `faults` takes what is wrong with records, without an error."""
     source = PathView(Path(os.fsdecode(path)))
     found = FoundObjects()
@@ -121,7 +119,7 @@ class _Table:
         self.found, self.wanted, self.path = found, wanted, path
         self.takes = takes(wanted.inputs)
 
-    def made(self) -> ImageTable:
+    def made(self) -> Columns:
         found = self.found
         classes, numbers = self._classes()
         keep = self._kept()
@@ -142,8 +140,8 @@ class _Table:
         if "mask" in self.takes:
             given["outlines"] = points.outlines_of(found, objects.order, objects.rows, len(keep))
         ids = np.frombuffer(found.numbers, np.int64)[keep] if found.names else np.zeros(0, np.int64)
-        return ImageTable(
-            images=images,
+        return Columns(
+            files={"image": images},
             recorded=Recorded(recorded, self.path) if recorded.any() else None,
             ids=ids if (ids >= 0).any() else None,
             box_classes=classes,
