@@ -11,17 +11,17 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.annotations.find import is_annotated
-from augrecipes.data.annotations.table import AnnotationOptions, Crowds, table_of_annotations
+from augrecipes.data.annotations.records import AnnotationOptions, Crowds
+from augrecipes.data.annotations.table import is_annotated, table_of_annotations
 from augrecipes.data.batches.order import check_weights
 from augrecipes.data.tables.table import Columns, table_of_csv, table_of_folders
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.kinds import Kind, facts
+from augrecipes.paths import is_archive
 from augrecipes.recipe.model import Inputs, Presence, Recipe
 from augrecipes.sources.files import Exif
 from augrecipes.sources.listing import Layout
 from augrecipes.sources.paths import PathLike
-from augrecipes.sources.tar.named import is_archive
 
 NO_COLUMNS = "columns= says what a CSV file calls its columns, and these are annotations"
 NO_BOX_CLASSES = "box_classes= goes with annotations; this CSV file has one row an image"

@@ -22,12 +22,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes import memo
+from augrecipes import cache as caches
 from augrecipes.errors import DataError
 from augrecipes.sources import folder_cache
 from augrecipes.sources.folder_cache import Scan
 from augrecipes.sources.paths import PathLike, PathTable
-from augrecipes.sources.remote.place import RemotePath, is_pattern, remote_place
+from augrecipes.sources.remote import RemotePath, is_pattern, remote_place
 
 _log = logging.getLogger("augrecipes")
 
@@ -211,7 +211,7 @@ def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
         path, above = todo.pop()
         full = os.path.join(root, path) if path else root  # noqa: PTH118 (pathlib has no bytes)
         try:
-            now, about = memo.now_ns(), os.stat(full)  # noqa: PTH116
+            now, about = caches.now_ns(), os.stat(full)  # noqa: PTH116
             identity = (about.st_dev, about.st_ino)
             if identity in above:  # a link back up
                 continue
@@ -220,7 +220,7 @@ def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
                 trusted[path] = scan
             else:
                 scan, news = _scan(full, about), True
-                if memo.settled(about, now):
+                if caches.settled(about, now):
                     trusted[path] = scan
         except OSError as error:
             raise DataError(f"this folder cannot be listed: {_why(error)}", path=os.fsdecode(full)) from None

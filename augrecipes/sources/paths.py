@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.masked import masked
-from augrecipes.spawned import Spawned, spawning
+from augrecipes.redact import redact
+from augrecipes.sharing import Shared, spawning
 
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 
 @dataclass(frozen=True, eq=False)
-class PathTable(Spawned):
+class PathTable(Shared):
     """An immutable sequence of paths: roots, and names below them.
 
     ``table[i]`` is text (`os.fsdecode`: names that are not UTF-8 survive).
@@ -88,7 +88,7 @@ class PathTable(Spawned):
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"PathTable({len(self):,} paths below {[masked(os.fsdecode(root)) for root in self.roots]})"
+        return f"PathTable({len(self):,} paths below {[redact(os.fsdecode(root)) for root in self.roots]})"
 
     def __getstate__(self) -> dict[str, Any]:
         # A view of a map does not pickle. Of workers it need not: they map the same.

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.data.tables.coordinates import places_in
-from augrecipes.data.tables.csvfile import CsvRows, choose_split, missing_files, read_rows, resolve
+from augrecipes.data.tables.csvfile import CsvRows, choose_split, read_rows, resolve
 from augrecipes.data.tables.labels import number
 from augrecipes.data.tables.problems import Problem, listed, refuse
 from augrecipes.data.tables.table import Columns, Findings, columns_of, digest_of
@@ -36,9 +36,8 @@ from augrecipes.sources.encoded import open_encoded
 from augrecipes.sources.files import read_image
 from augrecipes.sources.listing import EXTENSIONS, list_folder
 from augrecipes.sources.paths import PathLike, PathTable
-from augrecipes.sources.remote.known import is_file
-from augrecipes.sources.remote.place import is_remote, place_of
-from augrecipes.sources.slides.level import Level
+from augrecipes.sources.remote import is_file, is_remote, place_of
+from augrecipes.sources.slides.pyramid import Level
 
 _log = logging.getLogger("augrecipes")
 _OF_BAG = ("label", "split", "weight", "group")
@@ -273,9 +272,7 @@ def bags_of_csv(
     keep = np.array(choose_split(bags, split), np.int64)
     order = np.argsort(bag_of, kind="stable")
     rows = every.select(order[np.isin(bag_of[order], keep)].tolist())
-    tiles = resolve(rows, "image")
-    if check:
-        problems += [(rows.lines[i], f"{tiles[i]}: no such file") for i in missing_files(tiles)]
+    tiles = resolve(rows, "image", check=check, problems=problems)
     coords = np.stack([_whole_numbers(rows, axis, problems) for axis in _AXES], 1) if given else None
     of_bags = columns_of(bags, keep, problems)
     if findings is None:

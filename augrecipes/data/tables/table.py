@@ -11,24 +11,24 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.tables.csvfile import CsvRows, check_present, choose_split, read_rows, resolve
+from augrecipes.data.tables.csvfile import CsvRows, choose_split, read_rows, resolve
 from augrecipes.data.tables.labels import number
 from augrecipes.data.tables.outlines import Outlines
 from augrecipes.data.tables.problems import Problem, listed, refuse
 from augrecipes.data.tables.ragged import Ragged, read_ragged
 from augrecipes.data.tables.recorded import Recorded
 from augrecipes.errors import DataError, counted
+from augrecipes.sharing import Shared
 from augrecipes.sources.defects import Defect
 from augrecipes.sources.listing import Layout, list_folders
 from augrecipes.sources.masks import match_masks
 from augrecipes.sources.paths import PathLike, PathTable
-from augrecipes.spawned import Spawned
 
 POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Columns(Spawned):
+class Columns(Shared):
     """What is known of the samples of a dataset; columns that it has not are None.
 
     Attributes:
@@ -249,16 +249,13 @@ def table_of_csv(
         columns_of(every, keep, wrong)
         rows = every.select(keep.tolist())
         wrong += [problem for name in POINTS.keys() & taken for problem in _wrong_cells(rows, name)]
-        empty = [rows.lines[i] for i, cell in enumerate(rows.columns["mask"]) if not cell] if "mask" in taken else []
-        wrong += [(line, "no mask in this row, though others have one") for line in empty]
+        if "mask" in taken:
+            resolve(rows, "mask", problems=wrong)
         keep = keep[np.isin(np.array(every.lines)[keep], [line for line, _ in wrong], invert=True)]
         every, keep = every.select(keep.tolist()), np.arange(len(keep))
         findings.rows(every.path, wrong)
     rows = every.select(keep.tolist())
-    files = {name: resolve(rows, name) for name in ("image", "mask") if name in taken}
-    if check:
-        for name, paths in files.items():
-            check_present(rows, name, paths)
+    files = {name: resolve(rows, name, check=check) for name in ("image", "mask") if name in taken}
     points = {name: read_ragged(every, name, width, labelled=name == "boxes").take(keep)
               for name, width in POINTS.items() if name in taken}  # fmt: skip
     return Columns(

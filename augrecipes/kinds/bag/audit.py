@@ -7,7 +7,7 @@ from typing import Any
 from augrecipes.data.audit import Checked, look_at_files
 from augrecipes.data.reading.listing import as_given, words_of
 from augrecipes.data.tables.bag_table import bags_of_csv, bags_of_folders
-from augrecipes.data.tables.slide_listing import SlideFiles
+from augrecipes.data.tables.slide_table import SlideFiles
 from augrecipes.data.tables.table import Findings
 from augrecipes.errors import DataError, counted
 from augrecipes.progress import Parts

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.data.annotations.faults import Faults
-from augrecipes.data.annotations.find import is_annotated
-from augrecipes.data.annotations.table import noted_table
+from augrecipes.data.annotations.records import Faults
+from augrecipes.data.annotations.table import is_annotated, noted_table
 from augrecipes.data.audit import Checked, look_at_files
 from augrecipes.data.checks import (
     NO_BOX_CLASSES,
@@ -26,7 +25,7 @@ from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.defects import Defect
 from augrecipes.sources.paths import PathTable
-from augrecipes.sources.remote.known import is_folder, is_there
+from augrecipes.sources.remote import is_folder, is_there
 from augrecipes.sources.store import is_store
 
 _NAMES = {"mask": "masks"}

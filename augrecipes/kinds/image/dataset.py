@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.annotations.table import Crowds
+from augrecipes.data.annotations.records import Crowds
 from augrecipes.data.batches.memory import room
 from augrecipes.data.batches.order import Indices
 from augrecipes.data.batches.rows import Take

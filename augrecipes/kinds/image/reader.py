@@ -11,7 +11,7 @@ from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.paths import PathTable
-from augrecipes.sources.remote.known import is_folder, is_there
+from augrecipes.sources.remote import is_folder, is_there
 
 TABLE = Columns
 

@@ -12,7 +12,7 @@ from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.defects import report
-from augrecipes.sources.remote.known import is_file
+from augrecipes.sources.remote import is_file
 
 TABLE = Columns
 
