@@ -13,7 +13,7 @@ from sets import OUTLINED, WRITERS, Picture, Set, random_set
 
 from augrecipes.data.annotations.records import AnnotationOptions
 from augrecipes.data.annotations.table import noted_table
-from augrecipes.data.tables.table import ImageTable
+from augrecipes.data.tables.table import Columns
 from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
@@ -30,7 +30,7 @@ def recipe(boxes: str = "", *, keypoints: str = "", mask: str = "absent", steps:
     return parse_text(text)
 
 
-def listed(path: Path, made: Recipe, **options: Any) -> ImageTable:
+def listed(path: Path, made: Recipe, **options: Any) -> Columns:
     return noted_table(path, AnnotationOptions(made.inputs, **options))[0]
 
 

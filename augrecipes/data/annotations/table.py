@@ -28,9 +28,9 @@ from augrecipes.data.annotations.objects import SHARES, boxes_of, outlines_of, p
 from augrecipes.data.annotations.records import FLAGGED, POINT, AnnotationOptions, AnnotationSet, Faults
 from augrecipes.data.tables.labels import number
 from augrecipes.data.tables.listed_files import faults_of
-from augrecipes.data.tables.pair_checks import upright
 from augrecipes.data.tables.recorded import Recorded
-from augrecipes.data.tables.table import ImageTable
+from augrecipes.data.tables.sizes import upright
+from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.sources.file_headers import read_headers
 from augrecipes.sources.formats.header import ImageHeader
@@ -80,7 +80,7 @@ def is_given_as_data(path: PathLike, *, points: bool) -> bool:
     return any(format.claims(source) for format in FORMATS)
 
 
-def table_of_annotations(path: PathLike, wanted: AnnotationOptions) -> ImageTable:
+def table_of_annotations(path: PathLike, wanted: AnnotationOptions) -> Columns:
     """The images that annotations name, with what a recipe takes of them; what is cut or left out is logged.
 
     Args:
@@ -96,9 +96,7 @@ def table_of_annotations(path: PathLike, wanted: AnnotationOptions) -> ImageTabl
     return table
 
 
-def noted_table(
-    path: PathLike, wanted: AnnotationOptions, faults: Faults | None = None
-) -> tuple[ImageTable, list[str]]:
+def noted_table(path: PathLike, wanted: AnnotationOptions, faults: Faults | None = None) -> tuple[Columns, list[str]]:
     """The same, and notes of what is cut or left out; `faults` takes what is wrong with records, without an error."""
     source = PathView(Path(os.fsdecode(path)))
     found = AnnotationSet()
@@ -115,7 +113,7 @@ def noted_table(
     return table, found.notes
 
 
-def _table(found: AnnotationSet, wanted: AnnotationOptions, path: str) -> ImageTable:
+def _table(found: AnnotationSet, wanted: AnnotationOptions, path: str) -> Columns:
     classes, ids = _classes(found, wanted)
     images = _paths(found, wanted, path)
     flags = np.asarray(found.flags)
@@ -132,8 +130,8 @@ def _table(found: AnnotationSet, wanted: AnnotationOptions, path: str) -> ImageT
     if "mask" in wanted.takes:
         given["outlines"] = outlines_of(found)
     numbers = np.asarray(found.ids)
-    return ImageTable(
-        images=images,
+    return Columns(
+        files={"image": images},
         recorded=Recorded(recorded, path) if recorded.any() else None,
         ids=numbers if (numbers >= 0).any() else None,
         box_classes=classes,

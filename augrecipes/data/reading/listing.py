@@ -17,7 +17,7 @@ from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.by_path import names_source
-from augrecipes.sources.pair_roots import Roots
+from augrecipes.sources.pairs import Roots
 
 StrPath = str | os.PathLike[str]
 # Of a pair by target; or files and how they are read, see `as_given`; or a source, as `ar.Samples` takes it.

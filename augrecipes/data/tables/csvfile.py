@@ -196,17 +196,6 @@ def resolve(
     return paths
 
 
-def check_present(rows: CsvRows, column: str, paths: PathTable) -> None:
-    """DataError listing the lines whose files do not exist."""
-    del column
-    refuse(rows.path, [(rows.lines[i], what) for i, what in faults_of(paths, b"", outside=True)])
-
-
-def missing_files(paths: PathTable) -> list[int]:
-    """Positions of the files that do not exist."""
-    return [i for i, _ in faults_of(paths, b"", outside=True)]
-
-
 def _lines(name: str) -> Iterator[str]:
     try:
         place = place_of(name)
