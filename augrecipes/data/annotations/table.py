@@ -35,9 +35,9 @@ from augrecipes.data.tables.pair_checks import upright
 from augrecipes.data.tables.recorded import Recorded
 from augrecipes.data.tables.table import ImageTable
 from augrecipes.errors import DataError
+from augrecipes.images.format import ImageHeader
+from augrecipes.images.reading import read_headers
 from augrecipes.recipe.model import Inputs
-from augrecipes.sources.file_headers import read_headers
-from augrecipes.sources.formats.header import ImageHeader
 from augrecipes.sources.paths import PathLike, PathTable
 
 _log = logging.getLogger("augrecipes")

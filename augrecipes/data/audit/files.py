@@ -9,14 +9,13 @@ from typing import Any
 
 from augrecipes.data.tables.pair_checks import Size, first_crop, size_text, upright
 from augrecipes.errors import DataError
+from augrecipes.images.format import ImageHeader, lost
+from augrecipes.images.reading import MaybeHeader, read_headers
 from augrecipes.machine import cores
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.defects import Defect
-from augrecipes.sources.file_headers import MaybeHeader, read_headers
 from augrecipes.sources.files import MAX_PIXELS, read_image, read_mask
-from augrecipes.sources.formats.header import ImageHeader
-from augrecipes.sources.losses import lost
 
 _DEEP = 8  # bits
 

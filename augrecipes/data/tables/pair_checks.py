@@ -8,14 +8,13 @@ from fractions import Fraction
 
 from augrecipes.compiler.run.grid import cells, unit
 from augrecipes.errors import DataError
+from augrecipes.images.format import Depth, Frames, ImageHeader, lost
+from augrecipes.images.reading import MaybeHeader
 from augrecipes.ops import registry
 from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Mode, Recipe, Step
 from augrecipes.sources.defects import Defect
-from augrecipes.sources.file_headers import MaybeHeader
 from augrecipes.sources.files import MAX_PIXELS, Exif
-from augrecipes.sources.formats.header import ImageHeader
-from augrecipes.sources.losses import Depth, Frames, lost
 
 Size = tuple[int, int]  # height, width
 _TURNED = 5  # EXIF orientations from here on exchange height and width

@@ -15,11 +15,11 @@ from augrecipes.data.tables.csvfile import choose_split, read_rows
 from augrecipes.data.tables.pair_checks import Cropped, PairChecks
 from augrecipes.data.tables.table import Columns, columns_of, digest_of
 from augrecipes.errors import DataError
+from augrecipes.images.reading import read_headers
 from augrecipes.ops import groups
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.defects import Defect
-from augrecipes.sources.file_headers import read_headers
 from augrecipes.sources.pair_roots import Roots, roots_of
 from augrecipes.sources.pairing import pair
 from augrecipes.sources.paths import PathLike, PathTable

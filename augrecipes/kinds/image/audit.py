@@ -23,10 +23,10 @@ from augrecipes.data.tables.problems import Problem
 from augrecipes.data.tables.ragged import read_ragged
 from augrecipes.data.tables.table import ImageTable, columns_of
 from augrecipes.errors import DataError, counted
+from augrecipes.images.reading import MaybeHeader
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.defects import Defect
-from augrecipes.sources.file_headers import MaybeHeader
 from augrecipes.sources.listing import list_folders
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.remote.known import is_folder, is_there

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from augrecipes.errors import DataError
+from augrecipes.images.watch import stage
 from augrecipes.sources.slides.level import WHITE, Part, Pixels, levels_of, needed
-from augrecipes.sources.watch import stage
 
 _CACHED = 32 << 20  # bytes of decoded tiles, of all slides of a process together
 

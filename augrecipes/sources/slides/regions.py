@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.sources.file_bytes import read_bytes
-from augrecipes.sources.formats.header import UnreadableError
+from augrecipes.images.format import UnreadableError
+from augrecipes.images.reading import read_bytes
 from augrecipes.sources.slides.level import Level
 
 _SHIFT = 4  # bits behind the point that OpenCV draws with

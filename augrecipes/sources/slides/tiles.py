@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from augrecipes.errors import DataError
-from augrecipes.sources.encoded import MAX_PIXELS, Encoded, encoded
+from augrecipes.images.encoded import MAX_PIXELS, Encoded, encoded
+from augrecipes.images.watch import stage
 from augrecipes.sources.open_files import bytes_at
 from augrecipes.sources.slides.level import WHITE, Part, Pixels, levels_of
 from augrecipes.sources.slides.recent import recent_tiles
 from augrecipes.sources.slides.tiff_index import TileIndex
-from augrecipes.sources.watch import stage
 
 _NUMBERS = itertools.count()  # one for each reader: what it kept is no other's, be it of the same path
 

@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 
 from augrecipes.errors import DataError
-from augrecipes.sources.raster import converted
+from augrecipes.images.raster import converted
 from augrecipes.sources.slides.level import Level, Part, Pixels, Pyramid
 
 _SAME = 0.01

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from augrecipes.errors import DataError
-from augrecipes.sources.file_bytes import MAX_BYTES
+from augrecipes.images.reading import MAX_BYTES
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.tar.listing import TarListing, list_archives
 from augrecipes.sources.tar.named import archives_named
