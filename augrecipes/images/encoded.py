@@ -113,9 +113,9 @@ class Encoded:
         if reduce != 1 and (reduce not in self.scales() or y0 % reduce or x0 % reduce):
             raise ValueError(f"cannot reduce by {reduce} from row {y0}, column {x0}: scales are {self.scales()}")
         with data_errors(self.name), stage("decode"):
-            return seen(self._decoded(self._stored(y0, x0, y1, x1, reduce)), self.channels, self.turn)
+            return seen(self._raster(self._stored(y0, x0, y1, x1, reduce)), self.channels, self.turn)
 
-    def _decoded(self, part: Part) -> NDArray[Any]:
+    def _raster(self, part: Part) -> NDArray[Any]:
         return FORMATS[self.header.format].decode(self.data, self.header, self.channels, part)
 
     def coded(self, y0: int, x0: int, y1: int, x1: int) -> Coded | None:
@@ -146,7 +146,7 @@ class Encoded:
 class EncodedMask(Encoded):
     """A mask of 8-bit labels in its file, H×W×1, of which a part can be decoded without the rest."""
 
-    def _decoded(self, part: Part) -> NDArray[Any]:
+    def _raster(self, part: Part) -> NDArray[Any]:
         return FORMATS[self.header.format].labels(self.data, self.header, part)
 
     def coded(self, y0: int, x0: int, y1: int, x1: int) -> None:

@@ -96,7 +96,7 @@ def header(data: bytes) -> ImageHeader:
         fault = fault or "truncated: its PNG data has no end chunk"
     color = {_GREY: "grey", _GREY_ALPHA: "grey", _PALETTE: "palette"}.get(color_type, "rgb")
     alpha = color_type in (_GREY_ALPHA, _RGBA) or b"tRNS" in found
-    palette, clear = (found.get(kind, [None])[0] for kind in (b"PLTE", b"tRNS"))  # type: ignore[list-item]
+    palette, clear = (found.get(kind, [None])[0] for kind in (b"PLTE", b"tRNS"))
     layout = Png(color_type, interlaced, tuple(found.get(b"IDAT", ())), palette, clear, fault)
     return ImageHeader("png", width, height, bits, color, alpha, turn, frames, layout)  # type: ignore[arg-type]
 
