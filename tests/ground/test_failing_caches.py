@@ -33,8 +33,8 @@ from augrecipes.ops import verdicts
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.remote import requests
 from augrecipes.sources.slides.opened import OPENED as SLIDES
-from augrecipes.sources.store.cache import FileCache
 from augrecipes.sources.tar.opened import OPENED as ARCHIVES
+from augrecipes.store.cache import FileCache
 
 Open = Callable[[], list[int]]
 NEED_ONE = ("store elsewhere", "sent elsewhere")

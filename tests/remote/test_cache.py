@@ -21,8 +21,8 @@ from test_stores_elsewhere import opened, placed
 
 from augrecipes.errors import StoreError
 from augrecipes.sources.remote.ahead import Needed, ReadAhead
-from augrecipes.sources.store import cache
-from augrecipes.sources.store.cache import FileCache
+from augrecipes.store import cache
+from augrecipes.store.cache import FileCache
 
 HERE = Path(__file__).parent
 SIZES = [100, 250, 400, 700, 90, 333]

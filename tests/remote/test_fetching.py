@@ -11,9 +11,9 @@ import shop
 from test_cache import content, in_time, nothing
 
 from augrecipes.sources.remote.place import RemotePath
-from augrecipes.sources.store import cache
-from augrecipes.sources.store.cache import FileCache
-from augrecipes.sources.store.folder import FetchedFolder
+from augrecipes.store import cache
+from augrecipes.store.cache import FileCache
+from augrecipes.store.reader import FetchedFolder
 
 
 def test_who_waits_for_a_thread_of_this_process_is_woken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

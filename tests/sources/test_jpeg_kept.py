@@ -21,7 +21,7 @@ from augrecipes.native.libjpeg import codec
 from augrecipes.sources.encoded import encoded
 from augrecipes.sources.formats import jpeg_kept
 from augrecipes.sources.formats.jpeg_kept import TURNED, kept
-from augrecipes.sources.store import decodes_to
+from augrecipes.store import decodes_to
 
 
 @pytest.fixture(scope="module", autouse=True, params=["libjpeg-turbo", "none"])

@@ -18,7 +18,7 @@ import augrecipes as ar
 from augrecipes.errors import DataError
 from augrecipes.kinds.bag.audit import check as check_bags
 from augrecipes.kinds.image.audit import check as check_images
-from augrecipes.pack.run import pack
+from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources import encoded, files
 from augrecipes.sources.encoded import open_encoded

@@ -23,7 +23,7 @@ from augrecipes.errors import DataError
 from augrecipes.masked import all_masked
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.paths import PathTable
-from augrecipes.sources.store import Store
+from augrecipes.store import Store
 
 Column = npt.NDArray[Any] | Sequence[str]
 POINTS = ("boxes", "keypoints")

@@ -30,7 +30,7 @@ from augrecipes.sources.file_headers import MaybeHeader
 from augrecipes.sources.listing import list_folders
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.remote.known import is_folder, is_there
-from augrecipes.sources.store import is_store
+from augrecipes.store import is_store
 
 _NAMES = {"mask": "masks"}
 _POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each
