@@ -67,8 +67,9 @@ def files_of(target: str, suffix: str, shards: Sequence[dict[str, Any]], rows: N
     for said in shards:
         number = number + 1 if found and said.get("part") == part else 0
         part, first, row = said.get("part"), row, row + said["rows"]
-        name = shard_name(target, number, suffix, part)
-        found.append(StoredFile(name, **said["files"][target], numbers=range(int(rows[first]), int(rows[row]))))
+        name, file = shard_name(target, number, suffix, part), said["files"][target]
+        numbers = range(int(rows[first]), int(rows[row]))
+        found.append(StoredFile(name, file["size"], file["checksum"], numbers))
     return found
 
 

@@ -146,10 +146,11 @@ class Store:
         self.targets: dict[str, Role] = content["targets"]
         self.index, self.checks, self.cache_size = content, verify, cache_size
         index.check(self.format, (*FORMATS,), str(path / index.NAME), "format")
-        blob, said = self.folder.mapped(index.COLUMNS, **content["columns"]), str(path / index.COLUMNS)
-        if crc32(blob) != content["columns"]["checksum"]:
-            raise StoreError("damaged: its checksum is not the one in the index; pack the store again", path=said)
-        table = columns.load(blob, said)
+        said, name = content["columns"], str(path / index.COLUMNS)
+        blob = self.folder.mapped(index.COLUMNS, said["size"], said["checksum"])
+        if crc32(blob) != said["checksum"]:
+            raise StoreError("damaged: its checksum is not the one in the index; pack the store again", path=name)
+        table = columns.load(blob, name)
         self.columns = {name: column for name, column in table.items() if not name.startswith(columns.OWN)}
         self.tables = {name: self._open(name, role, table) for name, role in self.targets.items()}
 
