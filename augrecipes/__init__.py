@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from augrecipes.data.loader import loader as loader
     from augrecipes.data.packed import Packed as Packed
     from augrecipes.data.samples import Samples as Samples
-    from augrecipes.data.views import concat as concat
     from augrecipes.demo.dataset import draw_dataset as draw_dataset
     from augrecipes.demo.pyramids import draw_whole_slides as draw_whole_slides
     from augrecipes.demo.scenes import draw_scenes as draw_scenes
@@ -89,7 +88,6 @@ _HOMES = {
     "StoreError": "errors:StoreError",
     "UnprovenWarning": "errors:UnprovenWarning",
     "bench": "bench.run:bench",
-    "concat": "data.views:concat",
     "diff": "diff.recipes:diff",
     "draw_dataset": "demo.dataset:draw_dataset",
     "draw_scenes": "demo.scenes:draw_scenes",

@@ -13,8 +13,8 @@ from multiprocessing import get_context, resource_tracker
 from typing import TYPE_CHECKING
 
 from augrecipes.compat.guard import albumentations, without_torch
-from augrecipes.data.loading.orphan import end_with_parent
 from augrecipes.errors import AugrecipesError
+from augrecipes.pack.orphan import end_with_parent
 
 if TYPE_CHECKING:
     from augrecipes.pack.bake import Baked, Baker
