@@ -23,13 +23,13 @@ from augrecipes.data.tables.table import Columns, digest_of
 from augrecipes.data.visits import Visits
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Kind, Mode, Optimize
-from augrecipes.spawned import Spawned
+from augrecipes.sharing import Shared
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
 
 
-class SampleDataset(RefusesWords, LookedAt, Spawned, Dataset[dict[str, Any]]):
+class SampleDataset(RefusesWords, LookedAt, Shared, Dataset[dict[str, Any]]):
     """Samples of one kind: image files, pairs, or bags of tiles, each a row of a table.
 
     A sample is a pure function of (recipe, seed, epoch, index). `ds[5]` is sample 5 of the epoch that `set_epoch` set,
