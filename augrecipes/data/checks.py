@@ -104,7 +104,7 @@ def as_table(
     if not annotated:
         if box_classes is not None:
             raise ValueError(NO_BOX_CLASSES)
-        return table_of_csv(files, split, check=check, ignore=untaken(recipe), renamed=columns)
+        return table_of_csv(files, split, check=check, ignore=untaken(recipe), renamed=columns, outside=outside)
     if columns is not None:
         raise ValueError(NO_COLUMNS)
     wanted = annotation_options(

@@ -194,6 +194,26 @@ def test_missing_files_are_skipped_later_on_request(folder: Path) -> None:
     assert [Path(s.path).name for s in made.skipped] == ["9.png"]
 
 
+@pytest.mark.parametrize("column", ["image", "mask"])
+def test_files_outside_are_read_when_that_is_said(folder: Path, column: str) -> None:
+    """By `..`, whole paths, addresses, and links."""
+    (folder / "set" / "in").mkdir(parents=True)
+    (folder / "set" / "link.png").symlink_to(folder / "images" / "1.png")
+    (folder / "set" / "out").symlink_to(folder / "images")
+    for name in ("0.png", "0_mask.png"):
+        draw(folder / "set" / name, 1)
+    far = ("../images/1.png", folder / "images" / "1.png", "link.png", "out/1.png", "s3://bucket/1.png")
+    for line, name in enumerate(far, 2):
+        row = f"{name},0_mask.png" if column == "image" else f"0.png,{name}"
+        text = "image,mask\n" + "0.png,0_mask.png\n" * (line - 2) + row + "\n"
+        with pytest.raises(DataError, match=rf"set/list.csv:{line}: '{name}' is not in .*outside=True"):
+            table(folder, text, "set/list.csv")
+        if "://" not in str(name):
+            assert len(table(folder, text, "set/list.csv", outside=True)) == line - 1
+    rows = f"image\nin/../0.png\n{folder}/set/0.png\n"
+    assert len(table(folder, rows, "set/list.csv")) == 2
+
+
 def test_very_long_rows(folder: Path) -> None:
     before = csv.field_size_limit()
     boxes = "[" + ",".join(["[0,0,20,20]"] * 20_000) + "]"

@@ -24,7 +24,7 @@ StrPath = str | os.PathLike[str]
 Data = StrPath | Mapping[str, Roots] | Any
 
 FILES = "files"  # of a mapping that names files and how they are read, not folders by target
-OF_FILES = ("split", "columns", "box_classes", "crowds", "outside")  # the first two go with every CSV file
+OF_FILES = ("split", "columns", "outside", "box_classes", "crowds")  # the first three go with every CSV file
 _TABLES = (".csv", ".tsv")
 
 
@@ -119,7 +119,7 @@ def as_given(recipe: Recipe, data: Data | Sequence[StrPath]) -> DataArguments:
 
 
 def _by_name(recipe: Recipe, data: Mapping[str, Any]) -> DataArguments:
-    known = ("images", *OF_FILES) if recipe.facts.annotated else OF_FILES[:2]
+    known = ("images", *OF_FILES) if recipe.facts.annotated else OF_FILES[:3]
     if FILES in data and FILES not in recipe.scales:
         strange = [name for name in data if name not in (FILES, *known)]
         if strange:

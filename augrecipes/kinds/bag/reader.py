@@ -23,7 +23,8 @@ def find(
         return DataListing(replace(given.root, check=strict).table(), decode)
     if given.files is None:
         return DataListing(bags_of_folders(as_list(given.root), cache=False), decode)
-    table = bags_of_csv(given.files, given.more.get("split"), check=strict, renamed=given.more.get("columns"))
+    how = {"renamed": given.more.get("columns"), "outside": given.more.get("outside", False)}
+    table = bags_of_csv(given.files, given.more.get("split"), check=strict, **how)
     return DataListing(table, decode)
 
 

@@ -65,8 +65,8 @@ def check(
     elif file is not None:
         if more.get("box_classes") is not None:
             raise DataError(NO_BOX_CLASSES, file)
-        ignore, renamed = untaken(recipe), more.get("columns")
-        table = table_of_csv(file, more["split"], check=False, ignore=ignore, renamed=renamed, findings=findings)
+        how = {"renamed": more.get("columns"), "outside": more.get("outside", False), "findings": findings}
+        table = table_of_csv(file, more["split"], check=False, ignore=untaken(recipe), **how)
     elif is_folder(root) or not is_there(root):
         table = table_of_folders([root], [masks] if masks else [], cache=False, findings=findings)
         findings.notes += _classes(table)
