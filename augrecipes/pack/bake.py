@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.read import naming_all, read_targets
 from augrecipes.data.tables.packed_table import POINTS
 from augrecipes.data.tables.table import Columns, GivenTable
 from augrecipes.errors import DataError
@@ -19,6 +18,7 @@ from augrecipes.masked import masked
 from augrecipes.pack.opened import OpenedPictures, decoded
 from augrecipes.sources.encoded import Encoded, open_encoded
 from augrecipes.sources.file_bytes import stamp_of
+from augrecipes.sources.files import naming_all
 from augrecipes.sources.formats.jpeg_kept import kept
 from augrecipes.sources.store import Item, decodes_to, encoded_item, make_item
 
@@ -147,7 +147,7 @@ class Baker:
         key = (*self.table.paths(unit).values(), *stamp[: len(names)]) if self.repeats else ()  # a mask is each row's
         how = {"inputs": recipe.inputs, "undecoded": undecoded, "names": names, **self.decode}
         known = self._opened.get(key) if self.repeats else None
-        given = read_targets(self.table, unit, opened=known, **how)
+        given = self.table.read(unit, **how, **({} if known is None else {"opened": known}))
         if several or self.repeats:
             given = decoded(given)
         if self.repeats and known is None:

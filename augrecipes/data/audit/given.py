@@ -7,8 +7,8 @@ from typing import Any
 from augrecipes.data.audit.files import needs
 from augrecipes.data.audit.found import Checked
 from augrecipes.data.audit.points import wrong_boxes, wrong_keypoints
-from augrecipes.data.reading.find import list_data
-from augrecipes.data.reading.sample import Files, Sample
+from augrecipes.data.reading.listing import open_data
+from augrecipes.data.reading.sample import Sample
 from augrecipes.data.tables.pair_checks import size_text
 from augrecipes.errors import DataError
 from augrecipes.progress import Parts
@@ -29,8 +29,7 @@ def check_given(recipe: Recipe, mode: Mode, data: Any, advance: Parts) -> Checke
         DataError: there is nothing to look at.
     """
     targets = recipe.compile(mode, "none").targets
-    listing = list_data(recipe, targets, data, mode=mode)
-    files = Files(listing, recipe.inputs)
+    files = open_data(recipe, targets, data, mode=mode)
     listed: dict[str, int] = dict.fromkeys(targets, len(files))
     defects, fine = [], 0
     for k in range(len(files)):

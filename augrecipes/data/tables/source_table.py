@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -149,11 +149,12 @@ class SourceTable(GivenTable):
 
     # -- samples ------------------------------------------------------------------------------------------------------
 
-    def read(
-        self, unit: int, inputs: Inputs, *, undecoded: bool = False, names: Iterable[str] | None = None, **how: Any
-    ) -> dict[str, Any]:
-        """What a pipeline takes of a sample; see `split_parts`, and `Source.row` for errors."""
-        how |= {"undecoded": undecoded, "names": names}
+    def parts(self, unit: int, inputs: Inputs, **how: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What a pipeline takes of a sample, and what travels beside it; see `split_parts`, `Source.row` for errors."""
+        return split_parts(self.rows.named(self.source.row(unit)), inputs, self.rows.pictures, self.axes, **how)
+
+    def read(self, unit: int, inputs: Inputs, **how: Any) -> dict[str, Any]:
+        """What a pipeline takes of a sample, which is had once for all who ask for it one after another."""
         return split_parts(self._parts(unit), inputs, self.rows.pictures, self.axes, **how)[0]
 
     def _parts(self, unit: int) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Self
@@ -18,6 +18,7 @@ from augrecipes.data.tables.outlines import Outlines
 from augrecipes.data.tables.problems import Problem, refuse
 from augrecipes.data.tables.ragged import Ragged, read_ragged
 from augrecipes.data.tables.recorded import Recorded
+from augrecipes.sources.files import read_files
 from augrecipes.sources.listing import Layout, list_folders
 from augrecipes.sources.paths import PathLike, PathTable
 from augrecipes.spawned import Spawned
@@ -107,15 +108,21 @@ class Columns(Spawned):
         """The pictures of a unit by target."""
         return {name: paths[unit] for name, paths in self.images_by_target().items()}
 
+    def path(self, row: int) -> str:
+        """What stands for a row in samples, messages and records: the file of its first target."""
+        return next(iter(self.images_by_target().values()))[row]
+
+    def parts(self, unit: int, inputs: Any, **how: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What a pipeline takes of a unit, and what travels beside it; see `augrecipes.sources.files.read_files`."""
+        return read_files(self, unit, inputs, **how), {}
+
+    def read(self, unit: int, inputs: Any, **how: Any) -> dict[str, Any]:
+        """What a pipeline takes of a unit."""
+        return self.parts(unit, inputs, **how)[0]
+
 
 class GivenTable(Columns):
     """A table whose pictures are not files of their own: it reads them itself."""
-
-    @abstractmethod
-    def read(
-        self, unit: int, inputs: Any, *, undecoded: bool = False, names: Iterable[str] | None = None, **how: Any
-    ) -> dict[str, Any]:
-        """What a pipeline takes of a unit; arguments and errors as `augrecipes.data.read.read_targets`."""
 
     @abstractmethod
     def stamp(self, unit: int) -> str:

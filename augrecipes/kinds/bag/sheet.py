@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.data.picking import Pick, pick_tiles
+from augrecipes.data.picking import tiles_of
 from augrecipes.data.reading.held import Held
-from augrecipes.data.reading.sample import Files, Sample
+from augrecipes.data.reading.sample import RecipeSource, Sample
 from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.errors import DataError
 from augrecipes.kinds.bag.pipeline import BagPipeline
@@ -40,7 +40,7 @@ class _BagSamples:
 def sheet(recipe: Recipe, asked: Asked) -> Sheet:
     """The sheet of a recipe of kind bag; DataError where nothing can be shown."""
     pipeline, files = asked.opened(recipe, threads=1)
-    table: Any = files.listing.table
+    table: Any = files.table
     held = files if isinstance(files, Held) else _BagFiles(files, recipe.bag or Bag())
     sampler = _BagSampler(pipeline, table, held, asked)
     shown = show_rows(
@@ -67,18 +67,18 @@ def sheet(recipe: Recipe, asked: Asked) -> Sheet:
 class _BagFiles:
     """Bags of files that no dataset has listed: each is its row of the table, and its own key of draws."""
 
-    files: Files
+    files: RecipeSource
     rule: Bag
 
     def __len__(self) -> int:
-        return len(self.files.listing.table)
+        return len(self.files.table)
 
     @property
     def labels(self) -> NDArray[np.int64] | None:
         return self.files.labels
 
     def path(self, k: int) -> str:
-        table: Any = self.files.listing.table
+        table: Any = self.files.table
         return str(table.path(k))
 
     def row(self, k: int) -> int:
@@ -88,7 +88,7 @@ class _BagFiles:
         return k
 
     def read(self, k: int, tile: int) -> Sample:
-        return self.files.read(self.files.listing.table.units_of(k)[tile])
+        return self.files.read(self.files.table.units_of(k)[tile])
 
 
 @dataclass(slots=True)
@@ -124,12 +124,8 @@ class _BagSampler:
         return drawn
 
     def _picked(self, count: int, key: int, epoch: int) -> frozenset[int]:
-        rule = self.bags.rule
-        # As in a TileBags: evaluation draws nothing.
-        how = "stride" if rule.pick == "random" and self.pipeline.mode == "eval" else rule.pick
-        seed = self.pipeline.compiled.seed
-        found = pick_tiles(count, rule.max_tiles, cast("Pick", how), seed=seed, epoch=epoch, index=key)
-        return frozenset(found.tolist())
+        rule, seed = self.bags.rule, self.pipeline.compiled.seed
+        return frozenset(tiles_of(rule, count, self.pipeline.mode, seed=seed, epoch=epoch, index=key).tolist())
 
     def _epochs(self, drawn: _BagSamples, key: int, epochs: range) -> Iterator[CellGroup]:
         for epoch, picked in zip(epochs, drawn.picked, strict=True):
