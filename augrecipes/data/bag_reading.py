@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import torch
 
@@ -13,6 +13,7 @@ from augrecipes.data.batches.epoch import current
 from augrecipes.data.batches.memory import Result, room
 from augrecipes.data.batches.skips import Skipped
 from augrecipes.data.checks import count
+from augrecipes.data.indexed import IndexedRows
 from augrecipes.data.picking import PICKS, Pick, tiles_of
 from augrecipes.data.reading.sample import RecipeSource
 from augrecipes.data.reading.stored import StoredSource
@@ -20,9 +21,6 @@ from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.data.tables.problems import listed
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Bag, Recipe
-
-if TYPE_CHECKING:
-    from augrecipes.data.dataset import RecipeDataset
 
 _log = logging.getLogger("augrecipes")
 
@@ -41,7 +39,7 @@ def picking(recipe: Recipe, max_tiles: int | None, min_tiles: int | None, pick: 
     return Bag(most, least, how)
 
 
-def read_bag(ds: RecipeDataset, source: RecipeSource, row: int, epoch: int, virtual: int) -> dict[str, Any]:
+def read_bag(ds: IndexedRows, source: RecipeSource, row: int, epoch: int, virtual: int) -> dict[str, Any]:
     """One sample of a dataset of bags: the picked tiles of bag `row` of its source, through its pipeline."""
     table: BagTable = cast("BagTable", source.table)
     rule, baked = ds.rule, epoch + virtual // len(table)
@@ -91,7 +89,7 @@ def read_bag(ds: RecipeDataset, source: RecipeSource, row: int, epoch: int, virt
     return sample
 
 
-def _threads(ds: RecipeDataset) -> int | None:
+def _threads(ds: IndexedRows) -> int | None:
     """How many threads share a bag: fewer where other threads read other bags."""
     now = current()
     if now is None or now.readers == 1 or ds.pipeline.compiled.threads is not None:

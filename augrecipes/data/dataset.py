@@ -20,10 +20,9 @@ from augrecipes.data.gathered import SomeFailedError, completed, samples_at_once
 from augrecipes.data.indexed import IndexedRows
 from augrecipes.data.reading.sample import RecipeSource
 from augrecipes.data.running import one_sample, several_samples
-from augrecipes.data.sample import layout_of, ragged_keys
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
-from augrecipes.recipe.model import Bag, Kind, Mode, Optimize
+from augrecipes.recipe.model import Kind, Mode, Optimize
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.losses import Depth, Frames, check_losses, in_force
 from augrecipes.spawned import Spawned
@@ -86,7 +85,6 @@ class RecipeDataset(RefusesWords, IndexedRows, Spawned, Dataset[dict[str, Any]])
     """
 
     kind: Kind
-    _rule = Bag()
 
     def __init_subclass__(cls) -> None:
         """Show the settings that `**how` stands for in the signature, for `help` and for notebooks."""
@@ -189,26 +187,11 @@ class RecipeDataset(RefusesWords, IndexedRows, Spawned, Dataset[dict[str, Any]])
         return self.recipe.compile(mode, seed=self.seed, **self._compile)
 
     @property
-    def rule(self) -> Bag:
-        """Of bags: which tiles of one make up a sample."""
-        return self._rule
-
-    @property
     def gathers(self) -> bool:
         """Whether several samples can be read at once."""
         place = {name: k for k, kind in reversed([*enumerate(type(self).__mro__)]) for name in vars(kind)}
         # Not where a class further down has changed what a sample is.
         return place["_batch"] <= min(place["_sample"], place["_read"]) and self._runs_at_once()
-
-    @property
-    def image_layout(self) -> str:
-        """`chw` or `hwc`, for padding."""
-        return layout_of(self.recipe)
-
-    @property
-    def ragged_keys(self) -> frozenset[str]:
-        """Keys of a sample that have a row for each box or point, and become lists in a batch."""
-        return ragged_keys(self.recipe.inputs) if self.recipe.facts.annotated else frozenset()
 
     # -- samples ------------------------------------------------------------------------------------------------------
 

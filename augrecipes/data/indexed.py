@@ -15,8 +15,9 @@ from augrecipes.data.batches.visits import Visits
 from augrecipes.data.checks import as_index, check_indices, count, given_weights
 from augrecipes.data.keys import Key, position_of, resolved
 from augrecipes.data.looked_at import LookedAt
+from augrecipes.data.sample import layout_of, ragged_keys
 from augrecipes.data.tables.table import Columns, digest_of
-from augrecipes.recipe.model import Mode
+from augrecipes.recipe.model import Bag, Mode
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
@@ -26,7 +27,9 @@ class IndexedRows(LookedAt):
     """What is known of a dataset's samples before one of them is read, and what an index of it stands for."""
 
     seed: int
+    on_error: str
     clock: EpochClock
+    _rule = Bag()
     _table: Columns
     _compile: Mapping[str, Any]
 
@@ -83,6 +86,21 @@ class IndexedRows(LookedAt):
     def groups(self) -> npt.NDArray[np.str_] | None:
         """The group of every sample, text (n,), or None."""
         return cast("npt.NDArray[np.str_] | None", self._column(self._table.groups))
+
+    @property
+    def rule(self) -> Bag:
+        """Of bags: which tiles of one make up a sample."""
+        return self._rule
+
+    @property
+    def image_layout(self) -> str:
+        """`chw` or `hwc`, for padding."""
+        return layout_of(self.recipe)
+
+    @property
+    def ragged_keys(self) -> frozenset[str]:
+        """Keys of a sample that have a row for each box or point, and become lists in a batch."""
+        return ragged_keys(self.recipe.inputs) if self.recipe.facts.annotated else frozenset()
 
     def path(self, index: int) -> str:
         """The file of a sample, or the folder of a bag; IndexError where `ds[index]` raises one."""

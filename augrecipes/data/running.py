@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,17 +12,15 @@ from augrecipes.data.batches.memory import room, rooms
 from augrecipes.data.batches.order import Indices
 from augrecipes.data.batches.rows import Take
 from augrecipes.data.gathered import SomeFailedError
+from augrecipes.data.indexed import IndexedRows
 from augrecipes.data.native_batch import native_batch
 from augrecipes.data.reading.sample import RecipeSource
 from augrecipes.data.sample import as_torch
 from augrecipes.errors import DataError
 from augrecipes.sources.files import naming_all
 
-if TYPE_CHECKING:
-    from augrecipes.data.dataset import RecipeDataset
 
-
-def one_sample(ds: RecipeDataset, source: RecipeSource, row: int, epoch: int, virtual: int) -> dict[str, Any]:
+def one_sample(ds: IndexedRows, source: RecipeSource, row: int, epoch: int, virtual: int) -> dict[str, Any]:
     """A sample of a dataset as tensors: row `row` of its source, with the draws that `virtual` keys in an epoch."""
     if ds.recipe.facts.tiles:
         return read_bag(ds, source, row, epoch, virtual)
@@ -43,7 +41,7 @@ def one_sample(ds: RecipeDataset, source: RecipeSource, row: int, epoch: int, vi
 
 
 def several_samples(
-    ds: RecipeDataset, source: RecipeSource, rows: Indices, epoch: int, virtual: Indices, take: Take
+    ds: IndexedRows, source: RecipeSource, rows: Indices, epoch: int, virtual: Indices, take: Take
 ) -> dict[str, Any] | None:
     """Samples of images as one batch; None where they have to be made one after another. See `RecipeDataset._batch`."""
     alike: set[tuple[frozenset[str], frozenset[str]]] = set()
