@@ -70,7 +70,7 @@ def read_bag(ds: IndexedRows, source: RecipeSource, row: int, epoch: int, virtua
             threads=_threads(ds),
             skip=ds.on_error == "skip",
             allocate=result.allocate,
-            name=lambda k: table.tiles[tiles[k]],
+            name=lambda k: table.images[tiles[k]],
         )
     except DataError:
         if ds.on_error == "skip" and unread:

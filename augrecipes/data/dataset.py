@@ -23,9 +23,9 @@ from augrecipes.data.running import one_sample, several_samples
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Kind, Mode, Optimize
+from augrecipes.sharing import Shared
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.losses import Depth, Frames, check_losses, in_force
-from augrecipes.spawned import Spawned
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
@@ -48,7 +48,7 @@ class Settings(TypedDict, total=False):
     save_applied_params: bool
 
 
-class RecipeDataset(RefusesWords, IndexedRows, Spawned, Dataset[dict[str, Any]]):
+class RecipeDataset(RefusesWords, IndexedRows, Shared, Dataset[dict[str, Any]]):
     """Samples of a source, image files, pairs or bags of tiles, each a row of a table, run through a recipe.
 
     A sample is a pure function of (recipe, seed, epoch, index). `ds[5]` is sample 5 of the epoch that `set_epoch` set,

@@ -14,8 +14,8 @@ from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.tables.packed_table import POINTS
 from augrecipes.data.tables.table import Columns, GivenTable
 from augrecipes.errors import DataError
-from augrecipes.masked import masked
 from augrecipes.pack.opened import OpenedPictures, decoded
+from augrecipes.redact import redact
 from augrecipes.sources.encoded import Encoded, open_encoded
 from augrecipes.sources.file_bytes import stamp_of
 from augrecipes.sources.files import naming_all
@@ -104,7 +104,7 @@ class Baker:
 
     def _lost(self, unit: int, stamp: list[str], error: DataError) -> Baked:
         lost = error if error.path else error.with_path(next(iter(self.table.paths(unit).values())))
-        return Baked(note=_dump({"stamp": stamp, "path": masked(lost.path or ""), "reason": lost.reason_in_step}))
+        return Baked(note=_dump({"stamp": stamp, "path": redact(lost.path or ""), "reason": lost.reason_in_step}))
 
     def _baked(self, unit: int, epoch: int, stamp: list[str], given: dict[str, Any]) -> Baked:
         try:

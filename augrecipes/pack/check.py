@@ -2,7 +2,7 @@
 
 import os
 
-from augrecipes.sources.remote.place import place_of
+from augrecipes.sources.remote import place_of
 from augrecipes.sources.store import index
 from augrecipes.sources.store.convert import convert_store
 from augrecipes.sources.store.disk import naming

@@ -12,7 +12,7 @@ from augrecipes.errors import StoreError
 from augrecipes.pack.part import PackPart, part_named
 from augrecipes.pack.store_plan import StorePlan
 from augrecipes.pack.write import differences, notes_of
-from augrecipes.sources.remote.place import Place
+from augrecipes.sources.remote import Place
 from augrecipes.sources.store import Store, open_part, schema
 from augrecipes.sources.store.index import NAME, stage_folder
 from augrecipes.sources.store.schema import Fields, Size

@@ -12,7 +12,7 @@ from augrecipes.data.tables.packed_table import Unreadable
 from augrecipes.errors import StoreError
 from augrecipes.pack.found_parts import each_of, find_parts, whole_of
 from augrecipes.pack.write import notes_of
-from augrecipes.sources.remote.place import Place, place_of
+from augrecipes.sources.remote import Place, place_of
 from augrecipes.sources.store.columns import tables_of
 from augrecipes.sources.store.publish import joined, publish
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from augrecipes.data.reading.sample import RecipeSource
 from augrecipes.data.tables.packed_table import Unreadable
 from augrecipes.errors import counted
-from augrecipes.masked import masked
 from augrecipes.pack.bake import Baker
 from augrecipes.pack.part import PackPart
 from augrecipes.pack.plan import BakedSteps
 from augrecipes.pack.size import StoreSize
-from augrecipes.sources.remote.place import Place
+from augrecipes.redact import redact
+from augrecipes.sources.remote import Place
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Packing:
         size = f"{'' if self.size.exact else 'about '}{self.size.bytes:,} bytes"
         lost = [f"{len(self.unreadable):,} unreadable"] if self.unreadable else []
         facts = ", ".join([self.baker.format, counted(self.rows, "row"), size, *lost])
-        return f"<Packing to {masked(str(self.place))}: {facts}>"
+        return f"<Packing to {redact(str(self.place))}: {facts}>"
 
     @property
     def place(self) -> Place:

@@ -21,7 +21,7 @@ from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.files import MAX_PIXELS
-from augrecipes.sources.remote.place import place_of
+from augrecipes.sources.remote import place_of
 from augrecipes.sources.store import StoreWriter
 
 _QUALITY = 95  # of JPEGs that have to be made

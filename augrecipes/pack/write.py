@@ -17,7 +17,7 @@ from augrecipes.pack.part import PackPart
 from augrecipes.pack.store_plan import StorePlan
 from augrecipes.pack.workers import baked
 from augrecipes.progress import Progress
-from augrecipes.sources.remote.place import Place
+from augrecipes.sources.remote import Place
 from augrecipes.sources.store import FORMATS, Store, StoreWriter, open_part
 from augrecipes.sources.store.columns import Texts
 from augrecipes.sources.store.disk import naming

@@ -13,8 +13,8 @@ from typing import Any
 
 from augrecipes.sources.formats.header import UnreadableError
 from augrecipes.sources.headers import read_header, sniff
-from augrecipes.sources.remote.place import remote_place
-from augrecipes.sources.remote.requests import RemoteError
+from augrecipes.sources.remote import remote_place
+from augrecipes.sources.remote_requests import RemoteError
 
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 MAX_BYTES = 2**30

@@ -15,7 +15,7 @@ from augrecipes.data.dataset import RecipeDataset, Settings
 from augrecipes.data.picking import Pick
 from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_folders
 from augrecipes.data.tables.problems import listed
-from augrecipes.data.tables.slide_listing import SlideFiles
+from augrecipes.data.tables.slide_table import SlideFiles
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Kind, Recipe
 from augrecipes.sources.paths import PathLike

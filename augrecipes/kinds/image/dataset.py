@@ -8,10 +8,10 @@ from typing import Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.annotations.table import Crowds
+from augrecipes.data.annotations.records import Crowds
 from augrecipes.data.checks import as_table, check_targets
 from augrecipes.data.dataset import RecipeDataset, Settings
-from augrecipes.data.tables.table import ImageTable
+from augrecipes.data.tables.table import Columns
 from augrecipes.recipe.model import Kind, Recipe
 from augrecipes.sources.listing import Layout
 from augrecipes.sources.paths import PathLike
@@ -90,7 +90,7 @@ class ImageFolder(RecipeDataset):
     """
 
     kind: Kind = "image"
-    _table: ImageTable
+    _table: Columns
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class ImageFolder(RecipeDataset):
         outside: bool = False,
         **how: Unpack[Settings],
     ) -> None:
-        def table() -> ImageTable:
+        def table() -> Columns:
             found = as_table(
                 self.recipe, root, files, masks, split, check=self.on_error == "raise", cache=cache, layout=layout,
                 exif=self._decode["exif"], columns=columns, box_classes=box_classes, crowds=crowds, outside=outside,

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Unpack
 
 from augrecipes.data.dataset import RecipeDataset, Settings
-from augrecipes.data.tables.pair_checks import Cropped, PairChecks
-from augrecipes.data.tables.pair_table import Check, PairTable, checked, find_scenes
+from augrecipes.data.tables.pairs import Check, Cropped, checked, find_scenes, table_of_scenes
+from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.progress import progress
 from augrecipes.recipe.model import Kind, Recipe
 from augrecipes.sources.defects import Defect, report
-from augrecipes.sources.pair_roots import Roots
+from augrecipes.sources.pairs import Roots
 from augrecipes.sources.paths import PathLike
 
 _log = logging.getLogger("augrecipes")
@@ -30,12 +30,12 @@ class PairedImages(RecipeDataset):
     - `index`: int; `path`: text, the file of the target of the largest scale (`ds.paths(i)` has all);
     - `applied` and `window`, with `save_applied_params`.
 
-    Files are paired by name. All files of a target are called in one way, which is seen from the files: the same name,
-    or with something before or behind it (`0001.png` and `0001x4.png`, `img_001_HR_x3` and `img_001_LRBI_x3`,
-    `img_011_SRF_4_HR` and `_LR`, `HR_baby` and `LR_baby`), or said by `names=`; whatever their
-    extensions. Everything that is wrong with names, sizes and channels is reported at once, before the first sample.
+    Files are paired by name: equal names, but for what the field adds to those of a target (`0001.png` and
+    `0001x4.png`, `img_001_HR_x3` and `img_001_LRBI_x3`, `img_011_SRF_4_HR` and `_LR`, `HR_baby` and `LR_baby`), or for
+    what `names=` says; whatever their extensions. Everything that is wrong with names, sizes and channels is reported
+    at once, before the first sample.
     Images that are larger than the scales allow by less than a pixel of the smallest target are cut at the bottom and
-    at the right, and the log says so. So it does of files in a folder that targets share whose names are of none.
+    at the right, and the log says so. So it does of files that `names=` leaves out.
 
     Args:
         roots: of each target a folder, or a list of folders: data sets side by side, whose i-th folders belong
@@ -85,7 +85,8 @@ class PairedImages(RecipeDataset):
     """
 
     kind: Kind = "pair"
-    _table: PairTable
+    _table: Columns
+    cropped: tuple[Cropped, ...]
 
     def __init__(
         self,
@@ -100,19 +101,17 @@ class PairedImages(RecipeDataset):
         columns: Mapping[str, str] | None = None,
         **how: Unpack[Settings],
     ) -> None:
-        def table() -> PairTable:
+        def table() -> Columns:
             if check not in ("headers", "names"):
                 raise ValueError(f"check must be 'headers' or 'names', got {check!r}")
             found = find_scenes(
                 self.recipe, self.pipeline.targets, roots, files, names=names, split=split, cache=cache,
                 columns=columns,
             )  # fmt: skip
-            wanted = PairChecks(self.recipe, self.mode, found.targets, **self._decode)
             with progress("reading headers") as advance:
-                found = checked(found, wanted, check, advance)
+                found, self.cropped = checked(found, self.recipe, self.mode, check, advance, **self._decode)
             self.targets: tuple[str, ...] = found.targets
-            self.defects: tuple[Defect, ...] = found.defects
-            self.cropped: tuple[Cropped, ...] = found.cropped
+            self.defects: tuple[Defect, ...] = tuple(found.defects)
             if found.defects:
                 text = report(found.defects, fine=len(found.scenes), targets=found.targets)
                 if self.on_error == "raise" or not found.scenes:
@@ -120,9 +119,9 @@ class PairedImages(RecipeDataset):
                 _log.warning("left out: %s", text)
             elif not found.scenes:
                 raise DataError("no pairs were found")
-            for note in found.notes():
+            for note in found.notes:
                 _log.warning("%s", note)
-            return found.table()
+            return table_of_scenes(found)
 
         super().__init__(table, recipe, **how)
 

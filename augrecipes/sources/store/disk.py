@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from augrecipes.errors import StoreError
-from augrecipes.sources.remote.place import Place, RemotePath
-from augrecipes.sources.remote.requests import RemoteError
+from augrecipes.sources.remote import Place, RemotePath
+from augrecipes.sources.remote_requests import RemoteError
 
 READ_ONLY = 0o444
 """The mode of files that stay as they are."""

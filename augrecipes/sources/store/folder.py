@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from augrecipes.errors import StoreError
-from augrecipes.sources.remote.place import Place, RemotePath
+from augrecipes.sources.remote import Place, RemotePath
 from augrecipes.sources.store.cache import FileCache
 from augrecipes.sources.store.disk import map_file, naming
 

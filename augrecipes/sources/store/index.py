@@ -11,7 +11,7 @@ from typing import Any
 from augrecipes.errors import StoreError
 from augrecipes.sources.file_bytes import read_bytes
 from augrecipes.sources.formats.header import UnreadableError
-from augrecipes.sources.remote.place import Place, RemotePath
+from augrecipes.sources.remote import Place, RemotePath
 from augrecipes.sources.store import schema
 from augrecipes.sources.store.disk import naming
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
 from augrecipes.sources.formats.header import raise_if_memory
-from augrecipes.sources.remote.place import Place
+from augrecipes.sources.remote import Place
 from augrecipes.sources.store.checksum import crc32
 from augrecipes.sources.store.columns import are_offsets, everywhere
 from augrecipes.sources.store.format import DTYPES, Role, StoreFormat

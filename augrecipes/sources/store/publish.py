@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
-from augrecipes.sources.remote.place import Place, RemotePath
+from augrecipes.sources.remote import Place, RemotePath
 from augrecipes.sources.store import columns, index
 from augrecipes.sources.store.checksum import crc32
 from augrecipes.sources.store.columns import Texts

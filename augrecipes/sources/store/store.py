@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
 from augrecipes.machine import bytes_of
-from augrecipes.masked import masked
-from augrecipes.sources.remote.place import Place, RemotePath, place_of
+from augrecipes.redact import redact
+from augrecipes.sources.remote import Place, RemotePath, place_of
 from augrecipes.sources.store import columns, index, items, schema
 from augrecipes.sources.store.cache import FileCache
 from augrecipes.sources.store.checksum import crc32
@@ -76,7 +76,7 @@ class Store:
         return reopen_store, (self.path, self.digest, self.checks, self.cache_size)
 
     def __repr__(self) -> str:
-        return f"Store({masked(str(self.path))!r}, {self.format}, {self.rows:,} rows of {', '.join(self.targets)})"
+        return f"Store({redact(str(self.path))!r}, {self.format}, {self.rows:,} rows of {', '.join(self.targets)})"
 
     def items(self, target: str, row: int) -> range:
         """Numbers of the items that a row has of a target: one, many (bags) or none (could not be read)."""

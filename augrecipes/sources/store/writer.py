@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
 from augrecipes.progress import Progress
-from augrecipes.sources.remote.place import Place, RemotePath, place_of
+from augrecipes.sources.remote import Place, RemotePath, place_of
 from augrecipes.sources.store import index
 from augrecipes.sources.store.columns import Column, Texts, tables_of
 from augrecipes.sources.store.disk import READ_ONLY, free_bytes, naming, sync, sync_folder, write_file
