@@ -22,10 +22,10 @@ from augrecipes.data.reading.sample import RecipeSource
 from augrecipes.data.running import one_sample, several_samples
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
+from augrecipes.images.format import Depth, Frames, in_force
 from augrecipes.recipe.model import Kind, Mode, Optimize
 from augrecipes.sharing import Shared
 from augrecipes.sources.files import MAX_PIXELS
-from augrecipes.sources.losses import Depth, Frames, check_losses, in_force
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
@@ -126,7 +126,7 @@ class RecipeDataset(RefusesWords, IndexedRows, Shared, Dataset[dict[str, Any]]):
         # Compiled first: a recipe that cannot run is reported before a folder is listed.
         self.pipeline = self._compiled(mode)
         self.clock = EpochClock()
-        check_losses(depth, frames)
+        in_force(depth, frames)  # or an error for values that are none
         wanted = channels or self.recipe.inputs.channels or 3
         decode = {"exif": exif, "channels": wanted, "max_pixels": max_pixels, "depth": depth, "frames": frames}
         self._decode: dict[str, Any] = decode
