@@ -14,7 +14,7 @@ from torch.utils.data import ConcatDataset
 from augrecipes.compat.torch import asked_by_torch
 from augrecipes.data.batches.epoch import Reading, clocks, current, leaves, reading
 from augrecipes.data.batches.visits import Visits
-from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.dataset import RecipeDataset
 
 
 class Concat(ConcatDataset[Any]):
@@ -142,7 +142,7 @@ class RepeatKeys:
 
 def _alike(a: Any, b: Any) -> bool:
     """Whether some sample of one makes the draws of a sample of the other."""
-    if not isinstance(a, SampleDataset) or not isinstance(b, SampleDataset):
+    if not isinstance(a, RecipeDataset) or not isinstance(b, RecipeDataset):
         return a is b
     return a.seed == b.seed and (a.table is not b.table or bool(np.intersect1d(a.rows(), b.rows()).size))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from augrecipes.data.reading.listing import DataListing
+from augrecipes.data.reading.sample import RecipeSource
 from augrecipes.data.tables.packed_table import Unreadable
 from augrecipes.errors import counted
 from augrecipes.pack.bake import Baker
@@ -32,7 +32,7 @@ class Packing:
     """
 
     plan: BakedSteps
-    given: DataListing
+    given: RecipeSource
     out: Place
     rows: int
     baker: Baker

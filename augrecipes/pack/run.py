@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.compiler.prefix import compile_prefix
-from augrecipes.data.reading.find import list_data
-from augrecipes.data.reading.listing import Data
+from augrecipes.data.reading.listing import Data, open_data
 from augrecipes.data.tables.table import Columns, GivenTable
 from augrecipes.machine import bytes_of
 from augrecipes.pack.bake import Baker
@@ -58,7 +57,7 @@ def prepare(
     most = None if shard_size is None else bytes_of(shard_size)
     plan = plan_pack(parsed, mode=mode, epochs=epochs, through=through, seed=seed)
     pipeline = compile_prefix(parsed, plan.mode, plan.count, seed)
-    given = list_data(
+    given = open_data(
         parsed,
         pipeline.targets,
         data,

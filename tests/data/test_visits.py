@@ -23,7 +23,7 @@ from augrecipes.data.batches import visits
 from augrecipes.data.batches.epoch import EpochClock
 from augrecipes.data.batches.shares import ALONE, Share
 from augrecipes.data.batches.visits import Visits
-from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.loader import loader
 from augrecipes.data.views import concat
 
@@ -96,7 +96,7 @@ def passes(made: DataLoader[Any]) -> Iterator[list[dict[str, Any]]]:
 
 
 def check_passes(
-    ds: SampleDataset, view: Callable[[Any], tuple[Any, list[int]]], epochs: int = 3, **options: Any
+    ds: RecipeDataset, view: Callable[[Any], tuple[Any, list[int]]], epochs: int = 3, **options: Any
 ) -> None:
     """Pass k over a view gives the samples of epoch k."""
     expected = [direct(ds, epoch) for epoch in range(epochs)]
@@ -105,7 +105,7 @@ def check_passes(
         assert [pixels(sample) for sample in found] == [expected[epoch][i] for i in positions]
 
 
-def law(ds: SampleDataset) -> None:
+def law(ds: RecipeDataset) -> None:
     """What every kind of dataset does with plain DataLoaders, in short."""
     first = pixels(ds[5])
     check_passes(ds, VIEWS["itself"], **WAYS["2 forked"])

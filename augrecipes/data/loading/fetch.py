@@ -16,7 +16,7 @@ from augrecipes.data.batches.memory import Empty, empty, empty_pinned
 from augrecipes.data.batches.profiled import span
 from augrecipes.data.batches.rows import BatchRows
 from augrecipes.data.batches.skips import SkipError, Skipped, candidates, nothing_left
-from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.gathered import SomeFailedError, joined, split
 from augrecipes.data.loading.sampler import Order
 from augrecipes.data.loading.turns import ActiveThreads
@@ -91,7 +91,7 @@ class FetchDataset(Dataset[Any]):
         ragged = collate.ragged if isinstance(collate, Collate) else None
         self.ours = ragged is not None and _hands_on(dataset)
         self.has_rows = self.ours and ragged != "list"
-        self.gathers = self.ours and ragged == "default" and isinstance(dataset, SampleDataset) and dataset.gathers
+        self.gathers = self.ours and ragged == "default" and isinstance(dataset, RecipeDataset) and dataset.gathers
         self.uneven: set[str] = set()
         self._epoch: int | None = None
 
@@ -123,8 +123,8 @@ def _hands_on(dataset: Any, depth: int = 32) -> bool:
 
     A wrapper of the user's may keep a sample, or read two to make one.
     """
-    if isinstance(dataset, SampleDataset):
-        return type(dataset).__getitem__ is SampleDataset.__getitem__
+    if isinstance(dataset, RecipeDataset):
+        return type(dataset).__getitem__ is RecipeDataset.__getitem__
     if type(dataset) is Subset and depth:
         return _hands_on(dataset.dataset, depth - 1)
     if type(dataset) in (ConcatDataset, Concat) and depth:

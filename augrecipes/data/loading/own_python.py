@@ -9,7 +9,7 @@ from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from augrecipes.compiler.plan.nodes import singles
 from augrecipes.data.batches.collate import Collate
-from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.tables.rows import NamedColumns
 from augrecipes.data.tables.source_table import SourceTable
 from augrecipes.data.views import Concat
@@ -41,7 +41,7 @@ def _in_dataset(dataset: Any, depth: int = 32) -> Iterator[str]:
     elif type(dataset) in (ConcatDataset, Concat) and depth:
         for member in dataset.datasets:
             yield from _in_dataset(member, depth - 1)
-    elif isinstance(dataset, SampleDataset):
+    elif isinstance(dataset, RecipeDataset):
         if any(not _is_ours(kind) and any(name in vars(kind) for name in _READS) for kind in type(dataset).__mro__):
             yield f"the dataset {type(dataset).__name__}"
         yield from _in_source(dataset.table)
@@ -59,7 +59,7 @@ def _in_source(table: Any) -> Iterator[str]:
                 yield f"the source {kind.__name__}"
 
 
-def _in_steps(dataset: SampleDataset) -> Iterator[str]:
+def _in_steps(dataset: RecipeDataset) -> Iterator[str]:
     for step in (leaf for top in dataset.recipe.section(dataset.mode) or () for leaf in singles(top)):
         if is_registered(step.name):
             yield f"the step {step.name}"

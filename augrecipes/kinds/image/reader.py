@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from augrecipes.data.checks import as_table, check_targets
-from augrecipes.data.reading.listing import DataArguments, DataListing
+from augrecipes.data.reading.sample import DataArguments, RecipeSource
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
@@ -18,7 +18,7 @@ TABLE = Columns
 
 def find(
     recipe: Recipe, _targets: Any, given: DataArguments, *, masks: Any, strict: bool, decode: Any, **_: Any
-) -> DataListing:
+) -> RecipeSource:
     """List pictures: in folders, as a CSV file or annotations have them, or one of them."""
     root, files = given.root, given.files
     if files is None and isinstance(root, str | os.PathLike) and not is_folder(root):
@@ -34,7 +34,7 @@ def find(
         except ValueError as error:  # of words that do not go together, each right by itself
             raise DataError(str(error)) from error
     check_targets(recipe, table)
-    return DataListing(table, decode)
+    return RecipeSource(table, recipe.inputs, decode)
 
 
 def alone(*_: Any) -> dict[str, str]:
