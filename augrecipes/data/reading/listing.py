@@ -84,8 +84,8 @@ def words_of(data: Data | Sequence[StrPath], before: str = "") -> str:
 
     >>> words_of({"hr": "a", "lr": ["b", "c"]})
     'hr=a lr=b lr=c'
-    >>> words_of({"files": "a.csv", "columns": {"image": "path"}})
-    'files=a.csv columns=image=path'
+    >>> words_of({"files": "a.csv", "columns": {"image": "path"}, "outside": True})
+    'files=a.csv columns=image=path outside=true'
     >>> words_of("a", "--data ")
     '--data a'
     """
@@ -98,6 +98,8 @@ def words_of(data: Data | Sequence[StrPath], before: str = "") -> str:
 
 
 def _several(given: Any) -> list[Any]:
+    if isinstance(given, bool):
+        return [str(given).lower()]
     return [f"{name}={value}" for name, value in given.items()] if isinstance(given, Mapping) else as_list(given)
 
 
