@@ -9,14 +9,14 @@ from typing import Any, cast
 import torch
 
 from augrecipes.compiler.run.tiles import BagResult, default_threads
-from augrecipes.data.batches.epoch import current
-from augrecipes.data.batches.memory import Result, room
-from augrecipes.data.batches.skips import Skipped
 from augrecipes.data.checks import count
+from augrecipes.data.epochs import current
 from augrecipes.data.indexed import IndexedRows
+from augrecipes.data.memory import Result, room
 from augrecipes.data.picking import PICKS, Pick, tiles_of
 from augrecipes.data.reading.sample import RecipeSource
 from augrecipes.data.reading.stored import StoredSource
+from augrecipes.data.skipping import Skipped
 from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.data.tables.problems import listed
 from augrecipes.errors import DataError

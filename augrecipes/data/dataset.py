@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from torch.utils.data import Dataset
 
 from augrecipes.compiler.run.native_batches import NativeBatches
-from augrecipes.data.batches.epoch import EpochClock, current
-from augrecipes.data.batches.order import Indices
-from augrecipes.data.batches.profiled import named
-from augrecipes.data.batches.rows import BatchRows, Take
-from augrecipes.data.batches.skips import SkipError, candidates, in_its_place
+from augrecipes.data.batching import BatchRows, SomeFailedError, Take, completed, samples_at_once
 from augrecipes.data.checks import RefusesWords, as_recipe
-from augrecipes.data.gathered import SomeFailedError, completed, samples_at_once
+from augrecipes.data.epochs import EpochClock, current
 from augrecipes.data.indexed import IndexedRows
+from augrecipes.data.order import Indices
 from augrecipes.data.reading.sample import RecipeSource
 from augrecipes.data.running import one_sample, several_samples
+from augrecipes.data.skipping import SkipError, candidates, in_its_place
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.images.format import Depth, Frames, in_force
@@ -233,7 +231,7 @@ class RecipeDataset(RefusesWords, IndexedRows, Shared, Dataset[dict[str, Any]]):
         virtual = self._virtuals(indices)
         rows = virtual % len(self._table)
         try:
-            found = named(self)._batch(rows, epoch, virtual, take or BatchRows(len(rows)).take(range(len(rows))))
+            found = self._batch(rows, epoch, virtual, take or BatchRows(len(rows)).take(range(len(rows))))
         except SomeFailedError as some:
             raise some.of(completed(some.batch, self._table, self._paths, virtual)) from some.__cause__
         return None if found is None else completed(found, self._table, self._paths, virtual)
@@ -241,7 +239,7 @@ class RecipeDataset(RefusesWords, IndexedRows, Shared, Dataset[dict[str, Any]]):
     def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
         path = self._path(row := virtual % len(self._table))
         try:
-            sample = named(self)._sample(row, epoch, virtual)
+            sample = self._sample(row, epoch, virtual)
         except DataError as error:
             raise (error if error.path else error.with_path(path)) from error.__cause__
         if self._table.labels is not None:

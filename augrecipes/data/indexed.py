@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.batches.epoch import EpochClock, check_epoch
-from augrecipes.data.batches.order import Indices, number_repeats
-from augrecipes.data.batches.visits import Visits
 from augrecipes.data.checks import as_index, check_indices, count, given_weights
+from augrecipes.data.epochs import EpochClock, check_epoch
 from augrecipes.data.keys import Key, position_of, resolved
 from augrecipes.data.looked_at import LookedAt
+from augrecipes.data.order import Indices, number_repeats
 from augrecipes.data.sample import layout_of, ragged_keys
 from augrecipes.data.tables.table import Columns, digest_of
+from augrecipes.data.visits import Visits
 from augrecipes.recipe.model import Bag, Mode
 
 if TYPE_CHECKING:

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 from augrecipes.data.bag_reading import read_bag
-from augrecipes.data.batches.memory import room, rooms
-from augrecipes.data.batches.order import Indices
-from augrecipes.data.batches.rows import Take
-from augrecipes.data.gathered import SomeFailedError
+from augrecipes.data.batching import SomeFailedError, Take, native_batch
 from augrecipes.data.indexed import IndexedRows
-from augrecipes.data.native_batch import native_batch
+from augrecipes.data.memory import room, rooms
+from augrecipes.data.order import Indices
 from augrecipes.data.reading.sample import RecipeSource
 from augrecipes.data.sample import as_torch
 from augrecipes.errors import DataError

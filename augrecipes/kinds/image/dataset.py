@@ -32,7 +32,7 @@ class ImageFolder(RecipeDataset):
 
     `ds[5]` is sample 5 of the epoch that `set_epoch` set, `ds[epoch, 5]` of a given one, where indices of `len(ds)`
     and more stand for repeats: the same file with draws of its own. What a plain DataLoader of torch asks for moves on
-    with every visit, see `augrecipes.data.batches.visits`.
+    with every visit, see `augrecipes.data.visits`.
 
     Args:
         root: a folder of class folders or of images, or a list of such folders.
