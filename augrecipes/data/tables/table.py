@@ -176,6 +176,12 @@ class Findings:
         texts = (f"{path}:{line}: {what}" if line else what for line, what in sorted(problems))
         self.defects += [Defect("row", (path,), text) for text in texts]
 
+    def records(self, path: str, kept: Sequence[tuple[str, str]], count: int) -> None:
+        """Records of annotations that cannot be used: their places, and what is wrong; those that are kept of all."""
+        self.defects += [Defect("record", (path,), f"{where}: {what}") for where, what in kept]
+        if count > len(kept):
+            self.notes.append(f"{counted(count - len(kept), 'record')} more with defects")
+
 
 def table_of_folders(
     roots: Sequence[PathLike],
