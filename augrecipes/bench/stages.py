@@ -15,7 +15,7 @@ from augrecipes.data.batches.collate import Collate
 from augrecipes.data.batches.rows import BatchRows
 from augrecipes.data.loading.arguments import choose_collate
 from augrecipes.data.packed import Packed
-from augrecipes.sources.watch import watched
+from augrecipes.images.watch import watched
 
 StageKind = Literal["read", "decode", "step", "sink", "collate", "overhead"]
 _COLLATE = "\x00collate"

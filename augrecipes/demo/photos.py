@@ -29,6 +29,8 @@ _FRUIT = (
     ((0.80, 0.27, 0.02), (0.85, 0.36, 0.03)), ((0.78, 0.58, 0.04), (0.60, 0.55, 0.08)),
     ((0.12, 0.03, 0.12), (0.28, 0.07, 0.12)),
 )  # fmt: skip
+_FOREST, _LAKE = np.array(((0.045, 0.085, 0.035), (0.02, 0.045, 0.055)), np.float32)
+_VIEWER = np.array((0, 0, 1), np.float32)  # x; y down; z
 _WOODS = ((0.36, 0.19, 0.085), (0.18, 0.09, 0.045), (0.48, 0.34, 0.2))
 _WALLS = ((0.34, 0.27, 0.20), (0.22, 0.30, 0.34), (0.36, 0.24, 0.24), (0.27, 0.30, 0.22))
 
@@ -102,7 +104,7 @@ def _landscape(rng: Random, size: Size) -> Field:
     y, x = grid(size)
     height, width = size
     horizon, zenith, sun, rock = _one_of(rng, _HOURS)
-    shore = np.float32(height * rng.uniform(0.6, 0.76))
+    shore = float(height * rng.uniform(0.6, 0.76))
     up = np.clip(1 - y / shore, 0, 1)
     image = over(horizon, zenith, up ** np.float32(0.75))
     away = np.hypot(x - width * rng.uniform(0.1, 0.9), y - shore * rng.uniform(0.25, 0.8)) / np.float32(height)
@@ -119,7 +121,7 @@ def _landscape(rng: Random, size: Size) -> Field:
         under = y - (shore - height * (0.26 * (1 - near) + 0.03) - rise)  # px below the ridge's line
         slope = np.gradient(blur(noise(rng, size, height * 0.16, 6, 0.65), 0.9), axis=1)
         forest = ramp(noise(rng, size, height * 0.06, 4, 0.8) + under / (height * 0.08) - 1.2, -0.6, 0.6)
-        ground = over(rock, np.float32((0.045, 0.085, 0.035)), forest) * (0.45 + 0.75 * sun)
+        ground = over(rock, _FOREST, forest) * (0.45 + 0.75 * sun)
         haze = np.float32(0.84 * (1 - near) ** 0.9)
         ground = ground * np.clip(0.75 + 3.0 * near * slope, 0.12, 2.2)[..., None] * (1 - haze) + horizon * haze * 0.92
         image = over(image, ground, ramp(under, -0.7, 0.9))
@@ -127,7 +129,7 @@ def _landscape(rng: Random, size: Size) -> Field:
     near = np.maximum(y - shore, 0) / np.float32(height - shore)
     ripple = lookup(noise(rng, (512, 512), 26, 5, 0.62), 420 / (near * 7 + 0.55), 0.35 * x / (near + 0.3))
     mirrored = lookup(image, np.clip(2 * shore - y + ripple * (1.5 + 9 * near), 0, shore - 2), x + 2 * ripple * near)
-    shade = np.float32((0.02, 0.045, 0.055)) + 0.05 * (np.maximum(ripple, 0) * near)[..., None] * sun
+    shade = _LAKE + 0.05 * (np.maximum(ripple, 0) * near)[..., None] * sun
     return over(image, mirrored * (0.78 - 0.33 * near[..., None]) + shade, ramp(y, shore - 0.5, shore + 1.0))
 
 
@@ -146,7 +148,7 @@ def _still_life(rng: Random, size: Size) -> Field:
     table = _one_of(rng, _WOODS) * np.maximum(shade, 0.1)[..., None] * np.float32(1.1)
     table = over(table, image, 0.6 * ramp(y, edge + 0.25 * height, edge))
     image = over(image, table, ramp(y, edge - 0.8, edge + 0.8))
-    sun = np.array((rng.choice((-1, 1)) * rng.uniform(0.4, 0.65), -0.65, 0.0), np.float32)  # x; y down; z to the viewer
+    sun = np.array((rng.choice((-1, 1)) * rng.uniform(0.4, 0.65), -0.65, 0.0), np.float32)
     sun[2] = (1 - sun @ sun) ** 0.5
     things: list[tuple[float, float, float]] = []
     for depth in np.sort(rng.uniform(0.1, 0.8, 40)):  # far ones first; what would hide another is left out
@@ -173,7 +175,7 @@ def _fruit(rng: Random, image: Field, at: tuple[float, float], radius: float, su
     normal = np.dstack([u, v, np.sqrt(np.maximum(inside, 0))]).astype(np.float32)
     flecks = noise(rng, u.shape, radius * 0.8, 5, 0.7)
     colour = over(skin, blush, ramp(flecks + 2 * u, -1.2, 2.4))
-    half = (sun + np.float32((0, 0, 1))) / np.float32((2 + 2 * sun[2]) ** 0.5)  # between the sun and the viewer
+    half = (sun + _VIEWER) / np.float32((2 + 2 * sun[2]) ** 0.5)  # between the sun and the viewer
     light = colour * (1.15 * np.maximum(normal @ sun, 0) + 0.28 - 0.16 * normal[..., 1])[..., None]
     light += np.float32(0.22) * (np.maximum(normal @ half, 0) ** np.float32(rng.uniform(20, 70)))[..., None]
     image[window] = over(image[window], light, ramp(inside * np.float32(radius / 2), -0.8, 0.8))

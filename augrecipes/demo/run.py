@@ -132,7 +132,8 @@ def run_demo(
     say(_table_of(proofs))
 
     console.print(Text("3  What the recipes do", style="bold"))
-    began, grids = perf_counter(), []
+    grids: list[Path] = []
+    began = perf_counter()
     with progress() as advance:
         jobs = _jobs(images, pairs, slides)
         for name, (data, options) in jobs.items():
@@ -174,7 +175,7 @@ def _more_ways(make: Callable[..., Any], size: int, *, spawn: bool) -> Ways:
         second.load_state_dict(json.loads(json.dumps(first.state_dict())))  # as a checkpoint would keep it
         yield from second
 
-    afresh = {"num_workers": _WORKERS, "multiprocessing_context": "spawn", "persistent_workers": False}
+    afresh: dict[str, Any] = {"num_workers": _WORKERS, "multiprocessing_context": "spawn", "persistent_workers": False}
     spawned: Ways = {f"{_WORKERS} spawned workers": ("same", _read(make, size, **afresh))}
     return {
         **(spawned if spawn else {}),
@@ -205,11 +206,11 @@ def digest_of(batches: Batches) -> str:
     state = hashlib.sha256()
     for batch in batches:
         for k, name in product(range(len(batch["path"])), sorted(batch)):
-            value, shape = batch[name][k], ()
+            value = batch[name][k]
             if isinstance(value, torch.Tensor):
-                value, shape = value.numpy().tobytes(), tuple(value.shape)
-            state.update(f"{name} {shape} ".encode())
-            state.update(value if isinstance(value, bytes) else f"{value}\n".encode("utf-8", "surrogateescape"))
+                state.update(f"{name} {tuple(value.shape)}".encode() + value.numpy().tobytes())
+            else:
+                state.update(f"{name} {value}\n".encode("utf-8", "surrogateescape"))
     return state.hexdigest()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -116,12 +117,12 @@ def draw_whole_slides(
         height, width = (max(side // shrink, 256) for side in _WHOLE)
         patch = render_tile(kind, (_PATCH, _PATCH), LABORATORIES[k % len(LABORATORIES)], rng).image
         more = max(height - _PATCH, 0), max(width - _PATCH, 0)
-        image = np.pad(patch, ((0, more[0]), (0, more[1]), (0, 0)), mode="symmetric")[:height, :width]
+        tissue = np.pad(patch, ((0, more[0]), (0, more[1]), (0, 0)), mode="symmetric")[:height, :width]
         # A ragged piece of it lies on bare glass.
-        piece = (_away(rng, (height // 16, width // 16), 0.12, 12) < 0.42).astype(np.float32)
+        piece: NDArray[Any] = (_away(rng, (height // 16, width // 16), 0.12, 12) < 0.42).astype(np.float32)
         piece = cv2.resize(piece, (width, height))[..., None]
         glass = 243 + rng.normal(0, 1.5, (height, width, 1)).astype(np.float32)
-        image = np.clip(image * piece + glass * (1 - piece), 0, 255).astype(np.uint8)
+        image = np.clip(tissue * piece + glass * (1 - piece), 0, 255).astype(np.uint8)
         write_pyramid(out / f"slide-{k + 1}.tif", [image, reduced(image, 2), reduced(image, 4)])
         labels.append((f"slide-{k + 1}", kind))
         progress(k + 1, slides)

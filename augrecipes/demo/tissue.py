@@ -238,7 +238,9 @@ def _expose(rng: Random, haematoxylin: Field, eosin: Field, laboratory: Laborato
     thickness = 1 + 0.06 * noise(rng, (eosin.shape[0], eosin.shape[1]), 180)
     stains = np.array([laboratory.haematoxylin, laboratory.eosin]) * (1 + 0.07 * rng.standard_normal((2, 1)))
     density = cv2.transform(np.dstack([haematoxylin, eosin]) * thickness[..., None], stains.T) + np.float32(0.012)
-    light = blur(cv2.exp(density * np.float32(-np.log(10))), laboratory.blur_px) * np.float32(laboratory.white)
+    light = blur(cv2.exp(density * np.float32(-np.log(10))), laboratory.blur_px) * np.array(
+        laboratory.white, np.float32
+    )
     # Photon noise grows with the square root of the light.
     shot = rng.standard_normal(light.shape, dtype=np.float32) * np.float32(laboratory.noise / 128**0.5)
     return np.clip(np.rint(light + shot * np.sqrt(np.maximum(light, 1))), 0, 255).astype(np.uint8)

@@ -58,7 +58,8 @@ def picture_of_output(image: NDArray[Any], output: Output) -> Picture:
         return _as_rgb(values, "rgb" if output.where == "device" else output.color)
     values = values.astype(np.float32)
     if output.normalize is not None:
-        values = values * np.float32(output.normalize.std) + np.float32(output.normalize.mean)
+        std, mean = (np.array(v, np.float32) for v in (output.normalize.std, output.normalize.mean))
+        values = values * std + mean
     else:
         low, high = output.range
         values = (values - np.float32(low)) / np.float32(high - low)

@@ -20,7 +20,7 @@ Place = tuple[int, int, int, int]  # of a tag: left, top, right, bottom; px, end
 SHOWN: Colour = (213, 94, 0)
 PICKED: Colour = (92, 128, 158)
 LEFT: Colour = (206, 206, 202)
-_EDGE, _SQUARE, _MAP = 8, 26, 480  # px of a map: around its squares, a square, and the longer side
+_EDGE, _SQUARE, _LEAST, _LARGEST = 8, 26, 240, 480  # px of a map: around its squares, a square, and its sides
 
 # Okabe and Ito's colours (2008), which colour-blind people tell apart; more are made by turning the hue.
 _NAMED: tuple[Colour, ...] = (
@@ -208,7 +208,7 @@ def map_of_tiles(
 
     >>> tiles = map_of_tiles(np.array([[0, 0], [256, 0], [0, 256]]), {0, 1}, {0}, None)
     >>> tiles.picture.shape
-    (68, 68, 3)
+    (240, 240, 3)
     >>> map_of_tiles(np.full((5, 2), -1), {0}, {0}, None) is None
     True
     """
@@ -216,18 +216,19 @@ def map_of_tiles(
     corners = places[known].astype(np.float64)
     if slide is not None:
         ground, whole, side = slide
-        per, edge = ground.shape[1] / whole, 0
+        per, edge = ground.shape[1] / whole, np.zeros(2)
     else:
         if len(np.unique(corners, axis=0)) < 2:
             return None
         # From one tile to its neighbour: the commonest step between different x, or y.
         steps = [np.unique(np.diff(np.unique(corners[:, axis])), return_counts=True) for axis in (0, 1)]
-        side, edge = min(float(step[count.argmax()]) for step, count in steps if len(step)), _EDGE
+        side = min(float(step[count.argmax()]) for step, count in steps if len(step))
         corners -= corners.min(0)
-        across, down = corners.max(0) / side + 1
-        per = min(_SQUARE, _MAP / max(across, down)) / side
-        size = round(down * side * per) + 2 * edge, round(across * side * per) + 2 * edge
-        ground = np.full((*size, 3), EMPTY, np.uint8)
+        extent = corners.max(0) + side
+        per = min(_SQUARE / side, _LARGEST / extent.max())
+        edge = np.maximum((_LEAST - extent * per) / 2, _EDGE)
+        width, height = np.rint(extent * per + 2 * edge).astype(int).tolist()
+        ground = np.full((height, width, 3), EMPTY, np.uint8)
 
     def over(picture: Picture, scale: float) -> None:
         # The shown ones last: where squares are smaller than a pixel, they must not be hidden.

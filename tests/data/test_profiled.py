@@ -18,8 +18,8 @@ from torch.profiler import ProfilerActivity, profile
 from augrecipes.data.batches import profiled
 from augrecipes.data.loader import loader
 from augrecipes.data.packed import Packed
+from augrecipes.images import watch
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources import watch
 
 WHOLE = "{version: 1, recipe: whole, steps: [Resize: {height: 9, width: 8}], eval: [Resize: {height: 9, width: 8}]}"
 BATCHES = 3  # of four samples

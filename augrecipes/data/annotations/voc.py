@@ -68,9 +68,9 @@ def _file(found: AnnotationSet, path: Path, taken: bool) -> str:
     root, file = read_xml(path), str(path)
     if root.tag != "annotation":
         raise DataError(f"the outermost element should be <annotation>, not <{root.tag}>", file)
-    size = {name: root.findtext(f"size/{name}") for name in ("width", "height")}
+    width, height = (root.findtext(f"size/{name}") for name in ("width", "height"))
     # Its name is looked up when it is known where images lie.
-    image = found.image("?", file, **size) if taken else -1
+    image = found.image("?", file, width=width, height=height) if taken else -1
     for k, thing in enumerate(root.iterfind("object"), 1):
         _object(found, thing, image, k, f"{file}: object {k}")
     return (root.findtext("filename") or "").strip().replace("\\", "/").rpartition("/")[2]

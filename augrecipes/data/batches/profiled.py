@@ -28,7 +28,7 @@ from torch.autograd import profiler
 from augrecipes.compat.torch import profiler_records, profiler_runs
 from augrecipes.compiler.run.instrument import SINK, instrumented
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.sources import watch
+from augrecipes.images import watch
 
 _NOBODY: AbstractContextManager[object] = nullcontext()
 

@@ -29,8 +29,9 @@ _OVERVIEW = 720  # px, the longer side of a slide that is made small
 def sheet(recipe: Recipe, asked: Asked) -> Sheet:
     """The sheet of a recipe of kind bag; DataError where nothing can be shown."""
     pipeline, files = asked.opened(recipe, threads=1)
-    bags = _Bags(pipeline, files.listing.table, files, asked)
-    listed: Any = files if bags.held else bags.table
+    table: Any = files.listing.table
+    bags = _Bags(pipeline, table, files, asked)
+    listed = files if bags.held else table
     shown = show_rows(
         len(listed), asked.rows, bags.row, data=asked.words, path=listed.path, labels=files.labels,
         progress=asked.progress,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.sources.encoded import encoded
+from augrecipes.images.encoded import encoded
 
 
 def decode_image(data: bytes, **how: Any) -> NDArray[np.uint8]:

@@ -3,7 +3,7 @@
 Rows are inflated in strips that stay in the processor's caches, and of what lies above a window and on its left no more
 is made than the filters ask for. Checksums and lengths are compared of all that is read, and that the file ends; what
 lies behind the window is only compared where AUGRECIPES_PNG=all asks for it. Pillow undoes the filters where there are
-no kernels, and of interlaced pictures and samples of less than 8 bits, which are inflated whole.
+no kernels, and of interlaced images and samples of less than 8 bits, which are inflated whole.
 """
 
 from __future__ import annotations
@@ -22,10 +22,17 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.images.format import (
+    MOST_PARTS,
+    Format,
+    ImageHeader,
+    Part,
+    UnreadableError,
+    orientation,
+    raise_if_memory,
+    too_many,
+)
 from augrecipes.native.kernels import Library, library
-from augrecipes.sources.formats import exif
-from augrecipes.sources.formats.format import Ends, Format, StoredRegion
-from augrecipes.sources.formats.header import MOST_PARTS, ImageHeader, UnreadableError, raise_if_memory, too_many
 
 _inflate: Any = zlib
 with suppress(ImportError):  # where it has no wheels, zlib does it
@@ -39,7 +46,6 @@ _DEPTHS = {_GREY: (1, 2, 4, 8, 16), _PALETTE: (1, 2, 4, 8), _RGB: (8, 16), _GREY
 _SLICE = 1 << 16  # bytes that are inflated at a time
 _STRIP = 1 << 16  # bytes of rows that filters are undone of at a time, little enough for malloc to keep
 _MARGIN = 16  # as png.c has it
-_NEEDED = (b"PLTE", b"tRNS", b"IDAT")
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 # How Pillow is told to read samples as they are stored, by their bytes or, below one, bits: the mode, and raw modes of
 # the upper and the lower bytes. What it has no mode for is four bytes a pixel to it.
@@ -59,26 +65,29 @@ class Png:
     Attributes:
         color_type: as the specification numbers them.
         interlaced: by Adam7.
-        chunks: name, start and end of the content of those that pixels need.
+        pixels: where the content of each chunk of pixels begins and ends.
+        palette: the same of the palette.
+        clear: and of what is transparent.
         fault: why it is no whole file; empty where it is.
     """
 
     color_type: int
     interlaced: bool
-    chunks: tuple[tuple[bytes, int, int], ...]
+    pixels: tuple[tuple[int, int], ...]
+    palette: tuple[int, int] | None
+    clear: tuple[int, int] | None
     fault: str
 
 
 def header(data: bytes) -> ImageHeader:
     """The header of a PNG; the data may end after IHDR. Raises UnreadableError."""
     width, height, bits, color_type, interlaced = _ihdr(data)
-    alpha, turn, frames, needed, fault, name = color_type in (_GREY_ALPHA, _RGBA), 1, 1, [], "", b""
+    turn, frames, fault, name, found = 1, 1, "", b"", dict[bytes, list[tuple[int, int]]]()
     for name, start, end in _chunks(data):
-        if name in _NEEDED:
-            needed.append((name, start, end))
-            alpha |= name == b"tRNS"
+        if name in (b"PLTE", b"tRNS", b"IDAT"):
+            found.setdefault(name, []).append((start, end))
         elif name == b"eXIf":
-            turn = exif.orientation(data[start:end])
+            turn = orientation(data[start:end])
         elif name == b"acTL" and end - start == 8:  # animated
             frames = min(2, max(1, int.from_bytes(data[start : start + 4], "big")))
         elif not name[0] & 32 and name not in (b"IHDR", b"IEND"):
@@ -86,24 +95,23 @@ def header(data: bytes) -> ImageHeader:
     if name != b"IEND":
         fault = fault or "truncated: its PNG data has no end chunk"
     color = {_GREY: "grey", _GREY_ALPHA: "grey", _PALETTE: "palette"}.get(color_type, "rgb")
-    layout = Png(color_type, interlaced, tuple(needed), fault)
+    alpha = color_type in (_GREY_ALPHA, _RGBA) or b"tRNS" in found
+    palette, clear = (found.get(kind, [None])[0] for kind in (b"PLTE", b"tRNS"))
+    layout = Png(color_type, interlaced, tuple(found.get(b"IDAT", ())), palette, clear, fault)
     return ImageHeader("png", width, height, bits, color, alpha, turn, frames, layout)  # type: ignore[arg-type]
 
 
-def decode(data: bytes, info: ImageHeader, channels: int | None) -> Raster:
-    """Pixels, uint8 or uint16, H×W, H×W×3 or H×W×4 (only where alpha is asked for). Raises UnreadableError."""
-    return region(data, info, channels, StoredRegion(0, 0, info.height, info.width))
+def decode(data: bytes, info: ImageHeader, channels: int | None, part: Part) -> Raster:
+    """Pixels of a part, for which no row below it is inflated: uint8 or uint16, H×W, H×W×3 or H×W×4.
 
-
-def region(data: bytes, info: ImageHeader, channels: int | None, part: StoredRegion) -> Raster:
-    """The same of a part, for which no row below it is inflated."""
-    content = _content(data, info)
+    The last only where alpha is asked for. Raises UnreadableError.
+    """
+    palette, clear = _checked_whole(data, info)
     samples = _samples(data, info, part)
-    alpha = info.alpha and channels in (None, 4)
-    clear, most = content[b"tRNS"] if alpha else b"", 2**info.bits - 1
+    alpha, most = info.alpha and channels in (None, 4), 2**info.bits - 1
     match info.layout.color_type:
         case 3:
-            return _coloured(samples[:, :, 0], content[b"PLTE"], clear, alpha)
+            return _coloured(samples[:, :, 0], palette, clear if alpha else b"", alpha)
         case 0:
             grey = samples[:, :, 0]
             full = grey * np.uint8(255 // most) if most < 255 else grey
@@ -117,14 +125,9 @@ def region(data: bytes, info: ImageHeader, channels: int | None, part: StoredReg
     return samples
 
 
-def mask(data: bytes, info: ImageHeader) -> Raster:
-    """Label ids: palette indices, or grey samples as stored (4 bits: 0 to 15). Raises UnreadableError."""
-    return labels(data, info, StoredRegion(0, 0, info.height, info.width))
-
-
-def labels(data: bytes, info: ImageHeader, part: StoredRegion) -> Raster:
-    """The same of a part."""
-    _content(data, info)
+def labels(data: bytes, info: ImageHeader, part: Part) -> Raster:
+    """Label ids of a part: palette indices, or grey samples as stored (4 bits: 0 to 15). Raises UnreadableError."""
+    _checked_whole(data, info)
     samples = _samples(data, info, part)
     return samples if samples.shape[2] > 2 else samples[:, :, 0]
 
@@ -159,30 +162,27 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
     raise too_many("PNG", "chunks", at)
 
 
-def _checked(data: bytes, name: bytes, start: int, end: int) -> memoryview:
+def _checked(data: bytes, place: tuple[int, int] | None) -> memoryview:
     """The content of a chunk, once its checksum is compared."""
-    found = memoryview(data)[start:end]
-    if _inflate.crc32(memoryview(data)[start - 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
-        raise UnreadableError(f"damaged: the checksum of its PNG chunk {name.decode()} is wrong")
-    return found
+    start, end = place or (0, 0)
+    whole = memoryview(data)
+    if place and _inflate.crc32(whole[start - 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
+        raise UnreadableError(f"damaged: the checksum of its PNG chunk {data[start - 4 : start].decode()} is wrong")
+    return whole[start:end]
 
 
-def _content(data: bytes, info: ImageHeader) -> dict[bytes, bytes]:
+def _checked_whole(data: bytes, info: ImageHeader) -> tuple[bytes, bytes]:
     """The palette and what is transparent. Raises UnreadableError where the file is not whole, or cannot be."""
     png: Png = info.layout
     if png.fault:
         raise UnreadableError(png.fault)
     # One byte of deflate makes at most 1032: a bomb of a header is refused before memory is asked for.
-    packed = sum(end - start for name, start, end in png.chunks if name == b"IDAT")
-    if sum(rows * width for rows, width in _passes(info)) > 1032 * packed:
+    if sum(rows * width for rows, width in _passes(info)) > 1032 * sum(end - start for start, end in png.pixels):
         raise UnreadableError("truncated: its PNG data cannot hold the picture")
-    found = {b"PLTE": b"", b"tRNS": b""}
-    for name, start, end in png.chunks:
-        if name in found and not found[name]:
-            found[name] = bytes(_checked(data, name, start, end))
-    if png.color_type == _PALETTE and not 3 <= len(found[b"PLTE"]) <= 768:
+    palette, clear = bytes(_checked(data, png.palette)), bytes(_checked(data, png.clear))
+    if png.color_type == _PALETTE and not 3 <= len(palette) <= 768:
         raise UnreadableError("a PNG with colour indices and no palette")
-    return found
+    return palette, clear
 
 
 def _passes(info: ImageHeader) -> list[tuple[int, int]]:
@@ -197,7 +197,7 @@ def _passes(info: ImageHeader) -> list[tuple[int, int]]:
 def _inflated(data: bytes, png: Png, sizes: Sequence[int], *, whole: bool) -> Iterator[bytes]:
     """So many bytes of rows, and so many, and so on; of the `whole` the checksums up to the end are compared, too."""
     unpacker, needed, found = _inflate.decompressobj(), sum(sizes), 0
-    chunks = (_checked(data, *chunk) for chunk in png.chunks if chunk[0] == b"IDAT")
+    chunks = (_checked(data, place) for place in png.pixels)
     slices = (part[at : at + _SLICE] for part in chunks for at in range(0, len(part), _SLICE))
     try:
         for size in sizes:
@@ -211,7 +211,7 @@ def _inflated(data: bytes, png: Png, sizes: Sequence[int], *, whole: bool) -> It
                 if left and (unpacker.eof or not (fed or piece)):
                     raise UnreadableError(f"truncated: {found} of {needed} bytes of PNG pixels")
             yield pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        # It is only read where nothing else can come; a file may have more pixels than the picture.
+        # It is only read where nothing else can come; a file may have more pixels than the image.
         while whole and not unpacker.eof and (fed := unpacker.unconsumed_tail or next(slices, b"")):
             if unpacker.decompress(fed, 1):
                 break
@@ -225,10 +225,10 @@ def _inflated(data: bytes, png: Png, sizes: Sequence[int], *, whole: bool) -> It
 
 
 def _packed(data: bytes, png: Png) -> bytes:
-    return b"".join(data[start:end] for name, start, end in png.chunks if name == b"IDAT")
+    return b"".join(data[start:end] for start, end in png.pixels)
 
 
-def _samples(data: bytes, info: ImageHeader, part: StoredRegion) -> Raster:
+def _samples(data: bytes, info: ImageHeader, part: Part) -> Raster:
     """Samples of a part as they are stored, H×W×S, uint8 or uint16."""
     png: Png = info.layout
     kernels = library()
@@ -238,8 +238,8 @@ def _samples(data: bytes, info: ImageHeader, part: StoredRegion) -> Raster:
     pixel, wide = samples * info.bits // 8, part.x1 - part.x0
     row, x0, x1 = info.width * pixel, part.x0 * pixel, part.x1 * pixel
     undo, out = _kernel(kernels), np.empty((part.y1 - part.y0, wide * pixel), np.uint8)
-    room = np.zeros(3 * (x1 + _MARGIN), np.uint8)
-    room_at, out_at, y = room.ctypes.data, out.ctypes.data, 0
+    scratch = np.zeros(3 * (x1 + _MARGIN), np.uint8)
+    scratch_at, out_at, y = scratch.ctypes.data, out.ctypes.data, 0
     whole = part.y1 == info.height or os.environ.get(REST) == "all"
     last = info.height if whole else part.y1
     most = max(_STRIP // (row + 1), 1)
@@ -248,12 +248,10 @@ def _samples(data: bytes, info: ImageHeader, part: StoredRegion) -> Raster:
     for count, rows in zip(counts, strips, strict=True):
         seen, first = min(count, part.y1 - y), max(part.y0 - y, 0)
         to = out_at + max(y - part.y0, 0) * wide * pixel
-        if seen > 0 and undo(rows, seen, row, pixel, min(first, seen), x0, x1, room_at, to, wide * pixel):
+        if seen > 0 and undo(rows, seen, row, pixel, min(first, seen), x0, x1, scratch_at, to, wide * pixel):
             raise UnreadableError("damaged PNG data (an unknown filter)")
         y += count
-    if info.bits == 16:
-        out = out.view(">u2").astype(np.uint16)
-    return out.reshape(len(out), wide, samples)
+    return _unpacked(out, info.bits, (len(out), wide, samples))
 
 
 @lru_cache(8)
@@ -270,19 +268,19 @@ def _by_pillow(data: bytes, info: ImageHeader) -> Raster:
     for (_, width), rows in zip(passes, _inflated(data, png, [h * w for h, w in passes], whole=True), strict=True):
         if np.frombuffer(rows, np.uint8)[::width].max(initial=0) > 4:
             raise UnreadableError("damaged PNG data (an unknown filter)")
-    packed = _packed(data, png)
-    samples, size = _SAMPLES[png.color_type], (info.width, info.height)
+    packed, samples, size = _packed(data, png), _SAMPLES[png.color_type], (info.width, info.height)
     mode, *raw = _PILLOW[samples, info.bits]
     try:
         found = [np.asarray(Image.frombytes(mode, size, packed, "zip", (how, png.interlaced))) for how in raw]
     except (ValueError, OSError) as error:
         raise UnreadableError(f"damaged PNG data ({error})") from None
-    if info.bits <= 8:
-        return found[0].reshape(info.height, info.width, samples)
     both = found[0] if len(found) == 1 else np.stack(found, axis=-1)
-    return (
-        np.ascontiguousarray(both).reshape(info.height, -1).view(">u2").astype(np.uint16).reshape(*size[::-1], samples)
-    )
+    return _unpacked(np.ascontiguousarray(both).reshape(info.height, -1), info.bits, (*size[::-1], samples))
+
+
+def _unpacked(rows: Raster, bits: int, shape: tuple[int, int, int]) -> Raster:
+    """Rows of bytes as samples H×W×S."""
+    return (rows.view(">u2").astype(np.uint16) if bits == 16 else rows).reshape(shape)
 
 
 def _coloured(ids: Raster, palette: bytes, clear: bytes, alpha: bool) -> Raster:
@@ -292,10 +290,7 @@ def _coloured(ids: Raster, palette: bytes, clear: bytes, alpha: bool) -> Raster:
     table[: len(palette) // 3, :3] = np.frombuffer(palette[: len(palette) // 3 * 3], np.uint8).reshape(-1, 3)
     table[: len(clear), 3] = np.frombuffer(clear[:256], np.uint8)
     channels = 4 if alpha else 3
-    spread = cv2.cvtColor(np.ascontiguousarray(ids), cv2.COLOR_GRAY2RGBA if alpha else cv2.COLOR_GRAY2RGB)
-    if alpha:  # cvtColor makes some of its own, which is no index
-        spread[:, :, 3] = ids
-    return np.asarray(cv2.LUT(spread, table[None, :, :channels])).reshape(*ids.shape, channels)
+    return np.asarray(cv2.LUT(cv2.merge([ids] * channels), table[None, :, :channels])).reshape(*ids.shape, channels)
 
 
 def _with_clear(planes: list[Raster], stored: list[Raster], clear: bytes) -> Raster:
@@ -308,12 +303,14 @@ def _with_clear(planes: list[Raster], stored: list[Raster], clear: bytes) -> Ras
     return np.dstack([*planes, alpha])
 
 
-def _complete(info: ImageHeader, ends: Ends) -> bool:
-    return b"\0\0\0\0IEND\xaeB`\x82" in ends.last
-
-
-# fmt: off
 FORMAT = Format(
-    "png", "PNG", lambda data: data[:8] == SIGNATURE, header, decode, mask, _complete,
-    header_at="first", region=region, labels=labels,
+    "png",
+    "PNG",
+    lambda data: data[:8] == SIGNATURE,
+    header,
+    decode,
+    labels,
+    complete=lambda header, last, size: b"\0\0\0\0IEND\xaeB`\x82" in last,
+    header_at="first",
+    by_parts=True,
 )

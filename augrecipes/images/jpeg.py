@@ -6,32 +6,38 @@ import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import simplejpeg
 from numpy.typing import NDArray
 
-from augrecipes.native.libjpeg import SPACES, Codec, Window, codec
-from augrecipes.sources.formats import exif
-from augrecipes.sources.formats.header import MOST_PARTS, Color, ImageHeader, UnreadableError, raise_if_memory, too_many
+from augrecipes.images.format import (
+    MOST_PARTS,
+    Color,
+    ImageHeader,
+    UnreadableError,
+    orientation,
+    raise_if_memory,
+    too_many,
+)
+from augrecipes.native.libjpeg import SPACES, Window, codec
 
-_SOS, _DRI, _APP0, _APP1, _APP14, _COM = 0xDA, 0xDD, 0xE0, 0xE1, 0xEE, 0xFE
+_SOS, _APP0, _APP1, _APP14, _COM = 0xDA, 0xE0, 0xE1, 0xEE, 0xFE
 _FRAMES = {0xC0 + n for n in range(16)} - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15, less DHT, JPG and DAC
 # The next marker with a length, or the end: not stuffing (00), fill (FF), junk, or a marker that stands alone.
 _SEGMENT = re.compile(rb"\xff[^\x00\x01\xd0-\xd8\xff]")
 _NEXT = frozenset((*range(0xC0, 0xD0), *range(0xDA, 0xFF)))  # what usually stands right behind a segment
-_END = b"\xff\xd9"
+END = b"\xff\xd9"
 _MOST_JUNK = 2**24  # bytes of it
 _MOST_EXIF = 16  # blocks that are searched for an orientation
 _COLORS: dict[int, Color] = {1: "grey", 3: "rgb", 4: "cmyk"}
-_SEQUENTIAL = (0xC0, 0xC1)
 _ARITHMETIC = range(0xC9, 0xD0)
 _PROGRESSIVE = (0xC2, 0xC6, 0xCA, 0xCE)
 
 # A Huffman code has at least one bit and there is one for each block of 64 pixels; the rest is slack for odd sampling.
 _MOST_PIXELS_PER_BYTE = 8 * 64 * 4
-# libjpeg decodes the whole picture once a scan: real progressive files have about ten.
+# libjpeg decodes the whole image once a scan: real progressive files have about ten.
 _MOST_SCANS = 100
 
 # What libjpeg warns of although every pixel is there: junk between segments or in front of the end marker,
@@ -56,10 +62,13 @@ class Segments:
     height: int
     bits: int
     components: int
-    interval: int  # minimum coded units between restart markers; 0 for none
     orientation: int
     scan: int  # where the first SOS marker starts; 0 if the data ends before it
     kept: tuple[tuple[int, int], ...]  # the segments that decoding needs, in order
+
+    def plain(self, data: bytes) -> bytes:
+        """The file without what decoding does not need."""
+        return b"".join(data[begin:end] for begin, end in self.kept) + data[self.scan :]
 
 
 def header(data: bytes) -> ImageHeader:
@@ -67,11 +76,6 @@ def header(data: bytes) -> ImageHeader:
     s = _walk(data)
     color = _COLORS.get(s.components, "other")
     return ImageHeader("jpeg", s.width, s.height, s.bits, color, orientation=s.orientation, layout=s)
-
-
-def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]:
-    """Pixels, uint8 H×W×C: C as asked for grey and colour, 3 for CMYK. Raises UnreadableError, also if truncated."""
-    return as_rgb(samples(data, info.layout, colorspace(data, info, channels)), info)
 
 
 def colorspace(data: bytes, info: ImageHeader, channels: int | None) -> str:
@@ -93,7 +97,7 @@ def colorspace(data: bytes, info: ImageHeader, channels: int | None) -> str:
 
 
 def _walk(data: bytes) -> Segments:
-    at, end, kept, frame, interval, turn, blocks, junk = 2, 2, [(0, 2)], None, 0, 1, 0, _MOST_JUNK
+    at, end, kept, frame, turn, blocks, junk = 2, 2, [(0, 2)], None, 1, 0, _MOST_JUNK
     for _ in range(MOST_PARTS):
         if end + 4 <= len(data) and data[end] == 0xFF and data[end + 1] in _NEXT:
             at = end
@@ -104,7 +108,7 @@ def _walk(data: bytes) -> Segments:
                     f"not a real JPEG: no segment in front of byte {end + junk:,} of {len(data):,}, but fill or junk: "
                     f"{data[end + junk : end + junk + 8].hex(' ')} …"
                 )
-            if found is None or found.group() == _END or found.start() + 4 > len(data):
+            if found is None or found.group() == END or found.start() + 4 > len(data):
                 at = len(data)
                 break
             junk -= found.start() - end
@@ -119,9 +123,7 @@ def _walk(data: bytes) -> Segments:
             bits, height, width, components = struct.unpack_from(">BHHB", data, at + 4)
             frame = at, marker, width, height, bits, components
         elif marker == _APP1 and data[at + 4 : at + 8] == b"Exif" and turn == 1 and blocks < _MOST_EXIF:
-            turn, blocks = exif.orientation(data[at + 4 : end]), blocks + 1
-        elif marker == _DRI and length == 4 and end <= len(data):
-            (interval,) = struct.unpack_from(">H", data, at + 4)
+            turn, blocks = orientation(data[at + 4 : end]), blocks + 1
         if marker == _SOS:
             break
         if (not _APP0 <= marker <= _APP0 + 15 and marker != _COM) or marker in (_APP0, _APP14):
@@ -133,92 +135,59 @@ def _walk(data: bytes) -> Segments:
             f"truncated in its JPEG header, or a JPEG without one: no segment says a size, none follows behind byte "
             f"{min(end, len(data)):,} of {len(data):,}"
         )
-    return Segments(*frame, interval, turn, at if at < len(data) else 0, tuple(kept))
-
-
-def in_one_scan(data: bytes, s: Segments) -> bool:
-    """Whether it is sequential, in Huffman codes, with all components in its first scan."""
-    return s.frame in _SEQUENTIAL and data[s.scan + 4 : s.scan + 5] == bytes([s.components])
-
-
-def sampling(data: bytes, s: Segments) -> bytes:
-    """For each component, its blocks across (high four bits) and down (low) in a minimum coded unit."""
-    return data[s.at + 11 : s.at + 10 + 3 * s.components : 3]
-
-
-def pixels_at(data: bytes, s: Segments) -> int:
-    """Where the coded pixels of the first scan start."""
-    return s.scan + 2 + int.from_bytes(data[s.scan + 2 : s.scan + 4], "big")
+    return Segments(*frame, turn, at if at < len(data) else 0, tuple(kept))
 
 
 def samples(data: bytes, s: Segments, colorspace: str, reduce: int = 1) -> NDArray[np.uint8]:
-    """The whole picture, decoded at 1/`reduce` (1, 2, 4 or 8; above 1 only where it is 7 pixels wide).
+    """The whole image, decoded at 1/`reduce` (1, 2, 4 or 8; above 1 only where it is 7 pixels wide).
 
     Raises:
         UnreadableError: damaged, truncated, or of a kind that libjpeg does not know.
         MemoryError: there is not enough for it.
     """
+    height, width = -(-s.height // reduce), -(-s.width // reduce)
+
+    def by_simplejpeg(file: bytes, strict: bool) -> NDArray[np.uint8]:
+        # The least rows and columns say the scale: from 7 columns on only one of libjpeg's gives as many.
+        least = (height, width) if reduce > 1 else (0, 0)
+        return np.asarray(simplejpeg.decode_jpeg(file, colorspace, False, False, *least, strict=strict))
+
     try:
-        return _judged(data, s, lambda file, strict: _by_simplejpeg(file, s, colorspace, reduce, strict))
-    except _UnusualError:
+        return _judged(data, s, by_simplejpeg)
+    except _UnusualError:  # layouts of chroma that simplejpeg's library has no name for, such as 3×1
         library = codec()
         if library is None:
             raise
-    return _judged(data, s, lambda file, strict: _by_libjpeg(library, file, s, colorspace, reduce, strict))
+    window = Window(reduce=reduce, channels=SPACES[colorspace], y1=height, x1=width)
+
+    def by_libjpeg(file: bytes, strict: bool) -> NDArray[np.uint8]:
+        window.size, window.strict = len(file), strict
+        return library.decode(bytes(file), window)
+
+    return _judged(data, s, by_libjpeg)
 
 
 def _judged(data: bytes, s: Segments, decode: Callable[[bytes, bool], NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    """The whole picture by a decoder that raises what libjpeg says, the more where it is to be strict."""
-    try:
-        return decode(data, True)
-    except ValueError as error:
-        if not _HARMLESS.search(str(error)):
-            _refuse(error)
-    # libjpeg reports its first warning only, and a worse one may hide behind it. Without the segments that decoding
-    # does not need, and without the junk between them, most files pass the strict decoder.
-    clean = b"".join(data[a:b] for a, b in s.kept) + data[s.scan :]
-    try:
-        return decode(clean, True)
-    except ValueError as error:
-        if not _HARMLESS.search(str(error)):
-            _refuse(error)
-    if data.rfind(_END) < s.scan:
-        raise UnreadableError("truncated: its JPEG data has no end marker")
-    try:
-        return decode(clean, False)
-    except ValueError as error:
-        _refuse(error)
+    """The whole image by a decoder that raises what libjpeg says, the more where it is to be strict.
 
-
-def _by_simplejpeg(data: bytes, s: Segments, colorspace: str, reduce: int, strict: bool) -> NDArray[np.uint8]:
-    size = least(s.height, s.width, reduce)
-    return np.asarray(simplejpeg.decode_jpeg(data, colorspace, False, False, *size, strict=strict))
-
-
-def _by_libjpeg(
-    library: Codec, data: bytes, s: Segments, colorspace: str, reduce: int, strict: bool
-) -> NDArray[np.uint8]:
-    """What simplejpeg does not decode: layouts of chroma that its library has no name for, such as 3×1."""
-    size = {"y1": -(-s.height // reduce), "x1": -(-s.width // reduce)}
-    window = Window(size=len(data), whole=True, strict=strict, reduce=reduce, channels=SPACES[colorspace], **size)
-    return library.decode(bytes(data), window)
-
-
-def least(height: int, width: int, reduce: int) -> tuple[int, int]:
-    """The least rows and columns, which simplejpeg chooses its scale by; zeros where it is not to choose.
-
-    From 7 columns on no other scale of libjpeg gives as many as 1/2, 1/4 or 1/8.
-
-    >>> least(375, 500, 8)
-    (47, 63)
+    libjpeg reports its first warning only, and a worse one may hide behind a harmless one. Without the segments that
+    decoding does not need, and without the junk between them, most files pass the strict decoder.
     """
-    return (-(-height // reduce), -(-width // reduce)) if reduce > 1 else (0, 0)
+    for attempt in range(3):
+        if attempt == 2 and data.rfind(END) < s.scan:
+            raise UnreadableError("truncated: its JPEG data has no end marker")
+        try:
+            return decode(s.plain(data) if attempt else data, attempt < 2)
+        except ValueError as error:
+            if attempt == 2 or not _HARMLESS.search(str(error)):
+                _refuse(error)
+    raise AssertionError  # the third attempt returns or refuses
 
 
 def _refuse(error: Exception) -> NoReturn:
     raise_if_memory(error)
     text = str(error)
-    if "Premature end" in text or "premature end" in text:
+    if "premature end" in text.lower():
         raise UnreadableError(f"truncated or damaged JPEG ({text})") from None
     if "subsampling level" in text:
         raise _UnusualError(

@@ -16,8 +16,8 @@ from torch.utils.data import DataLoader
 
 from augrecipes import ImageFolder, loader
 from augrecipes.errors import DataError
+from augrecipes.images import png
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.formats import png
 
 # One heap, and large pieces of memory apart from it: what is freed goes back to the system, which counts it.
 LEAN = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "0"}

@@ -21,10 +21,10 @@ from kernel_sets import KERNEL_SETS
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
+from augrecipes.images import png
+from augrecipes.images.encoded import Encoded, encoded
 from augrecipes.native.kernels import library, using
-from augrecipes.sources.encoded import Encoded, encoded
 from augrecipes.sources.files import decode_mask, open_mask
-from augrecipes.sources.formats import png
 
 SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 KINDS = [(kind, bits) for kind in SAMPLES for bits in (1, 2, 4, 8, 16) if bits in png._DEPTHS[kind]]
@@ -137,7 +137,7 @@ def law(rng: random.Random) -> None:
             if kind in (0, 3, 4):
                 np.testing.assert_array_equal(decode_mask(of.data, name="it"), of.samples[:, :, 0])
             info = png.header(of.data)
-            part = png.StoredRegion(y0, x0, y1, x1)
+            part = png.Part(y0, x0, y1, x1)
             stored = png._samples(of.data, info, part)
             np.testing.assert_array_equal(stored, of.samples[y0:y1, x0:x1])
 

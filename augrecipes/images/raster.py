@@ -8,8 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.sources.formats.exif import turned
-from augrecipes.sources.formats.header import UnreadableError
+from augrecipes.images.format import UnreadableError
 
 _CONVERSIONS = {
     (1, 3): cv2.COLOR_GRAY2RGB,
@@ -21,9 +20,10 @@ _CONVERSIONS = {
 }
 
 
-def as_image(raster: NDArray[Any], channels: int | None, orientation: int) -> NDArray[np.uint8]:
-    """uint8 H×W×C, C-contiguous, writable, owning its memory; arguments as `seen`."""
-    return _own(seen(raster, channels, orientation))
+def own(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, or a copy of it that is C-contiguous, writable and owns its memory."""
+    flags = array.flags
+    return array if flags.c_contiguous and flags.owndata and flags.writeable else np.array(array, order="C")
 
 
 def seen(raster: NDArray[Any], channels: int | None, orientation: int) -> NDArray[np.uint8]:
@@ -40,14 +40,11 @@ def seen(raster: NDArray[Any], channels: int | None, orientation: int) -> NDArra
         raster = (raster >> 8).astype(np.uint8)
     if raster.dtype != np.uint8:
         raise UnreadableError(f"samples of type {raster.dtype} have no known range")
-    if raster.ndim == 3 and raster.shape[2] == 1:
-        raster = raster[:, :, 0]
-    stored = 1 if raster.ndim == 2 else raster.shape[2]
+    raster = turned(raster[:, :, None] if raster.ndim == 2 else raster, orientation)
+    stored = raster.shape[2]
     if stored not in (1, 3, 4):
         raise UnreadableError(f"a picture of {stored} channels")
-    if orientation != 1:
-        raster = turned(np.ascontiguousarray(raster), orientation)
-    return converted(raster[:, :, None] if raster.ndim == 2 else raster, channels or stored)
+    return converted(raster, channels or stored)
 
 
 def converted(image: NDArray[Any], channels: int) -> NDArray[Any]:
@@ -73,21 +70,24 @@ def as_mask(raster: NDArray[Any], orientation: int) -> NDArray[Any]:
         if raster.shape[2] >= 3 and not ((first == raster[:, :, 1]).all() and (first == raster[:, :, 2]).all()):
             raise UnreadableError("a mask must be grey or have a palette; this picture has colours")
         raster = first
-    match raster.dtype.name:
-        case "uint8" | "uint16" | "int32":
-            pass
-        case "int8" | "int16":
-            raster = raster.astype(np.int32)
-        case "uint32" if not raster.size or int(raster.max()) < 2**31:
-            raster = raster.astype(np.int32)
-        case other:
-            raise UnreadableError(f"mask values of type {other}; uint8, uint16 and int32 are read")
-    if orientation != 1:
-        raster = turned(np.ascontiguousarray(raster), orientation)
-    return _own(raster)
+    name = raster.dtype.name
+    if name in ("int8", "int16") or (name == "uint32" and int(raster.max(initial=0)) < 2**31):
+        raster = raster.astype(np.int32)
+    elif name not in ("uint8", "uint16", "int32"):
+        raise UnreadableError(f"mask values of type {name}; uint8, uint16 and int32 are read")
+    return own(turned(raster, orientation))
 
 
-def _own(array: NDArray[Any]) -> NDArray[Any]:
-    if array.flags.c_contiguous and array.flags.owndata and array.flags.writeable:
+def turned(array: NDArray[Any], how: int) -> NDArray[Any]:
+    """`array`, H×W or H×W×C, turned upright for an EXIF orientation; shares no memory unless `how` is 1.
+
+    >>> turned(np.array([[1, 2], [3, 4]], np.uint8), 6).tolist()
+    [[3, 1], [4, 2]]
+    """
+    if how not in range(2, 9):
         return array
-    return np.array(array, order="C", copy=True)
+    array = np.ascontiguousarray(array)
+    out = cv2.transpose(array) if how > 4 else array
+    flip = {2: 1, 3: -1, 4: 0, 6: 1, 7: -1, 8: 0}.get(how)
+    out = np.asarray(out if flip is None else cv2.flip(out, flip))
+    return out[:, :, None] if array.ndim == 3 and out.ndim == 2 else out  # OpenCV drops a last axis of length one

@@ -15,10 +15,9 @@ import cv2
 import numpy as np
 import pytest
 
-from augrecipes.sources.file_bytes import read_bytes
-from augrecipes.sources.formats import jpeg, png
-from augrecipes.sources.formats.header import UnreadableError
-from augrecipes.sources.headers import read_header
+from augrecipes.images import jpeg, png
+from augrecipes.images.format import UnreadableError
+from augrecipes.images.reading import read_bytes, read_header
 
 _IHDR = b"\0\0\0\x0dIHDR" + struct.pack(">IIBBBBB", 8, 8, 8, 2, 0, 0, 0)
 _PNG = png.SIGNATURE + _IHDR + struct.pack(">I", zlib.crc32(_IHDR[4:]))
@@ -47,7 +46,7 @@ def steps(data: bytes) -> int:
 
     def traced(frame: FrameType, event: str, argument: Any) -> Any:
         nonlocal count
-        ours = "augrecipes/sources" in Path(frame.f_code.co_filename).as_posix()  # not what is collected meanwhile
+        ours = "augrecipes/images" in Path(frame.f_code.co_filename).as_posix()  # not what is collected meanwhile
         count += ours and event == "line"
         return traced
 

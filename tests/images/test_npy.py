@@ -14,9 +14,8 @@ import pytest
 
 import augrecipes as ar
 from augrecipes.errors import DataError
+from augrecipes.images.encoded import open_encoded
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.encoded import encoded, open_encoded
-from augrecipes.sources.file_headers import read_headers
 from augrecipes.sources.files import open_mask, read_image, read_mask
 from augrecipes.sources.listing import list_folder
 
@@ -121,25 +120,6 @@ def test_masks_of_whole_numbers(tmp_path: Path) -> None:
     np.save(file, IDS.astype(np.int64) << 40)
     with pytest.raises(DataError, match="32 bits are read"):
         read_mask(file)
-
-
-def test_damage_and_ends_are_told(tmp_path: Path) -> None:
-    file = tmp_path / "it.npy"
-    np.save(file, COLOURS)
-    data, rng = file.read_bytes(), random.Random(0)
-    for keep in (0, 5, 9, 60, 128, len(data) - 1):
-        with pytest.raises(DataError):
-            encoded(data[:keep], name="it").array()
-        file.write_bytes(data[:keep])
-        assert isinstance(read_headers([str(file)])[0], str)
-    for _ in range(300):
-        hurt = bytearray(data)
-        for _ in range(3):
-            hurt[rng.randrange(128)] = rng.randrange(256)
-        try:
-            encoded(bytes(hurt), name="it", max_pixels=1 << 20).array()
-        except DataError as error:
-            assert error.path == "it"
 
 
 def test_a_folder_of_several_formats_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,4 +1,4 @@
-"""A picture that is not decoded yet: its header is read and checked, its pixels come when they are asked for."""
+"""An image that is not decoded yet: its header is read and checked, its pixels come when they are asked for."""
 
 from __future__ import annotations
 
@@ -13,25 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
+from augrecipes.images.format import Depth, Frames, ImageHeader, Part, UnreadableError, check_whole, raise_if_memory
+from augrecipes.images.raster import own, seen
+from augrecipes.images.reading import FORMATS, MAX_BYTES, PathLike, read_bytes, read_header
+from augrecipes.images.watch import is_watched, stage
 from augrecipes.native.libjpeg import Coded
-from augrecipes.sources.file_bytes import MAX_BYTES, PathLike, read_bytes
-from augrecipes.sources.formats.format import StoredRegion
-from augrecipes.sources.formats.header import ImageHeader, UnreadableError, raise_if_memory
-from augrecipes.sources.headers import FORMATS, read_header
-from augrecipes.sources.losses import Depth, Frames, check_whole
-from augrecipes.sources.raster import as_image, seen
-from augrecipes.sources.watch import is_watched, stage
 
 Exif = Literal["apply", "ignore"]
 MAX_PIXELS = 178_956_970  # Pillow's limit: a quarter of a gigabyte of 24-bit pixels, times four thirds
 
-# EXIF orientations, by what takes the upright picture back to the stored one: first flips, then a transposition.
+# EXIF orientations, by what takes the upright image back to the stored one: first flips, then a transposition.
 _FLIPS_ROWS, _FLIPS_COLUMNS, _TRANSPOSES = (3, 4, 7, 8), (2, 3, 6, 7), (5, 6, 7, 8)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Encoded:
-    """A picture in its file format: whole by `array`, a part of it by `region`. Made by `encoded` or `open_encoded`.
+    """An image in its file format: whole by `array`, a part of it by `region`. Made by `encoded` or `open_encoded`.
 
     Immutable, and safe to share between threads; nothing that was decoded is kept.
 
@@ -62,22 +59,13 @@ class Encoded:
         return len(self.data)
 
     def array(self) -> NDArray[np.uint8]:
-        """The whole picture, as `augrecipes.sources.files.read_image` gives it. Raises DataError."""
-        with data_errors(self.name), stage("decode"):
-            raster = FORMATS[self.header.format].decode(self.data, self.header, self.channels)
-            return as_image(raster, self.channels, self.turn)
-
-    def stored(self, part: StoredRegion) -> NDArray[Any]:
-        """A part as its format gives it."""
-        format = FORMATS[self.header.format]
-        if format.region is None:
-            return format.decode(self.data, self.header, self.channels)[part.reduced]
-        return format.region(self.data, self.header, self.channels, part)
+        """The whole image, as `augrecipes.sources.files.read_image` gives it. Raises DataError."""
+        return own(self.view(0, 0, *self.shape[:2]))
 
     def scales(self) -> tuple[int, ...]:
         """The values of `reduce` that `region` takes besides 1, of 2, 4 and 8.
 
-        None of what is no JPEG. A turn counts blocks from the other side: it leaves those that divide the picture.
+        None of what is no JPEG. A turn counts blocks from the other side: it leaves those that divide the image.
         """
         height, width, _ = self.shape
         return tuple(
@@ -87,10 +75,10 @@ class Encoded:
         )
 
     def region(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> NDArray[np.uint8]:
-        """Rows `y0` to `y1` and columns `x0` to `x1`, ends exclusive, of the picture as it is turned.
+        """Rows `y0` to `y1` and columns `x0` to `x1`, ends exclusive, of the image as it is turned.
 
-        Of a JPEG no more is decoded than is needed, as far as its kind allows; anything else is decoded whole. Damage
-        in what is not decoded may go unnoticed, but never changes pixels; a missing end is noticed.
+        Of a JPEG, a PNG or an array no more is decoded than is needed, as far as its kind allows; anything else is
+        decoded whole. Damage in what is not decoded may go unnoticed, but never changes pixels; a missing end does not.
 
         Args:
             y0: first row; a multiple of `reduce`.
@@ -104,8 +92,8 @@ class Encoded:
             `array()`, or of the whole decode at that scale. C-contiguous, writable, owning its memory.
 
         Raises:
-            DataError: the file is no whole picture; names the file.
-            ValueError: not inside the picture, empty, or a scale that it does not have.
+            DataError: the file is no whole image; names the file.
+            ValueError: not inside the image, empty, or a scale that it does not have.
 
         >>> picture = encoded(b"P2 3 2 255 1 2 3 4 5 6", name="six", channels=1)
         >>> picture.region(0, 1, 2, 3)[:, :, 0].tolist()
@@ -125,7 +113,10 @@ class Encoded:
         if reduce != 1 and (reduce not in self.scales() or y0 % reduce or x0 % reduce):
             raise ValueError(f"cannot reduce by {reduce} from row {y0}, column {x0}: scales are {self.scales()}")
         with data_errors(self.name), stage("decode"):
-            return seen(self.stored(self._stored(y0, x0, y1, x1, reduce)), self.channels, self.turn)
+            return seen(self._raster(self._stored(y0, x0, y1, x1, reduce)), self.channels, self.turn)
+
+    def _raster(self, part: Part) -> NDArray[Any]:
+        return FORMATS[self.header.format].decode(self.data, self.header, self.channels, part)
 
     def coded(self, y0: int, x0: int, y1: int, x1: int) -> Coded | None:
         """The same for kernels that decode it themselves; None where `view` is to do it.
@@ -136,12 +127,12 @@ class Encoded:
         if how is None or self.turn != 1 or is_watched():
             return None
         try:
-            return how(self.data, self.header, self.channels, StoredRegion(y0, x0, y1, x1))
+            return how(self.data, self.header, self.channels, Part(y0, x0, y1, x1))
         except UnreadableError:
             return None
 
-    def _stored(self, y0: int, x0: int, y1: int, x1: int, reduce: int) -> StoredRegion:
-        """A part of the upright picture as a part of the stored one."""
+    def _stored(self, y0: int, x0: int, y1: int, x1: int, reduce: int) -> Part:
+        """A part of the upright image as a part of the stored one."""
         height, width, _ = self.shape
         # To whole blocks, which only matters where they are counted from the other side.
         y1, x1 = min(-(-y1 // reduce) * reduce, height), min(-(-x1 // reduce) * reduce, width)
@@ -149,22 +140,14 @@ class Encoded:
             y0, y1 = height - y1, height - y0
         if self.turn in _FLIPS_COLUMNS:
             x0, x1 = width - x1, width - x0
-        return (
-            StoredRegion(x0, y0, x1, y1, reduce) if self.turn in _TRANSPOSES else StoredRegion(y0, x0, y1, x1, reduce)
-        )
+        return Part(x0, y0, x1, y1, reduce) if self.turn in _TRANSPOSES else Part(y0, x0, y1, x1, reduce)
 
 
 class EncodedMask(Encoded):
     """A mask of 8-bit labels in its file, H×W×1, of which a part can be decoded without the rest."""
 
-    def array(self) -> NDArray[np.uint8]:
-        """All labels."""
-        return np.array(self.view(0, 0, *self.shape[:2]), order="C")
-
-    def stored(self, part: StoredRegion) -> NDArray[Any]:
-        """A part as its format gives it."""
-        labels = FORMATS[self.header.format].labels
-        return labels(self.data, self.header, part)  # type: ignore[misc]  # who makes one asks for it first
+    def _raster(self, part: Part) -> NDArray[Any]:
+        return FORMATS[self.header.format].labels(self.data, self.header, part)
 
     def coded(self, y0: int, x0: int, y1: int, x1: int) -> None:
         """Nothing: no kernel decodes labels."""
@@ -215,19 +198,13 @@ def encoded(
         header = checked_header(data, channels, max_pixels)
         check_whole(header, depth, frames)
     turn = turn_of(header, exif)
-    shape = *turned_size(header, turn), channels or _stored_channels(header)
-    return Encoded(name, data, header, channels, turn, shape)
+    stored = 4 if header.alpha else 1 if header.color == "grey" else 3
+    return Encoded(name, data, header, channels, turn, (*turned_size(header, turn), channels or stored))
 
 
 def turned_size(header: ImageHeader, turn: int) -> tuple[int, int]:
-    """Height and width of a picture once a turn is undone."""
+    """Height and width of an image once a turn is undone."""
     return (header.width, header.height) if turn in _TRANSPOSES else (header.height, header.width)
-
-
-def _stored_channels(header: ImageHeader) -> int:
-    if header.alpha:
-        return 4
-    return 1 if header.color == "grey" else 3
 
 
 def bytes_of(path: PathLike, max_bytes: int) -> bytes:
@@ -251,7 +228,7 @@ def data_errors(name: str) -> Iterator[None]:
 
 
 def checked_header(data: bytes, channels: int | None, max_pixels: int) -> ImageHeader:
-    """The header of a picture of no more than so many pixels. Raises UnreadableError; ValueError for `channels`."""
+    """The header of an image of no more than so many pixels. Raises UnreadableError; ValueError for `channels`."""
     if channels not in (1, 3, 4, None):
         raise ValueError(f"channels must be 1, 3, 4 or None, not {channels!r}")
     header = read_header(data)

@@ -10,8 +10,8 @@ import pytest
 from encoded_pictures import all_pictures, encoded, exif
 from PIL import Image
 
-from augrecipes.sources.file_headers import read_file_header, read_header, read_headers
-from augrecipes.sources.formats.header import ImageHeader, UnreadableError
+from augrecipes.images.format import ImageHeader, UnreadableError
+from augrecipes.images.reading import read_file_header, read_header, read_headers
 
 NOISE = np.random.default_rng(0).integers(0, 256, (150, 200, 3), np.uint8)  # 90 kB that do not compress
 

@@ -1,4 +1,4 @@
-"""Arrays that numpy has saved: one picture or mask a file, mapped, so that a window reads its own rows alone."""
+"""Arrays that numpy has saved: one image or mask a file, mapped, so that a window reads its own rows alone."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.sources.formats.format import Ends, Format, StoredRegion
-from augrecipes.sources.formats.header import ImageHeader, UnreadableError
+from augrecipes.images.format import Format, ImageHeader, Part, UnreadableError
 
-_MAGIC = b"\x93NUMPY"
 _LONGEST = 12_000  # bytes of a header; numpy reads none that is longer
 _CHANNELS = (1, 3, 4)
 _WIDEST = 2**31
@@ -20,7 +18,7 @@ _WIDEST = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """Where an array begins, and how it lies.
+    """Where an array begins, and how it is laid out.
 
     Attributes:
         at: bytes in front of it.
@@ -59,21 +57,18 @@ def header(data: bytes) -> ImageHeader:
     return ImageHeader("npy", shape[1], shape[0], bits, color, channels == 4, layout=saved)  # type: ignore[arg-type]
 
 
-def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]:
-    """Pixels, uint8 or uint16, H×W or H×W×C. Raises UnreadableError."""
-    return region(data, info, channels, StoredRegion(0, 0, info.height, info.width))
-
-
-def region(data: bytes, info: ImageHeader, channels: int | None, part: StoredRegion) -> NDArray[Any]:
-    """The same of a part, of which no more is read."""
+def decode(data: bytes, info: ImageHeader, channels: int | None, part: Part) -> NDArray[Any]:
+    """Pixels of a part, uint8 or uint16, H×W or H×W×C. Raises UnreadableError."""
     if info.layout.dtype.kind != "u" or info.bits > 16:
         raise UnreadableError(f"an array of {info.layout.dtype}: pictures are uint8 (0 to 255)")
-    return _part(data, info, part)
+    return _values(data, info, part)
 
 
-def mask(data: bytes, info: ImageHeader) -> NDArray[Any]:
-    """Label ids of any whole numbers. Raises UnreadableError."""
-    found = labels(data, info, StoredRegion(0, 0, info.height, info.width))
+def labels(data: bytes, info: ImageHeader, part: Part) -> NDArray[Any]:
+    """Label ids of a part, of any whole numbers. Raises UnreadableError."""
+    found = _values(data, info, part)
+    if found.dtype.kind == "b":
+        return found.view(np.uint8)
     if info.bits > 32 or found.dtype == np.uint32:
         if found.min() < -_WIDEST or found.max() >= _WIDEST:
             raise UnreadableError(f"mask values of {info.bits} bits, up to {found.max()}; 32 bits are read")
@@ -81,13 +76,7 @@ def mask(data: bytes, info: ImageHeader) -> NDArray[Any]:
     return found
 
 
-def labels(data: bytes, info: ImageHeader, part: StoredRegion) -> NDArray[Any]:
-    """The same of a part, as they are saved."""
-    found = _part(data, info, part)
-    return found.view(np.uint8) if found.dtype.kind == "b" else found
-
-
-def _part(data: bytes, info: ImageHeader, part: StoredRegion) -> NDArray[Any]:
+def _values(data: bytes, info: ImageHeader, part: Part) -> NDArray[Any]:
     saved: Saved = info.layout
     if len(data) < saved.least:
         raise UnreadableError(f"truncated: {len(data):,} of {saved.least:,} bytes of an array")
@@ -96,20 +85,15 @@ def _part(data: bytes, info: ImageHeader, part: StoredRegion) -> NDArray[Any]:
     return cut.astype(saved.dtype.newbyteorder("="), order="C")  # a copy: nobody is to hold a piece of the file
 
 
-def _complete(info: ImageHeader, ends: Ends) -> bool:
-    return bool(ends.size >= info.layout.least)
-
-
 FORMAT = Format(
     "npy",
     "NumPy's .npy",
-    lambda data: data[:6] == _MAGIC,
+    lambda data: data[:6] == b"\x93NUMPY",
     header,
     decode,
-    mask,
-    _complete,
+    labels,
+    complete=lambda header, last, size: size >= header.layout.least,
     header_at="first",
-    region=region,
-    labels=labels,
+    by_parts=True,
     mapped=True,
 )

@@ -17,15 +17,16 @@ import struct
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError
+from augrecipes.images.format import UnreadableError
+from augrecipes.images.watch import stage
 from augrecipes.native.kernels import library
-from augrecipes.sources.formats.header import UnreadableError
-from augrecipes.sources.watch import stage
 
 TALL, WIDE = 128, 512  # px of a tile
 DTYPES = (np.dtype("u1"), np.dtype("<u2"), np.dtype("<i4"))
@@ -221,10 +222,6 @@ class _Codecs(threading.local):
         self.content_size = zstandard.frame_content_size
 
 
-_made: list[_Codecs] = []
-
-
+@cache
 def _codecs() -> _Codecs:
-    if not _made:
-        _made.append(_Codecs())
-    return _made[0]
+    return _Codecs()

@@ -19,7 +19,7 @@ import numpy as np
 from decoding import decode_image
 from PIL import Image
 
-from augrecipes.sources.formats import pillow
+from augrecipes.images import pillow
 
 SIDE = 1200  # px; a picture is larger than what freed memory is lying about
 SIZE = SIDE * SIDE * 3

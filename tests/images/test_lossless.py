@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS, Spoilt, spoil_first
 
 from augrecipes.errors import DataError
+from augrecipes.images import lossless
+from augrecipes.images.format import UnreadableError
+from augrecipes.images.lossless import LosslessPicture, encode
 from augrecipes.native.kernels import using
-from augrecipes.sources import lossless
-from augrecipes.sources.formats.header import UnreadableError
-from augrecipes.sources.lossless import LosslessPicture, encode
 
 pytest.importorskip("zstandard")
 

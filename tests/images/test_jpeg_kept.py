@@ -13,14 +13,14 @@ from drawn_jpegs import JPEGS, Jpeg
 from hypothesis import given
 from hypothesis import strategies as st
 from odd_jpegs import LAYOUTS, Layout, odd_jpeg
+from test_damage import damaged
 from test_encoded import FRACTIONS, corners_in, cut
-from test_fuzz import damaged
 
 from augrecipes.errors import DataError
+from augrecipes.images import jpeg_windows
+from augrecipes.images.encoded import encoded
+from augrecipes.images.jpeg_windows import TURNED, kept
 from augrecipes.native.libjpeg import codec
-from augrecipes.sources.encoded import encoded
-from augrecipes.sources.formats import jpeg_kept
-from augrecipes.sources.formats.jpeg_kept import TURNED, kept
 from augrecipes.sources.store import decodes_to
 
 
@@ -29,7 +29,7 @@ def library(request: pytest.FixtureRequest) -> Iterator[Any]:
     """What writes the coefficients anew: everything here holds without it, too."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "none":
-            patch.setattr(jpeg_kept, "codec", lambda: None)
+            patch.setattr(jpeg_windows, "codec", lambda: None)
         elif codec() is None:
             pytest.skip("built without libjpeg-turbo")
         yield request.param
@@ -62,9 +62,9 @@ def test_every_row_of_blocks_begins_anew(library: str) -> None:
     for jpeg, across in ((Jpeg(70, 90), 6), (Jpeg(70, 90, progressive=True, restart=2), 6), (Jpeg(70, 90, turn=6), 6)):
         data = kept(jpeg.data, encoded(jpeg.data, name="it").header, jpeg.turn)
         assert data is not None
-        layout = encoded(data, name="kept").header.layout
         if library == "libjpeg-turbo":
-            assert (layout.interval, layout.frame) == (across, 0xC0)
+            assert encoded(data, name="kept").header.layout.frame == 0xC0
+            assert b"\xff\xdd\0\4" + across.to_bytes(2, "big") in data
 
 
 def test_places_on_earth_and_thumbnails_are_not_kept() -> None:
