@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 from augrecipes.compiler.run.grid import unit
 from augrecipes.data.reading.find import list_data
 from augrecipes.data.reading.sample import Files, Sample
+from augrecipes.data.tables.fits import Size, least_sizes, size_text, too_small, upright, why_unreadable, wrong_points
 from augrecipes.data.tables.pairs import misfit
-from augrecipes.data.tables.points import wrong_points
-from augrecipes.data.tables.sizes import Size, least_sizes, size_text, too_small, upright, why_unreadable
 from augrecipes.data.tables.table import Columns, Findings
 from augrecipes.errors import DataError, Lines
 from augrecipes.images.format import ImageHeader, lost

@@ -26,10 +26,10 @@ from augrecipes.data.annotations import coco, labelme, voc, yolo
 from augrecipes.data.annotations.files import PathView, is_picture
 from augrecipes.data.annotations.objects import SHARES, boxes_of, outlines_of, points_of
 from augrecipes.data.annotations.records import FLAGGED, POINT, AnnotationOptions, AnnotationSet
+from augrecipes.data.tables.fits import upright
 from augrecipes.data.tables.labels import number
 from augrecipes.data.tables.listed_files import faults_of
 from augrecipes.data.tables.recorded import Recorded
-from augrecipes.data.tables.sizes import upright
 from augrecipes.data.tables.table import Columns, Findings
 from augrecipes.errors import DataError
 from augrecipes.images.format import ImageHeader

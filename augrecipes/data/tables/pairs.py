@@ -13,8 +13,8 @@ import numpy as np
 from augrecipes.compiler.compile import check, steps_of
 from augrecipes.compiler.run.grid import cells, unit
 from augrecipes.data.tables.csvfile import choose_split, read_rows
+from augrecipes.data.tables.fits import Least, Size, least_sizes, size_text, too_small, upright, why_unreadable
 from augrecipes.data.tables.images import columns_of
-from augrecipes.data.tables.sizes import Least, Size, least_sizes, size_text, too_small, upright, why_unreadable
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.images.format import ImageHeader
