@@ -175,19 +175,20 @@ def checked(
     fine: list[int] = []
     cuts: dict[str, list[tuple[str, Size, Size]]] = {name: [] for name in targets}
     for position, scene in enumerate(found.scenes):
-        defects = [*_unreadable(targets, scene, reasons)]
+        defects = list(_unreadable(targets, scene, reasons))
+        sizes: dict[str, Size] = {}
         if headers and not defects:
             sizes = {name: upright(headers[path], exif) for name, path in zip(targets, scene, strict=True)}
-            defects = [*_sizes(scene, sizes, units, least), *_channels(scene, [headers[p] for p in scene], grey)]
+            defects = [*_sizes(scene, sizes, units, least), *_channels(scene, [headers[path] for path in scene], grey)]
         wrong |= {defect.message: defect for defect in defects if defect.message not in wrong}
         if defects:
             continue
         fine.append(position)
-        rows, columns = cells(sizes, units) if headers else (0, 0)
-        for name, path in zip(targets, scene, strict=True) if headers else ():
+        rows, columns = cells(sizes, units) if sizes else (0, 0)
+        for path, (name, size) in zip(scene, sizes.items(), strict=False):
             used = rows * units[name], columns * units[name]
-            if used != sizes[name]:
-                cuts[name].append((path, sizes[name], used))
+            if used != size:
+                cuts[name].append((path, size, used))
     cropped = tuple(
         Cropped(name, len(cut), len(fine), max(max(a[0] - b[0], a[1] - b[1]) for _, a, b in cut), *cut[0])
         for name, cut in cuts.items()
