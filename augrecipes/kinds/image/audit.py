@@ -16,7 +16,7 @@ from augrecipes.kinds.image.reader import table_of
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.defects import Defect
-from augrecipes.sources.store import is_store
+from augrecipes.store import is_store
 
 _NAMES = {"mask": "masks"}
 
