@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from augrecipes.data.loader import loader as loader
     from augrecipes.data.packed import Packed as Packed
     from augrecipes.data.samples import Samples as Samples
-    from augrecipes.data.views import concat as concat
     from augrecipes.demo.dataset import draw_dataset as draw_dataset
     from augrecipes.demo.dataset import draw_scenes as draw_scenes
     from augrecipes.demo.slides import draw_slides as draw_slides
@@ -89,7 +88,6 @@ _HOMES = {
     "StoreError": "errors:StoreError",
     "UnprovenWarning": "errors:UnprovenWarning",
     "bench": "bench.run:bench",
-    "concat": "data.views:concat",
     "diff": "diff.recipes:diff",
     "draw_dataset": "demo.dataset:draw_dataset",
     "draw_scenes": "demo.dataset:draw_scenes",

@@ -26,8 +26,8 @@ from test_native_plan import BENT, NATIVE, SETS, WARPED
 from augrecipes.compiler.explain import explain
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.run import at_once
-from augrecipes.data.batches.collate import Collate
-from augrecipes.data.gathered import SomeFailedError
+from augrecipes.data.batching import SomeFailedError
+from augrecipes.data.collate import Collate
 from augrecipes.data.loader import loader
 from augrecipes.data.packed import Packed
 from augrecipes.errors import AugrecipesError, DataError

@@ -14,10 +14,9 @@ from contextlib import suppress
 import torch
 
 from augrecipes.compiler.run.quiet import quiet
-from augrecipes.data.loading.budget import Budget
-from augrecipes.data.loading.fetch import Delivery, Draft, FetchDataset
-from augrecipes.data.loading.sampler import Order
-from augrecipes.data.loading.turns import ActiveThreads
+from augrecipes.data.fetch import Delivery, Draft, FetchDataset
+from augrecipes.data.order import Order
+from augrecipes.data.pacing import ActiveThreads, Budget
 from augrecipes.errors import LoaderError
 
 # How long an ending program, or one that has met an error, waits for samples that are being read.
@@ -26,11 +25,11 @@ _PATIENCE_SECONDS = 5.0
 _HELD_UP_SECONDS = 0.5
 
 
-class Crew:
+class ReaderPool:
     """Threads that work on pieces of batches, in the order in which they are handed in.
 
-    Threads know the crew and nothing else, so whatever drops the iterator that the user holds ends them. OpenCV's
-    threads are off while a crew lives, and torch's in its threads.
+    Threads know the pool and nothing else, so whatever drops the iterator that the user holds ends them. OpenCV's
+    threads are off while a pool lives, and torch's in its threads.
 
     Args:
         turns: says how many threads there are, and how many of them read.
@@ -61,7 +60,7 @@ class Crew:
             raise
         # What a thread sets for itself is also what torch gives to later threads of anyone: they get the user's again.
         torch.set_num_threads(of_torch)
-        _crews.add(self)
+        _pools.add(self)
 
     def add(self, draft: Draft) -> None:
         """Hand in a batch; its number and its delivery come to `done`, or what was raised instead."""
@@ -122,16 +121,16 @@ class Crew:
         return None if self._stopped else job
 
 
-_crews: weakref.WeakSet[Crew] = weakref.WeakSet()
+_pools: weakref.WeakSet[ReaderPool] = weakref.WeakSet()
 
 
 @atexit.register
 def _end_all() -> None:
-    crews = list(_crews)
-    for crew in crews:
-        crew.stop()
-    for crew in crews:
-        crew.join()
+    pools = list(_pools)
+    for pool in pools:
+        pool.stop()
+    for pool in pools:
+        pool.join()
 
 
 class Threads(Iterator[Delivery]):
@@ -146,20 +145,14 @@ class Threads(Iterator[Delivery]):
     """
 
     def __init__(
-        self,
-        reader: FetchDataset,
-        orders: Iterator[Order],
-        budget: Budget,
-        *,
-        in_order: bool = True,
-        timeout: float = 0,
+        self, reader: FetchDataset, orders: Iterator[Order], budget: Budget, *, in_order: bool, timeout: float
     ) -> None:
         self._reader, self._orders, self._budget = reader, orders, budget
         self._in_order, self._timeout = in_order, timeout or None
         self._under_way: list[int] = []
         self._done: dict[int, Delivery | BaseException] = {}
-        self._crew = Crew(reader.turns, torch.cuda.current_device() if reader.pin else None)
-        self._end = weakref.finalize(self, self._crew.stop)
+        self._pool = ReaderPool(reader.turns, torch.cuda.current_device() if reader.pin else None)
+        self._end = weakref.finalize(self, self._pool.stop)
         self._end.atexit = False  # _end_all does that, and waits
 
     def __next__(self) -> Delivery:
@@ -184,25 +177,21 @@ class Threads(Iterator[Delivery]):
     def close(self) -> None:
         """End the threads."""
         self._end()
-        self._crew.join()
+        self._pool.join()
 
     def _hand_in(self) -> None:
-        while len(self._under_way) < self._budget.allowed():
-            order = next(self._orders, None)
-            if order is None:
-                return
+        while len(self._under_way) < self._budget.allowed() and (order := next(self._orders, None)) is not None:
             self._under_way.append(order.number)
-            self._crew.add(Draft(self._reader, order))
+            self._pool.add(Draft(self._reader, order))
 
     def _wait(self) -> int:
         """The number of the batch to hand out."""
         while True:
-            if self._in_order and self._under_way[0] in self._done:
-                return self._under_way[0]
-            if not self._in_order and self._done:
-                return next(iter(self._done))
+            due = self._under_way[:1] if self._in_order else [*self._done]
+            if due and due[0] in self._done:
+                return due[0]
             try:
-                number, outcome = self._crew.done.get(timeout=self._timeout)
+                number, outcome = self._pool.done.get(timeout=self._timeout)
             except queue.Empty:
                 raise LoaderError(
                     f"timed out after {self._timeout} seconds; a sample took longer than timeout= allows, or hangs"

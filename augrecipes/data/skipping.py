@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
 from typing import Any
@@ -88,25 +88,26 @@ def candidates(seed: int, epoch: int, index: int, n: int) -> Iterator[int]:
         yield (start + k * step) % n
 
 
-def nothing_left(first: DataError, tried: int) -> DataError:
-    """The error for a sample that nothing could replace."""
-    return DataError(
-        f"{first.reason}; and none of {tried} other samples tried in its place could be read either, "
-        "so on_error='skip' has nothing to hand out",
-        first.path,
-        first.step,
-    )
-
-
-def in_its_place(error: DataError, others: Iterator[int], read: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
-    """The first of `others` that can be read, where no loader keeps records: the log tells of it."""
+def instead_of(
+    error: DataError, others: Iterable[int], read: Callable[[int], Any], failing: type[DataError] = DataError
+) -> Any:
+    """The first of `others` that can be read; a DataError, with what was wrong at first, where none can."""
     tried = 0
     for other in others:
         try:
-            sample = read(other)
-        except DataError:
+            return read(other)
+        except failing:
             tried += 1
-            continue
-        _log.warning("%s; %s is read in its place", error, sample["path"])
-        return sample
-    raise nothing_left(error, tried) from error
+    raise DataError(
+        f"{error.reason}; and none of {tried} other samples tried in its place could be read either, "
+        "so on_error='skip' has nothing to hand out",
+        error.path,
+        error.step,
+    ) from error
+
+
+def in_its_place(error: DataError, others: Iterable[int], read: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
+    """As `instead_of`, where no loader keeps records: the log tells of it."""
+    sample: dict[str, Any] = instead_of(error, others, read)
+    _log.warning("%s; %s is read in its place", error, sample["path"])
+    return sample

@@ -15,15 +15,29 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.utils.data import ConcatDataset, Subset
 
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.data.batches.skips import Skipped
+from augrecipes.data.skipping import Skipped
 
-# Memory of a batch for one value of a sample, by its key; see `augrecipes.data.batches.rows`.
+# Memory of a batch for one value of a sample, by its key; see `augrecipes.data.batching`.
 Room = Callable[[str], Allocate]
 
 
-class EpochClock:
+class SharedState:
+    """State in tensors that is shared with workers; stored in a file, or copied, it becomes one of its own."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._share()
+
+    def _share(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, torch.Tensor):
+                value.share_memory_()  # type: ignore[no-untyped-call]
+
+
+class EpochClock(SharedState):
     """An epoch shared between a dataset, its subsets and the workers that hold copies of them.
 
     Survives pickling: sent to a worker it stays shared, stored in a file it becomes a clock of its own.
@@ -55,12 +69,8 @@ class EpochClock:
         self._seen[0] = epoch
         self._seen[1] += 1
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._share()
-
     def _share(self) -> None:
-        self._cells.share_memory_()  # type: ignore[no-untyped-call]
+        super()._share()
         self._seen = self._cells.numpy()  # every sample asks; numpy answers in a tenth of the time
 
 
@@ -130,7 +140,7 @@ def check_epoch(epoch: Any) -> int:
 
 def clocks(dataset: Any) -> list[EpochClock]:
     """The clocks of every dataset of ours inside `dataset`, however torch's or a user's datasets wrap it."""
-    return [leaf.clock for leaf in leaves(dataset) if isinstance(getattr(leaf, "clock", None), EpochClock)]
+    return [leaf.clock for leaf in leaves(dataset) if _is_ours(leaf)]
 
 
 def tell_epoch(dataset: Any, epoch: int) -> None:
@@ -145,23 +155,34 @@ def tell_epoch(dataset: Any, epoch: int) -> None:
                 set_epoch(epoch)
 
 
-def wrappers(dataset: Any, depth: int = 32) -> Iterator[Any]:
+def wrappers(dataset: Any) -> list[Any]:
     """A dataset and those that it wraps, as far as they are not ours."""
-    if isinstance(getattr(dataset, "clock", None), EpochClock) or not depth:
-        return
-    yield dataset
-    many = getattr(dataset, "datasets", None)
-    for part in many if isinstance(many, list | tuple) else [getattr(dataset, "dataset", None)]:
-        if part is not None:
-            yield from wrappers(part, depth - 1)
+    return [each for each, _ in _inside(dataset) if not _is_ours(each)]
 
 
-def leaves(dataset: Any, depth: int = 32) -> list[Any]:
+def leaves(dataset: Any) -> list[Any]:
     """The innermost datasets, following `.dataset` (Subset and most wrappers) and `.datasets` (ConcatDataset)."""
-    if isinstance(getattr(dataset, "clock", None), EpochClock) or not depth:
-        return [dataset]
-    inner = getattr(dataset, "dataset", None)
-    many = getattr(dataset, "datasets", None)
-    if isinstance(many, list | tuple) and many:
-        return [leaf for part in many for leaf in leaves(part, depth - 1)]
-    return leaves(inner, depth - 1) if inner is not None else [dataset]
+    return [each for each, is_leaf in _inside(dataset) if is_leaf]
+
+
+def _inside(dataset: Any, depth: int = 32) -> Iterator[tuple[Any, bool]]:
+    """A dataset and those inside of it, from the outside in; of each whether it is an innermost one."""
+    many, one = getattr(dataset, "datasets", None), getattr(dataset, "dataset", None)
+    inner = [*many] if isinstance(many, list | tuple) and many else [] if one is None else [one]
+    inner = [] if _is_ours(dataset) or not depth else inner
+    yield dataset, not inner
+    for each in inner:
+        yield from _inside(each, depth - 1)
+
+
+def read_through(dataset: Any, depth: int = 32) -> list[Any]:
+    """The datasets that torch's own Subset and ConcatDataset hand on as they are; itself where it is neither."""
+    if type(dataset) is Subset and depth:
+        return read_through(dataset.dataset, depth - 1)
+    if type(dataset) is ConcatDataset and depth:
+        return [leaf for member in dataset.datasets for leaf in read_through(member, depth - 1)]
+    return [dataset]
+
+
+def _is_ours(dataset: Any) -> bool:
+    return isinstance(getattr(dataset, "clock", None), EpochClock)

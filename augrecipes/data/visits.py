@@ -1,35 +1,43 @@
-"""How often a plain DataLoader of torch has asked for each sample, so that every pass over the data draws anew.
+"""How often a plain DataLoader, or a transform, was asked for each sample, so that every pass draws anew.
 
 Our own loader says the epoch with every batch; `set_epoch` says it, too. A DataLoader of torch does neither, and would
-make the same pictures in every pass. So what it asks for is counted, sample by sample, in memory that is shared with
+make the same images in every pass. So what it asks for is counted, sample by sample, in memory that is shared with
 its workers. The k-th visit to a sample, from 0, is that of epoch k; once `set_epoch` was called, the first visit is
 that of the epoch it said, and further ones are its repeats.
 
 Of several processes that train one model each counts what it reads itself, and a sample comes to another one in every
 pass. So the k-th visit in process r of w is that of epoch k·w + r: no two of them draw alike.
 
-Only what a DataLoader asks for is counted: `ds[7]` in a notebook is the same picture however often it is looked at.
+Only what a DataLoader asks for is counted: `ds[7]` in a notebook is the same image however often it is looked at.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 from typing import Any
 
 import numpy as np
 import torch
 from torch.utils.data import get_worker_info
 
-from augrecipes.data.batches.epoch import EpochClock
-from augrecipes.data.batches.memory import free_shared
-from augrecipes.data.batches.shares import ALONE, Share, found
+from augrecipes.data.epochs import EpochClock, SharedState
+from augrecipes.data.memory import free_shared
+from augrecipes.data.ranks import ALONE, Share, found
+from augrecipes.seeds import site_key
 
 _log = logging.getLogger("augrecipes")
 
 _COUNT, _STAMP = 0xFFFF, 0xFFFF  # the lower half of a cell counts, the upper half says since which `set_epoch`
+_INDICES = 1 << 16  # of a transform, that are counted apart; others share their counts
+_WORKERS = 1 << 10
+# Keys of calls without an index begin here, beyond every index.
+_CALLS = 1 << 62
+_LARGEST = 1 << 40
+_lock = threading.Lock()
 
 
-class Visits:
+class Visits(SharedState):
     """Counters, one a sample, shared as a `EpochClock` is: with workers, not with copies and files.
 
     Workers that ask for the same sample within the same microsecond may get the same number.
@@ -84,10 +92,6 @@ class Visits:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_sent": self.of_process()}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._share()
-
     def _share(self) -> None:
         if self._cells.is_shared():  # type: ignore[no-untyped-call]
             return
@@ -99,4 +103,57 @@ class Visits:
                 self._cells.nbytes,
             )
             return
-        self._cells.share_memory_()  # type: ignore[no-untyped-call]
+        super()._share()
+
+
+class CallKeys(SharedState):
+    """The keys of calls of a transform, and the epoch that they are of.
+
+    A call takes the draws of an index that comes along, or those of the worker's next call. Both are counted in memory
+    that is shared with workers, so that no call repeats the draws of an earlier one: not after workers ended and others
+    began, and not in another process that trains the same model.
+
+    >>> keys = CallKeys()
+    >>> keys.at(7), keys.at(7), keys.at(8)
+    ((0, 7), (1, 7), (0, 8))
+    >>> keys.clock.set(5)
+    >>> keys.at(7) == (5, 7), keys.at(7) == (5, 7)
+    (True, False)
+    >>> keys.next() != keys.next()
+    True
+    """
+
+    def __init__(self) -> None:
+        self.clock = EpochClock()
+        self._visits = Visits(_INDICES, quiet=True)
+        self._seen = torch.full((_INDICES,), -1, dtype=torch.int64)  # which index a count is of
+        self._calls = torch.zeros((_WORKERS, 2), dtype=torch.int64)  # of each worker, and since which `set_epoch`
+        self._share()
+
+    def at(self, index: int | str) -> tuple[int, int]:
+        """The epoch and the index of the next visit to an index, which may be a name.
+
+        The first visit after `set_epoch(e)` is that of (e, index), and further ones are its repeats; where nobody says
+        the epoch, the k-th visit to an index below 65,536 is that of epoch k.
+        """
+        number = site_key(index) % _LARGEST if isinstance(index, str) else int(index.__index__())
+        if not 0 <= number < _LARGEST:
+            raise ValueError(f"an index is from 0 to {_LARGEST - 1:,}, got {number}")
+        cell, seen = number % _INDICES, self._seen.numpy()
+        with _lock:
+            epoch, repeat = self._visits.next(cell, self.clock)
+            if seen[cell] != number:
+                repeat, seen[cell] = 0, number
+        return epoch, number + repeat * _LARGEST
+
+    def next(self) -> tuple[int, int]:
+        """The epoch and the index of the worker's next call."""
+        worker = get_worker_info()
+        row = 0 if worker is None else 1 + worker.id % (_WORKERS - 1)
+        share, calls = self._visits.of_process(), self._calls.numpy()[row]
+        with _lock:
+            if calls[1] != self.clock.changes:
+                calls[:] = 0, self.clock.changes
+            count = int(calls[0])
+            calls[0] += 1
+        return self.clock.epoch, _CALLS + (count * share.world_size + share.rank) * _WORKERS + row

@@ -7,20 +7,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
-from torch.utils.data import ConcatDataset, Dataset, Subset
+from torch.utils.data import Dataset
 
 from augrecipes.compat.torch import pin_memory
-from augrecipes.data.batches.collate import Collate
-from augrecipes.data.batches.epoch import Reading, Room, clocks, reading, tell_epoch
-from augrecipes.data.batches.memory import Empty, empty, empty_pinned
-from augrecipes.data.batches.profiled import span
-from augrecipes.data.batches.rows import BatchRows
-from augrecipes.data.batches.skips import SkipError, Skipped, candidates, nothing_left
+from augrecipes.data.batching import BatchRows, SomeFailedError, joined, split
+from augrecipes.data.collate import Collate
 from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.gathered import SomeFailedError, joined, split
-from augrecipes.data.loading.sampler import Order
-from augrecipes.data.loading.turns import ActiveThreads
-from augrecipes.data.views import Concat
+from augrecipes.data.epochs import Reading, Room, clocks, read_through, reading, tell_epoch
+from augrecipes.data.memory import Empty, empty, empty_pinned
+from augrecipes.data.order import Order
+from augrecipes.data.pacing import ActiveThreads
+from augrecipes.data.skipping import SkipError, Skipped, candidates, instead_of
 from augrecipes.errors import AugrecipesError, DataError
 
 # Threads that share a batch take so many pieces of it each, so that they are done with it at about the same time.
@@ -113,23 +110,13 @@ class FetchDataset(Dataset[Any]):
         return draft.delivery()
 
 
-def as_it_is(delivery: Any) -> Any:
-    """What torch is given to collate with: the reader has done it."""
-    return delivery
-
-
-def _hands_on(dataset: Any, depth: int = 32) -> bool:
+def _hands_on(dataset: Any) -> bool:
     """Whether the dataset is ours, or hands on unchanged what ours give: then samples may lie in their batch's memory.
 
     A wrapper of the user's may keep a sample, or read two to make one.
     """
-    if isinstance(dataset, SampleDataset):
-        return type(dataset).__getitem__ is SampleDataset.__getitem__
-    if type(dataset) is Subset and depth:
-        return _hands_on(dataset.dataset, depth - 1)
-    if type(dataset) in (ConcatDataset, Concat) and depth:
-        return all(_hands_on(member, depth - 1) for member in dataset.datasets)
-    return False
+    own = SampleDataset.__getitem__
+    return all(isinstance(leaf, SampleDataset) and type(leaf).__getitem__ is own for leaf in read_through(dataset))
 
 
 class Draft:
@@ -174,22 +161,20 @@ class Draft:
         skipped = tuple(record for k in sorted(self._skipped) for record in self._skipped[k])
         if error is None:
             try:
-                with span("collate"):
-                    batch = self._collated()
+                batch = self._collated()
                 pinned: Any = pin_memory(batch) if self._reader.pin else batch  # type: ignore[no-untyped-call]
                 return Delivery(self.number, pinned, skipped, None)
             except AugrecipesError as misfit:
                 error = misfit
             finally:
                 self._reader.uneven |= self._rows.uneven
-        if isinstance(error, AugrecipesError):
-            return Delivery(self.number, None, skipped, error)
+        self._failed.clear()
         try:
+            if isinstance(error, AugrecipesError):
+                return Delivery(self.number, None, skipped, error)
             raise error
         finally:
-            # An error whose traceback holds the error is a cycle.
-            self._failed.clear()
-            del error
+            del error  # an error whose traceback holds the error is a cycle
 
     def _collated(self) -> Any:
         if self._parts:
@@ -236,31 +221,24 @@ class Draft:
         dataset, n = self._reader.dataset, len(self._reader.dataset)
         repeat, position = divmod(int(self._order.indices[k]), n)
         skipped = self._skipped.setdefault(k, [])
+
+        def read(other: int) -> Any:
+            lost: list[Skipped] = []
+            with reading(self._now(k, repeat, lost)):
+                sample = dataset[other]
+            skipped.extend(lost)  # what was lost of others, which are not handed out, matters to nobody
+            return sample
+
         try:
             with reading(self._now(k, repeat, skipped)):
                 return dataset[position]
         except SkipError as skip:
-            sample = self._instead(k, skip, repeat, position, skipped)
+            others = candidates(skip.seed, self._order.epoch, skip.index, n)
+            sample = instead_of(skip.error, (other for other in others if other != position), read, SkipError)
             where = sample.get("path") if isinstance(sample, dict) else None
             record = Skipped(skip.error.path or "", skip.error.reason_in_step, self._order.epoch, skip.index)
             skipped.append(replace(record, replacement=where if isinstance(where, str) else None))
             return sample
-
-    def _instead(self, k: int, skip: SkipError, repeat: int, position: int, skipped: list[Skipped]) -> Any:
-        dataset, tried = self._reader.dataset, 0
-        for other in candidates(skip.seed, self._order.epoch, skip.index, len(dataset)):
-            if other == position:
-                continue
-            lost: list[Skipped] = []
-            try:
-                with reading(self._now(k, repeat, lost)):
-                    sample = dataset[other]
-            except SkipError:
-                tried += 1
-                continue
-            skipped += lost  # what a candidate lost that was not taken matters to nobody
-            return sample
-        raise nothing_left(skip.error, tried) from skip.error
 
     def _now(self, k: int, repeat: int, lost: list[Skipped]) -> Reading:
         return Reading(self._order.epoch, repeat, True, lost, self._room(k), self._reader.readers)

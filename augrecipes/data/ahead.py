@@ -10,7 +10,10 @@ import numpy as np
 from torch.utils.data import ConcatDataset, Subset
 
 from augrecipes.data.batches.order import Indices
+from augrecipes.data.epochs import read_through
 from augrecipes.data.loading.sampler import Order
+from augrecipes.data.order import Indices, Order
+from augrecipes.sources.store.cache import SIZE, Needed, ReadAhead
 from augrecipes.store.cache import SIZE, Needed, ReadAhead
 
 _log = logging.getLogger("augrecipes")
@@ -18,7 +21,7 @@ _log = logging.getLogger("augrecipes")
 
 def with_files_ahead(dataset: Any, wanted: Iterator[Order]) -> Iterator[Order]:
     """The orders of a pass; the files that they need are fetched by threads of this process from the first order on."""
-    return _ahead(dataset, list(wanted)) if any(leaf.fetches for leaf in _leaves(dataset)) else wanted
+    return _ahead(dataset, list(wanted)) if _leaves(dataset) else wanted
 
 
 def _ahead(dataset: Any, orders: Sequence[Order]) -> Iterator[Order]:
@@ -36,7 +39,7 @@ def _ahead(dataset: Any, orders: Sequence[Order]) -> Iterator[Order]:
 
 def _begun(dataset: Any, orders: Sequence[Order]) -> ReadAhead:
     """Reads ahead what some orders need and is not here yet, in their order."""
-    stores = {id(leaf.store): leaf.store for leaf in _leaves(dataset) if leaf.fetches}
+    stores = {id(leaf.store): leaf.store for leaf in _leaves(dataset)}
     count = sum(len(items.shards.files) for store in stores.values() for items in store.tables.values())
     needed: dict[tuple[int, str], Needed] = {}
     for number, order in enumerate(orders):
@@ -61,25 +64,21 @@ def _begun(dataset: Any, orders: Sequence[Order]) -> ReadAhead:
 
 
 def _leaves(dataset: Any) -> list[Any]:
-    """The datasets over stores that a dataset is made of, as torch combines them."""
-    if isinstance(dataset, Subset):
-        return _leaves(dataset.dataset)
-    if isinstance(dataset, ConcatDataset):
-        return [leaf for member in dataset.datasets for leaf in _leaves(member)]
-    return [dataset] if hasattr(dataset, "files_for") else []
+    """The datasets over stores, which may fetch, that a dataset is made of, as torch combines them."""
+    return [leaf for leaf in read_through(dataset) if getattr(leaf, "fetches", False)]
 
 
 def _located(dataset: Any, indices: Indices) -> Iterator[tuple[Any, Indices]]:
     """Which positions of which of them some indices are."""
-    if isinstance(dataset, Subset):
+    if type(dataset) is Subset:
         inner = np.asarray(dataset.indices, np.int64)[indices % len(dataset)]
         yield from _located(dataset.dataset, inner)
-    elif isinstance(dataset, ConcatDataset):
+    elif type(dataset) is ConcatDataset:
         ends = np.asarray(dataset.cumulative_sizes)
         positions = indices % ends[-1]
         member = np.searchsorted(ends, positions, side="right")
         for number in np.unique(member).tolist():
             first = int(ends[number - 1]) if number else 0
             yield from _located(dataset.datasets[number], positions[member == number] - first)
-    elif hasattr(dataset, "files_for") and dataset.fetches:
+    elif getattr(dataset, "fetches", False):
         yield dataset, indices
