@@ -95,7 +95,7 @@ def too_small(cells: Size, least: Least, units: Mapping[str, int]) -> str:
 def wrong_points(
     inputs: Inputs, size: Size, boxes: npt.NDArray[np.float32] | None, keypoints: npt.NDArray[np.float32] | None
 ) -> Iterator[tuple[str, str]]:
-    """Boxes and keypoints that a recipe would refuse on a picture of this size: their kind, and which and why."""
+    """Boxes and keypoints that a recipe would refuse on a image of this size: their kind, and which and why."""
     looks: list[tuple[str, Any, Any, Callable[..., Iterator[tuple[int, str]]]]] = [
         ("box", boxes, inputs.boxes, wrong_boxes), ("keypoint", keypoints, inputs.keypoints, wrong_keypoints),
     ]  # fmt: skip
@@ -112,8 +112,8 @@ def wrong_boxes(
     Args:
         boxes: (n, 4) in the declared format.
         declared: the recipe's `inputs.boxes`.
-        height: of the picture, px.
-        width: of the picture, px.
+        height: of the image, px.
+        width: of the image, px.
 
     >>> list(wrong_boxes(np.array([[0, 0, 9, 9], [5, 5, 30, 8]], np.float32), Boxes(), 10, 20))
     [(1, 'its right side lies outside')]
@@ -135,7 +135,7 @@ def wrong_boxes(
 
 
 def corners_of(boxes: npt.NDArray[np.float32], format: str, height: Any, width: Any) -> npt.NDArray[Any]:
-    """Left, top, right and bottom as shares of the picture, or of the picture of each."""
+    """Left, top, right and bottom as shares of the image, or of the image of each."""
     if format == "yolo":
         centre, size = boxes[:, :2], boxes[:, 2:]
         return np.hstack([centre - size / 2, centre + size / 2])

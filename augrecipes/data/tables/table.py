@@ -26,7 +26,7 @@ class Columns(Shared):
     """What is known of the samples of a dataset; columns that it has not are None.
 
     Attributes:
-        files: paths of the pictures of every unit (a picture, a scene, or a tile), by target; the largest first.
+        files: paths of the images of every unit (an image, a scene, or a tile), by target; the largest first.
         labels: int64 (n,).
         classes: class names.
         class_to_idx: their numbers in `labels`.
@@ -37,7 +37,7 @@ class Columns(Shared):
         keypoints: points.
         outlines: what objects cover, drawn as masks.
         recorded: the sizes that annotations are for.
-        ids: int64 (n,), the numbers that annotations give their pictures; -1 without.
+        ids: int64 (n,), the numbers that annotations give their images; -1 without.
         box_classes: names of the labels of boxes, points and outlines.
         box_numbers: what the annotations call these classes by number.
         lines: int64 (n,), where the rows stand in a CSV file; only of data that are checked.
@@ -72,11 +72,11 @@ class Columns(Shared):
 
     @property
     def images(self) -> PathTable:
-        """The pictures of the first target."""
+        """The images of the first target."""
         return next(iter(self.files.values()))
 
     def images_by_target(self) -> Mapping[str, PathTable]:
-        """Paths of the pictures of every unit, by target."""
+        """Paths of the images of every unit, by target."""
         return self.files
 
     def digest(self) -> str:
@@ -94,9 +94,9 @@ class Columns(Shared):
         return {}
 
     def sources(self) -> dict[str, PathTable]:
-        """Paths of the pictures and masks of every unit, by target."""
+        """Paths of the images and masks of every unit, by target."""
         images = self.images_by_target()
-        # A mask that is drawn comes with its picture.
+        # A mask that is drawn comes with its image.
         masks = self.masks or (None if self.outlines is None else next(iter(images.values())))
         return {**images, **({} if masks is None else {"mask": masks})}
 
@@ -124,12 +124,12 @@ class Columns(Shared):
         return None
 
     def paths(self, unit: int) -> dict[str, str]:
-        """The pictures of a unit by target."""
+        """The images of a unit by target."""
         return {name: paths[unit] for name, paths in self.images_by_target().items()}
 
 
 class GivenTable(Columns):
-    """A table whose pictures are not files of their own: it reads them itself."""
+    """A table whose images are not files of their own: it reads them itself."""
 
     @abstractmethod
     def read(

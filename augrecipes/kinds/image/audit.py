@@ -37,7 +37,7 @@ def check(
     Args:
         recipe: says which targets it takes, and how large images must be.
         mode: the section.
-        data: a folder, an image, a CSV file, or annotations, and the folder of their pictures.
+        data: a folder, an image, a CSV file, or annotations, and the folder of their images.
         masks: with a folder: a folder of masks.
         split: of a CSV file, or of annotations; where `data` does not say it.
         content: decode every file; otherwise their headers and ends are read.
@@ -61,7 +61,7 @@ def check(
     findings.notes += [f"the recipe declares {name}, and the data has none" for name in absent_targets(recipe, listed)]
     fine = look_at_files(recipe, mode, table, findings, advance, content=content, file=str(given.files))[1]
     looked = ", ".join(["headers", "sizes", *(_NAMES.get(name, name) for name in listed if name != "image")])
-    looked += "; every picture decoded" if content else ""
+    looked += "; every image decoded" if content else ""
     return Checked("image", listed, 0 if wrong else len(fine), looked, findings.defects, findings.notes)
 
 
