@@ -28,9 +28,10 @@ import numpy.typing as npt
 
 from augrecipes.data.tables.coordinates import places_in
 from augrecipes.data.tables.csvfile import CsvRows, choose_split, read_rows, resolve
+from augrecipes.data.tables.images import columns_of
 from augrecipes.data.tables.labels import number
 from augrecipes.data.tables.problems import Problem, listed, refuse
-from augrecipes.data.tables.table import Columns, Findings, columns_of, digest_of
+from augrecipes.data.tables.table import Columns, Findings, digest_of
 from augrecipes.errors import DataError, counted
 from augrecipes.sources.listing import EXTENSIONS, list_folder
 from augrecipes.sources.paths import PathLike, PathTable

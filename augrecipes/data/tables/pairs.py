@@ -13,9 +13,10 @@ import numpy as np
 from augrecipes.compiler.compile import check, steps_of
 from augrecipes.compiler.run.grid import cells, unit
 from augrecipes.data.tables.csvfile import choose_split, read_rows
+from augrecipes.data.tables.fits import Least, Size, least_sizes, size_text, too_small, upright, why_unreadable
+from augrecipes.data.tables.images import columns_of
 from augrecipes.data.tables.listed_files import OUTSIDE, DataFolder
-from augrecipes.data.tables.sizes import Least, Size, least_sizes, size_text, too_small, upright, why_unreadable
-from augrecipes.data.tables.table import Columns, columns_of
+from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import read_headers
@@ -182,19 +183,20 @@ def checked(
     fine: list[int] = []
     cuts: dict[str, list[tuple[str, Size, Size]]] = {name: [] for name in targets}
     for position, scene in enumerate(found.scenes):
-        defects = [*_unreadable(targets, scene, reasons)]
+        defects = list(_unreadable(targets, scene, reasons))
+        sizes: dict[str, Size] = {}
         if headers and not defects:
             sizes = {name: upright(headers[path], exif) for name, path in zip(targets, scene, strict=True)}
-            defects = [*_sizes(scene, sizes, units, least), *_channels(scene, [headers[p] for p in scene], grey)]
+            defects = [*_sizes(scene, sizes, units, least), *_channels(scene, [headers[path] for path in scene], grey)]
         wrong |= {defect.message: defect for defect in defects if defect.message not in wrong}
         if defects:
             continue
         fine.append(position)
-        rows, columns = cells(sizes, units) if headers else (0, 0)
-        for name, path in zip(targets, scene, strict=True) if headers else ():
+        rows, columns = cells(sizes, units) if sizes else (0, 0)
+        for path, (name, size) in zip(scene, sizes.items(), strict=False):
             used = rows * units[name], columns * units[name]
-            if used != sizes[name]:
-                cuts[name].append((path, sizes[name], used))
+            if used != size:
+                cuts[name].append((path, size, used))
     cropped = tuple(
         Cropped(name, len(cut), len(fine), max(max(a[0] - b[0], a[1] - b[1]) for _, a, b in cut), *cut[0])
         for name, cut in cuts.items()

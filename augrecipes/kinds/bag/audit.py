@@ -46,5 +46,5 @@ def check(
         several = "1 bag has" if len(mixed) == 1 else f"{len(mixed)} bags have"
         findings.notes.append(f"{several} tiles of several sizes (first: {mixed[0]})")
     looked = "headers and sizes of tiles" + (", labels" if table.labels is not None else "")
-    looked += "; every picture decoded" if content else ""
+    looked += "; every image decoded" if content else ""
     return Checked("bag", {"bag": len(table), "tile": table.units}, fine, looked, findings.defects, findings.notes)
