@@ -358,6 +358,7 @@ def test_where_caches_lie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 def test_memos_do_not_pile_up(
     tmp_path: Path, later: None, own_cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("augrecipes.cache.SWEEP_EVERY", 1)
     roots = [fill(tmp_path / str(k), "a/1.jpg") for k in range(6)]
     found = []
     for age, root in enumerate(roots[:5]):
