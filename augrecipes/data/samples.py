@@ -8,13 +8,11 @@ from typing import Any, Literal
 import numpy as np
 
 from augrecipes.compiler.run.native_batches import NativeBatches
-from augrecipes.data.batches.memory import room, rooms
-from augrecipes.data.batches.order import Indices
-from augrecipes.data.batches.rows import Take
+from augrecipes.data.batching import SomeFailedError, Take, native_batch
 from augrecipes.data.checks import as_recipe, tell_of_absent
 from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.gathered import SomeFailedError
-from augrecipes.data.native_batch import native_batch
+from augrecipes.data.memory import room, rooms
+from augrecipes.data.order import Indices
 from augrecipes.data.read import decoding, marks_of
 from augrecipes.data.sample import as_torch, ragged_keys
 from augrecipes.data.tables.parts import split_parts

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from augrecipes.data.batches.memory import rooms
 from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.memory import rooms
 from augrecipes.data.read import decoding, marks_of, naming_all
 from augrecipes.data.sample import as_torch
 from augrecipes.data.tables.pairs import Check, Cropped, checked, find_scenes, table_of_scenes
