@@ -1,4 +1,4 @@
-"""Timers of reading a picture: a function that is called when its bytes are read, and when they are decoded."""
+"""Timers of reading an image: a function that is called when its bytes are read, and when they are decoded."""
 
 from __future__ import annotations
 
@@ -10,39 +10,30 @@ Stage = Literal["read", "decode"]
 Watch = Callable[[Stage], AbstractContextManager[object]]
 
 _NOBODY: AbstractContextManager[object] = nullcontext()
-_watch: Watch | None = None
-_otherwise: Watch | None = None
+_watching: list[Watch] = []  # of this process; the last one is called
 
 
 def stage(name: Stage) -> AbstractContextManager[object]:
     """What the work of a stage is done inside; nothing at all while nobody watches."""
-    watch = _watch or _otherwise
-    return _NOBODY if watch is None else watch(name)
+    return _watching[-1](name) if _watching else _NOBODY
 
 
 def is_watched() -> bool:
     """Whether somebody watches."""
-    return (_watch or _otherwise) is not None
-
-
-def unless_watched(watch: Watch | None) -> None:
-    """From now on stages that nobody else watches are done inside what `watch` returns for them."""
-    global _otherwise  # noqa: PLW0603  one process, one watcher
-    _otherwise = watch
+    return bool(_watching)
 
 
 @contextmanager
 def watched(watch: Watch) -> Iterator[None]:
     """Inside the block every stage, in whatever thread of this process, is done inside what `watch` returns for it.
 
-    >>> seen = []
-    >>> with watched(lambda name: nullcontext(seen.append(name))), stage("read"):
-    ...     seen
+    >>> names = []
+    >>> with watched(lambda name: nullcontext(names.append(name))), stage("read"):
+    ...     names
     ['read']
     """
-    global _watch  # noqa: PLW0603  one process, one watcher
-    before, _watch = _watch, watch
+    _watching.append(watch)
     try:
         yield
     finally:
-        _watch = before
+        _watching.remove(watch)
