@@ -1,4 +1,4 @@
-"""Timers of reading an image: a function that is called when its bytes are read, and when they are decoded."""
+"""Timers of reading a picture: a function that is called when its bytes are read, and when they are decoded."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ Stage = Literal["read", "decode"]
 Watch = Callable[[Stage], AbstractContextManager[object]]
 
 _NOBODY: AbstractContextManager[object] = nullcontext()
-_watching: list[Watch] = []  # of this process; the last one is called
+_watch: Watch | None = None
 
 
 def stage(name: Stage) -> AbstractContextManager[object]:
     """What the work of a stage is done inside; nothing at all while nobody watches."""
-    return _watching[-1](name) if _watching else _NOBODY
+    return _NOBODY if _watch is None else _watch(name)
 
 
 def is_watched() -> bool:
     """Whether somebody watches."""
-    return bool(_watching)
+    return _watch is not None
 
 
 @contextmanager
 def watched(watch: Watch) -> Iterator[None]:
     """Inside the block every stage, in whatever thread of this process, is done inside what `watch` returns for it.
 
-    >>> names = []
-    >>> with watched(lambda name: nullcontext(names.append(name))), stage("read"):
-    ...     names
+    >>> seen = []
+    >>> with watched(lambda name: nullcontext(seen.append(name))), stage("read"):
+    ...     seen
     ['read']
     """
-    _watching.append(watch)
+    global _watch  # noqa: PLW0603  one process, one watcher
+    before, _watch = _watch, watch
     try:
         yield
     finally:
-        _watching.remove(watch)
+        _watch = before
