@@ -28,11 +28,10 @@ if TYPE_CHECKING:
     from augrecipes.data.loader import loader as loader
     from augrecipes.data.packed import Packed as Packed
     from augrecipes.data.samples import Samples as Samples
-    from augrecipes.data.views import concat as concat
     from augrecipes.demo.dataset import draw_dataset as draw_dataset
-    from augrecipes.demo.pyramids import draw_whole_slides as draw_whole_slides
-    from augrecipes.demo.scenes import draw_scenes as draw_scenes
+    from augrecipes.demo.dataset import draw_scenes as draw_scenes
     from augrecipes.demo.slides import draw_slides as draw_slides
+    from augrecipes.demo.slides import draw_whole_slides as draw_whole_slides
     from augrecipes.diff.recipes import diff as diff
     from augrecipes.errors import AugrecipesError as AugrecipesError
     from augrecipes.errors import BenchError as BenchError
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from augrecipes.errors import RecipeError as RecipeError
     from augrecipes.errors import StoreError as StoreError
     from augrecipes.errors import UnprovenWarning as UnprovenWarning
+    from augrecipes.images.encoded import open_encoded as open_encoded
     from augrecipes.kinds.bag.dataset import TileBags as TileBags
     from augrecipes.kinds.bag.slides import SlideBags as SlideBags
     from augrecipes.kinds.image.dataset import ImageFolder as ImageFolder
@@ -52,13 +52,12 @@ if TYPE_CHECKING:
     from augrecipes.ops.registry import register as register
     from augrecipes.packing.merge import merge_parts as merge_parts
     from augrecipes.packing.run import pack as pack
-    from augrecipes.preview.grid import preview as preview
-    from augrecipes.preview.grid import sample_grid as sample_grid
+    from augrecipes.preview.rows import preview as preview
+    from augrecipes.preview.rows import sample_grid as sample_grid
     from augrecipes.recipe import load as load
     from augrecipes.recipe.gallery import gallery_names as gallery_names
     from augrecipes.recipe.model import Recipe as Recipe
     from augrecipes.recipe.model import Step as Step
-    from augrecipes.sources.encoded import open_encoded as open_encoded
     from augrecipes.sources.files import read_image as read_image
     from augrecipes.sources.files import read_mask as read_mask
     from augrecipes.store.verify import verify_store as verify_store
@@ -89,12 +88,11 @@ _HOMES = {
     "StoreError": "errors:StoreError",
     "UnprovenWarning": "errors:UnprovenWarning",
     "bench": "bench.run:bench",
-    "concat": "data.views:concat",
     "diff": "diff.recipes:diff",
     "draw_dataset": "demo.dataset:draw_dataset",
-    "draw_scenes": "demo.scenes:draw_scenes",
+    "draw_scenes": "demo.dataset:draw_scenes",
     "draw_slides": "demo.slides:draw_slides",
-    "draw_whole_slides": "demo.pyramids:draw_whole_slides",
+    "draw_whole_slides": "demo.slides:draw_whole_slides",
     "explain": "compiler.explain:explain",
     "from_albumentations": "bring.importing:from_albumentations",
     "from_torchvision": "bring.dialects.torchvision:from_torchvision",
@@ -103,13 +101,13 @@ _HOMES = {
     "load": "recipe:load",
     "loader": "data.loader:loader",
     "merge_parts": "packing.merge:merge_parts",
-    "open_encoded": "sources.encoded:open_encoded",
+    "open_encoded": "images.encoded:open_encoded",
     "pack": "packing.run:pack",
-    "preview": "preview.grid:preview",
+    "preview": "preview.rows:preview",
     "read_image": "sources.files:read_image",
     "read_mask": "sources.files:read_mask",
     "register": "ops.registry:register",
-    "sample_grid": "preview.grid:sample_grid",
+    "sample_grid": "preview.rows:sample_grid",
     "studio": "studio.notebook:studio",
     "verify": "verify.run:verify",
     "verify_store": "store.verify:verify_store",

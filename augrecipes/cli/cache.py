@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from augrecipes.caches import CACHES, DAY, Cache, cache_folder
+from augrecipes.cache import CACHES, DAY, Cache, cache_folder
 from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.terminal import paint, say, say_line
 from augrecipes.errors import counted

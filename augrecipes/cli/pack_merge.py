@@ -16,7 +16,7 @@ from augrecipes.cli.terminal import paint, say, say_line
 
 if TYPE_CHECKING:
     from augrecipes.data.tables.packed_table import Unreadable
-    from augrecipes.sources.remote.place import RemotePath
+    from augrecipes.sources.remote import RemotePath
 
 _LISTED = 6  # unreadable inputs that are named
 

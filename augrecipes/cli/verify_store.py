@@ -37,8 +37,8 @@ def verify_store(
     if len(stores) != 1:
         text = "which store? Give the folder that `augrecipes pack` has made" if not stores else "one store at a time"
         raise typer.BadParameter(text, param_hint="STORE")
-    from augrecipes.addresses import address_of, local
     from augrecipes.errors import StoreError
+    from augrecipes.paths import address_of, local
     from augrecipes.store import is_store
     from augrecipes.store.verify import verify_store as faults_in
 

@@ -11,12 +11,11 @@ from augrecipes import kinds
 from augrecipes.compiler.prefix import compile_rest
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.bag_reading import Picking, picking, read_bag
-from augrecipes.data.batches.memory import room, rooms
-from augrecipes.data.batches.order import Indices
-from augrecipes.data.batches.rows import Take
+from augrecipes.data.batching import Take, native_batch
 from augrecipes.data.checks import as_recipe
 from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.native_batch import native_batch
+from augrecipes.data.memory import room, rooms
+from augrecipes.data.order import Indices
 from augrecipes.data.packed_batch import columns, gathered, gathers, pairs
 from augrecipes.data.packed_match import check_section, check_store, check_targets
 from augrecipes.data.picking import Pick

@@ -16,10 +16,10 @@ from augrecipes.data.read import naming_all, read_targets
 from augrecipes.data.tables.packed_table import POINTS
 from augrecipes.data.tables.table import Columns, GivenTable
 from augrecipes.errors import DataError
-from augrecipes.masked import masked
-from augrecipes.sources.encoded import Encoded, open_encoded
-from augrecipes.sources.file_bytes import stamp_of
-from augrecipes.sources.formats.jpeg_kept import kept
+from augrecipes.images.encoded import Encoded, open_encoded
+from augrecipes.images.jpeg_windows import kept
+from augrecipes.images.reading import stamp_of
+from augrecipes.redact import redact
 from augrecipes.store import Item, decodes_to, encoded_item, make_item
 
 _RUN = 64  # rows of one file that a process makes at a time, where they are no epochs
@@ -118,7 +118,7 @@ class Baker:
 
     def _lost(self, unit: int, stamp: list[str], error: DataError) -> Baked:
         lost = error if error.path else error.with_path(next(iter(self.table.paths(unit).values())))
-        return Baked(note=_dump({"stamp": stamp, "path": masked(lost.path or ""), "reason": lost.reason_in_step}))
+        return Baked(note=_dump({"stamp": stamp, "path": redact(lost.path or ""), "reason": lost.reason_in_step}))
 
     def _baked(self, unit: int, epoch: int, stamp: list[str], given: dict[str, Any]) -> Baked:
         """What the baked steps leave of a unit in an epoch."""

@@ -13,11 +13,11 @@ from augrecipes.data.packed_match import declared
 from augrecipes.data.reading.listing import DataListing
 from augrecipes.data.tables.packed_table import POINTS, Unreadable, columns_of, columns_of_points, layout_of
 from augrecipes.errors import counted
-from augrecipes.masked import masked
 from augrecipes.packing.bake import Baker
 from augrecipes.packing.parts import PackPart
 from augrecipes.packing.plan import BakedSteps
-from augrecipes.sources.remote.place import Place
+from augrecipes.redact import redact
+from augrecipes.sources.remote import Place
 from augrecipes.versions import made_with
 
 _TRIED = 16  # rows that are baked to see how large they are
@@ -55,7 +55,7 @@ class Packing:
     def __repr__(self) -> str:
         lost = [f"{len(self.unreadable):,} unreadable"] if self.unreadable else []
         facts = [self.baker.format, counted(self.rows, "row"), f"about {self.bytes:,} bytes", *lost]
-        return f"<Packing to {masked(str(self.place))}: {', '.join(facts)}>"
+        return f"<Packing to {redact(str(self.place))}: {', '.join(facts)}>"
 
     @property
     def place(self) -> Place:

@@ -26,7 +26,7 @@ from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.files import MAX_PIXELS
-from augrecipes.sources.remote.place import Place, place_of
+from augrecipes.sources.remote import Place, place_of
 from augrecipes.store import FORMATS, StoreWriter, open_store
 from augrecipes.store.disk import naming
 from augrecipes.store.index import NAME, as_json, differences

@@ -2,53 +2,44 @@
 
     remote/
       STORE~NAME.fetched           a file, checked before it got this name
-      .STORE~NAME.fetched.SIZE.x.new    one that is being fetched; who fetches it holds its lock
-      HASH.lock, room.lock
+      .STORE~NAME.fetched.x.new    one that is being fetched
+      00.lock to ff.lock           who fetches a file holds one of them, by the hash of its name
+      room.lock                    held while files are removed, and one gets its name
 
 A file is fetched under a name of its own, compared with what is known of it, made to last and renamed: whatever has its
 own name is whole, whenever a process was killed. What was used least lately goes first; whoever has it mapped keeps it.
+Beyond the bound there is no more than what is being fetched.
 """
 
 from __future__ import annotations
 
 import errno
+import glob
 import mmap
 import os
-import re
 import shutil
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from augrecipes.atomic import STAGED
-from augrecipes.caches import CACHE, REMOTE
-from augrecipes.errors import StoreError
+from filelock import FileLock
+
+from augrecipes.cache import CACHE, REMOTE
+from augrecipes.errors import AugrecipesError, StoreError
 from augrecipes.machine import bytes_of
-from augrecipes.store.disk import HeldError, Lock, map_file, naming
+from augrecipes.paths import STAGED
+from augrecipes.store.disk import map_file, naming
 
 SIZE = "AUGRECIPES_CACHE_SIZE"
-_LOCK = ".lock"
-_LOOK = 0.01, 0.05  # seconds between two looks at a lock that another process holds: at first, and at most
-# The file that is being fetched, and its bytes; others' files may lie in this folder, too.
-_STAGED = re.compile(rf"\.(.+{re.escape(REMOTE.suffix)})\.([0-9]+)\.\w+{re.escape(STAGED)}")
+_LOOK = 0.02  # seconds between two looks at a lock that another process holds
 _FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
-_freed = threading.Condition()  # notified when a thread of this process lets go of a lock
-
-
-def _renew() -> None:
-    """In a fork: the condition that a thread which is not here may have held."""
-    global _freed  # noqa: PLW0603
-    _freed = threading.Condition()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew)
+_THREADS = 6  # that fetch ahead: more than files of a store come at a time, as the others compare what has come
 
 
 class FileCache:
@@ -56,7 +47,7 @@ class FileCache:
 
     Args:
         limit: bytes; None: what AUGRECIPES_CACHE_SIZE says, or half of what is free or taken by it.
-        folder: None: that of `augrecipes.caches.REMOTE`.
+        folder: None: that of `augrecipes.cache.REMOTE`.
 
     Raises:
         StoreError: nobody knows where the user's cache folder is, or AUGRECIPES_CACHE_SIZE says no size.
@@ -116,11 +107,11 @@ class FileCache:
                 str(self.folder),
             )
         with self._writing():
-            path.parent.mkdir(parents=True, exist_ok=True)
-        with self._locked(self._lock_of(path)):
-            if (found := self._here(path, size)) is not None:  # another process was quicker
-                return found
-            found = self._bring(path, size, fetch)
+            self.folder.mkdir(parents=True, exist_ok=True)
+        with self._locked(blake2b(path.name.encode()).hexdigest()[:2]):
+            found = self._here(path, size)  # another process may have been quicker
+            if found is None and (found := self._fetched(path, size, fetch)) is None:
+                found = self._here(path, size)
         if found is None:
             raise StoreError("was taken away as soon as it was fetched: who clears this folder?", str(path))
         return found
@@ -133,69 +124,62 @@ class FileCache:
             with suppress(OSError):  # a cache that cannot be written can be read
                 os.utime(path)
             return map_file(path, size)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except StoreError as error:
-            if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
+        except (OSError, StoreError) as error:
+            cause = error.__cause__ if isinstance(error, StoreError) else error
+            if isinstance(cause, FileNotFoundError | NotADirectoryError):
                 return None
-            raise
-        except OSError as error:
+            if isinstance(error, StoreError):
+                raise
             raise StoreError(f"cannot be read: {error.strerror or error}", str(path)) from None
 
-    def _bring(self, path: Path, size: int, fetch: Callable[[Path], None]) -> mmap.mmap | bytes | None:
-        staged = self._reserved(path, size)
+    def _fetched(self, path: Path, size: int, fetch: Callable[[Path], None]) -> mmap.mmap | bytes | None:
+        with self._writing(size):
+            for left in self.folder.glob(f".{glob.escape(path.name)}.*{STAGED}"):
+                left.unlink()  # of a process that was killed: who is alive has the lock
+        with self._locked("room"):
+            self._make_room(size)
+        with self._writing(size):
+            handle, name = tempfile.mkstemp(STAGED, f".{path.name}.", self.folder)
+            os.close(handle)
+        staged = Path(name)
         try:
-            self._fetched(staged, size, fetch)
-            with staged.open("rb+") as file:
+            self._fetch(staged, size, fetch)
+            with self._writing(size), staged.open("rb+") as file:
                 os.fsync(file.fileno())
-            staged.chmod(0o444)
-            # Mapped before it has its name, by which others that need room may take it away at once; on Windows nothing
-            # that is mapped is renamed, nor taken away.
-            with self._writing(size):
-                found = map_file(staged, size) if os.name != "nt" and staged.stat().st_size == size else None
-            staged.replace(path)
-            return self._here(path, size) if found is None else found
-        except OSError as error:
-            if error.errno is None:  # of the server
-                raise
-            raise StoreError(self._why(error, size), str(self.folder)) from error
+                staged.chmod(0o444)
+                # Mapped before others may take it away; on Windows nothing that is mapped is renamed.
+                found = None if os.name == "nt" else map_file(staged, size)
+            with self._locked("room"):
+                self._make_room(size)
+                with self._writing(size):
+                    staged.replace(path)
+            return found
         finally:
             with suppress(OSError):
                 staged.unlink(missing_ok=True)
 
-    def _fetched(self, staged: Path, size: int, fetch: Callable[[Path], None]) -> None:
+    def _fetch(self, staged: Path, size: int, fetch: Callable[[Path], None]) -> None:
         for again in (True, False):
             try:
-                fetch(staged)
+                return fetch(staged)
             except (OSError, StoreError) as error:
-                cause = error.__cause__ if isinstance(error, StoreError) else error
-                full = getattr(cause, "errno", None) in _FULL
-                if again and full and self._cleared(size):
-                    continue  # others need the disk, too, and it is they who have grown
-                here = getattr(cause, "errno", None) == errno.EFBIG or getattr(cause, "filename", None) == str(staged)
-                if full or here:  # and not of the server
-                    raise StoreError(self._why(cause, size), str(self.folder)) from cause
-                raise
-            return
+                cause: Any = error.__cause__ if isinstance(error, StoreError) else error
+                number = getattr(cause, "errno", None)
+                if number not in (*_FULL, errno.EFBIG) and getattr(cause, "filename", None) != str(staged):
+                    raise  # it is of the server
+                with self._locked("room"):  # others need the disk, too, and it is they who have grown
+                    if again and number in _FULL and self._evict(size):
+                        continue
+                raise StoreError(self._why(cause, size), str(self.folder)) from cause
+        return None
 
-    def _reserved(self, path: Path, size: int) -> Path:
-        """A name for a file that is being fetched, once there is room for it."""
-        wait = _LOOK[0]
-        while True:
-            with self._locked(self.folder / f"room{_LOCK}"), self._writing(size):
-                under_way = self._under_way(path)
-                if self._evict(self._taken() + sum(under_way.values()) + size - self.limit):
-                    handle, name = tempfile.mkstemp(STAGED, f".{path.name}.{size}.", path.parent)
-                    os.close(handle)
-                    return Path(name)
-                if not under_way:
-                    raise StoreError(
-                        f"{size:,} bytes have no room in the cache of remote files, and what is there cannot be "
-                        f"removed (is it another user's?): give it more with {SIZE}, or another folder with {CACHE}",
-                        str(self.folder),
-                    )
-            time.sleep(wait)  # until others are done with what they fetch, which can go then
-            wait = min(2 * wait, _LOOK[1])
+    def _make_room(self, size: int) -> None:
+        if not self._evict(self._taken() + size - self.limit):
+            raise StoreError(
+                f"{size:,} bytes have no room in the cache of remote files, and what is there cannot be removed (is it "
+                f"another user's?): give it more with {SIZE}, or another folder with {CACHE}",
+                str(self.folder),
+            )
 
     def _evict(self, excess: int) -> bool:
         """Removes what was used least lately, so many bytes or more; whether there was so much."""
@@ -207,69 +191,31 @@ class FileCache:
                 break
         return excess <= 0
 
-    def _cleared(self, size: int) -> bool:
-        with self._locked(self.folder / f"room{_LOCK}"):
-            return self._evict(size)
-
     def _taken(self) -> int:
         return sum(file.size for file in REMOTE.files(self.folder))
 
-    def _under_way(self, mine: Path) -> dict[Path, int]:
-        """What others are fetching, and how large it will be; what nobody fetches any more is removed.
-
-        Args:
-            mine: a file whose lock is held by who asks: what is staged for it is of one that was killed.
-        """
-        found = {}
-        for path in list(self.folder.iterdir()):
-            if (match := _STAGED.fullmatch(path.name)) is None:
-                continue
-            held = None
-            if match[1] != mine.name:
-                try:
-                    held = Lock(self._lock_of(path.with_name(match[1])))
-                except HeldError:
-                    found[path] = int(match[2])
-                    continue
-            with suppress(OSError):
-                path.unlink()
-            if held is not None:
-                _let_go(held)
-        return found
-
-    def _lock_of(self, path: Path) -> Path:
-        name = blake2b(path.name.encode()).hexdigest()[:32]
-        return self.folder / f"{name}{_LOCK}"
-
     @contextmanager
-    def _locked(self, path: Path) -> Iterator[None]:
-        """Waits until nobody else in any process has this lock."""
-        wait, lock = _LOOK[0], None
-        while lock is None:
-            with _freed:  # whoever lets go of it in this process does so before the look, or wakes who waits
-                try:
-                    with self._writing():
-                        lock = Lock(path)
-                except HeldError:
-                    _freed.wait(wait)
-                    wait = min(2 * wait, _LOOK[1])
+    def _locked(self, name: str) -> Iterator[None]:
+        """Waits until nobody else, in any process, has this lock."""
+        lock = FileLock(self.folder / f"{name}.lock", thread_local=False)
+        with self._writing():
+            lock.acquire(poll_interval=_LOOK)
         try:
             yield
         finally:
-            _let_go(lock)
+            lock.release()
 
     @contextmanager
     def _writing(self, size: int = 0) -> Iterator[None]:
         try:
             yield
-        except OSError as error:
-            raise StoreError(self._why(error, size), str(self.folder)) from error
-        except StoreError as error:
-            if not isinstance(error.__cause__, OSError):
+        except (OSError, StoreError) as error:
+            cause: Any = error.__cause__ if isinstance(error, StoreError) else error
+            if not isinstance(cause, OSError):
                 raise
-            raise StoreError(self._why(error.__cause__, size), str(self.folder)) from error.__cause__
+            raise StoreError(self._why(cause, size), str(self.folder)) from cause
 
-    def _why(self, error: Any, size: int) -> str:
+    def _why(self, error: OSError, size: int) -> str:
         if error.errno in _FULL:
             return (
                 f"the disk of the cache of remote files is full: {size:,} bytes are needed; make room, give the cache "
@@ -279,9 +225,75 @@ class FileCache:
         return f"the cache of remote files cannot be written: {why}; give another folder with {CACHE}"
 
 
-def _let_go(lock: Lock) -> None:
-    with suppress(OSError):
-        lock.path.unlink()
-    lock.release()
-    with _freed:
-        _freed.notify_all()
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """A file that will be needed.
+
+    Attributes:
+        place: when: a number that grows as reading goes on.
+        size: bytes.
+        fetch: brings it here, where it is not yet.
+    """
+
+    place: int
+    size: int
+    fetch: Callable[[], object]
+
+
+class ReadAhead:
+    """Fetches files in order, as far ahead of reading as they may lie unread. Threads start with `reached`.
+
+    What cannot be fetched is left to whoever reads it, who says why.
+
+    Args:
+        needed: the files, in the order in which they are needed first.
+        room: how many bytes may have been fetched of files that are not needed yet; None: all, which stay.
+    """
+
+    def __init__(self, needed: Sequence[Needed], room: int | None) -> None:
+        self._left, self._room, self._place, self._ended = list(reversed(needed)), room, -1, False
+        self._ahead: list[Needed] = []
+        self._moved = threading.Condition()
+        self._threads: list[threading.Thread] = []
+
+    def reached(self, place: int) -> None:
+        """Says how far reading has come."""
+        with self._moved:
+            self._place = place
+            self._ahead = [one for one in self._ahead if one.place > place]
+            self._moved.notify_all()
+        if self._left and not self._threads and not self._ended:
+            self._threads = [
+                threading.Thread(target=self._work, daemon=True, name="augrecipes-ahead") for _ in range(_THREADS)
+            ]
+            for thread in self._threads:
+                thread.start()
+
+    def end(self) -> None:
+        """Fetches nothing more; what is under way is finished by threads that nobody waits for."""
+        with self._moved:
+            self._ended = True
+            self._moved.notify_all()
+
+    def _work(self) -> None:
+        while (one := self._taken()) is not None:
+            with suppress(AugrecipesError, OSError):
+                one.fetch()
+
+    def _taken(self) -> Needed | None:
+        """The next file, once there is room for it; None where nothing is left to do."""
+        with self._moved:
+            while not self._ended and self._left:
+                one = self._left[-1]
+                if self._room is not None and one.place < self._place:  # read by now, and maybe gone again
+                    self._left.pop()
+                    continue
+                # Of what reading waits for already, or is about to, there is always room.
+                fits = self._room is None or sum(other.size for other in self._ahead) + one.size <= self._room
+                if fits or not self._ahead or one.place <= self._place:
+                    self._left.pop()
+                    if one.place > self._place:
+                        self._ahead.append(one)
+                    return one
+                self._moved.wait()
+            return None

@@ -15,9 +15,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
-from augrecipes.sources.file_bytes import read_bytes
-from augrecipes.sources.formats.header import UnreadableError
-from augrecipes.sources.remote.place import Place, RemotePath
+from augrecipes.images.format import UnreadableError
+from augrecipes.images.reading import read_bytes
+from augrecipes.sources.remote import Place, RemotePath
 from augrecipes.store import columns
 from augrecipes.store.columns import Texts
 from augrecipes.store.disk import crc32, naming, write_file

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
-from augrecipes.sources.formats.header import raise_if_memory
-from augrecipes.sources.remote.place import Place
-from augrecipes.sources.watch import stage
+from augrecipes.images.format import raise_if_memory
+from augrecipes.images.watch import stage
+from augrecipes.sources.remote import Place
 from augrecipes.store.columns import DTYPES, everywhere
 from augrecipes.store.disk import crc32
 from augrecipes.store.formats import StoreFormat

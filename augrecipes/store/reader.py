@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
 from augrecipes.machine import bytes_of
-from augrecipes.masked import masked
-from augrecipes.sources.remote.place import Place, RemotePath, place_of
+from augrecipes.redact import redact
+from augrecipes.sources.remote import Place, RemotePath, place_of
 from augrecipes.store import columns, index, tables
 from augrecipes.store.cache import FileCache
 from augrecipes.store.disk import check_size, crc32, map_file, naming, record_of
@@ -158,7 +158,7 @@ class Store:
         return reopen_store, (self.path, self.digest, self.checks, self.cache_size)
 
     def __repr__(self) -> str:
-        return f"Store({masked(str(self.path))!r}, {self.format}, {self.rows:,} rows of {', '.join(self.targets)})"
+        return f"Store({redact(str(self.path))!r}, {self.format}, {self.rows:,} rows of {', '.join(self.targets)})"
 
     def items(self, target: str, row: int) -> range:
         """Numbers of the items that a row has of a target: one, many (bags) or none (could not be read)."""
@@ -200,7 +200,7 @@ class Store:
         table = self.tables[target]
         if table.decode is None:
             return table.array(item)
-        from augrecipes.sources.encoded import encoded
+        from augrecipes.images.encoded import encoded
 
         height, width, channels = table.shape(item)
         name = f"{table.file_of(item)}: item {item}"

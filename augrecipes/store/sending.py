@@ -14,9 +14,9 @@ from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 
-from augrecipes.caches import CACHE, CacheFile, cache_folder
+from augrecipes.cache import CACHE, CacheFile, cache_folder
 from augrecipes.errors import StoreError
-from augrecipes.sources.remote.place import RemotePath
+from augrecipes.sources.remote import RemotePath
 from augrecipes.store.disk import HeldError, Lock, naming
 from augrecipes.store.index import NAME
 

@@ -17,8 +17,8 @@ from pictures import draw
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.pictures import InMemory
 from augrecipes.data import packed_batch
-from augrecipes.data.batches.collate import Collate
-from augrecipes.data.batches.rows import Take
+from augrecipes.data.batching import Take
+from augrecipes.data.collate import Collate
 from augrecipes.data.packed import Packed
 from augrecipes.native.kernels import Library, using
 from augrecipes.packing.run import pack

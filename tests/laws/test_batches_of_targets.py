@@ -26,10 +26,8 @@ from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.pictures import InMemory
 from augrecipes.compiler.run.native_batches import NativeBatches
 from augrecipes.compiler.run.side_by_side import Together
-from augrecipes.data.batches.collate import Collate
-from augrecipes.data.batches.rows import BatchRows
-from augrecipes.data.gathered import SomeFailedError
-from augrecipes.data.native_batch import native_batch
+from augrecipes.data.batching import BatchRows, SomeFailedError, native_batch
+from augrecipes.data.collate import Collate
 from augrecipes.data.packed import Packed
 from augrecipes.data.sample import as_torch, ragged_keys
 from augrecipes.errors import CollateError, DataError
