@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from augrecipes.data.samples import Samples as Samples
     from augrecipes.data.views import concat as concat
     from augrecipes.demo.dataset import draw_dataset as draw_dataset
-    from augrecipes.demo.pyramids import draw_whole_slides as draw_whole_slides
-    from augrecipes.demo.scenes import draw_scenes as draw_scenes
+    from augrecipes.demo.dataset import draw_scenes as draw_scenes
     from augrecipes.demo.slides import draw_slides as draw_slides
+    from augrecipes.demo.slides import draw_whole_slides as draw_whole_slides
     from augrecipes.diff.recipes import diff as diff
     from augrecipes.errors import AugrecipesError as AugrecipesError
     from augrecipes.errors import BenchError as BenchError
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from augrecipes.ops.registry import register as register
     from augrecipes.pack.merge import merge_parts as merge_parts
     from augrecipes.pack.run import pack as pack
-    from augrecipes.preview.grid import preview as preview
-    from augrecipes.preview.grid import sample_grid as sample_grid
+    from augrecipes.preview.rows import preview as preview
+    from augrecipes.preview.rows import sample_grid as sample_grid
     from augrecipes.recipe import load as load
     from augrecipes.recipe.gallery import gallery_names as gallery_names
     from augrecipes.recipe.model import Recipe as Recipe
@@ -92,9 +92,9 @@ _HOMES = {
     "concat": "data.views:concat",
     "diff": "diff.recipes:diff",
     "draw_dataset": "demo.dataset:draw_dataset",
-    "draw_scenes": "demo.scenes:draw_scenes",
+    "draw_scenes": "demo.dataset:draw_scenes",
     "draw_slides": "demo.slides:draw_slides",
-    "draw_whole_slides": "demo.pyramids:draw_whole_slides",
+    "draw_whole_slides": "demo.slides:draw_whole_slides",
     "explain": "compiler.explain:explain",
     "from_albumentations": "bring.importing:from_albumentations",
     "from_torchvision": "bring.dialects.torchvision:from_torchvision",
@@ -105,11 +105,11 @@ _HOMES = {
     "merge_parts": "pack.merge:merge_parts",
     "open_encoded": "sources.encoded:open_encoded",
     "pack": "pack.run:pack",
-    "preview": "preview.grid:preview",
+    "preview": "preview.rows:preview",
     "read_image": "sources.files:read_image",
     "read_mask": "sources.files:read_mask",
     "register": "ops.registry:register",
-    "sample_grid": "preview.grid:sample_grid",
+    "sample_grid": "preview.rows:sample_grid",
     "studio": "studio.notebook:studio",
     "verify": "verify.run:verify",
     "verify_store": "sources.store.verify:verify_store",

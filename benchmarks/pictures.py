@@ -8,8 +8,7 @@ from typing import Any
 
 import cv2
 
-from augrecipes.demo.dataset import draw_dataset
-from augrecipes.demo.scenes import draw_scenes
+from augrecipes.demo.dataset import draw_dataset, draw_scenes
 from augrecipes.demo.slides import draw_slides
 from augrecipes.preview import preview
 

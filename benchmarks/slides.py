@@ -22,7 +22,7 @@ from options import Part, parser, run
 from results import Row, times
 
 import augrecipes as ar
-from augrecipes.demo.pyramids import halved, jpeg_layout, write_pyramid
+from augrecipes.demo.slides import reduced, write_pyramid
 from augrecipes.demo.tissue import CLASSES, LABORATORIES, render_tile
 from augrecipes.sources.slides import pyramid
 from augrecipes.sources.slides.opened import open_slide
@@ -60,7 +60,8 @@ def main() -> None:
 def _draw(folder: Path, side: int) -> Path:
     patch = render_tile(CLASSES[0], (512, 512), LABORATORIES[0], np.random.default_rng(0)).image
     image = np.pad(patch, ((0, side - 512), (0, side - 512), (0, 0)), mode="symmetric")
-    return write_pyramid(folder / "slide.tif", [image, halved(image, 4), halved(image, 16)], jpeg_layout(image))
+    write_pyramid(folder / "slide.tif", [image, reduced(image, 4), reduced(image, 16)])
+    return folder / "slide.tif"
 
 
 def _windows(path: Path, turns: int) -> Iterator[Row]:

@@ -270,12 +270,15 @@ def _recipe(run: _Run, name: str, recipe: Recipe, records: Sequence[SideRecord])
     seen, ablations = None, []
     if options.effects:
         seen = effects(
-            left, setting, min(options.samples, _LOOKED_AT), progress=lambda d, n: run.advance("looking", d, n)
+            left,
+            setting,
+            min(options.samples, _LOOKED_AT),
+            progress=lambda d, n: run.advance(f"looking at {name}", d, n),
         )
     if options.ablate:
         ablations = ablate(
             mine[-1], setting, run.batch_size, seconds=options.seconds, samples=min(options.samples, _LOOKED_AT),
-            progress=lambda d, n: run.advance("leaving out", d, n),
+            progress=lambda d, n: run.advance(f"leaving out steps of {name}", d, n),
         )  # fmt: skip
     return RecipeRecord(
         name=name,

@@ -164,9 +164,9 @@ def _how(named: dict[str, list[str]]) -> dict[str, Any]:
     if "crowds" in named and named["crowds"] not in (["drop"], ["keep"]):
         raise typer.BadParameter(f"crowds={named['crowds'][-1]} is not drop or keep", param_hint="DATA")
     if "outside" in named:
-        if named["outside"] not in (["yes"], ["no"]):
-            raise typer.BadParameter(f"outside={named['outside'][-1]} is not yes or no", param_hint="DATA")
-        found["outside"] = named["outside"] == ["yes"]
+        if named["outside"] not in (["true"], ["yes"], ["false"], ["no"]):
+            raise typer.BadParameter(f"outside={named['outside'][-1]} is not true or false", param_hint="DATA")
+        found["outside"] = named["outside"] in (["true"], ["yes"])
     if "box_classes" in named:
         found["box_classes"] = [name.strip() for names in named["box_classes"] for name in names.split(",")]
     if "columns" in named:

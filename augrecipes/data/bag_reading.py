@@ -98,7 +98,7 @@ def read_bag(
             threads=_threads(ds),
             skip=ds.on_error == "skip",
             allocate=result.allocate,
-            name=lambda k: table.tiles[tiles[k]],
+            name=lambda k: table.images[tiles[k]],
         )
     except DataError:
         if ds.on_error == "skip" and unread:

@@ -1,4 +1,4 @@
-"""What drawn pictures are made of: smooth noise, soft edges, streaks, and stamps that lie at any angle."""
+"""What drawn images are made of: smooth noise, soft edges, streaks, and stamps that lie at any angle."""
 
 from __future__ import annotations
 
@@ -82,10 +82,10 @@ def blur(field: Field, sigma_px: float) -> Field:
 
 
 class Stamp(NamedTuple):
-    """An ellipse somewhere on a picture.
+    """An ellipse on an image.
 
     Attributes:
-        window: of the picture, with some room around it.
+        window: of the image, with some room around it.
         u: in the window, the place along the long half axis; -1 and 1 are its ends.
         v: across it.
     """
@@ -95,20 +95,17 @@ class Stamp(NamedTuple):
     v: Field
 
 
-def stamp(size: Size, x: float, y: float, long_px: float, short_px: float, angle: float) -> Stamp | None:
-    """Where an ellipse of these half axes lies, or None: outside of the picture.
+def stamp(size: Size, x: float, y: float, long_px: float, short_px: float, angle: float) -> Stamp:
+    """Where an ellipse of these half axes lies; its centre is on the image.
 
     >>> found = stamp((50, 80), 40.0, 25.0, 10.0, 5.0, 0.0)
     >>> bool(found.u.max() > 1), bool(found.v.max() > 1), found.window[0].start > 0
     (True, True, True)
     """
     reach = int(1.25 * max(long_px, short_px)) + 3
-    left, right = max(int(x) - reach, 0), min(int(x) + reach + 1, size[1])
-    top, bottom = max(int(y) - reach, 0), min(int(y) + reach + 1, size[0])
-    if right <= left or bottom <= top:
-        return None
-    dx = np.arange(left, right, dtype=np.float32)[None, :] - np.float32(x)
-    dy = np.arange(top, bottom, dtype=np.float32)[:, None] - np.float32(y)
+    top, left, bottom, right = max(int(y) - reach, 0), max(int(x) - reach, 0), int(y) + reach + 1, int(x) + reach + 1
+    window = slice(top, min(bottom, size[0])), slice(left, min(right, size[1]))
+    dy, dx = (values.astype(np.float32) for values in np.ogrid[window])
+    dy, dx = dy - np.float32(y), dx - np.float32(x)
     cos, sin = np.float32(np.cos(angle)), np.float32(np.sin(angle))
-    window = slice(top, bottom), slice(left, right)
     return Stamp(window, (dx * cos + dy * sin) / np.float32(long_px), (dy * cos - dx * sin) / np.float32(short_px))

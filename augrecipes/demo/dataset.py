@@ -1,34 +1,35 @@
-"""Draws the synthetic data set into a folder: stained tissue with masks and boxes of nuclei, and photo-like JPEGs."""
+"""Draws synthetic data into a folder: stained tissue with masks and boxes of nuclei, photo-like JPEGs, and pairs."""
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Sequence
+import os
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
 
-from augrecipes.demo.brushes import Size
-from augrecipes.demo.files import (
-    random_of,
-    remove_drawings,
-    shrunk,
-    write_indices,
-    write_picture,
-    write_table,
-)
+from augrecipes.demo.brushes import Random, Size
 from augrecipes.demo.photos import CLASSES as SCENES
 from augrecipes.demo.photos import render_photo
 from augrecipes.demo.tissue import CLASSES as TISSUES
 from augrecipes.demo.tissue import LABORATORIES, render_tile
+from augrecipes.ops.matlab_bicubic import imresize
 from augrecipes.progress import Progress
 
 TILE_SIZES: tuple[Size, ...] = ((384, 384), (320, 320), (288, 352), (448, 384), (256, 256), (512, 512))
 PHOTO_SIZES: tuple[Size, ...] = ((375, 500), (333, 500), (500, 375), (360, 480), (427, 640), (300, 400))
+# The third does not divide by 4: its last rows and columns have no partner in the LR images.
+PAIR_SIZES: tuple[Size, ...] = ((384, 512), (416, 416), (386, 515), (512, 384))
 _PALETTE = ((0, 0, 0), (230, 159, 0), (86, 180, 233), (0, 158, 115))  # Okabe and Ito's: told apart by everyone
-_COLUMNS = ("image", "mask", "label", "split", "group", "boxes")
+_UPRIGHT = {0x0112: 6}  # EXIF's orientation of a phone that was held upright
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,29 @@ class DemoData:
     photos: Path
 
 
+@dataclass(frozen=True, slots=True)
+class Scenes:
+    """Where the drawn pairs lie.
+
+    Attributes:
+        hr: folder of PNGs 0001.png, 0002.png, ...
+        x2: the same scenes at half the size, 0001x2.png, ...
+        lr: at a quarter, 0001x4.png, ...
+    """
+
+    hr: Path
+    x2: Path
+    lr: Path
+
+    def roots(self, *targets: str) -> dict[str, str]:
+        """The folders of these targets, as PairedImages takes them.
+
+        >>> sorted(Scenes(Path("a"), Path("b"), Path("c")).roots("hr", "lr").items())
+        [('hr', 'a'), ('lr', 'c')]
+        """
+        return {name: os.fspath(getattr(self, name)) for name in targets}
+
+
 def draw_dataset(
     out: Path,
     *,
@@ -59,7 +83,7 @@ def draw_dataset(
     shrink: int = 1,
     progress: Progress = lambda done, total: None,
 ) -> DemoData:
-    """Draw the data set into `out`; the same arguments write the same bytes (with the same OpenCV and numpy).
+    """Draw tissue and photos into `out`; the same arguments write the same bytes (with the same libraries).
 
     Args:
         out: folder, made when missing. Earlier drawings in it are removed, nothing else is touched.
@@ -81,38 +105,110 @@ def draw_dataset(
     data = DemoData(out / "tissue", out / "tissue-masks", out / "tissue.csv", out / "photos")
     for folder in (data.tissue, data.masks, data.photos):
         remove_drawings(folder, "*/*", r"(tile|photo)-\d{3}\.(png|jpg)")
-    out.mkdir(parents=True, exist_ok=True)
-    rows: list[Sequence[str]] = [_COLUMNS]
+    rows: list[Sequence[str]] = [("image", "mask", "label", "split", "group", "boxes")]
     for k in range(tiles):
-        rows.append(_write_tile(data, k, seed, shrink))
+        turn, place = divmod(k, len(TISSUES))
+        kind, laboratory = TISSUES[place], LABORATORIES[turn % len(LABORATORIES)]
+        tile = render_tile(kind, shrunk(TILE_SIZES[turn % len(TILE_SIZES)], shrink), laboratory, random_of(seed, 1, k))
+        name = f"tile-{k:03d}"
+        image = write_image(data.tissue / kind / f"{name}.{'png' if k % 4 == 3 else 'jpg'}", tile.image)
+        mask = write_image(data.masks / kind / f"{name}.png", tile.types, palette=_PALETTE)
+        boxes = json.dumps([[*box, label] for box, label in zip(tile.boxes, tile.labels, strict=True)])
+        files = (path.relative_to(out).as_posix() for path in (image, mask))
+        # Every class and every laboratory is in both splits.
+        rows.append((*files, kind, "val" if turn % 5 == 3 else "train", laboratory.name, boxes))
         progress(k + 1, tiles + photo_count)
     write_table(data.table, rows)
     for k in range(photo_count):
-        _write_photo(data, k, seed, shrink)
+        turn, place = divmod(k, len(SCENES))
+        size = shrunk(PHOTO_SIZES[turn % len(PHOTO_SIZES)], shrink)
+        photo, path = render_photo(SCENES[place], size, random_of(seed, 2, k)), f"{SCENES[place]}/photo-{k:03d}.jpg"
+        shown = np.rot90(photo) if k == 1 else cv2.cvtColor(photo, cv2.COLOR_RGB2GRAY) if k == 2 else photo
+        write_image(data.photos / path, shown, exif=_UPRIGHT if k == 1 else {})
         progress(tiles + k + 1, tiles + photo_count)
     return data
 
 
-def _write_tile(data: DemoData, k: int, seed: int, shrink: int) -> Sequence[str]:
-    """Draw the k-th tile with its masks; returns its row of the table."""
-    turn, place = divmod(k, len(TISSUES))
-    kind, laboratory = TISSUES[place], LABORATORIES[turn % len(LABORATORIES)]
-    tile = render_tile(kind, shrunk(TILE_SIZES[turn % len(TILE_SIZES)], shrink), laboratory, random_of(seed, 1, k))
-    name = Path(kind, f"tile-{k:03d}.png")
-    image = write_picture(data.tissue / name.with_suffix(".png" if k % 4 == 3 else ".jpg"), tile.image)
-    mask = write_indices(data.masks / name, tile.types, _PALETTE)
-    boxes = json.dumps([[*box, label] for box, label in zip(tile.boxes, tile.labels, strict=True)])
-    files = (path.relative_to(data.table.parent).as_posix() for path in (image, mask))
-    # Every class and every laboratory is in both splits.
-    return (*files, kind, "val" if turn % 5 == 3 else "train", laboratory.name, boxes)
+def draw_scenes(
+    out: Path,
+    *,
+    count: int = 8,
+    seed: int = 0,
+    shrink: int = 1,
+    progress: Progress = lambda done, total: None,
+) -> Scenes:
+    """Draw pairs into `out`; the same arguments write the same bytes (with the same libraries).
+
+    LR images are made by MATLAB's bicubic from the HR image without its last odd rows and columns (the field's
+    mod-crop), which the HR file keeps.
+
+    Args:
+        out: folder, made when missing. Earlier drawings in it are removed, nothing else is touched.
+        count: scenes.
+        seed: any integer.
+        shrink: divides every image's height and width (for tests).
+        progress: called with (done, all) after each scene.
+
+    Raises:
+        OSError: the folder cannot be written.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     drawn = draw_scenes(Path(folder), count=2, shrink=4)
+    ...     [sorted(path.name for path in root.iterdir()) for root in (drawn.hr, drawn.lr)]
+    [['0001.png', '0002.png'], ['0001x4.png', '0002x4.png']]
+    """
+    drawn = Scenes(out / "HR", out / "LR_bicubic" / "X2", out / "LR_bicubic" / "X4")
+    for folder in (drawn.hr, drawn.x2, drawn.lr):
+        remove_drawings(folder, "*", r"\d{4}(x\d)?\.png")
+    for k in range(count):
+        size = shrunk(PAIR_SIZES[k % len(PAIR_SIZES)], shrink)
+        image = render_photo(SCENES[k % len(SCENES)], size, random_of(seed, 3, k))
+        write_image(drawn.hr / f"{k + 1:04d}.png", image)
+        for factor, folder in ((2, drawn.x2), (4, drawn.lr)):
+            rows, columns = size[0] // factor, size[1] // factor
+            small = imresize(image[: rows * factor, : columns * factor], rows, columns)
+            write_image(folder / f"{k + 1:04d}x{factor}.png", small)
+        progress(k + 1, count)
+    return drawn
 
 
-def _write_photo(data: DemoData, k: int, seed: int, shrink: int) -> None:
-    turn, place = divmod(k, len(SCENES))
-    size = shrunk(PHOTO_SIZES[turn % len(PHOTO_SIZES)], shrink)
-    image = render_photo(SCENES[place], size, random_of(seed, 2, k))
-    path = data.photos / SCENES[place] / f"photo-{k:03d}.jpg"
-    if k == 1:  # as a phone held upright writes it
-        write_picture(path, np.rot90(image), orientation=6)
-    else:
-        write_picture(path, cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) if k == 2 else image)
+def random_of(seed: int, kind: int, number: int) -> Random:
+    """What one drawing draws from; any integer is a seed.
+
+    >>> random_of(-1, 2, 3).random() == random_of(-1, 2, 3).random()
+    True
+    """
+    return np.random.default_rng((seed % (1 << 64), kind, number))
+
+
+def shrunk(size: Size, shrink: int) -> Size:
+    """Height and width divided, down to 64 px."""
+    return max(size[0] // shrink, 64), max(size[1] // shrink, 64)
+
+
+def remove_drawings(root: Path, pattern: str, name: str) -> None:
+    """Delete the files below `root` that match the glob pattern, and whose name is one that the demo gives."""
+    for path in root.glob(pattern):
+        if re.fullmatch(name, path.name):
+            path.unlink()
+
+
+def write_image(
+    path: Path, pixels: NDArray[Any], *, palette: Sequence[Sequence[int]] = (), exif: dict[int, int] | None = None
+) -> Path:
+    """Write uint8 RGB or grey pixels, or indices into a palette, as a JPEG or PNG; folders are made."""
+    image, tags = Image.fromarray(np.ascontiguousarray(pixels)), Image.Exif()
+    if palette:  # the file keeps the numbers, viewers show colours
+        image.putpalette(np.array(palette, np.uint8).tobytes())
+    tags.update(exif or {})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image.save(path, quality=92, compress_level=3, exif=tags)
+    return path
+
+
+def write_table(path: Path, rows: Iterable[Sequence[str]]) -> None:
+    """Write rows as CSV; the first is the header."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)

@@ -2,49 +2,56 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
+from itertools import islice, product
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
+import torch
 from rich.console import Console, RenderableType
-from rich.markup import escape
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 import augrecipes as ar
-from augrecipes.demo.dataset import DemoData, draw_dataset
-from augrecipes.demo.proofs import Proof, more_ways, prove, ways_of
-from augrecipes.demo.scenes import Scenes, draw_scenes
+from augrecipes.demo.dataset import DemoData, Scenes, draw_dataset, draw_scenes
 from augrecipes.demo.slides import BAGS, draw_slides
-from augrecipes.demo.tables import next_steps, proof_table
-from augrecipes.preview import preview
 from augrecipes.progress import Parts
 
-_BAG = "stained-tissue-bag"
-_STAGES = ("stained-tissue", "real-esrgan-x4")
+Expected = Literal["reference", "same", "different"]
+Batches = Iterable[dict[str, Any]]
+Ways = dict[str, tuple[Expected, Batches]]  # of reading one epoch, by what is done
+_WORKERS = 2
 
 # Shows what is being done, and how far that is: a function of (what, done, total).
 Show = Callable[[], AbstractContextManager[Parts]]
 
 
 @dataclass(frozen=True, slots=True)
-class DemoFolders:
-    """Where the demo's data lie.
+class Proof:
+    """One way of reading an epoch.
 
     Attributes:
-        images: tissue and photos.
-        scenes: pairs.
-        slides: folder of bags.
+        how: what was done.
+        digest: hex digest of all the samples in their order.
+        expected: compared with the first proof.
+        holds: whether it came out as expected.
     """
 
-    images: DemoData
-    scenes: Scenes
-    slides: Path
+    how: str
+    digest: str
+    expected: Expected
+    holds: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +59,11 @@ class DemoReport:
     """What the demo found.
 
     Attributes:
-        data: what it drew.
         proofs: ways of reading one epoch, with digests, by what was read.
-        grids: preview pictures that were written.
+        grids: preview images that were written.
         seconds: what all of it took.
     """
 
-    data: DemoFolders
     proofs: Mapping[str, tuple[Proof, ...]]
     grids: tuple[Path, ...]
     seconds: float
@@ -73,16 +78,8 @@ def run_demo(
     out: Path,
     *,
     console: Console | None = None,
-    tiles: int = 36,
-    photos: int = 24,
-    scenes: int = 8,
-    bags: int = len(BAGS),
     seed: int = 0,
-    shrink: int = 1,
-    workers: int = 2,
-    spawn: bool = True,
-    rows: int = 4,
-    columns: int | None = None,
+    quick: bool = False,
     progress: Show = lambda: nullcontext(lambda what, done, total: None),
 ) -> DemoReport:
     """Run the whole demo and write its files into `out`.
@@ -90,116 +87,181 @@ def run_demo(
     Args:
         out: folder, made when missing.
         console: where to print; None is standard output.
-        tiles: tissue tiles to draw.
-        photos: photos to draw.
-        scenes: pairs to draw.
-        bags: slides to draw.
         seed: of data and draws.
-        shrink: divides the height and width of the drawn tiles and photos, and the number of tiles of the slides. Pairs
-            stay as large as the recipes' windows need them.
-        workers: worker processes to compare with none.
-        spawn: also start workers afresh.
-        rows: pictures in a preview grid.
-        columns: draws in a preview grid; None leaves it to the preview.
+        quick: a small one (for tests): few and small images, and no worker processes that start afresh.
         progress: shows how far it is.
 
     Raises:
         OSError: the folder cannot be written.
         AugrecipesError: a recipe or a file is not as it should be.
     """
-    console = console or Console()
-    out, start = Path(out), perf_counter()
+    console, out, start = console or Console(), Path(out), perf_counter()
+    tiles, photos, scenes, bags, shrink = (12, 3, 3, 3, 2) if quick else (36, 24, 8, len(BAGS), 1)
+
+    def say(what: RenderableType) -> None:
+        console.print(Padding(what, (0, 0, 1, 3), expand=False), highlight=False)
+
     console.print(Text("1  A small data set, drawn by formula", style="bold"))
     with progress() as advance:
-        done, everything = tiles + photos, tiles + photos + scenes + bags
+        everything = tiles + photos + scenes + bags
 
         def drawn(before: int) -> Callable[[int, int], None]:
             return lambda k, _: advance("drawing", before + k, everything)
 
-        advance("drawing", 0, everything)
+        drawn(0)(0, 0)
         images = draw_dataset(out, tiles=tiles, photo_count=photos, seed=seed, shrink=shrink, progress=drawn(0))
-        pairs = draw_scenes(out / "pairs", count=scenes, seed=seed, progress=drawn(done))
-        slides = draw_slides(out / "slides", bags=bags, seed=seed, shrink=shrink, progress=drawn(done + scenes))
-    data = DemoFolders(images, pairs, slides)
-    _say(
-        console,
-        f"{tiles} stained tissue tiles with masks and boxes, {photos} photos, {scenes} scenes at three "
-        f"resolutions, {bags} slides as bags of tiles  ({_took(start)})",
+        pairs = draw_scenes(out / "pairs", count=scenes, seed=seed, progress=drawn(tiles + photos))
+        slides = out / "slides"
+        draw_slides(slides, bags=bags, seed=seed, shrink=shrink, progress=drawn(everything - bags))
+    say(
+        f"{tiles} stained tissue tiles with masks and boxes, {photos} photos, {scenes} scenes at three resolutions, "
+        f"{bags} slides as bags of tiles  ({perf_counter() - start:.0f} s)"
     )
+
     console.print(Text("2  One epoch, read in several ways", style="bold"))
-    proofs = _prove(data, progress, workers=workers, spawn=spawn)
-    _say(console, proof_table(proofs))
+    tissue = partial(ar.ImageFolder, os.fspath(images.tissue), "stained-tissue", optimize="exact")
+    scene = partial(ar.PairedImages, pairs.roots("hr", "lr"), "sr-x4", optimize="exact")
+    bag = partial(ar.TileBags, os.fspath(slides), "stained-tissue-bag", optimize="exact")
+    ways = {
+        "images, stained-tissue": {**_ways(tissue, 8, 3), **_more_ways(tissue, 8, spawn=not quick)},
+        "pairs, sr-x4": _ways(scene, 4, 3),
+        "bags, stained-tissue-bag": _ways(bag, 1, 1),
+    }
+    with progress() as advance:
+        proofs = {what: tuple(_prove(of_one, what, advance)) for what, of_one in ways.items()}
+    say(_table_of(proofs))
 
     console.print(Text("3  What the recipes do", style="bold"))
+    grids: list[Path] = []
     began = perf_counter()
-    grids = tuple(_render_grids(out / "grids", data, progress, seed=seed, rows=rows, columns=columns))
-    _say(console, f"{len(grids)} pictures in {escape(str(out / 'grids'))}  ({_took(began)})")
+    with progress() as advance:
+        jobs = _jobs(images, pairs, slides)
+        for name, (data, options) in jobs.items():
+            recipe, path = name.removesuffix("-stages"), out / "grids" / f"{name}.png"
+            advance(f"drawing what {recipe} does", len(grids), len(jobs))
+            shown = {"rows": 2, "columns": 2} if quick else {}
+            grids.append(ar.preview(recipe, data, path, seed=seed, **{**shown, **options}))
+    say(Text(f"{len(grids)} images in {out / 'grids'}  ({perf_counter() - began:.0f} s)"))
 
     spent = perf_counter() - start
-    console.print(next_steps(out, images.tissue, spent))
-    return DemoReport(data, proofs, grids, spent)
+    console.print(Text(f"Done in {spent:.0f} s. Next:", style="bold"))
+    say(next_steps(out, images.tissue))
+    return DemoReport(proofs, tuple(grids), spent)
 
 
-def _prove(data: DemoFolders, progress: Show, *, workers: int, spawn: bool) -> dict[str, tuple[Proof, ...]]:
-    """Every kind of data, read in several ways."""
-    tissue, pairs, slides = os.fspath(data.images.tissue), data.scenes.roots("hr", "lr"), os.fspath(data.slides)
-    images = partial(ar.ImageFolder, tissue, "stained-tissue", optimize="exact")
-    ways = {
-        "images, stained-tissue": [*ways_of(images, 8, 3, workers), *more_ways(images, 8, workers, spawn=spawn)],
-        "pairs, sr-x4": ways_of(partial(ar.PairedImages, pairs, "sr-x4", optimize="exact"), 4, 3, workers),
-        f"bags, {_BAG}": ways_of(partial(ar.TileBags, slides, _BAG, optimize="exact"), 1, 1, workers),
+def _ways(make: Callable[..., Any], size: int, other: int) -> Ways:
+    """Ways to read one epoch that must agree, and one that must not.
+
+    Args:
+        make: makes the dataset; takes its arguments.
+        size: of a batch.
+        other: of a batch, too.
+    """
+    return {
+        f"in this process, batches of {size}": ("reference", _read(make, size, num_workers=0)),
+        f"{_WORKERS} threads, batches of {other}": ("same", _read(make, other, num_workers=_WORKERS)),
+        "optimize: none instead of exact": ("same", _read(partial(make, optimize="none"), size)),
+        "the next epoch": ("different", _read(make, size, epoch=1)),
     }
-    total = sum(map(len, ways.values()))
-    with progress() as advance:
-        done = iter(range(total))
-
-        def shown(what: str) -> Callable[[str], None]:
-            return lambda how: advance(f"reading {what}, {how}", next(done), total)
-
-        return {what: tuple(prove(some, shown(what))) for what, some in ways.items()}
 
 
-class _GallerySheet(NamedTuple):
-    """A recipe of the gallery, and data that suit it."""
+def _more_ways(make: Callable[..., Any], size: int, *, spawn: bool) -> Ways:
+    """More of them, to be compared with the first of `_ways`; `spawn`: also with workers that start afresh."""
 
-    recipe: str
-    source: Any
-    masks: Path | None = None
+    def resumed() -> Batches:
+        first = ar.loader(make(), batch_size=size, shuffle=True, num_workers=_WORKERS)
+        yield from islice(first, len(first) // 2)
+        second = ar.loader(make(), batch_size=size, shuffle=True)
+        second.load_state_dict(json.loads(json.dumps(first.state_dict())))  # as a checkpoint would keep it
+        yield from second
 
-
-def _shown(data: DemoFolders) -> list[_GallerySheet]:
-    """What is previewed."""
-    images, roots = data.images, data.scenes.roots
-    return [
-        _GallerySheet("stained-tissue", images.tissue),
-        _GallerySheet("segmentation", images.tissue, images.masks),
-        _GallerySheet("detection", images.table),
-        *(_GallerySheet(name, images.photos) for name in ("imagenet-train", "folder-128", "jpeg-crop-256")),
-        _GallerySheet("sr-x4", roots("hr", "lr")),
-        _GallerySheet("sr-multiscale", roots("hr", "x2", "lr")),
-        _GallerySheet("real-esrgan-x4", roots("hr")),
-        _GallerySheet(_BAG, data.slides),
-    ]
+    afresh: dict[str, Any] = {"num_workers": _WORKERS, "multiprocessing_context": "spawn", "persistent_workers": False}
+    spawned: Ways = {f"{_WORKERS} spawned workers": ("same", _read(make, size, **afresh))}
+    return {
+        **(spawned if spawn else {}),
+        "stopped half way and resumed": ("same", resumed()),
+        "another seed": ("different", _read(partial(make, seed=1), size, seed=1)),
+    }
 
 
-def _render_grids(
-    folder: Path, data: DemoFolders, progress: Show, *, seed: int, rows: int, columns: int | None
-) -> Iterator[Path]:
-    """Write one preview a recipe, and some that show a recipe step by step."""
-    shown = _shown(data)
-    jobs = [(one, "") for one in shown] + [(one, "-stages") for one in shown if one.recipe in _STAGES]
-    with progress() as advance:
-        for k, (one, stages) in enumerate(jobs):
-            advance(f"drawing what {one.recipe} does", k, len(jobs))
-            yield preview(
-                one.recipe, one.source, folder / f"{one.recipe}{stages}.png", masks=one.masks, seed=seed,
-                rows=min(rows, 2) if stages else rows, columns=columns, stages=bool(stages),
-            )  # fmt: skip
+def _read(make: Callable[..., Any], size: int, epoch: int = 0, seed: int = 0, **options: Any) -> Batches:
+    """The batches of an epoch, read when they are asked for."""
+    loader = ar.loader(make(), batch_size=size, shuffle=True, seed=seed, **options)
+    loader.set_epoch(epoch)
+    yield from loader
 
 
-def _say(console: Console, what: RenderableType) -> None:
-    console.print(Padding(what, (0, 0, 1, 3), expand=False), highlight=False)
+def _prove(ways: Ways, what: str, advance: Parts) -> Iterator[Proof]:
+    """Read the same samples in several ways and compare."""
+    first = ""
+    for k, (how, (expected, batches)) in enumerate(ways.items()):
+        advance(f"reading {what}, {how}", k, len(ways))
+        digest = digest_of(batches)
+        first = first or digest
+        yield Proof(how, digest, expected, (digest == first) == (expected != "different"))
 
 
-def _took(began: float) -> str:
-    return f"{perf_counter() - began:.1f} s"
+def digest_of(batches: Batches) -> str:
+    """64 hex digits of every tensor, label and path, in order, however the samples are cut into batches."""
+    state = hashlib.sha256()
+    for batch in batches:
+        for k, name in product(range(len(batch["path"])), sorted(batch)):
+            value = batch[name][k]
+            if isinstance(value, torch.Tensor):
+                state.update(f"{name} {tuple(value.shape)}".encode() + value.numpy().tobytes())
+            else:
+                state.update(f"{name} {value}\n".encode("utf-8", "surrogateescape"))
+    return state.hexdigest()
+
+
+def _jobs(images: DemoData, pairs: Scenes, slides: Path) -> dict[str, tuple[Any, dict[str, Any]]]:
+    """What is previewed, by the name of its file: data that suit the recipe, and how."""
+    by_step = {"rows": 2, "stages": True}
+    return {
+        "stained-tissue": (images.tissue, {}),
+        "segmentation": (images.tissue, {"masks": images.masks}),
+        "detection": (images.table, {}),
+        **dict.fromkeys(("imagenet-train", "folder-128", "jpeg-crop-256"), (images.photos, {})),
+        "sr-x4": (pairs.roots("hr", "lr"), {}),
+        "sr-multiscale": (pairs.roots("hr", "x2", "lr"), {}),
+        "real-esrgan-x4": (pairs.roots("hr"), {}),
+        "stained-tissue-bag": (slides, {}),
+        "stained-tissue-stages": (images.tissue, by_step),
+        "real-esrgan-x4-stages": (pairs.roots("hr"), by_step),
+    }
+
+
+def _table_of(proofs: Mapping[str, Iterable[Proof]]) -> Table:
+    """A line for each way of reading, under the words for what was read."""
+    table = Table.grid(padding=(0, 2))
+    for what, found in proofs.items():
+        table.add_row(Text(what, style="dim"))
+        for proof in found:
+            mark = Text("✓", style="green") if proof.holds else Text("✗ NOT AS EXPECTED", style="bold red")
+            text = {"reference": "", "same": "the same", "different": "differs, as it must"}[proof.expected]
+            style = "dim" if proof.expected == "different" else "cyan"
+            table.add_row(f"  {proof.how}", Text(proof.digest[:12], style=style), mark, Text(text, style="dim"))
+    return table
+
+
+def next_steps(out: Path, tissue: Path) -> Table:
+    """Commands to try next."""
+    activate, studio = Path(sys.prefix) / "bin" / "activate", find_spec("uvicorn") and find_spec("starlette")
+    install = "" if studio else "pip install 'augrecipes[studio]'\n"
+    steps = {
+        "first": f". {os.path.relpath(activate)}" if not shutil.which("augrecipes") and activate.is_file() else "",
+        "look at": f"{out / 'grids'}{os.sep}*.png",
+        "see the plan": "augrecipes explain stained-tissue",
+        "your own images": "augrecipes preview imagenet-train FOLDER -o grid.png",
+        "your own pairs": "augrecipes preview sr-x4 hr=FOLDER lr=FOLDER -o pairs.png",
+        "your own recipe": "augrecipes check my-recipe.yaml",
+        "how fast it is": f"augrecipes bench stained-tissue {tissue.as_posix()} --against stock",
+        "in Python": f'import augrecipes as ar\nds = ar.ImageFolder("{tissue.as_posix()}", "stained-tissue")\n'
+        "dl = ar.loader(ds, batch_size=16)",
+        "write your own": f"{install}augrecipes studio",
+    }
+    table = Table.grid(padding=(0, 2))
+    for what, command in steps.items():
+        if command:
+            table.add_row(what, Text(command, overflow="fold"))
+    return table

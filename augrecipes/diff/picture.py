@@ -85,7 +85,7 @@ def compared(
     ]
     lines.append(f"the same samples and keys of draws · seed {seed} · epoch {epoch} · {mode}")
     title = " and ".join(dict.fromkeys((a.name, b.name)))
-    return Sheet(body, "grid", title, lines, shown.footers())
+    return Sheet(body, title, lines, shown.footers())
 
 
 def render(*given: Any, **how: Any) -> NDArray[np.uint8]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from augrecipes.notebook.markup import Html, image, joined, legend, tag
-from augrecipes.preview.cells import Cell, CellGroup, Form, SheetRow
+from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.sheet import Sheet
 
 SMALL, LARGE = 124, 192  # px, of a picture
@@ -24,17 +24,17 @@ def figures(sheet: Sheet, largest: int, most: int | None = None) -> Html:
     return joined(
         [
             legend(colours),
-            *(_row(row, sheet.form, largest, most) for row in sheet.rows),
+            *(_row(row, sheet.across == 1, largest, most) for row in sheet.rows),
             *(tag("p", line, kind="quiet") for line in sheet.footers),
         ]
     )
 
 
-def _row(row: SheetRow, form: Form, largest: int, most: int | None) -> Html:
+def _row(row: SheetRow, apart: bool, largest: int, most: int | None) -> Html:
     notes = " · ".join(note for note in row.notes if note)
     caption = tag("p", row.caption, " ", tag("small", notes)) if row.caption or notes else ""
     groups = [row.source, *row.groups] if row.source else [*row.groups]
-    lines = [[group] for group in groups if group.cells] if form == "strips" else [groups]
+    lines = [[group] for group in groups if group.cells] if apart else [groups]
     return tag("div", caption, *(_line(line, largest, most) for line in lines), kind="row")
 
 

@@ -1,8 +1,8 @@
-"""Contact sheets: what a recipe does to pictures, as a picture."""
+"""Contact sheets: what a recipe does to images, as an image."""
 
 from __future__ import annotations
 
-from augrecipes.preview.grid import preview as preview
-from augrecipes.preview.grid import sample_grid as sample_grid
+from augrecipes.preview.rows import preview as preview
+from augrecipes.preview.rows import sample_grid as sample_grid
 
 __all__ = ["preview", "sample_grid"]

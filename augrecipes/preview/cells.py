@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from augrecipes.preview.display import EMPTIER, Picture, at_size, size_in
-
-Form = Literal["grid", "scenes", "strips"]
+from augrecipes.preview.display import Picture, at_size, size_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,18 +16,16 @@ class Cell:
         picture: uint8 h×w×3 RGB of any size; None for one that is not there: its place stays empty.
         caption: the line under it, or in its empty place.
         over: draws on the picture when it has the size that it is shown at, given the factor of its scaling.
-        fixed: shown at its own size, whatever room there is.
     """
 
     picture: Picture | None
     caption: str = ""
     over: Callable[[Picture, float], None] | None = None
-    fixed: bool = False
 
     def at(self, size: tuple[int, int]) -> Picture:
         """The picture at a height and width, with what is drawn over it."""
         assert self.picture is not None
-        shown = self.picture if self.fixed else at_size(self.picture, size)
+        shown = at_size(self.picture, size)
         if self.over is not None:
             shown = shown.copy()
             self.over(shown, shown.shape[0] / self.picture.shape[0])
@@ -53,9 +48,9 @@ class CellGroup:
     quiet: bool = False
     tag: tuple[str, int] | None = None
 
-    def size(self, box: tuple[int, int], emptier: float = EMPTIER) -> tuple[int, int]:
+    def size(self, box: tuple[int, int]) -> tuple[int, int]:
         """Height and width at which its pictures are shown in boxes of this height and width."""
-        return size_in(self.sizes, box, emptier) if self.sizes else box
+        return size_in(self.sizes, box) if self.sizes else box
 
     @property
     def sizes(self) -> list[tuple[int, int]]:

@@ -19,8 +19,7 @@ EMPTY: Colour = (236, 236, 232)
 INK: Colour = (34, 36, 40)
 QUIET: Colour = (118, 120, 126)
 
-EMPTIER = 1.35
-_MOST_TIMES = 64
+_EMPTIER = 1.35  # so much smaller than their box may pictures be for the sake of whole pixels
 _SEEN = 0.998  # the share of pixels that the amplified difference leaves below its darkest
 
 
@@ -40,7 +39,7 @@ def picture_of_input(image: NDArray[Any]) -> Picture:
     [255, 255, 255]
     """
     values = image if image.dtype == np.uint8 else image.astype(np.float32) * 255
-    return _three_channels(values if values.ndim == 3 else values[..., None], "rgb")
+    return _as_rgb(values if values.ndim == 3 else values[..., None], "rgb")
 
 
 def picture_of_output(image: NDArray[Any], output: Output) -> Picture:
@@ -54,49 +53,28 @@ def picture_of_output(image: NDArray[Any], output: Output) -> Picture:
     >>> picture_of_output(image, Output(range=(-1.0, 1.0)))[0, 0].tolist()
     [128, 128, 128]
     """
+    values = image if output.layout == "hwc" else np.moveaxis(image, 0, -1)
     if image.dtype == np.uint8:
-        values = image if output.layout == "hwc" else np.moveaxis(image, 0, -1)
-        return _three_channels(values, "rgb" if output.where == "device" else output.color)
-    axis = -1 if output.layout == "hwc" else 0
-    values = np.array(image, np.float32)  # as it lies in memory: the channels go last when it is a quarter as large
+        return _as_rgb(values, "rgb" if output.where == "device" else output.color)
+    values = values.astype(np.float32)
     if output.normalize is not None:
-        for moved, by in ((np.multiply, output.normalize.std), (np.add, output.normalize.mean)):
-            moved(values, np.array(by, np.float32).reshape((-1, 1, 1) if axis == 0 else -1), out=values)
+        std, mean = (np.array(v, np.float32) for v in (output.normalize.std, output.normalize.mean))
+        values = values * std + mean
     else:
         low, high = output.range
-        values -= np.float32(low)
-        values /= np.float32(high - low)
-    values *= 255
-    if output.color == "y":
-        values = _full_range(values)
-    levels = _levels(values)
-    return _three_channels(levels if axis else np.moveaxis(levels, 0, -1), "bgr" if output.color == "bgr" else "rgb")
+        values = (values - np.float32(low)) / np.float32(high - low)
+    return _as_rgb(values * 255, output.color)
 
 
-def _full_range(values: NDArray[Any]) -> NDArray[Any]:
-    """Luma, which lies in 16..235, as 0..255."""
-    return (values.astype(np.float32) - 16) * np.float32(255 / 219)
-
-
-def _levels(values: NDArray[Any]) -> NDArray[np.uint8]:
-    """Floats of 0..255 as levels; what lies outside is cut, and what is no number is 0. Overwrites them."""
-    values = np.clip(values, 0, 255, out=values)
-    if values.size and np.isnan(values.min()):
-        values = np.nan_to_num(values)
-    return np.rint(values, out=values).astype(np.uint8)
-
-
-def _three_channels(values: NDArray[Any], color: str) -> Picture:
+def _as_rgb(values: NDArray[Any], color: str) -> Picture:
     """H×W×C values of 0..255 as RGB: grey is repeated, of many channels the first three are shown."""
-    if color == "y":
-        values = _full_range(values)
+    if color == "y":  # luma lies in 16..235
+        values = (values.astype(np.float32) - 16) * np.float32(255 / 219)
     if values.dtype != np.uint8:
-        values = _levels(np.array(values, np.float32))
-    channels = values.shape[2]
-    if channels < 3:  # one is grey; of two, the first is shown
+        values = np.rint(np.fmin(np.fmax(values, 0), 255)).astype(np.uint8)  # what is no number becomes 0
+    if values.shape[2] < 3:  # one is grey; of two, the first is shown
         values = np.repeat(values[..., :1], 3, axis=2)
-    values = values[..., :3]
-    return np.ascontiguousarray(values[..., ::-1] if color == "bgr" else values)
+    return np.ascontiguousarray(values[..., 2::-1] if color == "bgr" else values[..., :3])
 
 
 def fit_into(picture: Picture, height: int, width: int) -> tuple[Picture, float]:
@@ -120,13 +98,12 @@ def at_size(picture: Picture, size: tuple[int, int]) -> Picture:
     return np.ascontiguousarray(cv2.resize(picture, size[::-1], interpolation=how), np.uint8)
 
 
-def size_in(sizes: Sequence[tuple[int, int]], box: tuple[int, int], emptier: float = EMPTIER) -> tuple[int, int]:
+def size_in(sizes: Sequence[tuple[int, int]], box: tuple[int, int]) -> tuple[int, int]:
     """The size at which a box shows pictures of one scene: whole pixels of the largest, or else of the smallest.
 
     Args:
         sizes: heights and widths of the pictures, px.
         box: height and width, px.
-        emptier: how much smaller than the box pictures may be for the sake of whole pixels.
 
     >>> size_in([(64, 64), (16, 16)], (200, 200)), size_in([(256, 256), (64, 64)], (200, 200))
     ((192, 192), (192, 192))
@@ -138,35 +115,22 @@ def size_in(sizes: Sequence[tuple[int, int]], box: tuple[int, int], emptier: flo
     clean = largest[0] % smallest[0] == 0 and largest[1] % smallest[1] == 0
     for height, width in (largest, smallest if clean else largest):
         times = min(box[0] // height, box[1] // width)
-        # Each pixel is shown alike, unless the box would stay much emptier for it.
-        if times * height * emptier >= fit * largest[0]:
+        if times * height * _EMPTIER >= fit * largest[0]:
             return times * height, times * width
     return max(round(largest[0] * fit), 1), max(round(largest[1] * fit), 1)
 
 
-def amplification(apart: NDArray[np.float32]) -> int:
-    """A power of two, 1 to 64, that makes a difference visible, and hides as little of it as may be.
+def amplified(apart: NDArray[np.float32]) -> tuple[Picture, int]:
+    """A difference as a picture, and the power of two, at most 64, that makes it visible and hides little of it.
 
     Args:
         apart: absolute differences, levels of 0..255, H×W.
 
-    >>> amplification(np.full((4, 4), 5, np.float32)), amplification(np.full((4, 4), 200, np.float32))
+    >>> amplified(np.full((4, 4), 5, np.float32))[1], amplified(np.full((4, 4), 200, np.float32))[1]
     (32, 1)
     """
-    top = float(np.quantile(apart, _SEEN))
-    times = 1
-    while times < _MOST_TIMES and 2 * times * max(top, 1.0) <= 255:
-        times *= 2
-    return times
-
-
-def amplified(apart: NDArray[np.float32]) -> tuple[Picture, int]:
-    """A difference as a picture, and by how much it is amplified there.
-
-    >>> amplified(np.full((4, 4), 5, np.float32))[1]
-    32
-    """
-    times = amplification(apart)
+    top = max(float(np.quantile(apart, _SEEN)), 1.0)
+    times = max(k for k in (1, 2, 4, 8, 16, 32, 64) if k == 1 or k * top <= 255)
     return ink(apart * np.float32(times / 255)), times
 
 

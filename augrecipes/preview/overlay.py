@@ -1,18 +1,26 @@
-"""Masks, boxes and keypoints drawn over a picture."""
+"""What is drawn over an image: masks, boxes, keypoints, outlines of crops, and the tiles of a bag."""
 
 from __future__ import annotations
 
 import colorsys
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.preview.display import Picture
+from augrecipes.preview.cells import Cell
+from augrecipes.preview.display import EMPTY, Picture
 from augrecipes.preview.text import Colour, render_text, width_px
+
+Place = tuple[int, int, int, int]  # of a tag: left, top, right, bottom; px, ends exclusive
+
+SHOWN: Colour = (213, 94, 0)
+PICKED: Colour = (92, 128, 158)
+LEFT: Colour = (206, 206, 202)
+_EDGE, _SQUARE, _LEAST, _LARGEST = 8, 26, 240, 480  # px of a map: around its squares, a square, and its sides
 
 # Okabe and Ito's colours (2008), which colour-blind people tell apart; more are made by turning the hue.
 _NAMED: tuple[Colour, ...] = (
@@ -21,7 +29,7 @@ _NAMED: tuple[Colour, ...] = (
 _OUTSIDE = 255  # what segmentation masks call pixels that do not count
 _FILL = 0.26
 _LABEL_PX = 11
-_TAG_PX = 14
+_TAG_PX = 14  # height of a tag
 _RIM = 0.7  # how dark the rim of an outline is
 _LABELLED = 16  # with more boxes than this, text would hide the picture; colours and the legend remain
 
@@ -77,25 +85,19 @@ def render_boxes(
         classes: names of the labels where they are numbers.
     """
     labels = labels if len(labels) == len(boxes) else [""] * len(boxes)
-    names = [_label_name(label, classes) for label in labels]
     corners = [[round(float(v) * scale) for v in box[:4]] for box in boxes]
-    colours = [label_colour(label) for label in labels]
-    for (x0, y0, x1, y1), colour in zip(corners, colours, strict=True):
-        cv2.rectangle(picture, (x0, y0), (max(x1 - 1, x0), max(y1 - 1, y0)), colour, 1, cv2.LINE_8)
-    taken: list[tuple[int, int, int, int]] = []
-    for (x0, y0, x1, _), colour, name in zip(corners, colours, names, strict=True):
+    for (x0, y0, x1, y1), label in zip(corners, labels, strict=True):
+        cv2.rectangle(picture, (x0, y0), (max(x1 - 1, x0), max(y1 - 1, y0)), label_colour(label), 1, cv2.LINE_8)
+    taken: list[Place] = []
+    for (x0, y0, x1, _), label in zip(corners, labels, strict=True) if len(labels) <= _LABELLED else ():
+        number = int(label) if isinstance(label, int | float | np.number) else -1
+        name = classes[number] if 0 <= number < len(classes) else str(label)
         width = width_px(name, _LABEL_PX) + 6
-        if not name or len(names) > _LABELLED or width > max(1.6 * (x1 - x0), 24):
-            continue
-        x = min(max(x0, 0), picture.shape[1] - width)
-        y = y0 - 14 if y0 >= 14 else y0
-        place = x, y, x + width, y + 14
-        if x < 0 or place[3] > picture.shape[0] or any(_overlap(place, other) for other in taken):
-            continue
-        taken.append(place)
-        cv2.rectangle(picture, place[:2], (place[2] - 1, place[3] - 1), colour, -1)
-        dark = sum(colour) > 330
-        render_text(picture, name, (x + 3, y + 11), size_px=_LABEL_PX, colour=(20, 20, 20) if dark else (255, 255, 255))
+        if name and width <= max(1.6 * (x1 - x0), 24):
+            x = min(max(x0, 0), picture.shape[1] - width)
+            places = [(x, y0 - _TAG_PX if y0 >= _TAG_PX else y0)]
+            if place := _free(places, width, taken, picture):
+                render_tag(picture, place, name, label_colour(label))
 
 
 def render_keypoints(picture: Picture, points: NDArray[Any], scale: float) -> None:
@@ -135,23 +137,14 @@ def label_colour(label: Any) -> Colour:
     return colour_of(zlib.crc32(text.encode("utf-8", "replace")) % 4093 + len(_NAMED) + 1) if text else _NAMED[0]
 
 
-def _label_name(label: Any, classes: Sequence[str]) -> str:
-    if classes and isinstance(label, int | float | np.number) and 0 <= int(label) < len(classes):
-        return classes[int(label)]
-    return str(label)
-
-
-def _overlap(a: tuple[int, int, int, int], b: tuple[int, int, int, int]) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
-
-
 def render_crops(picture: Picture, crops: Sequence[tuple[float, float, float, float]], names: Sequence[str]) -> None:
     """Outline crops, each in its own colour with a numbered tag, in place; readable over dark and light pictures.
 
     Args:
         picture: uint8 H×W×3.
         crops: y0, x0, y1, x1 in px of the picture, ends exclusive.
-        names: what stands in the tags, short; the k-th crop has the colour `colour_of(k + 1)`.
+        names: what stands in the tags, short; the k-th crop has the colour `colour_of(k + 1)`. A tag for which there is
+            no room is left out.
     """
     height, width = picture.shape[:2]
     corners = []
@@ -166,15 +159,28 @@ def render_crops(picture: Picture, crops: Sequence[tuple[float, float, float, fl
     for k, (left, top, right, bottom) in enumerate(corners):
         cv2.rectangle(picture, (left, top), (right, bottom), colour_of(k + 1), 1, cv2.LINE_8)
         cv2.rectangle(picture, (left + 1, top + 1), (right - 1, bottom - 1), colour_of(k + 1), 1, cv2.LINE_8)
-    taken: list[tuple[int, int, int, int]] = []
-    for k, (corner, name) in enumerate(zip(corners, names, strict=True)):
-        place = _tag_place(corner, width_px(name, _LABEL_PX) + 8, taken, (height, width))
-        taken.append(place)
-        render_tag(picture, place, name, colour_of(k + 1))
+    taken: list[Place] = []
+    for k, ((left, top, right, bottom), name) in enumerate(zip(corners, names, strict=True)):
+        room = width_px(name, _LABEL_PX) + 8
+        rows = top, bottom + 1 - _TAG_PX, top - _TAG_PX, bottom + 1  # inside of it, then outside
+        places = [(x, y) for y in rows for x in (left, right + 1 - room)]
+        if place := _free(places, room, taken, picture):
+            render_tag(picture, place, name, colour_of(k + 1))
 
 
-def render_tag(picture: Picture, place: tuple[int, int, int, int], name: str, colour: Colour) -> None:
-    """A short text in the middle of a filled box (left, top, right, bottom; px, ends exclusive), in place."""
+def _free(places: Sequence[tuple[int, int]], width: int, taken: list[Place], picture: Picture) -> Place | None:
+    """The first place of a tag, by its top left corner, that lies on the picture and is free; then it is taken."""
+    for x, y in places:
+        a = x, y, x + width, y + _TAG_PX
+        inside = x >= 0 and y >= 0 and a[2] <= picture.shape[1] and a[3] <= picture.shape[0]
+        if inside and not any(a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] for b in taken):
+            taken.append(a)
+            return a
+    return None
+
+
+def render_tag(picture: Picture, place: Place, name: str, colour: Colour) -> None:
+    """A short text in the middle of a filled box, in place."""
     left, top, right, bottom = place
     cv2.rectangle(picture, (left, top), (right - 1, bottom - 1), colour, -1)
     ink = (20, 20, 20) if sum(c * w for c, w in zip(colour, (2, 5, 1), strict=True)) > 8 * 105 else (255, 255, 255)
@@ -182,15 +188,57 @@ def render_tag(picture: Picture, place: tuple[int, int, int, int], name: str, co
     render_text(picture, name, at, size_px=_LABEL_PX, colour=ink, align="center")
 
 
-def _tag_place(
-    corner: tuple[int, int, int, int], width: int, taken: Sequence[tuple[int, int, int, int]], size: tuple[int, int]
-) -> tuple[int, int, int, int]:
-    """The first corner of a crop, inside it and then outside, that no other tag has."""
-    left, top, right, bottom = corner
-    places = [
-        (x, y, x + width, y + _TAG_PX)
-        for y in (top, bottom + 1 - _TAG_PX, top - _TAG_PX, bottom + 1)
-        for x in (left, right + 1 - width)
-    ]
-    inside = [p for p in places if p[0] >= 0 and p[1] >= 0 and p[2] <= size[1] and p[3] <= size[0]] or places[:1]
-    return next((p for p in inside if not any(_overlap(p, other) for other in taken)), inside[0])
+def map_of_tiles(
+    places: NDArray[np.int64],
+    picked: Collection[int],
+    shown: Collection[int],
+    slide: tuple[Picture, float, float] | None,
+) -> Cell | None:
+    """A map of a bag's tiles: those that are shown, those that were picked, and the others as outlines.
+
+    Args:
+        places: int (n, 2), x and y of each tile in any unit; −1 where it is not known.
+        picked: numbers of the tiles that are part of the sample.
+        shown: numbers of the tiles that the sheet shows.
+        slide: the slide made small, its whole width and the side of a tile, in the unit of the places; None: the map's
+            ground is empty.
+
+    Returns:
+        None where fewer than two places are known, and there is no slide.
+
+    >>> tiles = map_of_tiles(np.array([[0, 0], [256, 0], [0, 256]]), {0, 1}, {0}, None)
+    >>> tiles.picture.shape
+    (240, 240, 3)
+    >>> map_of_tiles(np.full((5, 2), -1), {0}, {0}, None) is None
+    True
+    """
+    known = np.nonzero((places >= 0).all(1))[0]
+    corners = places[known].astype(np.float64)
+    if slide is not None:
+        ground, whole, side = slide
+        per, edge = ground.shape[1] / whole, np.zeros(2)
+    else:
+        if len(np.unique(corners, axis=0)) < 2:
+            return None
+        # From one tile to its neighbour: the commonest step between different x, or y.
+        steps = [np.unique(np.diff(np.unique(corners[:, axis])), return_counts=True) for axis in (0, 1)]
+        side = min(float(step[count.argmax()]) for step, count in steps if len(step))
+        corners -= corners.min(0)
+        extent = corners.max(0) + side
+        per = min(_SQUARE / side, _LARGEST / extent.max())
+        edge = np.maximum((_LEAST - extent * per) / 2, _EDGE)
+        width, height = np.rint(extent * per + 2 * edge).astype(int).tolist()
+        ground = np.full((height, width, 3), EMPTY, np.uint8)
+
+    def over(picture: Picture, scale: float) -> None:
+        # The shown ones last: where squares are smaller than a pixel, they must not be hidden.
+        for k in sorted(range(len(known)), key=lambda k: (known[k] in shown, known[k] in picked)):
+            is_shown, is_picked = known[k] in shown, known[k] in picked
+            left, top = ((corners[k] * per + edge) * scale).astype(int).tolist()
+            right, bottom = ((corners[k] * per + side * per + edge) * scale).astype(int).tolist()
+            gap = 2 if right - left >= 5 else 1
+            line = -1 if slide is None and (is_shown or is_picked) else 2 if is_shown and right - left >= 8 else 1
+            end = max(right - gap, left), max(bottom - gap, top)
+            cv2.rectangle(picture, (left, top), end, SHOWN if is_shown else PICKED if is_picked else LEFT, line)
+
+    return Cell(ground, over=over)

@@ -1,7 +1,11 @@
-"""Text on pictures: measured, shortened to fit, and drawn with the best font that OpenCV has."""
+"""Text on images: measured, shortened to fit, and drawn with the best font that OpenCV has.
+
+Pillow's own font has 111 characters: no ×, – or →, and none of the letters with accents that names of files have.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from functools import lru_cache
 from typing import Any
 
@@ -24,8 +28,9 @@ def width_px(text: str, size_px: int, *, bold: bool = False) -> int:
     text = _printable(text)
     if (face := _face()) is not None:
         # The measured box leaves out spaces at the end; a full stop keeps them.
-        box = cv2.getTextSize((0, 0), text + ".", (0, 0), face, size_px, _WEIGHTS[bold])
-        dot = cv2.getTextSize((0, 0), ".", (0, 0), face, size_px, _WEIGHTS[bold])
+        box, dot = (
+            cv2.getTextSize((0, 0), words, (0, 0), face, size_px, _WEIGHTS[bold]) for words in (f"{text}.", ".")
+        )
         return int(box[0] + box[2] - dot[2])
     (width, _), _ = cv2.getTextSize(_ascii(text), cv2.FONT_HERSHEY_SIMPLEX, size_px / _HERSHEY_PX, 1 + bold)
     return int(width)
@@ -44,16 +49,15 @@ def fit(text: str, room_px: int, size_px: int, *, bold: bool = False, middle: bo
     >>> fit("RandomResizedCrop", 60, 13).endswith("…")
     True
     """
+
+    def cut(keep: int) -> str:
+        tail = keep // 2 if middle else 0
+        return text[: keep - tail].rstrip() + "…" + text[len(text) - tail :]
+
     if width_px(text, size_px, bold=bold) <= room_px:
         return text
-    low, high = 0, len(text) - 1  # characters kept; the widest that fits is found by bisection
-    while low < high:
-        keep = (low + high + 1) // 2
-        if width_px(_cut(text, keep, middle), size_px, bold=bold) <= room_px:
-            low = keep
-        else:
-            high = keep - 1
-    return _cut(text, low, middle)
+    widths = range(1, len(text))  # characters kept; the widest that fits is found by bisection
+    return cut(bisect_right(widths, room_px, key=lambda keep: width_px(cut(keep), size_px, bold=bold)))
 
 
 def render_text(
@@ -70,18 +74,16 @@ def render_text(
 
     Args:
         canvas: uint8 H×W×3.
-        text: one line; control characters are left out.
-        at: x of the left end, the middle or the right end (see `align`), and y of the baseline.
+        text: one line; what cannot be printed becomes a question mark.
+        at: x of the left end or of the middle (see `align`), and y of the baseline.
         size_px: size of the font.
         colour: RGB.
         bold: heavier.
-        align: `left`, `center` or `right`.
+        align: `left` or `center`.
     """
-    text = _printable(text)
-    x, y = at
-    if align != "left":
-        width = width_px(text, size_px, bold=bold)
-        x -= width // 2 if align == "center" else width
+    text, (x, y) = _printable(text), at
+    if align == "center":
+        x -= width_px(text, size_px, bold=bold) // 2
     if (face := _face()) is not None:
         cv2.putText(canvas, text, (x, y), colour, face, size_px, _WEIGHTS[bold])
     else:
@@ -93,13 +95,6 @@ def render_text(
 def _face() -> Any:
     """OpenCV 5's own outline font, or None in OpenCV 4, which has only strokes."""
     return cv2.FontFace("sans") if hasattr(cv2, "FontFace") else None
-
-
-def _cut(text: str, keep: int, middle: bool) -> str:
-    if not middle:
-        return text[:keep].rstrip() + "…"
-    tail = keep // 2
-    return text[: keep - tail] + "…" + text[len(text) - tail :]
 
 
 def _printable(text: str) -> str:

@@ -40,6 +40,11 @@ Layout = Literal["auto", "classes", "flat"]
 _Part = tuple[bytes, Scan]  # what stands in front of the names of a folder, and the folder
 _SKIPPED = (b"__MACOSX",)
 _RULES = b" ".join(sorted(EXTENSIONS)).decode()
+_REASONS: dict[int | None, str] = {
+    errno.ENOENT: "no such folder", errno.ENOTDIR: "it is not a folder",
+    errno.EACCES: "no permission to read it", errno.EPERM: "no permission to read it",
+}  # fmt: skip
+_NUMBERS = {FileNotFoundError: errno.ENOENT, NotADirectoryError: errno.ENOTDIR, PermissionError: errno.EACCES}
 _MOST_FOLDERS = 1_000_000  # links can make more ways through few folders than anyone can walk
 
 
@@ -268,13 +273,5 @@ def _scan(full: bytes, about: os.stat_result) -> Scan:
 
 
 def _why(error: OSError) -> str:
-    known = {FileNotFoundError: errno.ENOENT, NotADirectoryError: errno.ENOTDIR, PermissionError: errno.EACCES}
-    match error.errno or known.get(type(error)):  # drivers of fsspec give no number
-        case errno.ENOENT:
-            return "no such folder"
-        case errno.ENOTDIR:
-            return "it is not a folder"
-        case errno.EACCES | errno.EPERM:
-            return "no permission to read it"
-        case _:
-            return error.strerror or str(error)
+    number = error.errno or _NUMBERS.get(type(error))  # drivers of fsspec give no number
+    return _REASONS.get(number) or error.strerror or str(error)

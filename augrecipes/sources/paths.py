@@ -106,15 +106,7 @@ class PathTable(Shared):
 
     def take(self, indices: Iterable[int] | NDArray[Any]) -> PathTable:
         """A table of some of the paths, in the order given, repeats allowed."""
-        chosen = np.asarray(indices if isinstance(indices, np.ndarray | Sequence) else list(indices))
-        if chosen.dtype == np.bool_:
-            if len(chosen) != len(self):
-                raise IndexError(f"{len(chosen)} marks for {len(self)} paths")
-            chosen = np.flatnonzero(chosen)
-        chosen = chosen.astype(np.int64)
-        if chosen.size and not (-len(self) <= chosen.min() and chosen.max() < len(self)):
-            raise IndexError(f"a path index out of range for {len(self)} paths")
-        chosen = np.where(chosen < 0, chosen + len(self), chosen)
+        chosen = np.arange(len(self))[indices if isinstance(indices, np.ndarray) else list(indices)]
         lengths = self.offsets[chosen + 1] - self.offsets[chosen]
         offsets = np.zeros(len(chosen) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])

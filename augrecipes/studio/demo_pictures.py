@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from augrecipes.demo.dataset import draw_dataset
-from augrecipes.demo.scenes import draw_scenes
+from augrecipes.demo.dataset import draw_dataset, draw_scenes
 from augrecipes.demo.slides import draw_slides
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe

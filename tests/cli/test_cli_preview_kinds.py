@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from augrecipes.cli.folders import data_of
-from augrecipes.demo.scenes import draw_scenes
+from augrecipes.demo.dataset import draw_scenes
 from augrecipes.demo.slides import draw_slides
 
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from augrecipes.demo import photos, tissue
-from augrecipes.demo.dataset import DemoData, draw_dataset
-from augrecipes.demo.files import write_indices
+from augrecipes.demo.dataset import DemoData, draw_dataset, write_image
 from augrecipes.demo.photos import render_photo
 from augrecipes.demo.tissue import CELL_TYPES, LABORATORIES, render_tile
 from augrecipes.sources.files import read_mask
@@ -164,6 +163,6 @@ def test_unknown_kinds_are_named() -> None:
 def test_palette_png_shows_the_palettes_colours(tmp_path: Path) -> None:
     indices = np.array([[0, 1, 2], [2, 1, 0]], np.uint8)
     palette = ((0, 0, 0), (255, 0, 0), (10, 20, 30))
-    path = write_indices(tmp_path / "a" / "mask.png", indices, palette)
+    path = write_image(tmp_path / "a" / "mask.png", indices, palette=palette)
     np.testing.assert_array_equal(cv2.imread(str(path))[..., ::-1], np.array(palette, np.uint8)[indices])
     np.testing.assert_array_equal(read_mask(path), indices)

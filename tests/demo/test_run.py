@@ -13,19 +13,19 @@ import pytest
 import torch
 from rich.console import Console
 
-from augrecipes.demo import proofs, tables
+from augrecipes.demo import run
 from augrecipes.demo.run import run_demo
 
 
 def test_the_demo_runs_proves_and_writes(tmp_path: Path) -> None:
     screen, doing = io.StringIO(), []
     report = run_demo(
-        tmp_path, console=Console(file=screen, width=120), tiles=12, photos=3, scenes=3, bags=3, shrink=2, spawn=False,
-        rows=2, columns=2, progress=lambda: nullcontext(lambda *now: doing.append(now)),
+        tmp_path, console=Console(file=screen, width=120), quick=True,
+        progress=lambda: nullcontext(lambda *now: doing.append(now)),
     )  # fmt: skip
     assert report.ok
     assert {what for what, _, total in doing if total == 21} == {"drawing"}
-    assert [done for what, done, _ in doing if what.startswith("reading ")] == list(range(6 + 4 + 4))
+    assert [done for what, done, _ in doing if what.startswith("reading ")] == [*range(6), *range(4), *range(4)]
     assert [done for what, done, _ in doing if what.startswith("drawing what ")] == list(range(12))
     said = screen.getvalue()
     assert [what.partition(",")[0] for what in report.proofs] == ["images", "pairs", "bags"]
@@ -50,12 +50,9 @@ def test_the_demo_runs_proves_and_writes(tmp_path: Path) -> None:
 
 def test_a_broken_promise_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     digests = itertools.count()
-    monkeypatch.setattr(proofs, "digest_of", lambda batches: f"{next(digests):064}")
+    monkeypatch.setattr(run, "digest_of", lambda batches: f"{next(digests):064}")
     screen = io.StringIO()
-    report = run_demo(
-        tmp_path, console=Console(file=screen, width=120), tiles=3, photos=3, scenes=1, bags=2, shrink=2, spawn=False,
-        rows=1, columns=1,
-    )  # fmt: skip
+    report = run_demo(tmp_path, console=Console(file=screen, width=120), quick=True)
     assert not report.ok
     assert "NOT AS EXPECTED" in screen.getvalue()
 
@@ -76,20 +73,20 @@ def test_digests_see_every_tensor_and_not_the_batches() -> None:
             for part in parts
         ]
 
-    first = proofs.digest_of(batches(4))
-    assert proofs.digest_of(batches(1)) == first
-    assert proofs.digest_of(batches(2, stacked=False)) == first
-    assert proofs.digest_of(batches(4, hr=torch.zeros(3, dtype=torch.int64))) != first
-    assert proofs.digest_of(batches(4, path="other.png")) != first
+    first = run.digest_of(batches(4))
+    assert run.digest_of(batches(1)) == first
+    assert run.digest_of(batches(2, stacked=False)) == first
+    assert run.digest_of(batches(4, hr=torch.zeros(3, dtype=torch.int64))) != first
+    assert run.digest_of(batches(4, path="other.png")) != first
 
 
 @pytest.mark.parametrize("there", [True, False])
 def test_what_the_studio_needs_is_named_where_it_is_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, there: bool
 ) -> None:
-    monkeypatch.setattr(tables, "find_spec", lambda name: there or None)
+    monkeypatch.setattr(run, "find_spec", lambda name: there or None)
     screen = io.StringIO()
-    Console(file=screen, width=80).print(tables.next_steps(tmp_path, tmp_path, 1.0))
+    Console(file=screen, width=80).print(run.next_steps(tmp_path, tmp_path))
     said = screen.getvalue()
     assert "augrecipes studio" in said
     assert ("pip install 'augrecipes[studio]'" in said) is not there

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import augrecipes as ar
-from augrecipes.demo.scenes import SIZES, Scenes, draw_scenes
+from augrecipes.demo.dataset import PAIR_SIZES, Scenes, draw_scenes
 from augrecipes.demo.slides import BAGS, draw_slides
 from augrecipes.ops.matlab_bicubic import imresize
 
@@ -30,7 +30,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Scenes:
 
 
 def test_low_resolution_is_matlabs_bicubic_of_the_cropped_high(scenes: Scenes) -> None:
-    for k, (height, width) in enumerate(SIZES, start=1):
+    for k, (height, width) in enumerate(PAIR_SIZES, start=1):
         hr = cv2.imread(str(scenes.hr / f"{k:04d}.png"))
         assert hr.shape[:2] == (height // 3, width // 3)
         for factor, folder in ((2, scenes.x2), (4, scenes.lr)):

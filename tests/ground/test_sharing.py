@@ -24,7 +24,7 @@ from kinds import KINDS, Kind
 
 from augrecipes import sharing
 from augrecipes.data.tables.ragged import Ragged
-from augrecipes.data.tables.table import ImageTable
+from augrecipes.data.tables.table import Columns
 from augrecipes.sharing import Shared
 from augrecipes.sources.paths import PathTable
 
@@ -150,10 +150,12 @@ def test_every_kind_reads_alike_in_a_worker(kind: Kind, tmp_path: Path, monkeypa
     assert direct(sent(ds)[1]) == direct(ds)
 
 
-def table(n: int) -> ImageTable:
+def table(n: int) -> Columns:
     names = [f"n{k // 1000:05}/{k:08}.JPEG".encode() for k in range(n)]
     boxes = Ragged(np.zeros((n, 4), np.float32), np.arange(n + 1), np.zeros(n, np.int64))
-    return ImageTable(images=PathTable.from_names(names, root=b"/data"), labels=np.arange(n) // 1000, boxes=boxes)
+    return Columns(
+        files={"image": PathTable.from_names(names, root=b"/data")}, labels=np.arange(n) // 1000, boxes=boxes
+    )
 
 
 def sizes(given: Any) -> list[int]:

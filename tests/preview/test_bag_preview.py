@@ -15,8 +15,8 @@ from augrecipes.kinds.bag import sheet as bags
 from augrecipes.preview import sample_grid
 from augrecipes.preview.cells import CellGroup
 from augrecipes.preview.display import picture_of_output
-from augrecipes.preview.render import COLUMN, MAX_WIDTH
-from augrecipes.preview.slide_map import LEFT, PICKED, SHOWN, render_map
+from augrecipes.preview.overlay import LEFT, PICKED, SHOWN, map_of_tiles
+from augrecipes.preview.sheet import MAX_WIDTH
 from augrecipes.recipe.parse import parse_text
 
 BAG = "{version: 1, recipe: tiny, kind: bag, bag: %s, eval: [], steps: [%s]}"
@@ -146,31 +146,32 @@ def count(picture: NDArray[np.uint8], colour: tuple[int, int, int]) -> int:
     return int((picture == colour).all(-1).sum())
 
 
+def drawn(places: NDArray[np.int64], picked: set[int], shown: set[int]) -> NDArray[np.uint8]:
+    """A map, as large as it is made."""
+    made = map_of_tiles(places, picked, shown, None)
+    assert made is not None
+    assert made.picture is not None
+    return made.at(made.picture.shape[:2])
+
+
 def test_squares_are_filled_where_tiles_were_picked() -> None:
     coords = np.array([(x * 256 + 4096, y * 256) for y in range(4) for x in range(5)])
-    made = render_map(coords, set(range(10)), {0, 1}, 300, 200)
-    assert made is not None
-    assert made.shape[0] <= 300
-    assert made.shape[1] <= 200
+    made = drawn(coords, set(range(10)), {0, 1})
     square = count(made, SHOWN) / 2
     assert count(made, PICKED) == 8 * square
     assert 0 < count(made, LEFT) < 10 * square / 2, "outlines only"
     assert count(made[: made.shape[0] // 2], SHOWN) == 2 * square
 
 
-def test_thousands_of_tiles_fit_their_map() -> None:
+@pytest.mark.parametrize("unit", [512, 1])
+def test_thousands_of_tiles_fit_their_map(unit: int) -> None:
     rng = np.random.default_rng(0)
-    coords = rng.integers(0, 400, (3000, 2)) * 512
-    made = render_map(coords, set(range(1000)), {999}, 240, COLUMN)
-    assert made is not None
-    assert made.shape[0] <= 241
-    assert made.shape[1] <= COLUMN + 1
+    made = drawn(rng.integers(0, 400, (3000, 2)) * 512 // unit, set(range(1000)), {999})
+    assert max(made.shape) <= 500
     assert count(made, SHOWN) > 0
 
 
 def test_unknown_places_are_left_out() -> None:
     coords = np.array([(0, 0), (-1, -1), (64, 64)])
-    made = render_map(coords, {0, 1, 2}, {1}, 100, 100)
-    assert made is not None
-    assert count(made, SHOWN) == 0
-    assert render_map(coords[:2], {0}, {0}, 100, 100) is None
+    assert count(drawn(coords, {0, 1, 2}, {1}), SHOWN) == 0
+    assert map_of_tiles(coords[:2], {0}, {0}, None) is None

@@ -11,11 +11,11 @@ import pytest
 from sheet_of import sheet_of
 
 import augrecipes as ar
-from augrecipes.demo.scenes import Scenes, draw_scenes
+from augrecipes.demo.dataset import Scenes, draw_scenes
 from augrecipes.kinds.pair import sheet as pairs
 from augrecipes.preview import overlay, preview, sample_grid
 from augrecipes.preview.display import picture_of_output
-from augrecipes.preview.render import MAX_WIDTH
+from augrecipes.preview.sheet import MAX_WIDTH
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import read_image
 

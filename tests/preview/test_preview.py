@@ -17,7 +17,7 @@ from augrecipes.demo.dataset import DemoData, draw_dataset
 from augrecipes.preview import preview, sample_grid
 from augrecipes.preview.cells import CellGroup, SheetRow
 from augrecipes.preview.display import picture_of_output
-from augrecipes.preview.render import MAX_WIDTH, layout_of
+from augrecipes.preview.sheet import APART, MARGIN, MAX_WIDTH, layout_of
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +46,9 @@ def picture(group: CellGroup | None) -> NDArray[np.uint8]:
 
 def test_sizes_columns_and_nothing_empty(data: DemoData) -> None:
     sheet = sheet_of("stained-tissue", data.tissue, rows=3, columns=5)
-    layout = layout_of(sheet.rows, sheet.form)
+    layout = layout_of(sheet.rows, sheet.across)
     assert (layout.across, layout.cell, layout.source) == (5, (224, 224), (224, 224))
-    assert sheet.pixels.shape[1] == layout.width == 2 * 36 + 6 * 224 + 5 * 12
+    assert sheet.pixels.shape[1] == layout.width == 2 * MARGIN + 6 * 224 + 5 * APART
     for row in sheet.rows:
         assert headers(row) == [f"epoch {k}" for k in range(5)]
         pictures = [picture(group) for group in (row.source, *row.groups)]
@@ -91,7 +91,7 @@ def test_many_stages_go_on_below(data: DemoData, tmp_path: Path) -> None:
     path = tmp_path / "long.yaml"
     path.write_text(f"version: 1\nrecipe: long\nkind: image\nsteps:\n{steps}\neval: []\n", encoding="utf-8")
     sheet = sheet_of(path, data.tissue, rows=1, stages=True)
-    layout = layout_of(sheet.rows, sheet.form)
+    layout = layout_of(sheet.rows, sheet.across)
     assert layout.across == 10
     assert sheet.pixels.shape[1] == layout.width <= MAX_WIDTH
 

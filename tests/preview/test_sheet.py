@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from augrecipes.preview import overlay, text
-from augrecipes.preview.cells import Cell, CellGroup, Form, SheetRow
+from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import EMPTY, PAGE, at_size, fit_into, picture_of_input, picture_of_output, size_in
-from augrecipes.preview.render import COLUMN, HEADER, MARGIN, MAX_WIDTH, layout_of
 from augrecipes.preview.rows import short_label, stage_groups
-from augrecipes.preview.sheet import Sheet
+from augrecipes.preview.sheet import APART, BESIDE, GAP, HEADER, MARGIN, MAX_WIDTH, Sheet, layout_of
 from augrecipes.recipe.model import Normalize, Output
 
 
@@ -97,7 +96,7 @@ def test_a_name_cut_in_the_middle_keeps_both_ends() -> None:
 
 
 @pytest.mark.parametrize("old", [False, True], ids=["newest", "opencv-4"])
-@pytest.mark.parametrize("align", ["left", "center", "right"])
+@pytest.mark.parametrize("align", ["left", "center"])
 def test_text_is_drawn_where_it_is_said_to_be(old: bool, align: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if old:
         monkeypatch.setattr(text, "_face", lambda: None)
@@ -105,7 +104,7 @@ def test_text_is_drawn_where_it_is_said_to_be(old: bool, align: str, monkeypatch
     text.render_text(canvas, "Ünïcode × 日本\n", (200, 40), size_px=16, colour=(0, 0, 0), align=align)
     columns = np.nonzero((canvas < 128).any((0, 2)))[0]
     width = text.width_px("Ünïcode × 日本\n", 16)
-    left = {"left": 200, "center": 200 - width // 2, "right": 200 - width}[align]
+    left = {"left": 200, "center": 200 - width // 2}[align]
     assert columns.size > 0
     assert left - 3 <= columns.min()
     assert columns.max() <= left + width + 3
@@ -202,37 +201,33 @@ def extent(picture: NDArray[np.uint8], value: int) -> tuple[int, int, int, int]:
     return int(rows[0]), int(rows[-1]) + 1, int(columns[0]), int(columns[-1]) + 1
 
 
-FORMS: list[Form] = ["grid", "scenes", "strips"]
-
-
 @given(
-    form=st.sampled_from(FORMS),
+    across=st.none() | st.integers(1, 3),
     groups=st.integers(1, 40),
     cells=st.integers(1, 12),
     size=st.sampled_from([(64, 64), (192, 96), (256, 700), (8, 8)]),
     source=st.none() | st.sampled_from([(50, 100), (160, 100), (1, 9)]),
 )
 def test_layouts_fit_the_sheet(
-    form: Form, groups: int, cells: int, size: tuple[int, int], source: tuple[int, int] | None
+    across: int | None, groups: int, cells: int, size: tuple[int, int], source: tuple[int, int] | None
 ) -> None:
     group = CellGroup([flat(0, size[0] // 4, size[1] // 4), *[flat(0, *size)] * (cells - 1)])
     rows = [SheetRow([group] * groups, None if source is None else CellGroup([flat(0, *source)]))]
-    layout = layout_of(rows, form)
+    layout = layout_of(rows, across)
     assert layout.width <= MAX_WIDTH
-    assert 1 <= layout.across <= groups
-    assert form != "strips" or layout.across == 1
+    assert 1 <= layout.across <= min(groups, across or groups)
     assert max(layout.cell) >= 48
-    assert form != "scenes" or source is None or min(layout.source) >= 100
+    assert layout.source == (0, 0) if source is None else min(layout.source) >= 20
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("across", [None, 2, 1])
 @pytest.mark.parametrize(("groups", "cells"), [(1, 1), (4, 1), (3, 2), (5, 3)])
-def test_every_picture_is_where_the_arithmetic_says(form: Form, groups: int, cells: int) -> None:
+def test_every_picture_is_where_the_arithmetic_says(across: int | None, groups: int, cells: int) -> None:
     numbers = np.arange(groups * cells).reshape(groups, cells) + 20
     body = SheetRow([CellGroup([flat(int(n)) for n in of_group], f"epoch {k}") for k, of_group in enumerate(numbers)],
                CellGroup([flat(10)]))  # fmt: skip
-    sheet = Sheet([body], form, "a recipe", ["one", "two"], ["left out: x"])
-    layout, pixels = layout_of([body], form), sheet.pixels
+    sheet = Sheet([body], "a recipe", ["one", "two"], ["left out: x"], across=across)
+    layout, pixels = layout_of([body], across), sheet.pixels
     assert pixels.shape[1] == layout.width
     assert (pixels[:, :30] == PAGE).all()
     assert (pixels[:, -30:] == PAGE).all()
@@ -241,10 +236,8 @@ def test_every_picture_is_where_the_arithmetic_says(form: Form, groups: int, cel
         for k, number in enumerate(of_group):
             top, bottom, left, right = extent(pixels, number)
             assert (bottom - top, right - left) == layout.cell
-            assert top - first[0] == line * (HEADER + layout.cell[0] + 10)
-            assert left == MARGIN + layout.left + column * (layout.group_width + (layout.left - layout.source[1])) + (
-                k * (layout.cell[1] + 4)
-            )
+            assert top - first[0] == line * (HEADER + layout.cell[0] + GAP)
+            assert left == MARGIN + layout.left + column * (layout.group_width + APART) + k * (layout.cell[1] + BESIDE)
     top, _, left, _ = extent(pixels, 10)
     assert (top, left) == (first[0], MARGIN)
 
@@ -266,8 +259,8 @@ def test_a_picture_of_another_shape_stands_on_a_calm_ground() -> None:
 
 def test_what_is_missing_says_so_in_its_place() -> None:
     rows = [SheetRow([CellGroup([Cell(None, "not picked"), flat(20)])])]
-    pixels = Sheet(rows, "strips", title="t").pixels
-    height, width = layout_of(rows, "strips").cell
+    pixels = Sheet(rows, title="t").pixels
+    height, width = layout_of(rows).cell
     assert 0.85 * height * width < (pixels == EMPTY).all(-1).sum() < height * width
 
 
@@ -279,15 +272,15 @@ def test_texts_stay_in_their_columns() -> None:
     short, long = drawn("x"), drawn("words " * 60)
     assert short.shape == long.shape
     columns = np.nonzero((long < 200).all(-1).any(0))[0]
-    gaps = [36 + k * 268 + 256 + j for k in range(3) for j in range(5, 12)]
+    gaps = [MARGIN + k * (256 + APART) + 256 + j for k in range(3) for j in range(5, APART)]
     assert not set(gaps) & set(columns.tolist())
 
 
 def test_notes_are_broken_where_they_are_too_wide() -> None:
     row = SheetRow([CellGroup([flat(90)])], CellGroup([Cell(None)]), "slide " * 30, [" · ".join(["a note"] * 150)])
-    pixels = Sheet([row], "strips", title="t").pixels
-    assert not (pixels[:, MARGIN + COLUMN + 4 : MARGIN + COLUMN + 24] < 200).any()
-    assert (pixels[-80:, MARGIN : MARGIN + COLUMN] < 200).any(), "the last of the notes is there"
+    pixels, column = Sheet([row], title="t").pixels, MARGIN + layout_of([row]).source[1]
+    assert not (pixels[:, column + 4 : column + APART] < 200).any()
+    assert (pixels[-80:, MARGIN:column] < 200).any(), "the last of the notes is there"
 
 
 def test_columns_that_go_on_have_their_headers_once() -> None:
@@ -304,7 +297,6 @@ def test_what_is_drawn_over_a_picture_knows_its_scale() -> None:
     assert scales == [3.0]
     assert cell.picture is not None
     assert not cell.picture.any(), "the picture itself stays as it was"
-    assert Cell(cell.picture, fixed=True).at((30, 30)).shape == (10, 10, 3)
 
 
 def test_pixels_are_shown_as_squares_of_one_size() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from augrecipes.demo.pyramids import halved
+from augrecipes.demo.slides import reduced
 
 _KINDS = ("ORIGINAL\\PRIMARY\\VOLUME\\NONE", "DERIVED\\PRIMARY\\VOLUME\\RESAMPLED")
 _LONG = ("OB", "OW", "SQ", "UN", "UT")
@@ -53,7 +53,7 @@ def begin(syntax: str, number: int) -> bytes:
 def write_dicom(folder: Path, name: str, image: np.ndarray, series: int, *, tile: int = 64) -> list[Path]:
     """A slide: two files, of level 0 and of half of it."""
     paths = []
-    for k, level in enumerate((image, halved(image, 2))):
+    for k, level in enumerate((image, reduced(image, 2))):
         paths.append(folder / f"{name}-{k}.dcm")
         paths[-1].write_bytes(_level(level, series, 10 * series + k, tile))
     return paths

@@ -498,11 +498,11 @@ def test_a_broken_tile_is_lost_alone(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_preview_draws_the_slide_with_its_tiles(folder: Path) -> None:
-    from augrecipes.preview.slide_map import PICKED_ON_SLIDE, SHOWN
+    from augrecipes.preview.overlay import PICKED, SHOWN
 
     bags = ar.SlideBags(folder / "aperio-0.svs", TURNS, tile=64, level=0, max_tiles=6)
     pixels = bags.show(1).pixels
-    for colour in (SHOWN, PICKED_ON_SLIDE):
+    for colour in (SHOWN, PICKED):
         assert (pixels == colour).all(2).any()
     reader = open_slide(str(folder / "aperio-0.svs"))
     picture, level, side = table_of(bags).overview(0, 100)

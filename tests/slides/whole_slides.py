@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import io
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
+import simplejpeg
 from PIL import Image
 
-from augrecipes.demo.pyramids import Layout, halved, jpeg_layout, without_tables, write_pyramid
+from augrecipes.demo.slides import reduced
 
 Image.MAX_IMAGE_PIXELS = None
 
@@ -35,6 +36,121 @@ class Slide:
     known: bool
     direct: bool
     lossless: bool
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a pyramid is written.
+
+    Attributes:
+        encode: gives the bytes of a tile: uint8 rows×columns×3, or ×1.
+        compression: value of TIFF's tag; 7 for JPEG.
+        photometric: value of TIFF's tag; 6 for YCbCr.
+        tile: side in px; of strips their rows.
+        strips: instead of tiles.
+        sampling: of chroma, across and down.
+        tables: that the tiles lack.
+        below: levels stand below the first one, as OME-TIFFs have it, not behind it.
+        about: text of the first picture; "Aperio Image Library" makes the file one of theirs.
+        mpp: micrometres a pixel; None leaves it out.
+    """
+
+    encode: Callable[[np.ndarray], bytes]
+    compression: int = 7
+    photometric: int = 6
+    tile: int = 256
+    strips: bool = False
+    sampling: tuple[int, int] = (2, 2)
+    tables: bytes = b""
+    below: bool = False
+    about: str = ""
+    mpp: float | None = 0.5
+
+
+def write_pyramid(path: Path, levels: Sequence[np.ndarray], layout: Layout) -> Path:
+    """Write the levels of a slide, uint8 H×W×C each, the largest first."""
+    import tifffile
+
+    with tifffile.TiffWriter(path) as file:
+        for k, level in enumerate(levels):
+            first = k == 0
+            file.write(
+                (layout.encode(tile) for tile in _tiles(level, layout)),
+                shape=level.shape if level.shape[2] == 3 else level.shape[:2],
+                dtype=np.uint8,
+                # What tifffile compresses by itself; the tags say afterwards what it was given.
+                compression="deflate",
+                photometric="rgb" if level.shape[2] == 3 else "minisblack",
+                description=layout.about if first else None,
+                metadata=None,
+                software=False,
+                subifds=len(levels) - 1 if first and layout.below else None,
+                subfiletype=0 if first else 1,
+                extratags=_tags(layout),
+                **({"rowsperstrip": layout.tile} if layout.strips else {"tile": (layout.tile, layout.tile)}),
+                **({} if layout.mpp is None or not first else _resolution(layout.mpp)),
+            )
+    with tifffile.TiffFile(path, mode="r+") as file:
+        top, *others = file.pages
+        for page in (top, *(top.aspage().pages or ()), *others):
+            page.aspage().tags["Compression"].overwrite(layout.compression)
+            page.aspage().tags["PhotometricInterpretation"].overwrite(layout.photometric)
+    return path
+
+
+def jpeg_layout(example: np.ndarray, quality: int = 85, sampling: str = "420", **options: Any) -> Layout:
+    """A layout of JPEG tiles whose tables stand once in the file, as scanners write it.
+
+    Args:
+        example: a picture that is encoded for its tables, uint8 H×W×3.
+        quality: 1 to 100.
+        sampling: `444`, `422` or `420`.
+        options: others of `Layout`.
+    """
+
+    def encode(tile: np.ndarray) -> bytes:
+        return simplejpeg.encode_jpeg(np.ascontiguousarray(tile), quality, "RGB", sampling)
+
+    steps = {"444": (1, 1), "422": (2, 1), "420": (2, 2)}[sampling]
+    tables, _ = without_tables(encode(example[:64, :64]))
+    return Layout(lambda tile: without_tables(encode(tile))[1], sampling=steps, tables=tables, **options)
+
+
+def without_tables(jpeg: bytes) -> tuple[bytes, bytes]:
+    """The tables of a JPEG as a stream of their own, and the JPEG without them."""
+    tables, rest, at = b"", b"", 2
+    while (marker := jpeg[at + 1]) != 0xDA:
+        end = at + 2 + int.from_bytes(jpeg[at + 2 : at + 4], "big")
+        if marker in (0xC4, 0xDB):
+            tables += jpeg[at:end]
+        elif marker >> 4 != 0xE:  # what applications say: a TIFF says it in its tags
+            rest += jpeg[at:end]
+        at = end
+    return jpeg[:2] + tables + b"\xff\xd9", jpeg[:2] + rest + jpeg[at:]
+
+
+def _tiles(level: np.ndarray, layout: Layout) -> Iterator[np.ndarray]:
+    """The tiles, or strips, row by row; tiles are filled up with their last row and column."""
+    height, width = level.shape[:2]
+    across = width if layout.strips else layout.tile
+    for y in range(0, height, layout.tile):
+        for x in range(0, width, across):
+            tile = level[y : y + layout.tile, x : x + across]
+            below, right = (0, 0) if layout.strips else (layout.tile - tile.shape[0], layout.tile - tile.shape[1])
+            yield np.pad(tile, ((0, below), (0, right), (0, 0)), mode="edge")
+
+
+def _tags(layout: Layout) -> list[tuple[int, int, int, Any, bool]]:
+    tags: list[tuple[int, int, int, Any, bool]] = []
+    if layout.photometric == 6:
+        tags.append((530, 3, 2, layout.sampling, True))
+    if layout.tables:
+        tags.append((347, 7, len(layout.tables), layout.tables, True))
+    return tags
+
+
+def _resolution(mpp: float) -> dict[str, Any]:
+    return {"resolution": (10_000 / mpp, 10_000 / mpp), "resolutionunit": "CENTIMETER"}
 
 
 def tissue(height: int, width: int, seed: int = 0) -> np.ndarray:
@@ -110,7 +226,7 @@ def write_slide(
     made, known, direct, lossless = KINDS[kind]
     image = tissue(height, width, seed) if image is None else image
     image = image[:, :, :1] if kind == "grey" else image
-    levels = [image, *(halved(image, k) for k in factors)]
+    levels = [image, *(reduced(image, k) for k in factors)]
     suffix = ".svs" if "about" in kind or kind in ("aperio", "jp2") else ".tif"
     path = write_pyramid(folder / f"{name}{suffix}", levels, made(image, tile=tile, mpp=mpp))
     return Slide(path, levels, known, direct, lossless)

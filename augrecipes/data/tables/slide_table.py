@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.tables.bag_labels import label_files, labels_of_bags
-from augrecipes.data.tables.bag_table import BagTable
+from augrecipes.data.tables.bag_table import BagTable, label_files, labels_of_bags
 from augrecipes.data.tables.labels import number
 from augrecipes.data.tables.problems import listed
 from augrecipes.data.tables.table import GivenTable, digest_of
@@ -238,7 +237,7 @@ def table_of_slides(
     ids, classes, class_to_idx = (None, None, None) if given is None else number(given)
     return SlideTable(
         bags=PathTable.from_paths(names),
-        tiles=WindowPaths.made(files, offsets, coords),
+        files={"image": WindowPaths.made(files, offsets, coords)},
         offsets=offsets,
         coords=coords,
         folders=False,

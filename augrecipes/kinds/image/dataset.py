@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.annotations.table import Crowds
+from augrecipes.data.annotations.records import Crowds
 from augrecipes.data.batches.memory import room
 from augrecipes.data.batches.order import Indices
 from augrecipes.data.batches.rows import Take
@@ -17,7 +17,7 @@ from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.native_batch import native_batch
 from augrecipes.data.read import decoding, marks_of, read_targets
 from augrecipes.data.sample import as_torch, ragged_keys
-from augrecipes.data.tables.table import ImageTable
+from augrecipes.data.tables.table import Columns
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
 from augrecipes.sources.files import MAX_PIXELS
@@ -99,7 +99,7 @@ class ImageFolder(SampleDataset):
     """
 
     kind: Kind = "image"
-    _table: ImageTable
+    _table: Columns
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from augrecipes.data.reading.held import Held
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import picture_of_input, picture_of_output, size_text
 from augrecipes.preview.overlay import label_colour
-from augrecipes.preview.rows import Asked, DrawnSample, annotated, made_by, short_path, show_rows, stage_groups
+from augrecipes.preview.rows import Asked, DrawnSample, Shown, annotated, made_by, short_path, show_rows, stage_groups
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Recipe
 
@@ -28,7 +28,7 @@ def sheet(recipe: Recipe, asked: Asked) -> Sheet:
     image = shown.rows[0].outputs[0]["image"]
     made = made_by(pipeline, asked, "one draw an epoch", f"{image.dtype} {'×'.join(map(str, image.shape))}")
     rows = [_row(one, recipe, asked, classes) for one in shown.rows]
-    return Sheet(rows, "grid", recipe.name, _about(recipe, made), shown.footers(), _legend(classes))
+    return _sheet(recipe, made, rows, shown, classes)
 
 
 def handed_out(held: Held, rows: int, epoch: int) -> Sheet:
@@ -53,17 +53,16 @@ def handed_out(held: Held, rows: int, epoch: int) -> Sheet:
     image = shown.rows[0]["image"]
     asked = Asked(held, rows, 1, dataset.seed, epoch, False, {})
     output = f"{image.dtype} {'×'.join(map(str, image.shape))}"
-    lines = _about(recipe, made_by(dataset.pipeline, asked, f"epoch {epoch}", output))
-    made = [SheetRow(groups[k : k + ACROSS]) for k in range(0, len(groups), ACROSS)]
-    return Sheet(made, "grid", recipe.name, lines, shown.footers(), _legend(classes))
+    made = made_by(dataset.pipeline, asked, f"epoch {epoch}", output)
+    return _sheet(recipe, made, [SheetRow(groups)], shown, classes, ACROSS)
 
 
-def _about(recipe: Recipe, made: str) -> list[str]:
-    return [line for line in (recipe.about, made) if line]
-
-
-def _legend(classes: Sequence[str]) -> list[Any]:
-    return [(label_colour(k), name) for k, name in enumerate(classes)]
+def _sheet(
+    recipe: Recipe, made: str, rows: Sequence[SheetRow], shown: Shown[Any], classes: Sequence[str],
+    across: int | None = None,
+) -> Sheet:  # fmt: skip
+    legend = [(label_colour(k), name) for k, name in enumerate(classes)]
+    return Sheet(rows, recipe.name, [line for line in (recipe.about, made) if line], shown.footers(), legend, across)
 
 
 def _row(one: DrawnSample, recipe: Recipe, asked: Asked, classes: Sequence[str]) -> SheetRow:

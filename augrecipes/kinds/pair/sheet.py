@@ -18,6 +18,7 @@ from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Recipe
 
 COLUMNS = 6
+_ON_ONE_LINE = 3  # draws; more go on two lines, so that the scene beside them is large
 
 
 def sheet(recipe: Recipe, asked: Asked) -> Sheet:
@@ -30,14 +31,17 @@ def sheet(recipe: Recipe, asked: Asked) -> Sheet:
     output = _outputs({name: shown.rows[0].outputs[0][name] for name in pipeline.outputs})
     text = made_by(pipeline, asked, "one draw an epoch", output)
     lines = [line for line in (recipe.about, f"{text} · scales {scales}") if line]
-    return Sheet(rows, "scenes", recipe.name, lines, [*shown.footers(), *files.listing.notes])
+    groups = max(len(row.groups) for row in rows)
+    across = groups if groups <= _ON_ONE_LINE else -(-groups // 2)
+    return Sheet(rows, recipe.name, lines, [*shown.footers(), *files.listing.notes], across=across)
 
 
 def _scene(one: DrawnSample, pipeline: PairPipeline, asked: Asked) -> SheetRow:
     """A scene with its crops outlined, and the targets of each draw, or after each step."""
-    images = one.sample.images
+    images, names = one.sample.images, pipeline.outputs
     base, whole = next(iter(images.items()))
-    used = _used(images, pipeline, base)
+    sizes = {name: (image.shape[0], image.shape[1]) for name, image in images.items()}
+    used = tuple(count * pipeline.units[base] for count in cells(sizes, pipeline.units))  # what all targets share
     windows = [out["window"][base] for out in one.outputs]
     # A window that is the whole picture needs no outline.
     outlined = [k for k, window in enumerate(windows) if window is not None and window != (0, 0, *used)]
@@ -46,19 +50,20 @@ def _scene(one: DrawnSample, pipeline: PairPipeline, asked: Asked) -> SheetRow:
         crops = [tuple(value * scale for value in windows[k]) for k in outlined]
         render_crops(picture, crops, [str(asked.epoch + k) for k in outlined])
 
-    if asked.stages:
-        groups = [
-            CellGroup(_targets_after(images, pipeline), "as they are", quiet=True),
-            *stage_groups(
-                images,
-                ((label.rpartition("/")[2], after) for label, after in one.stages),
-                lambda after: _targets_after(after, pipeline),
-            ),
+    def after(images: Mapping[str, NDArray[Any]]) -> list[Cell]:
+        return [
+            _cell(name, picture_of_input(images[name])) if name in images else Cell(None, f"{name}: made later")
+            for name in names
         ]
+
+    if asked.stages:
+        stages = ((label.rpartition("/")[2], images) for label, images in one.stages)
+        groups = [CellGroup(after(images), "as they are", quiet=True), *stage_groups(images, stages, after)]
     else:
+        outputs = {name: pipeline.recipe.outputs.get(name, pipeline.recipe.output) for name in names}
         groups = [
             CellGroup(
-                _targets(out, pipeline),
+                [_cell(name, picture_of_output(out[name], outputs[name])) for name in names],
                 f"epoch {asked.epoch + k}" + (" – resampled" if windows[k] is None else ""),
                 tag=(str(asked.epoch + k), outlined.index(k)) if k in outlined else None,
             )
@@ -71,26 +76,8 @@ def _scene(one: DrawnSample, pipeline: PairPipeline, asked: Asked) -> SheetRow:
     return SheetRow(groups, source, short_path(one.sample.path), notes)
 
 
-def _targets(out: Mapping[str, Any], pipeline: PairPipeline) -> list[Cell]:
-    outputs = pipeline.recipe.outputs
-    shown = {name: picture_of_output(out[name], outputs.get(name, pipeline.recipe.output)) for name in pipeline.outputs}
-    return [Cell(picture, f"{name} {size_text(picture)}") for name, picture in shown.items()]
-
-
-def _targets_after(pictures: Mapping[str, NDArray[Any]], pipeline: PairPipeline) -> list[Cell]:
-    return [
-        Cell(picture_of_input(pictures[name]), f"{name} {size_text(pictures[name])}")
-        if name in pictures
-        else Cell(None, f"{name}: made later")
-        for name in pipeline.outputs
-    ]
-
-
-def _used(images: Mapping[str, NDArray[Any]], pipeline: PairPipeline, base: str) -> tuple[int, int]:
-    """Height and width of the part of the largest target that all targets share."""
-    sizes = {name: (image.shape[0], image.shape[1]) for name, image in images.items()}
-    rows, columns = cells(sizes, pipeline.units)
-    return rows * pipeline.units[base], columns * pipeline.units[base]
+def _cell(name: str, picture: Picture) -> Cell:
+    return Cell(picture, f"{name} {size_text(picture)}")
 
 
 def _outputs(images: Mapping[str, NDArray[Any]]) -> str:

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.recipe.model import Boxes, Keypoints
+from augrecipes.data.tables.sizes import Size
+from augrecipes.recipe.model import Boxes, Inputs, Keypoints
 
 _SIDES = ("left", "top", "right", "bottom")
+
+
+def wrong_points(
+    inputs: Inputs, size: Size, boxes: npt.NDArray[np.float32] | None, keypoints: npt.NDArray[np.float32] | None
+) -> Iterator[tuple[str, str]]:
+    """Boxes and keypoints that a recipe would refuse on a picture of this size: their kind, and which and why."""
+    looks: list[tuple[str, Any, Any, Callable[..., Iterator[tuple[int, str]]]]] = [
+        ("box", boxes, inputs.boxes, wrong_boxes), ("keypoint", keypoints, inputs.keypoints, wrong_keypoints),
+    ]  # fmt: skip
+    for kind, rows, declared, look in looks:
+        for k, why in look(rows, declared, *size) if rows is not None and declared is not None else ():
+            yield kind, f"{kind} {k + 1}, [{', '.join(f'{value:g}' for value in rows[k])}]: {why}"
 
 
 def wrong_boxes(
