@@ -24,7 +24,7 @@ from options import Part, parser, run
 from results import Row
 
 import augrecipes as ar
-from augrecipes.data.batches.order import epoch_order
+from augrecipes.data.order import epoch_order
 from augrecipes.data.tables.table import Columns
 from augrecipes.sources.paths import PathTable
 

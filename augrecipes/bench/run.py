@@ -24,7 +24,7 @@ from augrecipes.bench.step import load_step
 from augrecipes.bench.stock import albumentations_only
 from augrecipes.bench.workers import gaps_of, hand_over
 from augrecipes.compiler.explain import explain
-from augrecipes.data.loading import allocator
+from augrecipes.data import allocator
 from augrecipes.data.reading.listing import is_source, words_of
 from augrecipes.errors import BenchError
 from augrecipes.kinds import facts

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from augrecipes.data.annotations.records import AnnotationOptions, Crowds
 from augrecipes.data.annotations.table import is_annotated, table_of_annotations
-from augrecipes.data.batches.order import check_weights
+from augrecipes.data.order import check_weights
 from augrecipes.data.tables.table import Columns, table_of_csv, table_of_folders
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.kinds import Kind, facts

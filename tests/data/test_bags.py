@@ -432,7 +432,7 @@ class TestBrokenTiles:
 
     def test_records_reach_the_loader_through_views(self, broken: Path, recipe: Recipe) -> None:
         ds = TileBags(broken, recipe, max_tiles=7, on_error="skip")
-        for view, times in ((ar.concat([ds, ds]), 2), (torch.utils.data.Subset(ds, [0, 2]), 1)):
+        for view, times in ((torch.utils.data.ConcatDataset([ds, ds]), 2), (torch.utils.data.Subset(ds, [0, 2]), 1)):
             made = loader(view)
             list(made)
             assert [s.bag for s in made.skipped] == ["slide-c"] * 2 * times

@@ -19,7 +19,6 @@ from pictures import RECIPE, class_folders, draw
 
 from augrecipes.data.loader import loader
 from augrecipes.data.tables.table import Columns
-from augrecipes.data.views import concat
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.recipe.model import Recipe
@@ -89,10 +88,6 @@ def test_keys(ds: ImageFolder) -> None:
 def test_senseless_indices_of_a_subset(ds: ImageFolder, indices: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         ds.subset(indices)
-
-
-def test_concat_keeps_the_classes(ds: ImageFolder, root: Path, recipe: Recipe) -> None:
-    assert concat([ds, ImageFolder(root, recipe, seed=9)]).classes == ds.classes
 
 
 class TestBroken:
