@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from augrecipes.errors import RecipeError as RecipeError
     from augrecipes.errors import StoreError as StoreError
     from augrecipes.errors import UnprovenWarning as UnprovenWarning
+    from augrecipes.images.encoded import open_encoded as open_encoded
     from augrecipes.kinds.bag.dataset import TileBags as TileBags
     from augrecipes.kinds.bag.slides import SlideBags as SlideBags
     from augrecipes.kinds.image.dataset import ImageFolder as ImageFolder
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
     from augrecipes.recipe.gallery import gallery_names as gallery_names
     from augrecipes.recipe.model import Recipe as Recipe
     from augrecipes.recipe.model import Step as Step
-    from augrecipes.sources.encoded import open_encoded as open_encoded
     from augrecipes.sources.files import read_image as read_image
     from augrecipes.sources.files import read_mask as read_mask
     from augrecipes.sources.store.verify import verify_store as verify_store
@@ -101,7 +101,7 @@ _HOMES = {
     "load": "recipe:load",
     "loader": "data.loader:loader",
     "merge_parts": "pack.merge:merge_parts",
-    "open_encoded": "sources.encoded:open_encoded",
+    "open_encoded": "images.encoded:open_encoded",
     "pack": "pack.run:pack",
     "preview": "preview.rows:preview",
     "read_image": "sources.files:read_image",

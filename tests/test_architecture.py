@@ -24,7 +24,8 @@ LONGEST = 320
 # A part may import those on its right, never those on its left.
 LAYERS = (
     "notebook", "cli", "studio", "demo", "bench", "diff", "verify", "preview", "pack", "bring",
-    "data", "device", "compiler", "lint", "recipe", "ops", "versions", "compat", "sources", "native",
+    "data", "device", "compiler", "lint", "recipe", "ops", "versions", "compat", "sources", "images", "remote",
+    "native",
     "machine", "sharing", "cache", "paths", "progress", "display", "seeds", "user_code", "kinds",
     "flow", "errors", "redact",
 )  # fmt: skip
@@ -140,6 +141,8 @@ def part_asked_for(node: ast.AST) -> str | None:
 def placed(name: str) -> str:
     """A module by its path or dotted name in the package; one of a kind's folder as if it stood in its room."""
     names = name.removesuffix(".py").replace("/", ".").split(".")
+    if names[0] == "sources" and names[-1].startswith("remote"):  # which images are read through, too
+        return "remote"
     return PARTS.get(names[2], name) if names[0] == "kinds" and len(names) > 2 else ".".join(names)
 
 
@@ -244,7 +247,7 @@ def _names(*nodes: ast.AST) -> set[str]:
 def _allowed(path: str, part: str, target: str) -> bool:
     if part in {"__init__", "__main__", target} or (path, target) in DOORS or target == "__version__":
         return True
-    if target == "sources" and part not in READERS:
+    if target in ("sources", "images") and part not in {*READERS, "sources"}:
         return False
     if target in LAYERS:
         return LAYERS.index(target) > LAYERS.index(part)
@@ -526,7 +529,7 @@ def test_a_planted_circle_is_found(here: str, there: str) -> None:
 
 def test_every_part_has_its_place() -> None:
     parts = {file.relative_to(PACKAGE).parts[0].removesuffix(".py") for file in _files()}
-    assert parts == {*LAYERS, "__init__", "__main__"}
+    assert parts == {*LAYERS, "__init__", "__main__"} - {"remote"}
 
 
 @pytest.mark.parametrize(("method", "part"), [("compile", "compiler"), ("device_stage", "device")])

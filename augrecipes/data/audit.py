@@ -15,14 +15,13 @@ from augrecipes.data.tables.points import wrong_points
 from augrecipes.data.tables.sizes import Size, least_sizes, size_text, too_small, upright, why_unreadable
 from augrecipes.data.tables.table import Columns, Findings
 from augrecipes.errors import DataError, Lines
+from augrecipes.images.format import ImageHeader, lost
+from augrecipes.images.reading import read_headers
 from augrecipes.machine import cores
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.defects import Defect, report
-from augrecipes.sources.file_headers import read_headers
 from augrecipes.sources.files import read_image, read_mask
-from augrecipes.sources.formats.header import ImageHeader
-from augrecipes.sources.losses import lost
 
 _DEEP = 8  # bits
 _IMAGE = {"": 1}  # one grid, of one pixel a cell

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from augrecipes.compiler.native_plan.pictures import InMemory
 from augrecipes.compiler.run.side_by_side import Together
 from augrecipes.data.batching import Take
+from augrecipes.images.watch import stage
 from augrecipes.sources.store import Store
 from augrecipes.sources.store.format import DTYPES
 from augrecipes.sources.store.items import Items
-from augrecipes.sources.watch import stage
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline

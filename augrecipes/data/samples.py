@@ -18,10 +18,10 @@ from augrecipes.data.sample import as_torch, ragged_keys
 from augrecipes.data.tables.parts import split_parts
 from augrecipes.data.tables.rows import Keys
 from augrecipes.data.tables.source_table import SourceTable, table_of_source
+from augrecipes.images.format import Depth, Frames
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.given import Axes
-from augrecipes.sources.losses import Depth, Frames
 from augrecipes.sources.paths import PathLike
 
 

@@ -15,11 +15,11 @@ from augrecipes.data.read import naming_all, read_targets
 from augrecipes.data.tables.packed_table import POINTS
 from augrecipes.data.tables.table import Columns, GivenTable
 from augrecipes.errors import DataError
+from augrecipes.images.encoded import Encoded, open_encoded
+from augrecipes.images.jpeg_windows import kept
+from augrecipes.images.reading import stamp_of
 from augrecipes.pack.opened import OpenedPictures, decoded
 from augrecipes.redact import redact
-from augrecipes.sources.encoded import Encoded, open_encoded
-from augrecipes.sources.file_bytes import stamp_of
-from augrecipes.sources.formats.jpeg_kept import kept
 from augrecipes.sources.store import Item, decodes_to, encoded_item, make_item
 
 _RUN = 64  # rows of one file that a process makes at a time, where they are no epochs

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
-from augrecipes.sources.encoded import Encoded
+from augrecipes.images.encoded import Encoded
 
 _WHOLE = 50_000_000  # px; of larger pictures each row decodes its own window
 _KEPT = 256 << 20  # bytes of decoded pictures that a process keeps for rows to come

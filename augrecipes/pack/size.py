@@ -10,9 +10,9 @@ import numpy as np
 
 from augrecipes.data.tables.table import GivenTable
 from augrecipes.errors import DataError
+from augrecipes.images.format import ImageHeader
+from augrecipes.images.reading import read_headers
 from augrecipes.pack.bake import Baker
-from augrecipes.sources.file_headers import read_headers
-from augrecipes.sources.formats.header import ImageHeader
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.store import FORMATS
 

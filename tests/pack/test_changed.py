@@ -17,10 +17,10 @@ from pictures import draw
 from augrecipes import loader
 from augrecipes.data.packed import Packed
 from augrecipes.errors import StoreError
+from augrecipes.images.reading import read_header
 from augrecipes.pack import bake
 from augrecipes.pack.run import pack
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.headers import read_header
 from augrecipes.sources.store import Store, store, writer
 
 

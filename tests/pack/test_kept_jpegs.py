@@ -10,9 +10,9 @@ import pytest
 from drawn_jpegs import Jpeg
 
 import augrecipes as ar
+from augrecipes.images import jpeg_windows
 from augrecipes.native import libjpeg
 from augrecipes.pack.run import pack
-from augrecipes.sources.formats import jpeg_kept
 from augrecipes.sources.store import open_store
 
 CROP = {"version": 1, "recipe": "crop", "steps": [{"RandomCrop": {"height": 24, "width": 20}}], "eval": []}
@@ -49,7 +49,7 @@ def test_samples_are_those_of_the_files(
     library: bool, optimize: str, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not library:
-        monkeypatch.setattr(jpeg_kept, "codec", lambda: None)
+        monkeypatch.setattr(jpeg_windows, "codec", lambda: None)
     assert not any(differences(CROP | {"optimize": optimize}, photos, tmp_path / "store"))
     store = open_store(tmp_path / "store")
     for name, item in zip(sorted(FILES), range(len(FILES)), strict=True):
@@ -72,7 +72,7 @@ def test_a_library_that_writes_another_picture_is_not_believed(
         def transcoded(self, data: bytes) -> bytes:
             return other
 
-    monkeypatch.setattr(jpeg_kept, "codec", Wrong)
+    monkeypatch.setattr(jpeg_windows, "codec", Wrong)
     pack(CROP, photos, tmp_path / "store", format="jpeg")
     store = open_store(tmp_path / "store")
     for name, item in zip(sorted(FILES), range(len(FILES)), strict=True):

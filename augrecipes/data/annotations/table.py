@@ -32,8 +32,8 @@ from augrecipes.data.tables.recorded import Recorded
 from augrecipes.data.tables.sizes import upright
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
-from augrecipes.sources.file_headers import read_headers
-from augrecipes.sources.formats.header import ImageHeader
+from augrecipes.images.format import ImageHeader
+from augrecipes.images.reading import read_headers
 from augrecipes.sources.paths import PathLike, PathTable
 
 FORMATS: tuple[Any, ...] = (coco, labelme, voc, yolo)

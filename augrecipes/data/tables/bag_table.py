@@ -32,7 +32,7 @@ from augrecipes.data.tables.labels import number
 from augrecipes.data.tables.problems import Problem, listed, refuse
 from augrecipes.data.tables.table import Columns, Findings, columns_of, digest_of
 from augrecipes.errors import DataError, counted
-from augrecipes.sources.encoded import open_encoded
+from augrecipes.images.encoded import open_encoded
 from augrecipes.sources.files import read_image
 from augrecipes.sources.listing import EXTENSIONS, list_folder
 from augrecipes.sources.paths import PathLike, PathTable

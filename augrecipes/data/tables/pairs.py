@@ -16,12 +16,12 @@ from augrecipes.data.tables.csvfile import choose_split, read_rows
 from augrecipes.data.tables.sizes import Least, Size, least_sizes, size_text, too_small, upright, why_unreadable
 from augrecipes.data.tables.table import Columns, columns_of
 from augrecipes.errors import DataError
+from augrecipes.images.format import ImageHeader
+from augrecipes.images.reading import read_headers
 from augrecipes.ops import groups
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.defects import Defect
-from augrecipes.sources.file_headers import read_headers
-from augrecipes.sources.formats.header import ImageHeader
 from augrecipes.sources.pairs import Roots, Scenes, pair
 from augrecipes.sources.paths import PathLike, PathTable
 

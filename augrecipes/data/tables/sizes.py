@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from augrecipes.images.format import Depth, Frames, ImageHeader, lost
+from augrecipes.images.reading import MaybeHeader
 from augrecipes.ops import registry
 from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Mode, Recipe, Step
-from augrecipes.sources.file_headers import MaybeHeader
 from augrecipes.sources.files import MAX_PIXELS
-from augrecipes.sources.formats.header import ImageHeader
-from augrecipes.sources.losses import Depth, Frames, lost
 
 Size = tuple[int, int]  # height, width
 Least = Sequence[tuple[Size, str]]  # in common cells, and who asks for that

@@ -17,11 +17,11 @@ from augrecipes.data.order import Indices
 from augrecipes.data.read import decoding, marks_of, read_targets
 from augrecipes.data.sample import as_torch, ragged_keys
 from augrecipes.data.tables.table import Columns
+from augrecipes.images.format import Depth, Frames
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.listing import Layout
-from augrecipes.sources.losses import Depth, Frames
 from augrecipes.sources.paths import PathLike
 
 

@@ -13,12 +13,12 @@ from augrecipes.data.sample import as_torch
 from augrecipes.data.tables.pairs import Check, Cropped, checked, find_scenes, table_of_scenes
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
+from augrecipes.images.encoded import open_encoded
+from augrecipes.images.format import Depth, Frames
 from augrecipes.progress import progress
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
 from augrecipes.sources.defects import Defect, report
-from augrecipes.sources.encoded import open_encoded
 from augrecipes.sources.files import MAX_PIXELS, read_image
-from augrecipes.sources.losses import Depth, Frames
 from augrecipes.sources.pairs import Roots
 from augrecipes.sources.paths import PathLike
 

@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.sources.encoded import MAX_PIXELS, Encoded, encoded
+from augrecipes.images.encoded import MAX_PIXELS, Encoded, encoded
+from augrecipes.images.watch import stage
 from augrecipes.sources.open_files import bytes_at
 from augrecipes.sources.slides.pyramid import WHITE, Part, Pixels, levels_of, needed
-from augrecipes.sources.watch import stage
 
 JPEG, JPEG_OLD_NAME = 7, 33007  # values of the tag Compression; the second is one that some writers use for the first
 _X_RESOLUTION, _Y_RESOLUTION = 282, 283

@@ -12,11 +12,11 @@ import numpy as np
 
 from augrecipes.cache import stamp_of_file
 from augrecipes.errors import DataError
+from augrecipes.images.watch import stage
 from augrecipes.sources.open_files import OpenFiles
 from augrecipes.sources.slides.checks import LONGEST, check_text, check_tiff
 from augrecipes.sources.slides.jpeg_tiles import JpegTiles, PyramidIndex, index_of
 from augrecipes.sources.slides.pyramid import WHITE, Part, Pixels, Pyramid, levels_of, needed
-from augrecipes.sources.watch import stage
 
 _CACHED = 32 << 20  # bytes of decoded tiles, of all slides of a process together
 

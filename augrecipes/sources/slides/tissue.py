@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.sources.file_bytes import read_bytes
-from augrecipes.sources.formats.header import UnreadableError
+from augrecipes.images.format import UnreadableError
+from augrecipes.images.reading import read_bytes
 from augrecipes.sources.slides.pyramid import Level, Pixels
 
 Mask = NDArray[np.bool_]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import StoreError
-from augrecipes.sources.file_bytes import read_bytes
-from augrecipes.sources.formats.header import UnreadableError
+from augrecipes.images.format import UnreadableError
+from augrecipes.images.reading import read_bytes
 from augrecipes.sources.remote import Place, RemotePath
 from augrecipes.sources.store import schema
 from augrecipes.sources.store.disk import naming

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
-from augrecipes.sources.formats.header import raise_if_memory
+from augrecipes.images.format import raise_if_memory
+from augrecipes.images.watch import stage
 from augrecipes.sources.remote import Place
 from augrecipes.sources.store.checksum import crc32
 from augrecipes.sources.store.columns import are_offsets, everywhere
 from augrecipes.sources.store.format import DTYPES, Role, StoreFormat
 from augrecipes.sources.store.shards import MappedShards, StoredFile
-from augrecipes.sources.watch import stage
 
 Verify = Literal["first", "always"]
 

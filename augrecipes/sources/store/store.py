@@ -118,7 +118,7 @@ class Store:
         table = self.tables[target]
         if table.decode is None:
             return table.array(item)
-        from augrecipes.sources.encoded import encoded
+        from augrecipes.images.encoded import encoded
 
         height, width, channels = table.shape(item)
         name = f"{table.file_of(item)}: item {item}"

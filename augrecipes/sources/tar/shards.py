@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from augrecipes import cache
 from augrecipes.errors import DataError
-from augrecipes.sources.file_bytes import MAX_BYTES
+from augrecipes.images.reading import MAX_BYTES
 from augrecipes.sources.listing import EXTENSIONS
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.tar.archives import OPENED, Archive, Member, archives_named, members_of

@@ -68,7 +68,7 @@ def test_hdf5_without_items_is_a_store_too(tmp_path: Path) -> None:
 
 
 def test_a_part_of_a_jpeg(tmp_path: Path) -> None:
-    pytest.importorskip("augrecipes.sources.encoded")
+    pytest.importorskip("augrecipes.images.encoded")
     store = small_stores.write(tmp_path / "s", "jpeg")
     for item in range(store.count("image")):
         whole, part = store.array("image", item), store.encoded("image", item)

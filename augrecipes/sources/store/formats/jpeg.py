@@ -1,6 +1,6 @@
 """JPEG files one after another: small, slower to read, and not exactly what was given. Masks are kept raw.
 
-A picture that is a JPEG already may be kept with its own coefficients (`augrecipes.sources.formats.jpeg_kept`): they
+A picture that is a JPEG already may be kept with its own coefficients (`augrecipes.images.jpeg_windows`): they
 are exactly what was given. Of others chroma is kept at full resolution (4:4:4), so that nothing but the quality decides
 what is lost. A restart marker after each row of blocks lets a reader of a window skip what lies above it, for a sixth
 of a percent more bytes.
@@ -48,7 +48,7 @@ def _decode(data: memoryview, channels: int) -> NDArray[np.uint8]:
         with suppress(ValueError):
             return np.asarray(simplejpeg.decode_jpeg(data, _SPACES[channels]))
     # A file that is kept as it is may be turned, CMYK, or in a layout that simplejpeg does not know.
-    from augrecipes.sources.encoded import encoded
+    from augrecipes.images.encoded import encoded
 
     try:
         return encoded(bytes(data), name="it", channels=channels).array()

@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError, StoreError
-from augrecipes.sources import lossless
+from augrecipes.images import lossless
 from augrecipes.sources.store.format import StoreFormat
 
 
