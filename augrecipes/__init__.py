@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from augrecipes.kinds.pair.dataset import PairedImages as PairedImages
     from augrecipes.lint import lint as lint
     from augrecipes.ops.registry import register as register
-    from augrecipes.pack.merge import merge_parts as merge_parts
-    from augrecipes.pack.run import pack as pack
+    from augrecipes.packing.merge import merge_parts as merge_parts
+    from augrecipes.packing.run import pack as pack
     from augrecipes.preview.rows import preview as preview
     from augrecipes.preview.rows import sample_grid as sample_grid
     from augrecipes.recipe import load as load
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from augrecipes.recipe.model import Step as Step
     from augrecipes.sources.files import read_image as read_image
     from augrecipes.sources.files import read_mask as read_mask
-    from augrecipes.sources.store.verify import verify_store as verify_store
+    from augrecipes.store.verify import verify_store as verify_store
     from augrecipes.studio.notebook import studio as studio
     from augrecipes.verify.run import verify as verify
 
@@ -100,9 +100,9 @@ _HOMES = {
     "lint": "lint:lint",
     "load": "recipe:load",
     "loader": "data.loader:loader",
-    "merge_parts": "pack.merge:merge_parts",
+    "merge_parts": "packing.merge:merge_parts",
     "open_encoded": "images.encoded:open_encoded",
-    "pack": "pack.run:pack",
+    "pack": "packing.run:pack",
     "preview": "preview.rows:preview",
     "read_image": "sources.files:read_image",
     "read_mask": "sources.files:read_mask",
@@ -110,7 +110,7 @@ _HOMES = {
     "sample_grid": "preview.rows:sample_grid",
     "studio": "studio.notebook:studio",
     "verify": "verify.run:verify",
-    "verify_store": "sources.store.verify:verify_store",
+    "verify_store": "store.verify:verify_store",
 }
 _HOMES |= {facts(kind).dataset: f"kinds.{kind}.dataset:DATASET" for kind in KINDS}
 
@@ -134,7 +134,7 @@ def __dir__() -> list[str]:
 
 
 class _Folder(ModuleType):
-    """A folder of the package that does, when it is called, what the function of its name does: `ar.pack(...)`."""
+    """A folder of the package that does, when it is called, what the function of its name does: `ar.diff(...)`."""
 
     def __call__(self, *args: Any, **more: Any) -> Any:
         return self.function(*args, **more)

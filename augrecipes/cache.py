@@ -226,7 +226,7 @@ SLIDES = Cache("slides", "which tiles of slides show tissue", ".windows")
 ARCHIVES = Cache("archives", "where files lie in tar archives", ".tarindex")
 VERDICTS = Cache("verdicts", "arguments of steps, tried before", ".verdicts", most_bytes=16 << 20)
 STUDIOS = Cache("studio", "studios that were killed", ".studio", most_bytes=1 << 20, most_seconds=7 * DAY)
-# How large it may grow is said by whoever fetches: see augrecipes.sources.store.cache.
+# How large it may grow is said by whoever fetches: see augrecipes.store.cache.
 REMOTE = Cache("remote", "files of remote stores", ".fetched")
 CACHES = (FOLDERS, ARCHIVES, SLIDES, VERDICTS, STUDIOS, REMOTE)
 

@@ -23,8 +23,8 @@ LONGEST = 320
 
 # A part may import those on its right, never those on its left.
 LAYERS = (
-    "notebook", "cli", "studio", "demo", "bench", "diff", "verify", "preview", "pack", "bring",
-    "data", "device", "compiler", "lint", "recipe", "ops", "versions", "compat", "sources", "images", "remote",
+    "notebook", "cli", "studio", "demo", "bench", "diff", "verify", "preview", "packing", "bring",
+    "data", "device", "compiler", "lint", "recipe", "ops", "versions", "compat", "store", "sources", "images", "remote",
     "native",
     "machine", "sharing", "cache", "paths", "progress", "display", "seeds", "user_code", "kinds",
     "flow", "errors", "redact",
@@ -45,7 +45,7 @@ INSIDE_DATA = (
 # Inside `compiler`: what compiles and explains; pipelines that run; plans and the rules that make them; kernels.
 INSIDE_COMPILER = ("compile", "run", "native_plan", "plan", "kernels")
 # Files are read through these parts alone.
-READERS = frozenset({"bench", "data", "pack", "preview", "verify"})
+READERS = frozenset({"bench", "data", "packing", "preview", "store", "verify"})
 # Doors from the language up: Recipe.compile, .device_stage, .to_albumentations, .transform, .show; and what notebooks
 # ask of any object, and of datasets.
 DOORS = frozenset(

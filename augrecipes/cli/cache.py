@@ -15,7 +15,7 @@ from augrecipes.cli.terminal import paint, say, say_line
 from augrecipes.errors import counted
 
 if TYPE_CHECKING:
-    from augrecipes.pack.check import Unsent
+    from augrecipes.store.sending import Unsent
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def cache(
 
 
 def _all() -> list[Cache | Unsent]:
-    from augrecipes.pack.check import UNSENT
+    from augrecipes.store.sending import UNSENT
 
     return [*CACHES, UNSENT]
 

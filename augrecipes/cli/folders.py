@@ -61,9 +61,9 @@ def sources_or_none(recipe: str, *given: Sequence[str] | None) -> Any:
         raise typer.BadParameter(message, param_hint="RECIPE")
     found = data_of(words) if words else None
     if isinstance(found, str) and ("://" in found or Path(found).is_dir()):
-        from augrecipes.pack.check import remains
+        from augrecipes.store import is_store
 
-        if remains(found):
+        if is_store(found, damaged=True):
             text = f"{found!r} is a packed store, which `bench` and ar.Packed read: give the files it was packed from"
             raise typer.BadParameter(text, param_hint="DATA")
     return found

@@ -11,7 +11,7 @@ from torch.utils.data import ConcatDataset, Subset
 
 from augrecipes.data.epochs import read_through
 from augrecipes.data.order import Indices, Order
-from augrecipes.sources.store.cache import SIZE, Needed, ReadAhead
+from augrecipes.store.cache import SIZE, Needed, ReadAhead
 
 _log = logging.getLogger("augrecipes")
 

@@ -27,8 +27,8 @@ from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError, StoreError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.paths import PathLike
-from augrecipes.sources.store import Store, Verify, open_store, reopen_store
-from augrecipes.sources.store.folder import FetchedFolder
+from augrecipes.store import Store, Verify, open_store, reopen_store
+from augrecipes.store.reader import FetchedFolder
 
 # What is read off the store, and does not travel.
 _OFF_THE_STORE = frozenset({"store", "_table", "_steps", "_sources_of", "unreadable"})
@@ -78,7 +78,7 @@ class Packed(SampleDataset):
         RecipeError: the recipe is not valid, or has no section for `mode`.
 
     >>> import tempfile, pathlib, cv2, numpy as np
-    >>> from augrecipes.pack.run import pack
+    >>> from augrecipes.packing.run import pack
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> for name in ("cat", "dog"):
     ...     (folder / "pets" / name).mkdir(parents=True)

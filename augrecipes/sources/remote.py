@@ -1,6 +1,6 @@
 """Files that lie elsewhere: `s3://`, `gs://`, `hf://`, `memory://` and whatever else fsspec knows.
 
-Addresses as paths. Fetched files of stores are kept by `augrecipes.sources.store.cache`.
+Addresses as paths. Fetched files of stores are kept by `augrecipes.store.cache`.
 """
 
 from __future__ import annotations

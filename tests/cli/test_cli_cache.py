@@ -8,8 +8,8 @@ import pytest
 
 from augrecipes import cache as caches
 from augrecipes.sources.remote import RemotePath
-from augrecipes.sources.store.lock import Lock
-from augrecipes.sources.store.sending import Sending
+from augrecipes.store.disk import Lock
+from augrecipes.store.sending import Sending
 
 
 @pytest.fixture(autouse=True)

@@ -21,9 +21,9 @@ from augrecipes.data.batching import Take
 from augrecipes.data.collate import Collate
 from augrecipes.data.packed import Packed
 from augrecipes.native.kernels import Library, using
-from augrecipes.pack.run import pack
+from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.store.items import Items
+from augrecipes.store.items import Items
 
 OUTPUTS = [
     "{dtype: uint8, layout: hwc}",

@@ -34,8 +34,8 @@ from augrecipes.ops import verdicts
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources import remote_requests as requests
 from augrecipes.sources.slides.opened import OPENED as SLIDES
-from augrecipes.sources.store.cache import FileCache
 from augrecipes.sources.tar.archives import OPENED as ARCHIVES
+from augrecipes.store.cache import FileCache
 
 Open = Callable[[], list[int]]
 NEED_ONE = ("store elsewhere", "sent elsewhere")

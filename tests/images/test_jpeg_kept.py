@@ -21,7 +21,7 @@ from augrecipes.images import jpeg_windows
 from augrecipes.images.encoded import encoded
 from augrecipes.images.jpeg_windows import TURNED, kept
 from augrecipes.native.libjpeg import codec
-from augrecipes.sources.store import decodes_to
+from augrecipes.store import decodes_to
 
 
 @pytest.fixture(scope="module", autouse=True, params=["libjpeg-turbo", "none"])

@@ -20,7 +20,7 @@ from augrecipes.images.encoded import open_encoded
 from augrecipes.images.reading import read_header
 from augrecipes.kinds.bag.audit import check as check_bags
 from augrecipes.kinds.image.audit import check as check_images
-from augrecipes.pack.run import pack
+from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources import files
 from augrecipes.sources.files import read_image, read_mask

@@ -36,7 +36,7 @@ from augrecipes.kinds.bag.pipeline import BagPipeline
 from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.native.libjpeg import Coded, codec
-from augrecipes.pack.run import pack
+from augrecipes.packing.run import pack
 from augrecipes.recipe.model import Boxes, Inputs, Optimize, Recipe, Step
 from augrecipes.recipe.parse import parse_text
 

@@ -28,11 +28,11 @@ from pictures import draw  # noqa: E402
 
 from augrecipes.cache import CACHE  # noqa: E402
 from augrecipes.errors import StoreError  # noqa: E402
-from augrecipes.pack.run import pack  # noqa: E402
+from augrecipes.packing.run import pack  # noqa: E402
 from augrecipes.recipe.parse import parse_text  # noqa: E402
-from augrecipes.sources.store import open_store  # noqa: E402
-from augrecipes.sources.store.cache import FileCache  # noqa: E402
-from augrecipes.sources.store.verify import verify_store  # noqa: E402
+from augrecipes.store import open_store  # noqa: E402
+from augrecipes.store.cache import FileCache  # noqa: E402
+from augrecipes.store.verify import verify_store  # noqa: E402
 
 RECIPE = parse_text("{version: 1, recipe: r, steps: [Resize: {height: 12, width: 10}, D4]}")
 

@@ -20,8 +20,8 @@ import shop
 from test_stores_elsewhere import opened, placed
 
 from augrecipes.errors import StoreError
-from augrecipes.sources.store import cache
-from augrecipes.sources.store.cache import FileCache, Needed, ReadAhead
+from augrecipes.store import cache
+from augrecipes.store.cache import FileCache, Needed, ReadAhead
 
 HERE = Path(__file__).parent
 SIZES = [100, 250, 400, 700, 90, 333]

@@ -10,8 +10,8 @@ import pytest
 import shop
 
 from augrecipes.sources.remote import RemotePath
-from augrecipes.sources.store.cache import FileCache
-from augrecipes.sources.store.folder import FetchedFolder
+from augrecipes.store.cache import FileCache
+from augrecipes.store.reader import FetchedFolder
 
 
 def test_files_come_while_others_are_compared(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:

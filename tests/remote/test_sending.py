@@ -19,13 +19,13 @@ from test_stores_elsewhere import IMAGE, alike, opened
 import augrecipes as ar
 from augrecipes.cli import main
 from augrecipes.errors import AugrecipesError, DataError, StoreError
-from augrecipes.pack.merge import merge_parts
-from augrecipes.pack.run import pack
+from augrecipes.packing.merge import merge_parts
+from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources import remote_requests as requests
 from augrecipes.sources.remote import RemotePath
-from augrecipes.sources.store import writer
-from augrecipes.sources.store.sending import Sending
+from augrecipes.store import writer
+from augrecipes.store.sending import Sending
 
 RECIPE = parse_text(recipe_of(IMAGE))
 

@@ -23,7 +23,7 @@ from augrecipes.errors import DataError
 from augrecipes.recipe.model import Inputs
 from augrecipes.redact import redact_all
 from augrecipes.sources.paths import PathTable
-from augrecipes.sources.store import Store
+from augrecipes.store import Store
 
 Column = npt.NDArray[Any] | Sequence[str]
 POINTS = ("boxes", "keypoints")

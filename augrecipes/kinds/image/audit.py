@@ -26,7 +26,7 @@ from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.defects import Defect
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.remote import is_folder, is_there
-from augrecipes.sources.store import is_store
+from augrecipes.store import is_store
 
 _NAMES = {"mask": "masks"}
 
