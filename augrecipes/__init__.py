@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from augrecipes.data.loader import loader as loader
     from augrecipes.data.packed import Packed as Packed
     from augrecipes.data.samples import Samples as Samples
-    from augrecipes.data.views import concat as concat
     from augrecipes.demo.dataset import draw_dataset as draw_dataset
     from augrecipes.demo.dataset import draw_scenes as draw_scenes
     from augrecipes.demo.slides import draw_slides as draw_slides
@@ -44,24 +43,24 @@ if TYPE_CHECKING:
     from augrecipes.errors import RecipeError as RecipeError
     from augrecipes.errors import StoreError as StoreError
     from augrecipes.errors import UnprovenWarning as UnprovenWarning
+    from augrecipes.images.encoded import open_encoded as open_encoded
     from augrecipes.kinds.bag.dataset import TileBags as TileBags
     from augrecipes.kinds.bag.slides import SlideBags as SlideBags
     from augrecipes.kinds.image.dataset import ImageFolder as ImageFolder
     from augrecipes.kinds.pair.dataset import PairedImages as PairedImages
     from augrecipes.lint import lint as lint
     from augrecipes.ops.registry import register as register
-    from augrecipes.pack.merge import merge_parts as merge_parts
-    from augrecipes.pack.run import pack as pack
+    from augrecipes.packing.merge import merge_parts as merge_parts
+    from augrecipes.packing.run import pack as pack
     from augrecipes.preview.grid import preview as preview
     from augrecipes.preview.grid import sample_grid as sample_grid
     from augrecipes.recipe import load as load
     from augrecipes.recipe.gallery import gallery_names as gallery_names
     from augrecipes.recipe.model import Recipe as Recipe
     from augrecipes.recipe.model import Step as Step
-    from augrecipes.sources.encoded import open_encoded as open_encoded
     from augrecipes.sources.files import read_image as read_image
     from augrecipes.sources.files import read_mask as read_mask
-    from augrecipes.sources.store.verify import verify_store as verify_store
+    from augrecipes.store.verify import verify_store as verify_store
     from augrecipes.studio.notebook import studio as studio
     from augrecipes.verify.run import verify as verify
 
@@ -89,7 +88,6 @@ _HOMES = {
     "StoreError": "errors:StoreError",
     "UnprovenWarning": "errors:UnprovenWarning",
     "bench": "bench.run:bench",
-    "concat": "data.views:concat",
     "diff": "diff.recipes:diff",
     "draw_dataset": "demo.dataset:draw_dataset",
     "draw_scenes": "demo.dataset:draw_scenes",
@@ -102,9 +100,9 @@ _HOMES = {
     "lint": "lint:lint",
     "load": "recipe:load",
     "loader": "data.loader:loader",
-    "merge_parts": "pack.merge:merge_parts",
-    "open_encoded": "sources.encoded:open_encoded",
-    "pack": "pack.run:pack",
+    "merge_parts": "packing.merge:merge_parts",
+    "open_encoded": "images.encoded:open_encoded",
+    "pack": "packing.run:pack",
     "preview": "preview.grid:preview",
     "read_image": "sources.files:read_image",
     "read_mask": "sources.files:read_mask",
@@ -112,7 +110,7 @@ _HOMES = {
     "sample_grid": "preview.grid:sample_grid",
     "studio": "studio.notebook:studio",
     "verify": "verify.run:verify",
-    "verify_store": "sources.store.verify:verify_store",
+    "verify_store": "store.verify:verify_store",
 }
 _HOMES |= {facts(kind).dataset: f"kinds.{kind}.dataset:DATASET" for kind in KINDS}
 
@@ -136,7 +134,7 @@ def __dir__() -> list[str]:
 
 
 class _Folder(ModuleType):
-    """A folder of the package that does, when it is called, what the function of its name does: `ar.pack(...)`."""
+    """A folder of the package that does, when it is called, what the function of its name does: `ar.diff(...)`."""
 
     def __call__(self, *args: Any, **more: Any) -> Any:
         return self.function(*args, **more)

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from augrecipes.masked import masked
+from augrecipes.redact import redact
 
 Severity = Literal["error", "warning"]
 
@@ -38,7 +38,7 @@ def harmless(text: str, keep: str = "", *, secrets: bool = False) -> str:
     >>> print(harmless("red\\033[31m\\nnext.png"))
     red\\x1b[31m\\nnext.png
     """
-    text = text if secrets else masked(text)
+    text = text if secrets else redact(text)
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or "\udc80" <= c <= "\udcff" or c in keep else repr(c)[1:-1] for c in text)
@@ -98,7 +98,7 @@ class AugrecipesError(Exception):
     """Base of every error that augrecipes raises on purpose."""
 
     def __init__(self, *about: object) -> None:
-        super().__init__(*(masked(text) if type(text) is str else text for text in about))
+        super().__init__(*(redact(text) if type(text) is str else text for text in about))
 
     def __str__(self) -> str:
         return harmless(super().__str__(), keep="\n")
@@ -134,7 +134,7 @@ class DataError(AugrecipesError):
     """
 
     def __init__(self, message: str = "", path: str | None = None, step: str | None = None) -> None:
-        self.reason, self.path, self.step = masked(message), path, step
+        self.reason, self.path, self.step = redact(message), path, step
         named = harmless(path) if path else None
         parts = [part for part in (named, f"step {step}" if step else None, message) if part]
         super().__init__(": ".join(parts))
@@ -169,7 +169,7 @@ class StoreError(AugrecipesError):
     """
 
     def __init__(self, message: str = "", path: str | None = None) -> None:
-        self.reason, self.path = masked(message), path
+        self.reason, self.path = redact(message), path
         super().__init__(f"{harmless(path)}: {message}" if path else message)
 
     def __reduce__(self) -> tuple[type[StoreError], tuple[str, str | None]]:

@@ -22,7 +22,8 @@ import numpy as np
 from options import Part, parser, run
 from results import Row, met
 
-from augrecipes.data.annotations.table import AnnotationOptions, table_of_annotations
+from augrecipes.data.annotations.records import AnnotationOptions
+from augrecipes.data.annotations.table import table_of_annotations
 from augrecipes.recipe.parse import parse_text
 
 _SIZE = 640, 480  # width, height

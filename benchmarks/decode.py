@@ -27,9 +27,9 @@ from results import Row, times
 from sides import BATCH, Each, Sample, at_once, counted, ours
 
 import augrecipes as ar
+from augrecipes.images.encoded import encoded
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.encoded import encoded
 
 _CROP = "jpeg-crop-256"
 _TRAIN = "imagenet-train"

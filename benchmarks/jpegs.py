@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from workloads import photos
 
-from augrecipes.sources.encoded import Encoded, encoded
+from augrecipes.images.encoded import Encoded, encoded
 from augrecipes.sources.files import read_image
 
 QUALITY = 90

@@ -27,7 +27,7 @@ from results import Row, met, times
 from torch.utils.data import DataLoader
 
 import augrecipes as ar
-from augrecipes.data.batches.collate import Collate
+from augrecipes.data.collate import Collate
 
 _WORKERS = 2
 _PICTURES = 400

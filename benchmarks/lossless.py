@@ -23,8 +23,8 @@ from workloads import photos, tissue
 
 from augrecipes.demo.tissue import CLASSES, LABORATORIES, render_tile
 from augrecipes.errors import DataError
+from augrecipes.images.lossless import LosslessPicture, encode
 from augrecipes.sources.files import read_image
-from augrecipes.sources.lossless import LosslessPicture, encode
 
 _WINDOW = 128  # px a side
 _LARGE = (1024, 1536)

@@ -13,7 +13,7 @@ import cv2
 import torch
 
 from augrecipes.bench.machine import machine
-from augrecipes.data.loading import allocator
+from augrecipes.data import allocator
 
 Work = Callable[[], object]
 

@@ -25,8 +25,8 @@ from torch.utils.data import DataLoader, Dataset
 from workloads import photos
 
 import augrecipes as ar
+from augrecipes.images.encoded import encoded
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.encoded import encoded
 
 _SIZE, _WINDOW, _LOW, _FACTOR = (1356, 2040), 192, 48, 4
 _METHOD = f"""\

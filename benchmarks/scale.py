@@ -24,8 +24,8 @@ from options import Part, parser, run
 from results import Row
 
 import augrecipes as ar
-from augrecipes.data.batches.order import epoch_order
-from augrecipes.data.tables.table import ImageTable
+from augrecipes.data.order import epoch_order
+from augrecipes.data.tables.table import Columns
 from augrecipes.sources.paths import PathTable
 
 _A_FOLDER = 1000
@@ -117,7 +117,9 @@ def _worked(folder: Path, repeats: int, method: str) -> tuple[float, float, floa
     ds = ar.ImageFolder(folder, folder.parent / "s.yaml")
     if repeats > 1:
         images, labels = ds.table.images, ds.table.labels
-        ds._hold(ImageTable(images=PathTable.concat([images] * repeats), labels=np.tile(labels, repeats)), None, None)
+        ds._hold(
+            Columns(files={"image": PathTable.concat([images] * repeats)}, labels=np.tile(labels, repeats)), None, None
+        )
     begun, own, common = time.perf_counter(), 0.0, 0.0
     options = {"backend": "processes", "num_workers": 1, "multiprocessing_context": method, "shuffle": True}
     for number, _ in enumerate(ar.loader(ds, 50, samples_per_epoch=600, **options)):

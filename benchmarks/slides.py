@@ -24,7 +24,7 @@ from results import Row, times
 import augrecipes as ar
 from augrecipes.demo.slides import reduced, write_pyramid
 from augrecipes.demo.tissue import CLASSES, LABORATORIES, render_tile
-from augrecipes.sources.slides import level
+from augrecipes.sources.slides import pyramid
 from augrecipes.sources.slides.opened import open_slide
 
 _SIDE = 14_336  # px of the slide: 56 tiles of 256 in a row, 55 windows of 512 with every other one
@@ -72,7 +72,7 @@ def _windows(path: Path, turns: int) -> Iterator[Row]:
     for size in (256, 512):
         for where, places in _places(size, width).items():
             theirs = _each(places, lambda x, y, s=size: np.asarray(slide.read_region((x, y), 0, (s, s)).convert("RGB")))
-            ours = _each(places, lambda x, y, s=size: reader.read(0, level.Part(x, y, s, s)))
+            ours = _each(places, lambda x, y, s=size: reader.read(0, pyramid.Part(x, y, s, s)))
             what = f"a window of {size}², {where}"
             yield _row(what, in_turns(ours, theirs, turns, 1), "OpenSlide", _ALIGNED if where == _GRID else _OTHER)
             for name, reads in _OTHERS.items():
@@ -130,10 +130,10 @@ def _installed(name: str) -> bool:
     return importlib.util.find_spec(name) is not None
 
 
-def _same(other: Read, reader: level.Pyramid, place: list[int], size: int, name: str) -> None:
+def _same(other: Read, reader: pyramid.Pyramid, place: list[int], size: int, name: str) -> None:
     """Whoever reads other pixels is not measured."""
     x, y = place
-    if not np.array_equal(np.asarray(other(x, y)), reader.read(0, level.Part(x, y, size, size))):
+    if not np.array_equal(np.asarray(other(x, y)), reader.read(0, pyramid.Part(x, y, size, size))):
         raise SystemExit(f"{name} reads other pixels at x={x}, y={y}")
 
 

@@ -23,12 +23,22 @@ from measure import Pair, alone, in_turns
 from options import Part, parser, run
 from results import Row, met, times
 
-from augrecipes.sources.store import StoreWriter, open_store
-from augrecipes.sources.store.verify import verify_store
+from augrecipes.data.loader import loader
+from augrecipes.data.packed import Packed
+from augrecipes.packing.run import pack
+from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.parse import parse_text
+from augrecipes.store import StoreWriter, Verify, open_store
+from augrecipes.store.verify import verify_store
 
 _SHAPE = (128, 128, 3)
 _COUNT = 20_000
 _ITEMS = 1_000_000
+_EPOCHS = {
+    "a crop and a flip": "[RandomCrop: {height: 112, width: 112}, HorizontalFlip]",
+    "colours too": "[RandomCrop: {height: 112, width: 112}, HorizontalFlip, ColorJitter: {p: 1.0}]",
+    "and a rotation": "[Rotate: {p: 1.0}, RandomCrop: {height: 112, width: 112}, ColorJitter: {p: 1.0}]",
+}
 _METHOD = f"""\
 {_COUNT:,} pictures of {_SHAPE[0]}×{_SHAPE[1]}×{_SHAPE[2]} uint8 (983 MB), warm cache, one thread. A read is one picture
 at random, copied into the caller's memory. Each format takes turns with its peer in the same process (A B A B); medians
@@ -50,6 +60,7 @@ def main() -> None:
             "reading": lambda: _reading(folder, count, turns),
             "writing": lambda: _writing(folder, count, turns),
             "opening": lambda: _many(folder, items),
+            "checking": lambda: _checking(folder, count // 5, turns),
         }
         run(__file__, "Packed stores", _METHOD, parts, options)
 
@@ -100,6 +111,26 @@ def _writing(folder: Path, count: int, turns: int) -> Iterator[Row]:
         (folder / "plain").unlink()
 
     yield _rate("raw, writing", in_turns(ours, plain, min(turns, 3)), "a plain file, synced once", count)
+
+
+def _checking(folder: Path, count: int, turns: int) -> Iterator[Row]:
+    """What it adds to the first epoch that each picture is compared with its checksum when it is first read."""
+    pictures = _pictures(64)
+    source = [{"image": pictures[item % 64]} for item in range(count)]
+    pack(_recipe("[]"), source, folder / "checked")
+    for name, steps in _EPOCHS.items():
+
+        def epoch(verify: Verify | None, steps: str = steps) -> None:
+            for _ in loader(Packed(folder / "checked", _recipe(steps), verify=verify), 64, shuffle=True):
+                pass
+
+        pair = in_turns(lambda: epoch("first"), lambda: epoch(None), turns)
+        extra = pair.extra.median / pair.peer.median
+        yield Row(f"checked at the first read: {name}", f"{extra:+.1%} of an epoch", "goal ≤ 2 %", met(extra <= 0.02))
+
+
+def _recipe(steps: str) -> Recipe:
+    return parse_text(f"{{version: 1, recipe: checked, steps: {steps}, eval: []}}")
 
 
 def _many(folder: Path, items: int) -> Iterator[Row]:

@@ -21,7 +21,7 @@ from workloads import FlippedFolder, Folder
 
 import augrecipes as ar
 from augrecipes.data.packed import Packed
-from augrecipes.pack.run import pack
+from augrecipes.packing.run import pack
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 

@@ -20,7 +20,7 @@ from workloads import Pairs
 
 import augrecipes as ar
 from augrecipes.data.packed import Packed
-from augrecipes.pack.run import pack
+from augrecipes.packing.run import pack
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 

@@ -23,10 +23,11 @@ LONGEST = 320
 
 # A part may import those on its right, never those on its left.
 LAYERS = (
-    "notebook", "cli", "studio", "demo", "bench", "diff", "verify", "preview", "pack", "bring",
-    "data", "device", "compiler", "lint", "recipe", "ops", "versions", "compat", "sources", "native",
-    "machine", "spawned", "memo", "caches", "atomic", "addresses", "progress", "display", "seeds", "user_code", "kinds",
-    "flow", "errors", "masked",
+    "notebook", "cli", "studio", "demo", "bench", "diff", "verify", "preview", "packing", "bring",
+    "data", "device", "compiler", "lint", "recipe", "ops", "versions", "compat", "store", "sources", "images", "remote",
+    "native",
+    "machine", "sharing", "cache", "paths", "progress", "display", "seeds", "user_code", "kinds",
+    "flow", "errors", "redact",
 )  # fmt: skip
 # A kind's folder has modules of several rooms: where each of them stands, as if it were there.
 PARTS = {
@@ -34,11 +35,17 @@ PARTS = {
     "dataset": "data.kinds", "slides": "data.kinds", "sheet": "preview.kinds",
 }  # fmt: skip
 # Inside `data`: the loader, what it is made of, the datasets, their batches, and their tables, which need no torch.
-INSIDE_DATA = ("loader", "loading", "datasets", "batches", "tables")
+INSIDE_DATA = (
+    {"loader"},
+    {"ahead", "choice", "fetch", "pacing", "passes", "processes", "samplers", "state", "threads"},
+    {"datasets"},
+    {"epochs", "memory", "order", "ranks", "skipping", "visits"},
+    {"tables"},
+)
 # Inside `compiler`: what compiles and explains; pipelines that run; plans and the rules that make them; kernels.
 INSIDE_COMPILER = ("compile", "run", "native_plan", "plan", "kernels")
 # Files are read through these parts alone.
-READERS = frozenset({"bench", "data", "pack", "preview", "verify"})
+READERS = frozenset({"bench", "data", "packing", "preview", "store", "verify"})
 # Doors from the language up: Recipe.compile, .device_stage, .to_albumentations, .transform, .show; and what notebooks
 # ask of any object, and of datasets.
 DOORS = frozenset(
@@ -88,7 +95,7 @@ OF_ONE_KIND = {
     getattr(kinds.part(kind, part), record).__name__
     for kind in kinds.KINDS
     for part, record in (("pipeline", "PIPELINE"), ("reader", "TABLE"), ("dataset", "DATASET"))
-}
+} - {"Columns"}
 VAGUE = frozenset({"utils", "util", "helpers", "helper", "misc", "common"})
 
 
@@ -134,6 +141,8 @@ def part_asked_for(node: ast.AST) -> str | None:
 def placed(name: str) -> str:
     """A module by its path or dotted name in the package; one of a kind's folder as if it stood in its room."""
     names = name.removesuffix(".py").replace("/", ".").split(".")
+    if names[0] == "sources" and names[-1].startswith("remote"):  # which images are read through, too
+        return "remote"
     return PARTS.get(names[2], name) if names[0] == "kinds" and len(names) > 2 else ".".join(names)
 
 
@@ -238,7 +247,7 @@ def _names(*nodes: ast.AST) -> set[str]:
 def _allowed(path: str, part: str, target: str) -> bool:
     if part in {"__init__", "__main__", target} or (path, target) in DOORS or target == "__version__":
         return True
-    if target == "sources" and part not in READERS:
+    if target in ("sources", "images") and part not in {*READERS, "sources"}:
         return False
     if target in LAYERS:
         return LAYERS.index(target) > LAYERS.index(part)
@@ -249,7 +258,7 @@ def _allowed(path: str, part: str, target: str) -> bool:
 def inside_data(path: str) -> int:
     """The place of a module of `data`, by its path or dotted name, among `INSIDE_DATA`."""
     name = placed(path).split(".")[1]
-    return INSIDE_DATA.index(name if name in INSIDE_DATA else "datasets")
+    return next((place for place, names in enumerate(INSIDE_DATA) if name in names), 2)
 
 
 def faults_inside_data(path: str, text: str) -> list[str]:
@@ -342,7 +351,7 @@ def test_no_room_branches_on_the_kind_of_a_recipe() -> None:
         'if recipe.kind == "pair":\n    pass',
         'a = 1 if self.kind in ("image", "bag") else 2',
         'match store.kind:\n    case "bag":\n        pass',
-        "match table:\n    case PairTable(files=files):\n        pass",
+        "match table:\n    case BagTable(bags=bags):\n        pass",
         '_UNITS = {"image": 1, "pair": 2, "bag": 3}',
         "_UNITS[recipe.kind]",
         "isinstance(pipeline, ImagePipeline | BagPipeline)",
@@ -436,7 +445,7 @@ def test_imports_point_one_way_inside_data() -> None:
     ("path", "text"),
     [
         ("data/folder.py", "from augrecipes.data.loader import loader"),
-        ("data/batches/rows.py", "from augrecipes.data.loading.state import Progress"),
+        ("data/memory.py", "from augrecipes.data.state import EpochProgress"),
         ("data/tables/table.py", "import augrecipes.data.packed"),
         ("data/tables/table.py", 'kinds.part(kind, "reader")'),
         ("kinds/image/dataset.py", "from augrecipes.data.loader import loader"),
@@ -505,7 +514,7 @@ def test_no_call_comes_back_to_where_it_started() -> None:
 def test_nothing_but_the_doors_is_tied_in_a_circle_by_types_either() -> None:
     TopologicalSorter(call_graph(_modules(), typing=True)).prepare()
     files = _modules()
-    files["augrecipes.data.loading.passes"] += "\nif TYPE_CHECKING:\n    from augrecipes.data.loader import Loader\n"
+    files["augrecipes.data.passes"] += "\nif TYPE_CHECKING:\n    from augrecipes.data.loader import Loader\n"
     with pytest.raises(CycleError):
         TopologicalSorter(call_graph(files, typing=True)).prepare()
 
@@ -520,7 +529,7 @@ def test_a_planted_circle_is_found(here: str, there: str) -> None:
 
 def test_every_part_has_its_place() -> None:
     parts = {file.relative_to(PACKAGE).parts[0].removesuffix(".py") for file in _files()}
-    assert parts == {*LAYERS, "__init__", "__main__"}
+    assert parts == {*LAYERS, "__init__", "__main__"} - {"remote"}
 
 
 @pytest.mark.parametrize(("method", "part"), [("compile", "compiler"), ("device_stage", "device")])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import augrecipes as ar
 
-FOLDERS = ("bench", "diff", "lint", "pack", "preview", "verify")
+FOLDERS = ("bench", "diff", "lint", "preview", "verify")
 HEAD = {"version": 1, "recipe": "mine"}
 
 

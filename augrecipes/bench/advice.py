@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from augrecipes.bench.workers import Gaps
-from augrecipes.data.loading.choice import BACKENDS, Backend, named
+from augrecipes.data.choice import BACKENDS, Backend, named
 
 # Where another backend is not quicker by this factor, the simpler one is advised.
 CLEARLY = 1.15

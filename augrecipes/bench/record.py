@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from augrecipes import atomic
 from augrecipes.bench.effects import Effects
 from augrecipes.bench.machine import Machine
 from augrecipes.bench.measure import Ratio
@@ -25,6 +24,7 @@ from augrecipes.bench.training import Training
 from augrecipes.bench.workers import Gaps
 from augrecipes.display import Displayed
 from augrecipes.errors import BenchError, counted
+from augrecipes.paths import write_file
 
 SCHEMA_VERSION = 1
 
@@ -216,7 +216,7 @@ def write(bench: Bench, path: Path) -> None:
     """
     text = json.dumps(bench.to_json(), indent=1, ensure_ascii=False) + "\n"
     # Names of files may hold bytes that are no text; JSON has an escape for them.
-    atomic.write(path, text.encode("utf-8", "backslashreplace"))
+    write_file(path, text.encode("utf-8", "backslashreplace"))
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from augrecipes.bench.step import load_step
 from augrecipes.bench.stock import albumentations_only
 from augrecipes.bench.workers import gaps_of, hand_over
 from augrecipes.compiler.explain import explain
-from augrecipes.data.loading import allocator
+from augrecipes.data import allocator
 from augrecipes.data.reading.listing import is_source, words_of
 from augrecipes.errors import BenchError
 from augrecipes.kinds import facts
@@ -270,12 +270,15 @@ def _recipe(run: _Run, name: str, recipe: Recipe, records: Sequence[SideRecord])
     seen, ablations = None, []
     if options.effects:
         seen = effects(
-            left, setting, min(options.samples, _LOOKED_AT), progress=lambda d, n: run.advance("looking", d, n)
+            left,
+            setting,
+            min(options.samples, _LOOKED_AT),
+            progress=lambda d, n: run.advance(f"looking at {name}", d, n),
         )
     if options.ablate:
         ablations = ablate(
             mine[-1], setting, run.batch_size, seconds=options.seconds, samples=min(options.samples, _LOOKED_AT),
-            progress=lambda d, n: run.advance("leaving out", d, n),
+            progress=lambda d, n: run.advance(f"leaving out steps of {name}", d, n),
         )  # fmt: skip
     return RecipeRecord(
         name=name,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from augrecipes.bench.cold import Evicted
-from augrecipes.data.loading.choice import Backend
+from augrecipes.data.choice import Backend
 from augrecipes.machine import cores
 
 _PARTS = (16, 4, 1)  # epochs are so many times smaller than the largest

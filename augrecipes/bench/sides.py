@@ -23,7 +23,7 @@ from augrecipes.data.reading.stored import Stored, left_of, path_of, reads_store
 from augrecipes.data.samples import Samples
 from augrecipes.errors import BenchError, DataError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
-from augrecipes.sources.store import open_store
+from augrecipes.store import open_store
 
 STOCK = "stock"
 

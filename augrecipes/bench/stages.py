@@ -11,11 +11,10 @@ from augrecipes.bench.clock import Clock
 from augrecipes.bench.measure import Work, mad
 from augrecipes.bench.sides import Setting, Side, compiled, with_pipeline, work_of
 from augrecipes.compiler.run.instrument import SINK, instrument
-from augrecipes.data.batches.collate import Collate
-from augrecipes.data.batches.rows import BatchRows
-from augrecipes.data.loading.arguments import choose_collate
+from augrecipes.data.batching import BatchRows
+from augrecipes.data.collate import Collate, collate_for
 from augrecipes.data.packed import Packed
-from augrecipes.sources.watch import watched
+from augrecipes.images.watch import watched
 
 StageKind = Literal["read", "decode", "step", "sink", "collate", "overhead"]
 _COLLATE = "\x00collate"
@@ -58,7 +57,7 @@ class Staged:
 
     def work(self, batch_size: int, cold: Any = None) -> Work:
         """Something to be timed in turns with others."""
-        collate = choose_collate("default", self.side.dataset)
+        collate = collate_for("default", self.side.dataset)
         plain = work_of(self.side, batch_size, cold, _Clocked(**vars(collate), clock=self.clock))
 
         def after(turn: int, batch: int, seconds: float) -> None:

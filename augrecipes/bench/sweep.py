@@ -20,10 +20,10 @@ from augrecipes.bench.measure import mad
 from augrecipes.bench.scope import ENOUGH_BATCHES, Scope, Workers, default_sizes
 from augrecipes.bench.sides import files_of
 from augrecipes.bench.workers import gaps_of
-from augrecipes.data.batches.order import epoch_order
-from augrecipes.data.loading.arguments import choose_collate
-from augrecipes.data.loading.choice import Backend, named
-from augrecipes.data.loading.fetch import FetchDataset
+from augrecipes.data.choice import Backend, named
+from augrecipes.data.collate import collate_for
+from augrecipes.data.fetch import FetchDataset
+from augrecipes.data.order import epoch_order
 from augrecipes.errors import LoaderError
 from augrecipes.machine import cores
 from augrecipes.progress import Parts
@@ -154,7 +154,7 @@ class _Sweeping:
     def points(self, one: Swept) -> Iterator[Point]:
         """Of a recipe."""
         settings = self.scope.settings
-        if not FetchDataset(one.dataset, choose_collate("default", one.dataset)).ours:
+        if not FetchDataset(one.dataset, collate_for("default", one.dataset)).ours:
             settings = [setting for setting in settings if setting[0] != "threads"]
             self.left_out.append(f"{one.recipe}: threads: the dataset is not one that is known to be made for them")
         for size in self.sizes:

@@ -19,7 +19,7 @@ import augrecipes.data.loader as loading
 from augrecipes.bench.measure import mad
 from augrecipes.bench.sides import Side
 from augrecipes.bench.step import LOADING, Step
-from augrecipes.data.loading.choice import Backend
+from augrecipes.data.choice import Backend
 from augrecipes.progress import Progress
 
 _MOST_ROUNDS, _FEWEST_ROUNDS = 7, 3

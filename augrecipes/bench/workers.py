@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import augrecipes.data.loader as loading
 from augrecipes.bench.sides import Side
-from augrecipes.data.loading.arguments import choose_collate
+from augrecipes.data.collate import collate_for
 
 _PROBES = 12  # batches whose hand-over is timed
 
@@ -58,7 +58,7 @@ def hand_over(side: Side, batch_size: int) -> float:
 
     The consumer does nothing else but wait. The first batches, which meet cold queues, do not count.
     """
-    collate = _Stamped(choose_collate("default", side.dataset))
+    collate = _Stamped(collate_for("default", side.dataset))
     samples = max(_PROBES * batch_size, 1)
     batches = loading.loader(
         side.dataset,

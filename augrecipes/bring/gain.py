@@ -11,6 +11,7 @@ import numpy as np
 
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.ops.capabilities import capability
+from augrecipes.ops.groups import GROUPS
 from augrecipes.recipe.model import Optimize, Recipe
 
 _LEAST = 5  # rounds
@@ -72,10 +73,11 @@ def _plain(recipe: Recipe, given: dict[str, Any]) -> Callable[[int], Any]:
 
 
 def _objects(transforms: Sequence[Any]) -> Iterator[Any]:
-    """Transforms and groups, and what is in them, in order."""
+    """Transforms and groups, and what is in groups, in order; a ColorJitter holds functions, which draw nothing."""
     for each in transforms:
         yield each
-        yield from _objects(getattr(each, "transforms", ()))
+        if type(each).__name__ in GROUPS:
+            yield from _objects(each.transforms)
 
 
 def targets_on(recipe: Recipe, image: np.ndarray) -> dict[str, Any]:

@@ -50,6 +50,8 @@ def output_of(calls: Sequence[Call], draft: RecipeDraft) -> dict[str, Any]:
             found = f"{flow(call.args)}: mean and std are numbers, one or one a channel"
         if call.name == TO_TENSOR and call.args.get("transpose_mask"):
             draft.note("transpose_mask turned masks of several channels; here they stay H×W×C.")
+        if call.name == OLD_TO_TENSOR and output["dtype"] != "uint8" and not call.args.get("normalize"):
+            found = {"layout": "chw"}  # it scaled integers alone
         if isinstance(found, str):
             draft.refuse(call.name, found, call.place)
         elif output["dtype"] != "uint8" and "dtype" in found:

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from augrecipes.cli.terminal import note, say_line
-from augrecipes.masked import all_masked
+from augrecipes.redact import redact_all
 
 STDOUT = "-"
 _JSON = "--json"
@@ -117,13 +117,13 @@ def answer(
 
 
 def _write(path: Path, found: Any) -> None:
-    from augrecipes import atomic
+    from augrecipes.paths import write_file
 
     data = f"{as_json(found)}\n".encode()
     if path.exists() and not path.is_file():
         path.write_bytes(data)  # such as /dev/stderr
     else:
-        atomic.write(path, data)
+        write_file(path, data)
 
 
 def as_json(found: Any) -> str:
@@ -134,7 +134,7 @@ def as_json(found: Any) -> str:
       "file": "é\u009b.png"
     }
     """
-    text = json.dumps(all_masked(found), indent=2, ensure_ascii=False)
+    text = json.dumps(redact_all(found), indent=2, ensure_ascii=False)
     return _UNSHOWN.sub(lambda c: f"\\u{ord(c[0]):04x}", text)
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from augrecipes.caches import CACHES, DAY, Cache, cache_folder
+from augrecipes.cache import CACHES, DAY, Cache, cache_folder
 from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.terminal import paint, say, say_line
 from augrecipes.errors import counted
 
 if TYPE_CHECKING:
-    from augrecipes.pack.check import Unsent
+    from augrecipes.store.sending import Unsent
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def cache(
 
 
 def _all() -> list[Cache | Unsent]:
-    from augrecipes.pack.check import UNSENT
+    from augrecipes.store.sending import UNSENT
 
     return [*CACHES, UNSENT]
 

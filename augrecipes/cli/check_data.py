@@ -17,7 +17,7 @@ from augrecipes.cli.terminal import paint, say, say_line
 from augrecipes.errors import counted
 
 if TYPE_CHECKING:
-    from augrecipes.data.audit.found import Checked
+    from augrecipes.data.audit import Checked
     from augrecipes.recipe.model import Recipe as Parsed
 
 
@@ -130,13 +130,13 @@ def _check(
 
     steps_of(recipe, mode)  # or the recipe has no such section
     check(recipe)
-    from augrecipes.data.audit.given import check_given
+    from augrecipes.data.audit import look_at_source
     from augrecipes.data.reading.listing import is_source
 
     found: Checked
     with parts() as advance:
         if is_source(data):
-            found = check_given(recipe, mode, data, advance)
+            found = look_at_source(recipe, mode, data, advance)
         else:
             found = kinds.part(recipe.kind, "audit").check(
                 recipe, mode, data, masks=masks, names=names, split=split, content=content, advance=advance

@@ -24,7 +24,7 @@ def convert_store(
 
     Exit status: 0 converted, 2 there is no such store, or it is damaged. An interrupted run goes on where it was.
     """
-    from augrecipes.pack.check import convert_store as convert
+    from augrecipes.store.convert import convert_store as convert
 
     with progress("converting") as advance:
         store = convert(old, new, advance)

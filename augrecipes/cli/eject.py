@@ -43,9 +43,9 @@ def eject(
         raise typer.BadParameter("give --python or --json, not both")
     if json_ is not None and out is not None:
         raise typer.BadParameter("give the file of --json behind it, such as --json aug.json")
-    from augrecipes import atomic
     from augrecipes.bring import ejecting
     from augrecipes.cli.terminal import say, say_line
+    from augrecipes.paths import write_file
     from augrecipes.recipe import load
 
     loaded = load(recipe, overrides=changes, without=without or ())
@@ -56,5 +56,5 @@ def eject(
     if out is None:
         say(code.removesuffix("\n"), wrap=False)
     else:
-        atomic.write(out, code.encode("utf-8"))
+        write_file(out, code.encode("utf-8"))
         say_line(str(out))

@@ -80,7 +80,7 @@ def _timed(
 ) -> Explanation:
     """The explanation with every step's time on a picture."""
     from augrecipes.compiler.timing import measure
-    from augrecipes.data.loading import allocator
+    from augrecipes.data import allocator
     from augrecipes.data.reading.sample import read_first
     from augrecipes.errors import DataError
 

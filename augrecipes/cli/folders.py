@@ -61,9 +61,9 @@ def sources_or_none(recipe: str, *given: Sequence[str] | None) -> Any:
         raise typer.BadParameter(message, param_hint="RECIPE")
     found = data_of(words) if words else None
     if isinstance(found, str) and ("://" in found or Path(found).is_dir()):
-        from augrecipes.pack.check import remains
+        from augrecipes.store import is_store
 
-        if remains(found):
+        if is_store(found, damaged=True):
             text = f"{found!r} is a packed store, which `bench` and ar.Packed read: give the files it was packed from"
             raise typer.BadParameter(text, param_hint="DATA")
     return found
@@ -153,7 +153,7 @@ def data_of(given: Sequence[str]) -> Any:
 
 
 def _are_archives(words: Sequence[str]) -> bool:
-    from augrecipes.data.archives import is_archive
+    from augrecipes.paths import is_archive
 
     return all(is_archive(word) and _named(word) is None for word in words)
 
@@ -164,9 +164,9 @@ def _how(named: dict[str, list[str]]) -> dict[str, Any]:
     if "crowds" in named and named["crowds"] not in (["drop"], ["keep"]):
         raise typer.BadParameter(f"crowds={named['crowds'][-1]} is not drop or keep", param_hint="DATA")
     if "outside" in named:
-        if named["outside"] not in (["yes"], ["no"]):
-            raise typer.BadParameter(f"outside={named['outside'][-1]} is not yes or no", param_hint="DATA")
-        found["outside"] = named["outside"] == ["yes"]
+        if named["outside"] not in (["true"], ["yes"], ["false"], ["no"]):
+            raise typer.BadParameter(f"outside={named['outside'][-1]} is not true or false", param_hint="DATA")
+        found["outside"] = named["outside"] in (["true"], ["yes"])
     if "box_classes" in named:
         found["box_classes"] = [name.strip() for names in named["box_classes"] for name in names.split(",")]
     if "columns" in named:

@@ -76,8 +76,8 @@ def import_(
       1  parts have no place in a recipe; they stand in it as comments
       2  nothing that can be imported
     """
-    from augrecipes import atomic
     from augrecipes.bring.importing import draft_of
+    from augrecipes.paths import write_file
     from augrecipes.recipe.parse import parse_text
 
     draft = draft_of(source, key, overrides(set_), base_root)
@@ -85,7 +85,7 @@ def import_(
     text, left = draft.to_yaml(), draft.left_out()
     recipe = parse_text(text, file="<recipe>" if out is None else str(out))
     if out is not None:
-        atomic.write(out, text.encode("utf-8"))
+        write_file(out, text.encode("utf-8"))
     from augrecipes.lint import lint
 
     lints = lint(recipe)

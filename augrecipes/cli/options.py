@@ -33,7 +33,7 @@ Seed = Annotated[int, typer.Option("--seed", metavar="INTEGER", help="Seed of th
 
 def here(given: str) -> Path:
     """Where a command writes: a path of this machine. DataError for an address."""
-    from augrecipes.addresses import local
+    from augrecipes.paths import local
 
     return local(given)
 

@@ -19,7 +19,7 @@ from augrecipes.cli.progress import progress
 from augrecipes.cli.terminal import say, say_line
 
 if TYPE_CHECKING:
-    from augrecipes.pack.packing import Packing
+    from augrecipes.packing.content import Packing
 
 _LISTED = 6  # inputs left out that are named
 
@@ -118,17 +118,13 @@ def pack(
         raise typer.BadParameter("which recipe? Give one, or --merge DIR", param_hint="RECIPE")
     if out is None:
         raise typer.BadParameter("where to? Give a folder that is made", param_hint="--out")
-    if engine == "ray" and address is not None and not dry_run:
-        from augrecipes.pack.ray_cluster import connected
-
-        ctx.with_resource(connected(address))  # its processes import what they need while this one does, and lists
     found = sources(recipe, words, data)
     from augrecipes.compat.guard import albumentations, without_torch
 
     without_torch()
     albumentations()  # before anything else imports it
-    from augrecipes.pack.on_ray import write_on_ray
-    from augrecipes.pack.run import prepare, write
+    from augrecipes.packing.ray import write_on_ray
+    from augrecipes.packing.run import prepare, write
     from augrecipes.recipe import load
 
     loaded = load(recipe, overrides=overrides(set_), without=tuple(without or ()))
@@ -162,7 +158,7 @@ def pack(
 
 def _as_json(packing: Packing, seconds: float | None = None) -> dict[str, Any]:
     """What is, or was, packed; `seconds` where it was."""
-    plan, (size, exact) = packing.plan, _expected(packing)
+    plan = packing.plan
     return {
         "recipe": plan.recipe.name,
         "modes": list(plan.serves),
@@ -174,8 +170,7 @@ def _as_json(packing: Packing, seconds: float | None = None) -> dict[str, Any]:
         "rows": len(packing.mine),
         "part": None if packing.part is None else list(packing.part),
         "epochs": plan.epochs,
-        "bytes": size if seconds is None else taken(packing.place),
-        "bytes_are_exact": exact or seconds is not None,
+        "bytes": packing.expected if seconds is None else taken(packing.place),
         "notes": list(packing.given.notes),
         "left_out": list(packing.given.left_out),
         "unreadable": [asdict(one) for one in packing.unreadable],
@@ -183,23 +178,15 @@ def _as_json(packing: Packing, seconds: float | None = None) -> dict[str, Any]:
     }
 
 
-def _expected(packing: Packing) -> tuple[int, bool]:
-    """The bytes that this run will write, and whether they are so to the byte: a part's are its share of all."""
-    size = packing.size
-    if packing.part is None:
-        return size.bytes, size.exact
-    return size.bytes * len(packing.mine) // max(1, packing.rows), False
-
-
 def _describe(packing: Packing) -> None:
     from augrecipes.cli.tables import render
 
-    plan, (size, exact) = packing.plan, _expected(packing)
+    plan = packing.plan
     units = f"{packing.rows // plan.times:,} {plan.recipe.facts.unit}s"
     if packing.part is not None:
         units = f"{len(packing.mine) // plan.times:,} of {units}"
     times = f", each {plan.epochs} times" if plan.epochs else ""
-    kept = f"{packing.baker.format} · {'' if exact else 'about '}{in_bytes(size)}"
+    kept = f"{packing.baker.format} · about {in_bytes(packing.expected)}"
     if isinstance(packing.out, Path):
         kept += f" of {in_bytes(shutil.disk_usage(packing.out.absolute().parent).free)} free"
     report = {

@@ -16,7 +16,7 @@ from augrecipes.cli.terminal import paint, say, say_line
 
 if TYPE_CHECKING:
     from augrecipes.data.tables.packed_table import Unreadable
-    from augrecipes.sources.remote.place import RemotePath
+    from augrecipes.sources.remote import RemotePath
 
 _LISTED = 6  # unreadable inputs that are named
 
@@ -38,7 +38,7 @@ def merge_command(folder: str, json_: Json, clash: str | None) -> None:
 
     without_torch()
     albumentations()  # before anything else imports it
-    from augrecipes.pack.merge import merge_parts
+    from augrecipes.packing.merge import merge_parts
 
     start = time.monotonic()
     merged = merge_parts(folder)

@@ -39,7 +39,7 @@ def studio(
     """
     if recipe is not None and is_data(recipe):
         raise typer.BadParameter(f"{recipe!r} is no recipe; give data as --data {recipe}", param_hint="RECIPE")
-    from augrecipes.caches import STUDIOS
+    from augrecipes.cache import STUDIOS
     from augrecipes.studio.opening import opened
     from augrecipes.studio.remembered import Remembered
     from augrecipes.studio.running import taken_up

@@ -15,7 +15,7 @@ from augrecipes.cli.progress import progress
 from augrecipes.cli.terminal import paint, say, say_line
 
 if TYPE_CHECKING:
-    from augrecipes.pack.check import Fault
+    from augrecipes.store import Fault
 
 _LISTED = 20  # faults that are named
 
@@ -37,19 +37,20 @@ def verify_store(
     if len(stores) != 1:
         text = "which store? Give the folder that `augrecipes pack` has made" if not stores else "one store at a time"
         raise typer.BadParameter(text, param_hint="STORE")
-    from augrecipes.pack import check
+    from augrecipes.errors import StoreError
+    from augrecipes.paths import address_of, local
+    from augrecipes.store import is_store
+    from augrecipes.store.verify import verify_store as faults_in
 
-    store = check.place_of(stores[0])
+    store = address_of(stores[0]) or local(stores[0])
     if isinstance(store, Path) and not store.is_dir():
         message = "this is no folder" if store.exists() else "there is no such folder"
         raise typer.BadParameter(f"{stores[0]}: {message}; a store is a folder that `augrecipes pack` has made",
                                  param_hint="STORE")  # fmt: skip
-    from augrecipes.errors import StoreError
-
-    if not check.remains(store):
+    if not is_store(store, damaged=True):
         raise StoreError("this is no store; a store is a folder that `augrecipes pack` has made", stores[0])
     with progress("verifying") as advance:
-        faults = check.verify_store(store, advance)
+        faults = faults_in(store, advance)
     found = {"store": str(store), "faults": [asdict(fault) for fault in faults]}
     answer(found, json_, lambda: _tell(faults))
     if faults:

@@ -21,7 +21,6 @@ from types import FrameType
 from typing import Any
 
 import torch
-from torch.autograd import profiler
 from torch.utils.data import DataLoader, get_worker_info
 
 from augrecipes.errors import AugrecipesError, UnprovenWarning
@@ -32,7 +31,6 @@ _ALLOWED = "torch>=" + ".".join(map(str, PROVEN[0])) + ",<" + f"{PROVEN[1][0]}.{
 
 try:
     from torch._C import _remove_worker_pids
-    from torch._C._autograd import _profiler_enabled
     from torch.utils.data._utils import MP_STATUS_CHECK_INTERVAL
     from torch.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
     from torch.utils.data._utils.pin_memory import pin_memory
@@ -96,19 +94,6 @@ def empty_shared(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     nothing = torch.empty(0, dtype=dtype)
     storage = nothing._typed_storage()._new_shared(prod(shape), device=nothing.device)  # type: ignore[no-untyped-call]
     return nothing.new(storage).resize_(shape)
-
-
-# The profiler.
-
-
-def profiler_runs() -> bool:
-    """Whether a profiler of torch runs in this process: a flag that torch keeps for quick checks, without a lock."""
-    return profiler._is_profiler_enabled
-
-
-def profiler_records() -> bool:
-    """Whether a profiler records this thread."""
-    return _profiler_enabled()
 
 
 # DataLoaders, and their iterators with workers.

@@ -10,12 +10,12 @@ from typing import Any, cast
 import torch
 
 from augrecipes.compiler.run.tiles import BagResult, default_threads
-from augrecipes.data.batches.epoch import current
-from augrecipes.data.batches.memory import Result, room
-from augrecipes.data.batches.skips import Skipped
 from augrecipes.data.checks import count
 from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.epochs import current
+from augrecipes.data.memory import Result, room
 from augrecipes.data.picking import PICKS, Pick, pick_tiles
+from augrecipes.data.skipping import Skipped
 from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.data.tables.problems import listed
 from augrecipes.errors import DataError
@@ -98,7 +98,7 @@ def read_bag(
             threads=_threads(ds),
             skip=ds.on_error == "skip",
             allocate=result.allocate,
-            name=lambda k: table.tiles[tiles[k]],
+            name=lambda k: table.images[tiles[k]],
         )
     except DataError:
         if ds.on_error == "skip" and unread:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from inspect import signature
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.annotations.find import is_annotated
-from augrecipes.data.annotations.table import AnnotationOptions, Crowds, table_of_annotations
-from augrecipes.data.batches.order import check_weights
-from augrecipes.data.tables.table import Columns, ImageTable, table_of_csv, table_of_folders
+from augrecipes.data.annotations.records import AnnotationOptions, Crowds
+from augrecipes.data.annotations.table import is_annotated, table_of_annotations
+from augrecipes.data.order import check_weights
+from augrecipes.data.tables.table import Columns, table_of_csv, table_of_folders
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.kinds import Kind, facts
+from augrecipes.paths import is_archive
 from augrecipes.recipe.model import Inputs, Presence, Recipe
 from augrecipes.sources.files import Exif
 from augrecipes.sources.listing import Layout
 from augrecipes.sources.paths import PathLike
-from augrecipes.sources.tar.named import is_archive
 
 NO_COLUMNS = "columns= says what a CSV file calls its columns, and these are annotations"
 NO_BOX_CLASSES = "box_classes= goes with annotations; this CSV file has one row an image"
@@ -93,7 +93,7 @@ def as_table(
     box_classes: Sequence[str] | None = None,
     crowds: Crowds = "drop",
     outside: bool = False,
-) -> ImageTable:
+) -> Columns:
     """The samples in `root` or in `files`, with the targets that `recipe` takes."""
     if archives := [path for path in map(os.fsdecode, as_list(root)) if is_archive(path)]:
         raise DataError("is a tar archive, whose samples ar.Samples takes", archives[0])
@@ -172,36 +172,39 @@ def presence_of(inputs: Inputs) -> dict[str, Presence]:
     }
 
 
-def check_targets(recipe: Recipe, table: ImageTable) -> None:
+def check_targets(recipe: Recipe, table: Columns) -> None:
     """DataError where the recipe asks for a target that the data has not, or masks were given that it cannot take."""
-    given = {
-        "mask": table.masks or table.outlines,
-        "boxes": table.boxes,
-        "keypoints": table.keypoints,
-    }
+    own = {"mask": table.masked or None, "boxes": table.boxes, "keypoints": table.keypoints}
+    given = {name for name, values in own.items() if values is not None}
+    for text in wrong_targets(recipe, given):
+        raise DataError(text)
+    tell_of_absent(recipe, given)
+
+
+def wrong_targets(recipe: Recipe, given: Container[str]) -> Iterator[str]:
+    """What the data has not and the recipe requires, or has and the recipe refuses."""
     for name, presence in presence_of(recipe.inputs).items():
-        if presence == "required" and given[name] is None:
-            raise DataError(f"recipe {recipe.name!r} requires {name}, and the data has none: give {source_of(name)}")
-        if presence == "absent" and given[name] is not None:
-            raise DataError(
-                f"recipe {recipe.name!r} does not take {name} (its `inputs:` say `{name}: absent`): "
-                "change the recipe, or leave out masks="
+        if presence == "required" and name not in given:
+            source = (
+                "masks (masks=, --masks), a CSV column `mask`, or annotations with polygons or masks (files=, --data)"
             )
-    tell_of_absent(recipe, {name for name, values in given.items() if values is not None})
+            if name != "mask":
+                source = f"annotations (files=, --data: COCO, YOLO, ...), or a CSV column `{name}`"
+            yield f"recipe {recipe.name!r} requires {name}, and the data has none: give {source}"
+        if presence == "absent" and name in given:
+            text = f"recipe {recipe.name!r} does not take {name} (its `inputs:` say `{name}: absent`)"
+            yield f"{text}: change the recipe, or leave out masks="
 
 
-def source_of(name: str) -> str:
-    """Where a mask, boxes or keypoints can come from, for messages."""
-    if name == "mask":
-        return "masks (masks=, --masks), a CSV column `mask`, or annotations with polygons or masks (files=, --data)"
-    return f"annotations (files=, --data: COCO, YOLO, ...), or a CSV column `{name}`"
+def absent_targets(recipe: Recipe, given: Container[str]) -> list[str]:
+    """Boxes and keypoints that the recipe declares and the data has not."""
+    declared = presence_of(recipe.inputs)
+    return [name for name in ("boxes", "keypoints") if declared[name] == "optional" and name not in given]
 
 
 def tell_of_absent(recipe: Recipe, given: Container[str]) -> None:
     """One line in the log where the recipe declares boxes or keypoints, and the data has none."""
-    declared = presence_of(recipe.inputs)
-    absent = [name for name in ("boxes", "keypoints") if declared[name] == "optional" and name not in given]
-    if absent:
+    if absent := absent_targets(recipe, given):
         _log.warning(
             "recipe %r declares %s, and the data has none: samples come without. Give annotations, or a CSV file "
             "with a column for them, or write `presence: required` to make this an error",

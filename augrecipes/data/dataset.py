@@ -11,27 +11,25 @@ import numpy as np
 import numpy.typing as npt
 from torch.utils.data import Dataset
 
-from augrecipes.data.batches.epoch import EpochClock, check_epoch, current
-from augrecipes.data.batches.order import Indices, number_repeats
-from augrecipes.data.batches.profiled import named
-from augrecipes.data.batches.rows import BatchRows, Take
-from augrecipes.data.batches.skips import SkipError, candidates, in_its_place
-from augrecipes.data.batches.visits import Visits
+from augrecipes.data.batching import BatchRows, SomeFailedError, Take, completed, samples_at_once
 from augrecipes.data.checks import RefusesWords, as_index, as_recipe, check_indices, count, given_weights
-from augrecipes.data.gathered import SomeFailedError, completed, samples_at_once
+from augrecipes.data.epochs import EpochClock, check_epoch, current
 from augrecipes.data.keys import Key, position_of, resolved
 from augrecipes.data.looked_at import LookedAt
+from augrecipes.data.order import Indices, number_repeats
 from augrecipes.data.sample import layout_of
+from augrecipes.data.skipping import SkipError, candidates, in_its_place
 from augrecipes.data.tables.table import Columns, digest_of
+from augrecipes.data.visits import Visits
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Kind, Mode, Optimize
-from augrecipes.spawned import Spawned
+from augrecipes.sharing import Shared
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
 
 
-class SampleDataset(RefusesWords, LookedAt, Spawned, Dataset[dict[str, Any]]):
+class SampleDataset(RefusesWords, LookedAt, Shared, Dataset[dict[str, Any]]):
     """Samples of one kind: image files, pairs, or bags of tiles, each a row of a table.
 
     A sample is a pure function of (recipe, seed, epoch, index). `ds[5]` is sample 5 of the epoch that `set_epoch` set,
@@ -295,7 +293,7 @@ class SampleDataset(RefusesWords, LookedAt, Spawned, Dataset[dict[str, Any]]):
         virtual = (positions if self._order is None else self._order[positions]) + repeats * self._span
         rows = virtual % len(self._table)
         try:
-            found = named(self)._batch(rows, epoch, virtual, take or BatchRows(len(rows)).take(range(len(rows))))
+            found = self._batch(rows, epoch, virtual, take or BatchRows(len(rows)).take(range(len(rows))))
         except SomeFailedError as some:
             raise some.of(completed(some.batch, self._table, self._paths, virtual)) from some.__cause__
         return None if found is None else completed(found, self._table, self._paths, virtual)
@@ -303,7 +301,7 @@ class SampleDataset(RefusesWords, LookedAt, Spawned, Dataset[dict[str, Any]]):
     def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
         path = self._path(row := virtual % len(self._table))
         try:
-            sample = named(self)._sample(row, epoch, virtual)
+            sample = self._sample(row, epoch, virtual)
         except DataError as error:
             raise (error if error.path else error.with_path(path)) from error.__cause__
         if self._table.labels is not None:

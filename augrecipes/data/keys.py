@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from augrecipes.compat.torch import asked_by_torch
-from augrecipes.data.batches.epoch import check_epoch, current
 from augrecipes.data.checks import as_index
+from augrecipes.data.epochs import check_epoch, current
 
 # An epoch, and an index that is not negative; from `len(ds)` on it stands for repeats.
 Key = tuple[int, int]

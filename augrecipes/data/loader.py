@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any, Literal
 
 from torch.utils.data import DataLoader
 
 from augrecipes.compat.torch import with_batch_sampler
-from augrecipes.data.batches.skips import Skipped
 from augrecipes.data.checks import count
-from augrecipes.data.loading.ahead import with_files_ahead
-from augrecipes.data.loading.arguments import (
-    choose_bytes,
-    choose_collate,
-    choose_pinned,
-    choose_samples,
-    choose_weights,
-    length,
-    start_method,
-)
-from augrecipes.data.loading.backends import Readers
-from augrecipes.data.loading.budget import Budget
-from augrecipes.data.loading.choice import Backend, Choice, chosen
-from augrecipes.data.loading.described import described
-from augrecipes.data.loading.outside import LoaderBatches, LoaderSampler
-from augrecipes.data.loading.passes import Ledger, Opened, Pass
-from augrecipes.data.loading.place import LoaderPosition
-from augrecipes.data.loading.ranks import Ranks
-from augrecipes.data.loading.sampled import SampledSchedule, check_sampler
-from augrecipes.data.loading.sampler import BatchSchedule, orders
-from augrecipes.data.loading.state import Dealt, dealt_by, fingerprint, restore, save
-from augrecipes.data.loading.worker import WorkerInit
+from augrecipes.data.choice import Backend, Choice, chosen, pinned, start_method
+from augrecipes.data.collate import collate_for
+from augrecipes.data.order import BatchSchedule, orders, weights_of
+from augrecipes.data.pacing import Budget, bytes_ahead
+from augrecipes.data.passes import Pass, Readers
+from augrecipes.data.processes import WorkerInit
+from augrecipes.data.ranks import Ranks
+from augrecipes.data.samplers import LoaderBatches, LoaderSampler, SampledSchedule, ranks_of, schedule_by
+from augrecipes.data.skipping import Skipped
+from augrecipes.data.state import LoaderPosition, fingerprint, restore, save
 from augrecipes.display import Displayed
+from augrecipes.errors import counted
 
 # Batches that are read ahead for each worker, unless `prefetch_factor` says otherwise: torch's own number.
 _AHEAD = 2
+_WHO = {"threads": "thread", "processes": "process"}
 
 
 class Loader(Displayed, DataLoader[Any]):
@@ -69,22 +57,22 @@ class Loader(Displayed, DataLoader[Any]):
             more). False: every sample once, and some ranks have one sample, and so maybe one batch, more.
         collate: `default` stacks and refuses what does not fit, `list` keeps tensors as lists, `pad` enlarges images
             and masks, fills bags up with empty tiles, and adds a padding mask, a function gets the list of samples.
-            See `augrecipes.data.batches.collate`.
+            See `augrecipes.data.collate`.
         sampler: of positions, anything with a length that can be gone through: it says the order, once a pass, under
-            random generators (its own, too) that seed and epoch decide, and its `set_epoch` is called. What comes again
-            has draws of its own. Ranks share out what it says, unless it knows ranks itself (a DistributedSampler).
+            global random generators, and a `generator=` of torch's, that seed and epoch decide; its `set_epoch` is
+            called. What comes again has draws of its own. Ranks share out what it says, unless it knows ranks itself (a
+            DistributedSampler).
         batch_sampler: the same of batches, lists of positions: by buckets, of several tasks.
         weights: one number a sample: draw in proportion. `"balanced"` weighs every class alike. A dataset's own weight
             column is `ds.weights`; it is used when it is given here.
-        replacement: False draws by weights without replacement: an epoch has every sample of positive weight once, the
-            heavy ones early, or as many as samples_per_epoch says.
         samples_per_epoch: length of an epoch over all ranks. Beyond the dataset's length, samples are repeated with
             draws of their own; below it, an epoch is a part of a permutation (without shuffle: the first samples).
-        in_order: False hands out a batch as soon as it is ready, so that no bag waits for a larger one.
+        in_order: False hands out a batch as soon as it is ready, so that no bag waits for a larger one; then there are
+            states between epochs alone.
         pin_memory: `auto` pins where there is a GPU.
-        prefetch_bytes: how much threads may read ahead; unless it is said, 1 GiB, or a sixteenth of the memory where
-            that is less. As many batches are under way as fit into it, were each as large as the largest so far, but at
-            least one, and at most `prefetch_factor` (2) a thread. Processes read `prefetch_factor` batches each.
+        prefetch_bytes: how much threads may read ahead; unless it is said, 1 GiB. As many batches are under way as fit
+            into it, were each as large as the largest so far, but at least one, and at most `prefetch_factor` (2) a
+            thread. Processes read `prefetch_factor` batches each.
         persistent_workers: None keeps processes that were not forked.
         tune_allocator: False leaves glibc's allocator as it is.
         collate_fn: `collate` by torch's name for it.
@@ -128,7 +116,6 @@ class Loader(Displayed, DataLoader[Any]):
         sampler: Any = None,
         batch_sampler: Any = None,
         weights: Any = None,
-        replacement: bool = True,
         samples_per_epoch: int | None = None,
         in_order: bool = True,
         pin_memory: bool | Literal["auto"] = "auto",
@@ -142,44 +129,37 @@ class Loader(Displayed, DataLoader[Any]):
         collate_fn: Callable[[list[Any]], Any] | None = None,
         **torch_options: Any,
     ) -> None:
-        self._ranks = Ranks(rank, world_size)
-        drawn_by = choose_weights(weights, dataset)
+        ranks = Ranks(rank, world_size)
         plan = BatchSchedule(
-            n=length(dataset),
+            n=_length(dataset),
             batch_size=count("batch_size", batch_size, 1),
             seed=int(seed),
             shuffle=bool(shuffle),
-            weights=drawn_by,
-            replacement=bool(replacement),
-            samples=choose_samples(samples_per_epoch, drawn_by, replacement),
+            weights=weights_of(weights, dataset),
+            samples=None if samples_per_epoch is None else count("samples_per_epoch", samples_per_epoch, 1),
             drop_last=bool(drop_last),
-            rank=self._ranks.share.rank,
-            world_size=self._ranks.share.world_size,
+            rank=ranks.share.rank,
+            world_size=ranks.share.world_size,
             even=bool(even),
         )
         if sampler is not None or batch_sampler is not None:
-            check_sampler(
-                sampler, batch_sampler, shuffle=shuffle, weights=weights, samples_per_epoch=samples_per_epoch,
-                **({} if batch_sampler is None else {"drop_last": drop_last, "batch_size": batch_size != 1}),
-            )  # fmt: skip
-            plan = SampledSchedule(**vars(plan), sampler=sampler, batch_sampler=batch_sampler)
-            size = getattr(batch_sampler, "batch_size", None)  # of most of them; each may have its own
-            plan = replace(plan, batch_size=size) if isinstance(size, int) and size > 0 else plan
+            others = {"shuffle": shuffle, "weights": weights, "samples_per_epoch": samples_per_epoch}
+            plan = schedule_by(sampler, batch_sampler, plan, **others)
+            ranks = ranks if ranks_of(plan.sampler) is None else Ranks(0, 1)
         if timeout < 0:
             raise ValueError(f"timeout must not be negative, got {timeout}")
-        merge, method = choose_collate(collate_fn or collate, dataset), start_method(multiprocessing_context)
+        merge, method = collate_for(collate_fn or collate, dataset), start_method(multiprocessing_context)
         for_processes = {"multiprocessing_context": multiprocessing_context, "worker_init_fn": worker_init_fn}
         choice = chosen(
             dataset, merge, backend=backend, num_workers=num_workers, method=method,
             of_processes=next((name for name, given in for_processes.items() if given is not None), None),
         )  # fmt: skip
-        pin = choose_pinned(pin_memory)
         ahead = count("prefetch_factor", prefetch_factor or _AHEAD, 1)
-        shared: dict[str, Any] = {"pin_memory": pin, "num_workers": 0}
+        options: dict[str, Any] = {"pin_memory": pinned(pin_memory), "num_workers": 0}
         if choice.backend == "processes":
             # Starting a process afresh takes seconds: such workers stay, unless the user says otherwise.
             stay = method != "fork" if persistent_workers is None else persistent_workers
-            shared |= {
+            options |= {
                 "num_workers": choice.workers,
                 "worker_init_fn": WorkerInit(tune_allocator, worker_init_fn),
                 "in_order": in_order,
@@ -188,27 +168,18 @@ class Loader(Displayed, DataLoader[Any]):
                 "prefetch_factor": ahead,
                 "timeout": timeout,
             }
-        self._plan, self._place = plan, LoaderPosition(dataset)
-        self._sampler: Any = LoaderSampler(plan, self._place, dataset)
+        options |= torch_options
+        self._position = LoaderPosition(plan, ranks, dataset)
+        self._sampler: Any = LoaderSampler(self._position, dataset)
         budget = Budget(
-            choose_bytes(prefetch_bytes, choice.backend),
+            bytes_ahead(prefetch_bytes, choice.backend),
             most=ahead * max(1, choice.workers),
             # Nothing is known of a batch that others may overtake, and they do not wait for it.
             first=1 if in_order else max(1, choice.workers),
         )
-        options = {**shared, **torch_options}
         self._readers = Readers(
-            choice,
-            dataset,
-            merge,
-            plan,
-            budget,
-            tune=tune_allocator,
-            in_order=in_order,
-            timeout=timeout,
-            options=options,
+            choice, dataset, merge, budget, tune=tune_allocator, in_order=in_order, timeout=timeout, options=options
         )
-        self._ledger = Ledger(self._place, self._readers)
         super().__init__(
             dataset,
             batch_size=plan.batch_size,
@@ -217,7 +188,7 @@ class Loader(Displayed, DataLoader[Any]):
             collate_fn=merge,
             **options,
         )
-        self._in_order = bool(in_order)
+        self._in_order = bool(in_order) or choice.workers <= 1
         self.choice, self.backend, self.num_workers = choice, choice.backend, choice.workers
         with_batch_sampler(self, batch_sampler or LoaderBatches(self._sampler, plan.batch_size, plan.drop_last))
 
@@ -227,15 +198,25 @@ class Loader(Displayed, DataLoader[Any]):
     @property
     def facts(self) -> list[str]:
         """What it loads, and who reads, in words."""
-        return described(self._plan, self.choice, len(self), self.epoch)
+        plan, choice = self._plan, self.choice
+        order = "weighted" if plan.weights is not None else "shuffled" if plan.shuffle else "in order"
+        who = counted(choice.workers, _WHO.get(choice.backend, "reader")) if choice.workers else "no workers"
+        ranks = [f"rank {plan.rank} of {plan.world_size}"] if plan.world_size > 1 else []
+        sizes = f"{counted(plan.batches, 'batch')} of {plan.batch_size}"
+        return [sizes, order, who, f"seed {plan.seed}", f"epoch {self.epoch}", *ranks]
+
+    @property
+    def _plan(self) -> BatchSchedule:
+        """What makes up which batch, for the ranks that there are now."""
+        self._position.look()
+        return self._position.plan
 
     def next_indices(self) -> list[int]:
         """Indices of the samples that come next; none where a sampler of somebody else's says them, or all are done."""
-        self._look()
-        start = self._place.start
-        if isinstance(self._plan, SampledSchedule):
+        plan, start = self._plan, self._position.start
+        if isinstance(plan, SampledSchedule):
             return []
-        return next((order.indices.tolist() for order in orders(self._plan, start.epoch, start.read, start.ahead)), [])
+        return next((order.indices.tolist() for order in orders(plan, start.epoch, start.read)), [])
 
     @property
     def skipped(self) -> list[Skipped]:
@@ -243,31 +224,24 @@ class Loader(Displayed, DataLoader[Any]):
 
         And of tiles that were left out of their bags (datasets with `on_error="skip"`). Cleared when a pass begins.
         """
-        return self._ledger.skipped
+        return self._position.skipped
 
     @property
     def epoch(self) -> int:
         """The epoch of the pass under way, or of the next pass when none is."""
-        self._look()
-        return self._place.progress.epoch
+        self._position.look()
+        return self._position.progress.epoch
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next pass runs. Where a state of this very epoch was loaded, the pass resumes there."""
-        self._place.set_epoch(epoch)
+        self._position.set_epoch(epoch)
 
     def __len__(self) -> int:
         """Batches in a whole epoch of this rank."""
-        self._look()
         return self._plan.batches
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
-        return Pass(self._ledger, self._opened)
-
-    def _opened(self) -> Opened:
-        self._look()
-        start = self._place.start
-        wanted = with_files_ahead(self.dataset, orders(self._plan, start.epoch, start.read, start.ahead))
-        return Opened(self._readers.read(wanted, start.epoch), start, self._plan.step)
+        return Pass(self._position, self._readers)
 
     def close(self) -> None:
         """End worker processes that stayed from pass to pass now, not when the loader is collected as garbage.
@@ -276,29 +250,23 @@ class Loader(Displayed, DataLoader[Any]):
         """
         self._readers.close()
 
-    def _look(self) -> None:
-        """Follow ranks and epochs that were said since the loader last looked."""
-        if (share := self._ranks.look(midway=bool(self._place.start.ahead))) is not None:
-            self._plan = replace(self._plan, rank=share.rank, world_size=share.world_size)
-            self._sampler.plan = self._readers.plan = self._plan
-        self._place.look()
-
     @property
     def _is_accelerate_prepared(self) -> bool:
         """What accelerate's prepare() asks first: it divides the batches by ranks itself, and so gets those of all."""
         self._sampler.taken_apart = True
         return False
 
-    # -- states -------------------------------------------------------------------------------------------------------
-
     def state_dict(self) -> dict[str, Any]:
         """Where the loader stands: epoch, samples handed out (prefetched ones do not count), and what it belongs to.
 
         Plain numbers and text, for `torch.save` or JSON. Ranks go in step: any rank's state serves all, and as many
-        ranks as there are when it is loaded. But with `in_order=False` and several ranks each state is its own rank's.
+        ranks as there are when it is loaded.
+
+        Raises:
+            LoaderError: in the middle of an epoch, with `in_order=False` and several workers.
         """
-        self._look()
-        return save(self._place.progress, self._plan, self._dealt, fingerprint(self._plan, self.dataset))
+        plan = self._plan
+        return save(self._position.progress, plan, fingerprint(plan, self.dataset), in_order=self._in_order)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Let the next pass go on where `state` was taken; samples before it are not read again.
@@ -308,12 +276,19 @@ class Loader(Displayed, DataLoader[Any]):
         Raises:
             LoaderError: the state was taken from a loader of other samples, or another order; names what differs.
         """
-        self._look()
-        self._place.move(restore(state, self._plan, self._dealt, fingerprint(self._plan, self.dataset)))
+        plan = self._plan
+        self._position.move(restore(state, plan, fingerprint(plan, self.dataset)))
 
-    @property
-    def _dealt(self) -> Dealt:
-        return dealt_by(self._plan, in_step=self._in_order or self.num_workers <= 1)
+
+def _length(dataset: Any) -> int:
+    """How many samples `dataset` has; TypeError without a length, ValueError when it is empty."""
+    try:
+        n = len(dataset)
+    except TypeError:
+        raise TypeError(f"the loader needs a dataset with a length, got {type(dataset).__name__}") from None
+    if not n:
+        raise ValueError("the dataset is empty")
+    return n
 
 
 # As functions are written: a loader is made of a dataset.

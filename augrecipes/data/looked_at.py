@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augrecipes.data.batches.epoch import check_epoch
-from augrecipes.data.batches.order import Indices
 from augrecipes.data.checks import as_index
+from augrecipes.data.epochs import check_epoch
 from augrecipes.data.keys import position_of
+from augrecipes.data.order import Indices
 from augrecipes.data.read import read_targets
 from augrecipes.data.reading.sample import Sample
 from augrecipes.data.tables.table import Columns

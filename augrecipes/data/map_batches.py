@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from augrecipes.data.batches.epoch import check_epoch
+from augrecipes.data.epochs import check_epoch
 from augrecipes.data.transform import SampleTransform
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe

@@ -11,12 +11,11 @@ from augrecipes import kinds
 from augrecipes.compiler.prefix import compile_rest
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.bag_reading import Picking, picking, read_bag
-from augrecipes.data.batches.memory import room, rooms
-from augrecipes.data.batches.order import Indices
-from augrecipes.data.batches.rows import Take
+from augrecipes.data.batching import Take, native_batch
 from augrecipes.data.checks import as_recipe
 from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.native_batch import native_batch
+from augrecipes.data.memory import room, rooms
+from augrecipes.data.order import Indices
 from augrecipes.data.packed_batch import columns, gathered, gathers, pairs
 from augrecipes.data.packed_match import check_section, check_store, check_targets
 from augrecipes.data.picking import Pick
@@ -28,8 +27,8 @@ from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError, StoreError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.paths import PathLike
-from augrecipes.sources.store import Store, Verify, open_store, reopen_store
-from augrecipes.sources.store.folder import FetchedFolder
+from augrecipes.store import Store, Verify, open_store, reopen_store
+from augrecipes.store.reader import FetchedFolder
 
 # What is read off the store, and does not travel.
 _OFF_THE_STORE = frozenset({"store", "_table", "_steps", "_sources_of", "unreadable"})
@@ -79,7 +78,7 @@ class Packed(SampleDataset):
         RecipeError: the recipe is not valid, or has no section for `mode`.
 
     >>> import tempfile, pathlib, cv2, numpy as np
-    >>> from augrecipes.pack.run import pack
+    >>> from augrecipes.packing.run import pack
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> for name in ("cat", "dog"):
     ...     (folder / "pets" / name).mkdir(parents=True)

@@ -36,7 +36,7 @@ def pick_tiles(n: int, most: int | None, how: Pick, *, seed: int, epoch: int, in
         return np.arange(n, dtype=np.int64)
     match how:
         case "random":
-            # Random 64-bit keys, of which the smallest win: as in `data.batches.order`, raw words of Philox only.
+            # Random 64-bit keys, of which the smallest win: as in `data.order`, raw words of Philox only.
             key, counter = np.array([seed & MASK, _SITE], np.uint64), np.array([0, 0, epoch, index], np.uint64)
             keys = np.random.Philox(key=key, counter=counter).random_raw(n)
             return np.sort(np.argsort(keys, kind="stable")[:most]).astype(np.int64, copy=False)

@@ -10,10 +10,10 @@ import numpy as np
 from augrecipes.data.tables.outlines import Outlines
 from augrecipes.data.tables.table import Columns, GivenTable
 from augrecipes.errors import DataError
+from augrecipes.images.encoded import open_encoded
+from augrecipes.images.format import Depth, Frames, in_force
 from augrecipes.recipe.model import Inputs, Recipe
-from augrecipes.sources.encoded import open_encoded
 from augrecipes.sources.files import open_mask, read_image, read_mask
-from augrecipes.sources.losses import Depth, Frames, check_losses, in_force
 
 
 def read_targets(
@@ -88,7 +88,7 @@ def decoding(
     frames: Frames | None,
 ) -> dict[str, Any]:
     """The arguments of `read_image`, from those of a dataset; ValueError for those that are none."""
-    check_losses(depth, frames)
+    in_force(depth, frames)
     channels = channels or recipe.inputs.channels or 3
     return {"exif": exif, "channels": channels, "max_pixels": max_pixels, "depth": depth, "frames": frames}
 

@@ -8,22 +8,20 @@ from typing import Any, Literal
 import numpy as np
 
 from augrecipes.compiler.run.native_batches import NativeBatches
-from augrecipes.data.batches.memory import room, rooms
-from augrecipes.data.batches.order import Indices
-from augrecipes.data.batches.rows import Take
+from augrecipes.data.batching import SomeFailedError, Take, native_batch
 from augrecipes.data.checks import as_recipe, tell_of_absent
 from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.gathered import SomeFailedError
-from augrecipes.data.native_batch import native_batch
+from augrecipes.data.memory import room, rooms
+from augrecipes.data.order import Indices
 from augrecipes.data.read import decoding, marks_of
 from augrecipes.data.sample import as_torch, ragged_keys
 from augrecipes.data.tables.parts import split_parts
 from augrecipes.data.tables.rows import Keys
 from augrecipes.data.tables.source_table import SourceTable, table_of_source
+from augrecipes.images.format import Depth, Frames
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.given import Axes
-from augrecipes.sources.losses import Depth, Frames
 from augrecipes.sources.paths import PathLike
 
 

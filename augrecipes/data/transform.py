@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.data.batches.calls import CallKeys
-from augrecipes.data.batches.epoch import check_epoch
+from augrecipes.data.epochs import check_epoch
 from augrecipes.data.sample import as_torch, ragged_keys
 from augrecipes.data.tables.parts import split_parts, taken_by
 from augrecipes.data.tables.rows import ANNOTATIONS, PICTURE_NAMES, Keys, RowKeys
+from augrecipes.data.visits import CallKeys
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.files import MAX_PIXELS

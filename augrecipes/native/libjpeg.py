@@ -31,9 +31,8 @@ class Window(ctypes.Structure):
     """What is decoded of a file; jpeg_window.c has the same fields and says what they are."""
 
     _fields_ = (
-        *((name, ctypes.c_int64) for name in ("size", "height_at", "pixels", "first", "last", "count")),
-        *((name, ctypes.c_int32) for name in ("height", "whole", "strict", "reduce", "channels")),
-        *((name, ctypes.c_int32) for name in ("y0", "y1", "x0", "x1")),
+        ("size", ctypes.c_int64),
+        *((name, ctypes.c_int32) for name in ("strict", "codes", "reduce", "channels", "y0", "y1", "x0", "x1")),
     )
 
 

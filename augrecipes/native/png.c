@@ -1,6 +1,6 @@
 /* Rows of a PNG as they were before they were filtered; of a window, no more of them than lies above and on its left.
 
-   Beside sources/formats/png.py, which inflates them and says what they mean; where there are no kernels, Pillow does
+   Beside images/png.py, which inflates them and says what they mean; where there are no kernels, Pillow does
    both. The filters are those of the PNG specification, chapter 9: a row is stored less its left neighbours, less the
    row above, less the mean of both, or less the one of left, above and above left that is nearest to a plane. */
 

@@ -1,6 +1,6 @@
 /* A tile of a picture that is kept without loss, put together from what is left of its planes.
 
-   Beside sources/lossless.py, which says what that is, and does the same where there are no kernels. */
+   Beside images/lossless.py, which says what that is, and does the same where there are no kernels. */
 
 #include <string.h>
 

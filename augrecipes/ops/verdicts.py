@@ -11,7 +11,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from augrecipes import __version__, caches
+from augrecipes import __version__, cache
 from augrecipes.compat.guard import installed_version
 from augrecipes.ops.readable import Refusal
 
@@ -53,7 +53,7 @@ def remember(key: str, refusal: Refusal | None) -> None:
         while len(kept) > MOST:
             del kept[next(iter(kept))]
         text = json.dumps(kept)
-    caches.VERDICTS.write(name, text.encode())
+    cache.VERDICTS.write(name, text.encode())
 
 
 def _read(name: str) -> dict[str, list[str]]:
@@ -64,7 +64,7 @@ def _read(name: str) -> dict[str, list[str]]:
 
 def _load(name: str) -> dict[str, list[str]]:
     try:
-        found = json.loads(caches.VERDICTS.read(name) or "{}")
+        found = json.loads(cache.VERDICTS.read(name) or "{}")
     except (ValueError, RecursionError):
         return {}
     if not isinstance(found, dict):

@@ -8,7 +8,7 @@ import re
 import stat
 from pathlib import Path
 
-from augrecipes.addresses import address_of
+from augrecipes.paths import address_of
 from augrecipes.recipe.nodes import Place
 from augrecipes.recipe.problems import Problems
 

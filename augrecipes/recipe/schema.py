@@ -13,13 +13,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from augrecipes import atomic
 from augrecipes.compat.guard import VERSION, albumentations
 from augrecipes.ops import groups
 from augrecipes.ops.catalog import FILE
 from augrecipes.ops.class_schema import Schema, class_schema
 from augrecipes.ops.own import OWN
 from augrecipes.ops.refused import REFUSED
+from augrecipes.paths import write_file
 from augrecipes.recipe import grammar
 
 
@@ -61,7 +61,7 @@ def text() -> str:
 def write() -> Path:
     """Write the shipped file again, whole or not at all."""
     path = Path(__file__).resolve().parent.parent / "schema" / FILE
-    atomic.write(path, text().encode())
+    write_file(path, text().encode())
     return path
 
 

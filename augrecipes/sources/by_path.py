@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from augrecipes.errors import DataError
+from augrecipes.paths import is_archive
 from augrecipes.sources.listing import EXTENSIONS
 from augrecipes.sources.npy_files import NpyFiles
-from augrecipes.sources.tar.named import is_archive
 from augrecipes.sources.tar.shards import TarShards
 
 _ARRAYS = ".npy"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.sources.encoded import (
+from augrecipes.images.encoded import (
     MAX_PIXELS,
     EncodedMask,
     Exif,
@@ -24,11 +24,10 @@ from augrecipes.sources.encoded import (
     turn_of,
     turned_size,
 )  # fmt: skip
-from augrecipes.sources.file_bytes import MAX_BYTES, PathLike
-from augrecipes.sources.headers import FORMATS
-from augrecipes.sources.losses import Depth, Frames, check_whole
-from augrecipes.sources.raster import as_mask
-from augrecipes.sources.watch import stage
+from augrecipes.images.format import Depth, Frames, Part, check_whole
+from augrecipes.images.raster import as_mask
+from augrecipes.images.reading import FORMATS, MAX_BYTES, PathLike
+from augrecipes.images.watch import stage
 
 __all__ = ["MAX_PIXELS", "Exif", "decode_mask", "read_image", "read_mask"]
 
@@ -125,7 +124,7 @@ def open_mask(
     data, name = bytes_of(path, MAX_BYTES), os.fsdecode(path)
     with data_errors(name):
         header = checked_header(data, None, max_pixels)
-    if FORMATS[header.format].labels is None or header.bits != 8 or header.alpha or header.color == "rgb":
+    if not FORMATS[header.format].by_parts or header.bits != 8 or header.alpha or header.color == "rgb":
         return decode_mask(data, name=name, exif=exif, max_pixels=max_pixels, frames=frames)
     with data_errors(name):
         check_whole(header, None, frames, mask=True)
@@ -144,5 +143,5 @@ def decode_mask(
     with data_errors(name), stage("decode"):
         header = checked_header(data, None, max_pixels)
         check_whole(header, None, frames, mask=True)
-        how, turn = FORMATS[header.format], turn_of(header, exif)
-        return as_mask(how.mask(data, header) if how.mask else how.decode(data, header, None), turn)
+        whole = Part(0, 0, header.height, header.width)
+        return as_mask(FORMATS[header.format].labels(data, header, whole), turn_of(header, exif))

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from augrecipes import memo
-from augrecipes.caches import FOLDERS, identity
+from augrecipes.cache import FOLDERS, Arrays, identity, keep, recall
 
 _TIMES = np.dtype([("inode", "u8"), ("mtime", "i8"), ("ctime", "i8")])
 
@@ -59,7 +58,7 @@ def load(root: bytes, rules: str) -> dict[bytes, Scan]:
     """
     found: dict[bytes, Scan] = {}
     with contextlib.suppress(OSError, ValueError, KeyError):
-        if (kept := memo.recall(FOLDERS, identity(root), rules)) is None:
+        if (kept := recall(FOLDERS, identity(root), rules)) is None:
             return {}
         blob, at = kept["text"].tobytes(), 0
         for lengths, times in zip(kept["lengths"].tolist(), kept["times"].tolist(), strict=True):
@@ -79,10 +78,10 @@ def save(root: bytes, rules: str, scans: dict[bytes, Scan]) -> None:
     """Records scans in the user's cache folder; does nothing where it cannot be written."""
     rows = [(path, scan.files, b"\0".join(scan.folders)) for path, scan in scans.items()]
     times = [(scan.inode, scan.mtime_ns, scan.ctime_ns) for scan in scans.values()]
-    arrays: memo.Arrays = {
-        "text": memo.text(b"".join(part for row in rows for part in row)),
+    arrays: Arrays = {
+        "text": np.frombuffer(b"".join(part for row in rows for part in row), np.uint8),
         "lengths": np.array([[*map(len, row)] for row in rows], np.int64).reshape(-1, 3),
         "times": np.array(times, _TIMES),
     }
     with contextlib.suppress(OSError):  # the root has gone
-        memo.keep(FOLDERS, identity(root), rules, arrays)
+        keep(FOLDERS, identity(root), rules, arrays)

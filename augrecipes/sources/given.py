@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.sources.encoded import Encoded, encoded, open_encoded
+from augrecipes.images.encoded import Encoded, encoded, open_encoded
+from augrecipes.images.format import UnreadableError, in_force
+from augrecipes.images.raster import as_mask, converted
+from augrecipes.images.watch import stage
 from augrecipes.sources.files import decode_mask, read_mask
-from augrecipes.sources.formats.header import UnreadableError
-from augrecipes.sources.losses import in_force
-from augrecipes.sources.raster import as_mask, converted
-from augrecipes.sources.watch import stage
 
 Axes = Literal["auto", "hwc", "chw"]
 AXES: tuple[Axes, ...] = get_args(Axes)

@@ -22,12 +22,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes import memo
+from augrecipes import cache as caches
 from augrecipes.errors import DataError
 from augrecipes.sources import folder_cache
 from augrecipes.sources.folder_cache import Scan
 from augrecipes.sources.paths import PathLike, PathTable
-from augrecipes.sources.remote.place import RemotePath, is_pattern, remote_place
+from augrecipes.sources.remote import RemotePath, is_pattern, remote_place
 
 _log = logging.getLogger("augrecipes")
 
@@ -40,6 +40,11 @@ Layout = Literal["auto", "classes", "flat"]
 _Part = tuple[bytes, Scan]  # what stands in front of the names of a folder, and the folder
 _SKIPPED = (b"__MACOSX",)
 _RULES = b" ".join(sorted(EXTENSIONS)).decode()
+_REASONS: dict[int | None, str] = {
+    errno.ENOENT: "no such folder", errno.ENOTDIR: "it is not a folder",
+    errno.EACCES: "no permission to read it", errno.EPERM: "no permission to read it",
+}  # fmt: skip
+_NUMBERS = {FileNotFoundError: errno.ENOENT, NotADirectoryError: errno.ENOTDIR, PermissionError: errno.EACCES}
 _MOST_FOLDERS = 1_000_000  # links can make more ways through few folders than anyone can walk
 
 
@@ -206,7 +211,7 @@ def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
         path, above = todo.pop()
         full = os.path.join(root, path) if path else root  # noqa: PTH118 (pathlib has no bytes)
         try:
-            now, about = memo.now_ns(), os.stat(full)  # noqa: PTH116
+            now, about = caches.now_ns(), os.stat(full)  # noqa: PTH116
             identity = (about.st_dev, about.st_ino)
             if identity in above:  # a link back up
                 continue
@@ -215,7 +220,7 @@ def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
                 trusted[path] = scan
             else:
                 scan, news = _scan(full, about), True
-                if memo.settled(about, now):
+                if caches.settled(about, now):
                     trusted[path] = scan
         except OSError as error:
             raise DataError(f"this folder cannot be listed: {_why(error)}", path=os.fsdecode(full)) from None
@@ -268,13 +273,5 @@ def _scan(full: bytes, about: os.stat_result) -> Scan:
 
 
 def _why(error: OSError) -> str:
-    known = {FileNotFoundError: errno.ENOENT, NotADirectoryError: errno.ENOTDIR, PermissionError: errno.EACCES}
-    match error.errno or known.get(type(error)):  # drivers of fsspec give no number
-        case errno.ENOENT:
-            return "no such folder"
-        case errno.ENOTDIR:
-            return "it is not a folder"
-        case errno.EACCES | errno.EPERM:
-            return "no permission to read it"
-        case _:
-            return error.strerror or str(error)
+    number = error.errno or _NUMBERS.get(type(error))  # drivers of fsspec give no number
+    return _REASONS.get(number) or error.strerror or str(error)

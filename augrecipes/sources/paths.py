@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.masked import masked
-from augrecipes.spawned import Spawned, spawning
+from augrecipes.redact import redact
+from augrecipes.sharing import Shared, spawning
 
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 
 @dataclass(frozen=True, eq=False)
-class PathTable(Spawned):
+class PathTable(Shared):
     """An immutable sequence of paths: roots, and names below them.
 
     ``table[i]`` is text (`os.fsdecode`: names that are not UTF-8 survive).
@@ -88,7 +88,7 @@ class PathTable(Spawned):
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"PathTable({len(self):,} paths below {[masked(os.fsdecode(root)) for root in self.roots]})"
+        return f"PathTable({len(self):,} paths below {[redact(os.fsdecode(root)) for root in self.roots]})"
 
     def __getstate__(self) -> dict[str, Any]:
         # A view of a map does not pickle. Of workers it need not: they map the same.
@@ -106,15 +106,7 @@ class PathTable(Spawned):
 
     def take(self, indices: Iterable[int] | NDArray[Any]) -> PathTable:
         """A table of some of the paths, in the order given, repeats allowed."""
-        chosen = np.asarray(indices if isinstance(indices, np.ndarray | Sequence) else list(indices))
-        if chosen.dtype == np.bool_:
-            if len(chosen) != len(self):
-                raise IndexError(f"{len(chosen)} marks for {len(self)} paths")
-            chosen = np.flatnonzero(chosen)
-        chosen = chosen.astype(np.int64)
-        if chosen.size and not (-len(self) <= chosen.min() and chosen.max() < len(self)):
-            raise IndexError(f"a path index out of range for {len(self)} paths")
-        chosen = np.where(chosen < 0, chosen + len(self), chosen)
+        chosen = np.arange(len(self))[indices if isinstance(indices, np.ndarray) else list(indices)]
         lengths = self.offsets[chosen + 1] - self.offsets[chosen]
         offsets = np.zeros(len(chosen) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from augrecipes.caches import STUDIOS
+from augrecipes.cache import STUDIOS
 
 _TOKEN = re.compile(r"[\w-]{43,}")
 

@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from augrecipes import atomic
+from augrecipes.paths import write_file
 from augrecipes.recipe.limits import MAX_BYTES, read_bytes
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.studio.asked import Refused, RequestBody
@@ -104,7 +104,7 @@ def _write(path: Path, data: bytes) -> None:
     """Whole or not at all, with the permissions that the file had."""
     mode = path.stat().st_mode & 0o777 if path.exists() else None
     try:
-        atomic.write(path, data)
+        write_file(path, data)
         if mode is not None:
             path.chmod(mode)
     except OSError as error:

@@ -19,8 +19,8 @@ from augrecipes.data.reading.listing import Data
 from augrecipes.data.reading.sample import Files, Sample, open_data
 from augrecipes.data.reading.stored import Store, Stored, baked_of, behind, open_store
 from augrecipes.errors import DataError
-from augrecipes.pack.check import remains
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.store import is_store
 from augrecipes.studio.asked import Refused
 from augrecipes.studio.demo_pictures import DemoPictures
 from augrecipes.studio.kept import Kept
@@ -55,7 +55,7 @@ class Shelf:
     _demo: DemoPictures = field(default_factory=DemoPictures)
 
     def __post_init__(self) -> None:
-        if isinstance(self.data, str | os.PathLike) and remains(self.data):
+        if isinstance(self.data, str | os.PathLike) and is_store(self.data, damaged=True):
             self.store = open_store(self.data)
             if self.masks is not None:
                 raise DataError("a store has the masks that it was packed with: leave --masks out", str(self.data))

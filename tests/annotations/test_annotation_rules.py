@@ -14,7 +14,6 @@ import pytest
 from sets import Picture, Set, Thing, coco, draw, voc, yolo
 from test_one_table import listed, recipe
 
-from augrecipes.data.annotations import table
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.kinds.image.dataset import ImageFolder
 
@@ -311,40 +310,60 @@ def test_a_row_a_box_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def outside(folder: Path, name: str, *, format: str) -> Path:
-    """Annotations of one picture whose name they give."""
+    """Annotations of an image of the name that they give; beside it two links that leave the folder of the data."""
     draw(folder / "set" / "images", [A])
     draw(folder, [B])
+    for link, target in (("link.png", folder / "b.png"), ("out", folder), ("in.png", folder / "set/images/a.png")):
+        if not (place := folder / "set" / "images" / link).is_symlink():
+            place.symlink_to(target)
     if format == "coco":
         return instances(folder / "set", {"bbox": [1, 2, 3, 4]}, images=[{"id": 9, "file_name": name}])
     if format == "labelme":
         shape = {"label": "x", "shape_type": "rectangle", "points": [[1, 2], [4, 6]]}
         return write(folder / "set" / "images" / "a.json", {"shapes": [shape], "imagePath": name})
+    if format == "voc":
+        return write(folder / "set" / "Annotations" / "a.xml", f"<annotation><filename>{name}</filename></annotation>")
     write(folder / "set" / "labels" / "a.txt", "0 0.1 0.1 0.1 0.1\n")
     write(folder / "set" / "list.txt", f"images/a.png\n{name}\n")
     return write(folder / "set" / "data.yaml", "train: list.txt\nnames: [x]\n")
 
 
-LEAVING = {"coco": "../b.png", "labelme": "../../b.png", "yolo": "../b.png"}
+FORMATS = {"coco": "images/", "labelme": "", "yolo": "images/", "voc": ""}  # what stands before the names of images
 
 
-@pytest.mark.parametrize("format", LEAVING)
+@pytest.mark.parametrize("format", FORMATS)
 def test_pictures_outside_are_read_when_that_is_said(tmp_path: Path, format: str) -> None:
-    for name in (LEAVING[format], str(tmp_path / "b.png"), "https://example.org/b.png", f"images/../{LEAVING[format]}"):
+    """By `..`, whole paths, addresses, and links; of Pascal VOC only the last part of a name is taken."""
+    below = FORMATS[format]
+    up = {"": "../../", "images/": "../"}[below]
+    names = [f"{up}b.png", str(tmp_path / "b.png"), "https://example.org/b.png", f"{below}../images/../{up}b.png"]
+    for name in ["link.png"] if format == "voc" else [*names, f"{below}link.png", f"{below}out/b.png"]:
         path = outside(tmp_path, name, format=format)
         with pytest.raises(DataError, match=r"is not in the data's folder .*; outside=True reads it") as told:
             ImageFolder(files=path, recipe=recipe("coco"))
         assert repr(name) in str(told.value)
-    inside = outside(tmp_path, "../images/a.png" if format == "labelme" else "images/../images/a.png", format=format)
-    assert len(ImageFolder(files=inside, recipe=recipe("coco"))) > 0
-    anyway = ImageFolder(files=outside(tmp_path, LEAVING[format], format=format), recipe=recipe("coco"), outside=True)
-    assert Path(anyway.path(len(anyway) - 1)).resolve() == (tmp_path / "b.png").resolve()
+        if "://" not in name and "images/.." not in name:
+            anyway = ImageFolder(files=path, recipe=recipe("coco"), outside=True)
+            assert Path(anyway.path(len(anyway) - 1)).resolve() == (tmp_path / "b.png").resolve()
+    for name in (f"{below}a.png", f"{below}in.png", f"{below}../images/a.png"):
+        assert len(ImageFolder(files=outside(tmp_path, name, format=format), recipe=recipe("coco"))) > 0
 
 
-def test_names_that_are_taken_as_they_stand_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted: only whole paths leave a folder."""
-    monkeypatch.setattr(table, "leaves", lambda name, *_: Path(name).is_absolute())
-    with pytest.raises(pytest.fail.Exception):
-        test_pictures_outside_are_read_when_that_is_said(tmp_path, "coco")
+def test_the_folder_of_the_data_may_be_a_link(tmp_path: Path) -> None:
+    (tmp_path / "linked").symlink_to(outside(tmp_path, "images/a.png", format="coco").parent)
+    assert len(ImageFolder(files=tmp_path / "linked" / "instances.json", recipe=recipe("coco"))) == 1
+
+
+def test_folders_that_data_yaml_names_do_not_leave_it(tmp_path: Path) -> None:
+    path = outside(tmp_path / "a", "images/a.png", format="yolo")
+    draw(tmp_path / "images", [A])
+    write(tmp_path / "labels" / "a.txt", "0 0.5 0.5 0.1 0.1\n")
+    for entry in (tmp_path / "images", "../../images"):
+        write(path, f"train: {entry}\nnames: [x]\n")
+        refused(path, f"data.yaml: {str(entry)!r} is not in the data's folder")
+        assert len(rows(path, outside=True)) == 1
+    write(path, f"path: {tmp_path}\ntrain: images\nnames: [x]\n")
+    assert len(rows(path)) == 1
 
 
 def test_pictures_lie_where_they_are_said_to(tmp_path: Path) -> None:

@@ -10,12 +10,10 @@ import cv2
 import numpy as np
 import pytest
 from sets import CLASSES, WRITERS, Picture, Set, Thing, coco, draw, labelme, random_set, voc
-from test_annotation_rules import A, B, instances, refused, write
-from test_one_table import listed, recipe
+from test_annotation_rules import A, B, instances, write
 
 import augrecipes as ar
 from augrecipes.cli import main
-from augrecipes.data.annotations import formats
 from augrecipes.data.tables.csvfile import read_rows
 from augrecipes.errors import DataError
 from augrecipes.recipe.parse import parse_text
@@ -92,7 +90,7 @@ def test_defects_are_reported_together(tmp_path: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize("points", [True, False])
 def test_a_folder_is_of_annotations_or_of_pictures(tmp_path: Path, points: bool) -> None:
     """What lies beside pictures is read for a recipe that takes boxes; a folder without pictures always."""
-    from augrecipes.data.annotations.find import is_given_as_data
+    from augrecipes.data.annotations.table import is_given_as_data
 
     beside = labelme(tmp_path / "a", OF)
     assert is_given_as_data(beside, points=points) == points
@@ -126,29 +124,6 @@ def test_workers_read_what_is_read_here(tmp_path: Path) -> None:
     assert ds.fingerprint() == again.fingerprint()
     other = Set((OF.pictures[0], Picture("1.png", 40, 30, (Thing(CLASSES[1], (1, 1, 9, 9)),))), polygons=True)
     assert ar.ImageFolder(files=coco(tmp_path / "set", other), recipe=made).fingerprint() != ds.fingerprint()
-
-
-def test_a_format_is_a_file_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file beside the others is a format; nothing else knows of it."""
-    write(tmp_path / "mine.py", '''
-TITLE, LOOKS = "Mine", "a .mine file"
-def claims(source):
-    return source.suffix == ".mine"
-def read(asked, found):
-    for k, line in enumerate(asked.path.read_text().splitlines(), 1):
-        picture = found.picture(line, str(asked.path))
-        found.thing(picture, found.label("thing"), (1, 2, 3, 4), k)
-    found.root = asked.path.parent
-''')  # fmt: skip
-    draw(tmp_path, [A, B])
-    path = write(tmp_path / "list.mine", "a.png\nb.png\n")
-    refused(path, "COCO: ", "labelme: ")
-    monkeypatch.setattr(formats, "__path__", [*formats.__path__, str(tmp_path)])
-    formats.every.cache_clear()
-    try:
-        assert listed(path, recipe("coco")).boxes.values.tolist() == [[1, 2, 2, 2]] * 2  # type: ignore[union-attr]
-    finally:
-        formats.every.cache_clear()
 
 
 # -- lists and masks ---------------------------------------------------------------------------------------------------

@@ -12,8 +12,6 @@ import pytest
 from sets import OUTLINED, WRITERS, random_set
 from test_one_table import listed, recipe
 
-from augrecipes.data.annotations import found as found_objects
-from augrecipes.data.annotations.formats import coco
 from augrecipes.errors import DataError
 
 WORDS = (
@@ -137,20 +135,3 @@ def test_mutated_files_are_listed_or_refused(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", WRITERS)
 def test_many_mutated_files_are_listed_or_refused(tmp_path: Path, name: str) -> None:
     run(tmp_path, name, range(1000, 6000))
-
-
-def any_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(found_objects, "is_name", lambda name: True)
-
-
-def any_outline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coco, "numbers_of", lambda values, count=None: values)
-
-
-@pytest.mark.parametrize("plant", [any_name, any_outline])
-def test_a_planted_crash_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plant: Any) -> None:
-    """The law above notices an error of another type."""
-    plant(monkeypatch)
-    with pytest.raises(BaseException) as caught:
-        run(tmp_path, "coco", range(400))
-    assert not isinstance(caught.value, DataError)

@@ -11,10 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sets import OUTLINED, WRITERS, Picture, Set, random_set
 
-from augrecipes.data.annotations import boxes
-from augrecipes.data.annotations.found import FoundObjects
-from augrecipes.data.annotations.table import AnnotationOptions, noted_table
-from augrecipes.data.tables.table import ImageTable
+from augrecipes.data.annotations.records import AnnotationOptions
+from augrecipes.data.annotations.table import noted_table
+from augrecipes.data.tables.table import Columns
 from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
@@ -31,7 +30,7 @@ def recipe(boxes: str = "", *, keypoints: str = "", mask: str = "absent", steps:
     return parse_text(text)
 
 
-def listed(path: Path, made: Recipe, **options: Any) -> ImageTable:
+def listed(path: Path, made: Recipe, **options: Any) -> Columns:
     return noted_table(path, AnnotationOptions(made.inputs, **options))[0]
 
 
@@ -128,43 +127,3 @@ def inside(polygon: list[float], picture: Picture) -> np.ndarray:
         with np.errstate(divide="ignore", invalid="ignore"):
             odd ^= crosses & (x >= x1 + (y - y1) * (x2 - x1) / (y2 - y1))
     return odd
-
-
-def not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(np, "clip", lambda values, low, high: values)
-
-
-def empty_ones_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boxes, "_FINE", 3)
-
-
-def marked_ones_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    thing = FoundObjects.thing
-    monkeypatch.setattr(FoundObjects, "thing", lambda *values, **_: thing(*values))
-
-
-def corners_for_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = boxes._in_format
-    monkeypatch.setattr(
-        boxes, "_in_format", lambda corners, format: made(corners, format.replace("coco", "pascal_voc"))
-    )
-
-
-def classes_by_sight(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FoundObjects, "rename", lambda *_: None)
-
-
-@pytest.mark.parametrize("plant", [not_cut, empty_ones_stay, marked_ones_stay, corners_for_sizes, classes_by_sight])
-def test_planted_faults_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plant: Any) -> None:
-    """The law above notices what it is there for."""
-    plant(monkeypatch)
-    found = []
-    for seed in range(6):
-        of = random_set(seed)
-        try:
-            check_boxes(
-                WRITERS["labelme" if plant is marked_ones_stay else "voc"](tmp_path / str(seed), of), of, "coco"
-            )
-        except AssertionError:
-            found.append(seed)
-    assert found

@@ -10,7 +10,7 @@ import slow_steps
 from numpy.random import default_rng
 
 from augrecipes.bench import clock, measure, step, sweep, training
-from augrecipes.data.batches.collate import Collate
+from augrecipes.data.collate import Collate
 
 _BATCH = 1e-3  # seconds that a batch takes besides its steps
 _TICK = 1e-6  # seconds that a look at the clock takes: nothing takes no time

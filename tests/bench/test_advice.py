@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from augrecipes.bench.advice import CLEARLY, Advice, Point, advise
 from augrecipes.bench.workers import Gaps
-from augrecipes.data.loading.choice import BACKENDS
+from augrecipes.data.choice import BACKENDS
 
 SETTINGS = [("batches", 0), *((backend, count) for backend in BACKENDS[1:] for count in (1, 2, 4))]
 SAMPLES = 1000

@@ -32,7 +32,7 @@ from augrecipes.bench.report.write import usable_folder, write_report
 from augrecipes.bench.run import Options, bench
 from augrecipes.bench.sides import Setting
 from augrecipes.errors import BenchError
-from augrecipes.pack.run import pack
+from augrecipes.packing.run import pack
 from augrecipes.preview.display import picture_of_output
 
 SVG = "{http://www.w3.org/2000/svg}"

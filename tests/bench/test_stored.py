@@ -15,7 +15,7 @@ from augrecipes.bench.run import Options, bench
 from augrecipes.bench.sides import Setting, all_of, dataset_of, sides_of, work_of
 from augrecipes.bench.stages import staged
 from augrecipes.errors import BenchError, DataError, StoreError
-from augrecipes.pack.run import pack
+from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 
 RESIZE = (

@@ -200,6 +200,14 @@ from albumentations.augmentations.transforms import HorizontalFlip, Resize
 from albumentations.core.composition import Compose
 from albumentations.pytorch.transforms import ToTensor
 train = Compose([Resize(224, 224), HorizontalFlip(), ToTensor()])
+#: old tensors behind Normalize: Resize 224x224, HorizontalFlip
+from albumentations import Compose, HorizontalFlip, Normalize, Resize
+from albumentations.pytorch import ToTensor
+train = Compose([Resize(224, 224), HorizontalFlip(), Normalize(), ToTensor()])
+#: an enumeration of a class: Resize 224x224, ImageCompression
+import albumentations as A
+train = A.Compose([A.Resize(224, 224),
+                   A.ImageCompression(60, 90, compression_type=A.ImageCompression.ImageCompressionType.WEBP)])
 #: star: Resize 224x224, HorizontalFlip
 from albumentations import *
 train = Compose([Resize(224, 224), HorizontalFlip()])

@@ -88,37 +88,26 @@ def test_json(run, folder):
         "notes": [],
         "defects": [{"kind": "missing", "files": ["HR/1.png"], "message": "HR/1.png: no lr"}],
         "cropped": [],
-        "unclaimed": [],
     }
 
 
-def test_one_folder_for_both_is_no_clean_data(run, folder):
+def test_one_folder_for_both_takes_templates(run, folder):
     for more in ([], ["--content"]):
         result = run("check-data", "x.yaml", "hr=HR", "lr=HR", *more)
-        assert result.exit_code == 1
-        assert result.stdout.splitlines()[2:] == [
-            "1 defect in the files of hr and lr; 0 scenes are fine",
-            "ambiguous names: 1",
-            "  hr and lr lie in one folder, and no name tells them apart: 6 files, HR/0.png first; "
-            "give each a folder of its own",
-        ]
-
-
-def test_files_that_no_name_claims_are_noted(run, folder):
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "hr and lr lie in one folder" in result.stderr
     for i in range(3):
-        (folder / f"HR/{i}.png").rename(folder / f"X4/{i}_SRF_4_HR.png")
-        (folder / f"X4/{i}x4.png").rename(folder / f"X4/{i}_SRF_4_LR.png")
-    result = run("check-data", "x.yaml", "hr=X4", "lr=X4")
+        (folder / f"HR/{i}.png").rename(folder / f"X4/{i}_HR.png")
+        (folder / f"X4/{i}x4.png").rename(folder / f"X4/{i}_LR.png")
+    result = run("check-data", "x.yaml", "hr=X4", "lr=X4", "--names", "hr={}_HR", "--names", "lr={}_LR")
     assert (result.exit_code, result.stdout.splitlines()[2:]) == (
         0,
         [
-            "note: 3 files in a folder that targets share belong to none of them by their names, and are not read "
-            "(first: X4/3x4.png)",
+            "note: 6 files of hr, X4/0_LR.png first: not named {}_HR, and not read",
+            "note: 6 files of lr, X4/0_HR.png first: not named {}_LR, and not read",
             "3 scenes, all fine: names, sizes and channels",
         ],
     )
-    told = json.loads(run("check-data", "x.yaml", "hr=X4", "lr=X4", "--json").stdout)
-    assert told["unclaimed"] == [f"X4/{i}x4.png" for i in (3, 4, 5)]
 
 
 def test_templates_lists_of_folders_and_csv_files(run, folder, write):

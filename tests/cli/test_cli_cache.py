@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from augrecipes import caches
-from augrecipes.sources.remote.place import RemotePath
-from augrecipes.sources.store.lock import Lock
-from augrecipes.sources.store.sending import Sending
+from augrecipes import cache as caches
+from augrecipes.sources.remote import RemotePath
+from augrecipes.store.disk import Lock
+from augrecipes.store.sending import Sending
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +74,6 @@ def test_nobody_at_home(run, monkeypatch):
     def nobody():
         raise RuntimeError("no home")
 
-    monkeypatch.setattr("augrecipes.caches.Path.home", nobody)
+    monkeypatch.setattr("augrecipes.cache.Path.home", nobody)
     result = run("cache")
     assert (result.exit_code, result.stderr) == (2, "error: no home\n")

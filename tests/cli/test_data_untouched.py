@@ -74,7 +74,7 @@ def state(root: Path) -> dict[str, Any]:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of its own, and folders that are at rest, so that their listings are kept."""
     monkeypatch.setenv("AUGRECIPES_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("augrecipes.memo.now_ns", lambda: time.time_ns() + 10**10)
+    monkeypatch.setattr("augrecipes.cache.now_ns", lambda: time.time_ns() + 10**10)
     return tmp_path / "cache"
 
 

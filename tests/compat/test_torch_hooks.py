@@ -35,7 +35,6 @@ def test_another_version_warns_once(programs: Programs) -> None:
     [
         "from torch.utils.data._utils import fetch; del fetch._MapDatasetFetcher",
         "from torch.utils.data._utils.fetch import _IterableDatasetFetcher; del _IterableDatasetFetcher.fetch",
-        "from torch._C import _autograd; del _autograd._profiler_enabled",
         "from torch.utils.data._utils import pin_memory; del pin_memory.pin_memory",
     ],
 )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from augrecipes.compiler.run import at_once
 from augrecipes.compiler.run.at_once import PictureQueue
-from augrecipes.sources.encoded import encoded
+from augrecipes.images.encoded import encoded
 
 LARGE = np.zeros((800, 800, 3), np.uint8)
 FILE = encoded(Jpeg(375, 500).data, name="it")

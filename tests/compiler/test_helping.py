@@ -23,10 +23,10 @@ from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.helping import HelpingThreads, mapped, of_this_thread
 from augrecipes.compiler.run import at_once
 from augrecipes.compiler.run.at_once import in_threads
+from augrecipes.images.encoded import encoded
 from augrecipes.native.kernels import library
 from augrecipes.native.libjpeg import codec
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.encoded import encoded
 
 PIECES = 40
 _BYTES = 1 << 32  # addresses are above, sizes below

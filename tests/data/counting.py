@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch.utils.data import Dataset
 
-from augrecipes.data.batches.epoch import EpochClock, current
-from augrecipes.data.batches.skips import SkipError
+from augrecipes.data.epochs import EpochClock, current
+from augrecipes.data.skipping import SkipError
 from augrecipes.errors import DataError
 from augrecipes.seeds import mix
 

@@ -10,7 +10,7 @@ import pytest
 from kinds import BAG, IMAGE, PAIR, Kind
 
 from augrecipes.data.packed import Packed
-from augrecipes.pack.run import pack
+from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 
 BAKED = {

@@ -19,7 +19,7 @@ N = 47
 
 
 def made(**options: Any) -> Any:
-    return loader(Counting(N), 3, weights=[*range(N)], replacement=False, seed=2, **options)
+    return loader(Counting(N), 3, weights=[*range(N)], samples_per_epoch=N - 1, seed=2, **options)
 
 
 def read(folder: Path, steps: int) -> None:

@@ -11,7 +11,7 @@ from pictures import draw
 from augrecipes.data.packed import Packed
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.dataset import ImageFolder
-from augrecipes.pack.run import pack
+from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 
 DECLARED = {

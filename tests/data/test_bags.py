@@ -110,7 +110,9 @@ class TestSamples:
     def test_pickles_small(self, ds: TileBags) -> None:
         names = [f"slide-{k // 3000:04}/tile_x{k}_y{k}.jpg" for k in range(30_000)]
         bags = PathTable.from_paths([f"slide-{k:04}" for k in range(10)])
-        ds._table = BagTable(bags, PathTable.from_paths(names, root="/s"), np.arange(0, 30_001, 3000))
+        ds._table = BagTable(
+            bags=bags, files={"image": PathTable.from_paths(names, root="/s")}, offsets=np.arange(0, 30_001, 3000)
+        )
         assert len(pickle.dumps(ds)) < 30_000 * (len(names[-1]) + 8 + 4) + 20_000
 
 
@@ -430,7 +432,7 @@ class TestBrokenTiles:
 
     def test_records_reach_the_loader_through_views(self, broken: Path, recipe: Recipe) -> None:
         ds = TileBags(broken, recipe, max_tiles=7, on_error="skip")
-        for view, times in ((ar.concat([ds, ds]), 2), (torch.utils.data.Subset(ds, [0, 2]), 1)):
+        for view, times in ((torch.utils.data.ConcatDataset([ds, ds]), 2), (torch.utils.data.Subset(ds, [0, 2]), 1)):
             made = loader(view)
             list(made)
             assert [s.bag for s in made.skipped] == ["slide-c"] * 2 * times

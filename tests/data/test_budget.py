@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import time
 from collections import namedtuple
 from pathlib import Path
@@ -15,10 +14,9 @@ from counting import Counting, indices
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augrecipes.data.batches import memory
+from augrecipes.data import memory
 from augrecipes.data.loader import loader
-from augrecipes.data.loading import budget as budget_module
-from augrecipes.data.loading.budget import Budget, default_bytes, size_of
+from augrecipes.data.pacing import Budget, size_of
 from augrecipes.errors import LoaderError
 
 
@@ -85,18 +83,6 @@ def test_a_budget_keeps_its_bounds(limit: int, most: int, sizes: list[int]) -> N
         largest = max(sizes[: k + 1])
         assert 1 <= budget.allowed() <= most
         assert budget.allowed() == 1 or budget.allowed() * largest <= limit
-
-
-def test_what_is_read_ahead_unasked_is_little() -> None:
-    assert 0 < default_bytes() <= 1 << 30
-    assert default_bytes() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 16
-
-
-def test_a_container_may_have_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "max").write_text("1600000\n")
-    (tmp_path / "none").write_text("max\n")
-    monkeypatch.setattr(budget_module, "_LIMITS", tuple(str(tmp_path / n) for n in ("missing", "none", "max")))
-    assert default_bytes() == 100_000
 
 
 def test_sizes_of_whatever_a_batch_is() -> None:

@@ -16,11 +16,10 @@ from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 import augrecipes as ar
 from augrecipes import machine
+from augrecipes.data import choice as choice_module
+from augrecipes.data.choice import LOCAL_RANKS
 from augrecipes.data.loader import Loader, loader
-from augrecipes.data.loading import choice as choice_module
-from augrecipes.data.loading import own_python as rule
-from augrecipes.data.loading.choice import LOCAL_RANKS
-from augrecipes.data.loading.turns import ActiveThreads
+from augrecipes.data.pacing import ActiveThreads
 from augrecipes.ops import registry
 from augrecipes.recipe.parse import parse_text
 
@@ -136,7 +135,7 @@ def test_what_is_python_of_the_users_own(own_step: ar.Samples) -> None:
 
 
 def test_a_rule_that_sees_nothing_is_caught(own_step: ar.Samples, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rule, "_in_steps", lambda dataset: iter(()))
+    monkeypatch.setattr(choice_module, "_in_steps", lambda dataset: iter(()))
     with pytest.raises(AssertionError):
         test_what_is_python_of_the_users_own(own_step)
 
@@ -286,7 +285,7 @@ def test_batches_are_pinned_where_there_is_a_gpu(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self, device=None: self.clone())
     asked = []
     monkeypatch.setattr(
-        "augrecipes.data.loading.fetch.empty_pinned",
+        "augrecipes.data.fetch.empty_pinned",
         lambda *what: asked.append(what) or torch.empty(what[0], dtype=what[1]),
     )
     for options in ({"num_workers": 0}, {"backend": "threads", "num_workers": 2}):

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augrecipes.data.batches.collate import MASK_PADDING, Collate, collate_for
+from augrecipes.data.collate import MASK_PADDING, Collate, collate_for
 from augrecipes.errors import CollateError
 
 
@@ -129,4 +129,4 @@ def test_samples_that_are_not_dicts() -> None:
 
 
 def test_a_function_is_taken_as_it_is() -> None:
-    assert collate_for(len) is len
+    assert collate_for(len, []) is len

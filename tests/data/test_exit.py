@@ -88,6 +88,6 @@ def test_no_thread_outlives_the_program_however_it_ends(programs: Programs, endi
 
 
 def test_a_planted_fault_is_caught(programs: Programs) -> None:
-    forgetful = "import atexit\nfrom augrecipes.data.loading import threads\natexit.unregister(threads._end_all)\n"
+    forgetful = "import atexit\nfrom augrecipes.data import threads\natexit.unregister(threads._end_all)\n"
     rest = forgetful + ENDINGS["a pass that is kept"][0] + "\nimport os; report(); os._exit(0)"
     assert len(ended(programs, rest)[1]) == 3

@@ -18,8 +18,7 @@ import torch
 from pictures import RECIPE, class_folders, draw
 
 from augrecipes.data.loader import loader
-from augrecipes.data.tables.table import ImageTable
-from augrecipes.data.views import concat
+from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.recipe.model import Recipe
@@ -89,10 +88,6 @@ def test_keys(ds: ImageFolder) -> None:
 def test_senseless_indices_of_a_subset(ds: ImageFolder, indices: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         ds.subset(indices)
-
-
-def test_concat_keeps_the_classes(ds: ImageFolder, root: Path, recipe: Recipe) -> None:
-    assert concat([ds, ImageFolder(root, recipe, seed=9)]).classes == ds.classes
 
 
 class TestBroken:
@@ -179,7 +174,7 @@ class TestMasks:
     def test_one_mask_is_not_for_two_images(self, tmp_path: Path, recipe: Recipe) -> None:
         class_folders(tmp_path / "images", ("a", "b"), each=1)
         draw(tmp_path / "flat" / "0.png", 0)
-        with pytest.raises(DataError, match="and that of 1 other images"):
+        with pytest.raises(DataError, match="one mask for 2 images of this name"):
             ImageFolder(tmp_path / "images", recipe, masks=tmp_path / "flat")
         class_folders(tmp_path / "alike", ("a", "b"), each=1)
         assert len(ImageFolder(tmp_path / "images", recipe, masks=tmp_path / "alike")) == 2
@@ -262,7 +257,7 @@ def test_applied_parameters(root: Path, recipe: Recipe) -> None:
 
 def test_pickles_small(recipe: Recipe, ds: ImageFolder, root: Path) -> None:
     names = [f"class_{i % 10}/picture_{i:06d}.jpg" for i in range(100_000)]
-    ds._table = ImageTable(PathTable.from_paths(names, root="/some"))
+    ds._table = Columns(files={"image": PathTable.from_paths(names, root="/some")})
     assert len(pickle.dumps(ds)) < 100_000 * (len(names[0]) + 8 + 4) + 20_000
     again = pickle.loads(pickle.dumps(ImageFolder(root, recipe, seed=3)))
     assert same(again[5], ImageFolder(root, recipe, seed=3)[5])

@@ -18,12 +18,12 @@ import pytest
 from packed_kinds import KINDS, packed, recipe_of
 from pictures import draw
 
+from augrecipes.data import packed_match
 from augrecipes.data.packed import Packed
-from augrecipes.data.tables import packed_schema
 from augrecipes.errors import AugrecipesError, StoreError
-from augrecipes.pack.run import pack
+from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.store import columns, folder, open_store, schema
+from augrecipes.store import columns, index, open_store, reader
 
 POINTS = """
 version: 1
@@ -127,8 +127,8 @@ def mapped(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         seen.append(path)
         return map_file(path, size)
 
-    map_file = folder.map_file
-    monkeypatch.setattr(folder, "map_file", watched)
+    map_file = reader.map_file
+    monkeypatch.setattr(reader, "map_file", watched)
     return seen
 
 
@@ -161,9 +161,9 @@ def test_a_reader_that_trusts_is_caught(
     stores: dict[str, tuple[Path, str]], part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if part == "index":
-        monkeypatch.setattr(schema, "check", lambda *given: None)
+        monkeypatch.setattr(index, "check", lambda *given: None)
     else:
-        monkeypatch.setattr(packed_schema, "check", lambda store: None)
+        monkeypatch.setattr(packed_match, "_check_about", lambda store: None)
     with pytest.raises(AssertionError):
         every_field_holds(Forger(*stores["points"], tmp_path), random.Random(0), 200)
 
@@ -175,7 +175,7 @@ def test_a_target_outside_of_the_store(stores: dict[str, tuple[Path, str]], name
     shutil.copy(forger.place / "image-00000.bin", tmp_path / "secret-00000.bin")
     table = columns.load(forger.data, "")
     renamed = columns.render({key.replace("items/image/", f"items/{name}/"): column for key, column in table.items()})
-    shards = [{**shard, "sizes": {name: shard["sizes"]["image"]}} for shard in forger.content["shards"]]
+    shards = [{**shard, "files": {name: shard["files"]["image"]}} for shard in forger.content["shards"]]
     forging.write_columns(forger.place, {**forger.content, "targets": {name: "image"}, "shards": shards}, renamed)
     with pytest.raises(StoreError, match="identifier"):
         open_store(forger.place)

@@ -11,9 +11,8 @@ from gathering import Gathering
 from kinds import pixels, samples
 from torch.utils.data import DataLoader, Subset, default_collate
 
-from augrecipes.data.batches.collate import Collate
+from augrecipes.data.collate import Collate
 from augrecipes.data.loader import loader
-from augrecipes.data.views import concat
 from augrecipes.errors import DataError
 
 N = 23
@@ -116,14 +115,6 @@ def test_keys_of_any_sort_may_be_asked_for_at_once() -> None:
         assert [pixels(s) for s in ds.__getitems__(keys)] == [pixels(ds[key]) for key in keys]
     with pytest.raises(IndexError):
         ds.__getitems__([0, N])
-
-
-def test_repeats_in_views_are_read_one_by_one() -> None:
-    ds = Gathering(N)
-    both = concat([ds, ds])
-    found = [pixels(s) for s in samples(loader(both, 5))]
-    assert found[:N] == [pixels(ds[i]) for i in range(N)]
-    assert found[N:] == [pixels(ds[0, i + N]) for i in range(N)]
 
 
 def test_samples_lie_in_their_batch() -> None:

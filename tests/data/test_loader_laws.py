@@ -14,8 +14,7 @@ from counting import Counting, indices, values
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, TensorDataset, random_split
 
 from augrecipes.data.loader import Loader, loader
-from augrecipes.data.loading.passes import Ledger
-from augrecipes.data.views import concat
+from augrecipes.data.passes import Pass
 from augrecipes.errors import CollateError, DataError, LoaderError
 
 N = 23
@@ -142,7 +141,7 @@ class TestEpochs:
         assert made.epoch == 6
 
     def test_a_pass_that_hears_nothing_is_caught(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Ledger, "moves", lambda self: 0)
+        monkeypatch.setattr(Pass, "_moved", lambda self: False)
         with pytest.raises(AssertionError):
             self.test_a_pass_begins_where_it_was_said_before_its_first_batch("loader", {})
 
@@ -213,12 +212,6 @@ class TestResume:
         made.load_state_dict(state)
         assert indices(made) == list(range(9, N))
 
-    def test_batches_that_overtook_are_not_repeated(self) -> None:
-        made = loader(Counting(N), batch_size=3, shuffle=True)
-        made.load_state_dict(made.state_dict() | {"read": 6, "ahead": [12, 21]})
-        first = indices(loader(Counting(N), batch_size=3, shuffle=True))
-        assert indices(made) == first[6:12] + first[15:21]
-
     def test_set_epoch_to_the_same_epoch_keeps_the_place(self) -> None:
         made = loader(Counting(N), batch_size=3)
         made.load_state_dict(made.state_dict() | {"epoch": 2, "read": 9})
@@ -233,7 +226,6 @@ class TestResume:
             ({"batch_size": 4, "shuffle": True}, ["shuffle"]),
             ({"even": False}, ["even"]),
             ({"weights": [1.0] * N}, ["weights"]),
-            ({"weights": [1.0] * N, "replacement": False}, ["weights", "replacement"]),
             ({"samples_per_epoch": 9, "drop_last": True}, ["samples_per_epoch", "drop_last"]),
         ],
     )
@@ -342,28 +334,6 @@ class TestViews:
         assert len(set(found)) == 6
         assert found[2:4] == values(loader(Subset(Counting(12), [10, 7])))
 
-    def test_concat_joins(self) -> None:
-        a, b = Counting(3), Counting(2, seed=9)
-        both = concat([a, b])
-        assert isinstance(both, ConcatDataset)
-        assert len(both) == 5
-        assert values(loader(both)) == values(loader(a)) + values(loader(b))
-        both.set_epoch(4)
-        assert (a.epoch, b.epoch, both.epoch) == (4, 4, 4)
-        assert int(both[-1]["image"]) == int(b[1]["image"])
-        with pytest.raises(IndexError):
-            both[5]
-        with pytest.raises(ValueError, match="at least one"):
-            concat([])
-
-    def test_concat_of_the_same_dataset_draws_anew(self) -> None:
-        a = Counting(3)
-        found = values(loader(concat([a, a]), samples_per_epoch=12))
-        assert len(set(found)) == 12
-        both = concat([a, a])
-        assert [int(both[i]["image"]) for i in range(6)] == found[:6]
-        assert int(both[0, 6]["image"]) == found[6]
-
     def test_other_datasets_work_too(self) -> None:
         plain = TensorDataset(torch.arange(5))
         assert [b[0].tolist() for b in loader(plain, 2)] == [[0, 1], [2, 3], [4]]
@@ -405,7 +375,6 @@ class TestErrors:
             ({"samples_per_epoch": 0}, ValueError, "samples_per_epoch"),
             ({"collate": "stack"}, ValueError, "'default', 'list', 'pad'"),
             ({"weights": "even"}, ValueError, "'balanced'"),
-            ({"replacement": False}, ValueError, "give weights"),
             ({"num_workers": -1}, ValueError, "negative"),
         ],
     )

@@ -14,7 +14,7 @@ from torch.utils.data import TensorDataset
 
 from augrecipes.data import loader as loader_module
 from augrecipes.data.loader import Loader, loader
-from augrecipes.data.loading.state import EpochProgress
+from augrecipes.data.state import EpochProgress
 from augrecipes.errors import LoaderError
 
 ODD = (
@@ -44,7 +44,7 @@ def state() -> dict[str, Any]:
     taken = made()
     passing = iter(taken)
     next(passing), next(passing)
-    return taken.state_dict() | {"ahead": [12]}
+    return taken.state_dict()
 
 
 def damaged(whole: dict[str, Any], rng: random.Random) -> Any:
@@ -83,7 +83,7 @@ def test_a_damaged_state_is_a_loader_error() -> None:
 
 def test_a_loader_that_trusts_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     def trusting(state: Any, *_: Any) -> EpochProgress:
-        return EpochProgress(state["epoch"], state["read"], frozenset(state.get("ahead", ())))
+        return EpochProgress(state["epoch"], state["read"])
 
     monkeypatch.setattr(loader_module, "restore", trusting)
     with pytest.raises((AssertionError, TypeError, KeyError, ValueError)):

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augrecipes.data.batches import order
-from augrecipes.data.batches.order import check_weights, dealt, epoch_order, number_repeats
+from augrecipes.data.order import check_weights, dealt, epoch_order, number_repeats
 
 sizes = st.integers(1, 60)
 epochs = st.integers(0, 2**40)
@@ -60,42 +59,6 @@ def test_passes_of_one_epoch_differ() -> None:
     assert len(np.unique(passes, axis=0)) == len(passes)
 
 
-class TestWithoutReplacement:
-    def drawn(self, weights: list[float], epoch: int = 0, samples: int | None = None) -> list[int]:
-        array = np.array(weights)
-        count = np.count_nonzero(array) if samples is None else samples
-        order = epoch_order(len(weights), epoch, weights=array, replacement=False, samples=int(count))
-        return list(map(int, order))
-
-    @given(st.lists(st.sampled_from([0.0, 1e-300, 0.1, 1.0, 7.0, 1e300]), max_size=30), epochs)
-    def test_each_pass_has_what_weighs_something_once(self, others: list[float], epoch: int) -> None:
-        weights = [*others, 2.0]
-        found = np.flatnonzero(weights).tolist()
-        order = self.drawn(weights, epoch)
-        assert sorted(order) == found
-        twice = self.drawn(weights, epoch, 2 * len(found))
-        assert twice[: len(found)] == order
-        assert sorted(twice[len(found) :]) == [i + len(weights) for i in found]
-        assert self.drawn(weights, epoch, 1) == order[:1]
-
-    def test_it_is_written_in_stone(self) -> None:
-        assert self.drawn([1.0, 2.0, 0.0, 1.0, 5.0], 3) == [1, 4, 3, 0]
-
-    def test_each_draw_is_in_proportion_to_what_is_left(self) -> None:
-        weights, count = [1.0, 2.0, 5.0], 4000
-        orders = np.array([self.drawn(weights, epoch) for epoch in range(count)])
-        for pair in [(a, b) for a in range(3) for b in range(3) if a != b]:
-            chance = weights[pair[0]] / 8 * weights[pair[1]] / (8 - weights[pair[0]])
-            share = np.mean((orders[:, 0] == pair[0]) & (orders[:, 1] == pair[1]))
-            assert abs(share - chance) < 4 * np.sqrt(chance * (1 - chance) / count)
-
-    def test_its_logarithm_is_one(self) -> None:
-        x = np.concatenate(
-            [np.random.default_rng(0).random(10_000), 2.0 ** -np.arange(54), 1 - 2.0 ** -np.arange(1, 54)]
-        )
-        np.testing.assert_allclose(order._log(x), np.log(x), rtol=1e-15, atol=2e-16)
-
-
 @given(st.lists(st.integers(0, 9), max_size=40))
 def test_number_repeats_counts_in_order(positions: list[int]) -> None:
     seen: dict[int, int] = {}
@@ -118,11 +81,11 @@ def test_weights_are_kept() -> None:
 @given(sizes, st.integers(1, 64), st.integers(1, 9), epochs)
 def test_ranks_that_take_turns_read_what_one_alone_reads(n: int, world_size: int, size: int, epoch: int) -> None:
     whole = epoch_order(n, epoch, shuffle=True)
-    ranked = [dealt(whole, rank, world_size, size) for rank in range(world_size)]
+    ranked = [[*dealt(whole, rank, world_size, size)] for rank in range(world_size)]
     rounds = max(map(len, ranked))
     together = [batches[k] for k in range(rounds) for batches in ranked if k < len(batches)]
     assert np.concatenate(together).tolist() == whole.tolist()
-    (alone,) = [dealt(whole, 0, 1, size)]
+    alone = [*dealt(whole, 0, 1, size)]
     kept = n // (world_size * size) * world_size
     assert [batch.tolist() for batch in together[:kept]] == [batch.tolist() for batch in alone[:kept]]
     sizes_of_rest = {len(rank[-1]) if len(rank) == rounds else 0 for rank in ranked} if n % (world_size * size) else {0}

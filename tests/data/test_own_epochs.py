@@ -10,7 +10,6 @@ from counting import Counting
 from torch.utils.data import ConcatDataset, Dataset, Subset
 
 from augrecipes.data.loader import loader
-from augrecipes.data.views import concat
 
 N = 8
 
@@ -53,7 +52,6 @@ VIEWS: dict[str, Callable[[], Any]] = {
     "itself": Own,
     "Subset": lambda: Subset(Own(), range(N)),
     "ConcatDataset": lambda: ConcatDataset([Subset(Own(), [0, 1, 2]), Subset(Own(), [3, 4, 5, 6, 7])]),
-    "concat": lambda: concat([Subset(Own(), range(6)), Subset(Own(), [6, 7])]),
 }
 WAYS: dict[str, dict[str, Any]] = {
     "here": {},
@@ -119,24 +117,24 @@ def test_what_is_handed_on_to_ours_sets_nothing(way: str) -> None:
 
 class TestPlantedFaults:
     def test_nobody_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("augrecipes.data.loading.fetch.tell_epoch", lambda dataset, epoch: None)
+        monkeypatch.setattr("augrecipes.data.fetch.tell_epoch", lambda dataset, epoch: None)
         for way in WAYS:
             with pytest.raises(AssertionError):
                 law("itself", way)
 
     def test_only_this_process_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("augrecipes.data.loading.fetch.FetchDataset.__getitems__", _without_telling)
+        monkeypatch.setattr("augrecipes.data.fetch.FetchDataset.__getitems__", _without_telling)
         with pytest.raises(AssertionError):
             law("itself", "forked, that stay")
 
     def test_ours_take_it_for_the_users_word(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("augrecipes.data.batches.epoch.current", lambda: None)
+        monkeypatch.setattr("augrecipes.data.epochs.current", lambda: None)
         with pytest.raises(AssertionError):
             test_what_is_handed_on_to_ours_sets_nothing("here")
 
 
 def _without_telling(reader: Any, order: Any) -> Any:
-    from augrecipes.data.loading.fetch import Draft
+    from augrecipes.data.fetch import Draft
 
     draft = Draft(reader, order)
     for piece in draft.pieces:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,8 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
+from augrecipes.data import samplers
 from augrecipes.data.loader import loader
-from augrecipes.data.loading import sampled
 from augrecipes.errors import LoaderError
 
 N = 12
@@ -69,10 +70,6 @@ class Buckets:
 
 OWN: dict[str, Callable[[int], Any]] = {
     "torch's own": lambda seed: RandomSampler(range(N), generator=torch.Generator().manual_seed(seed)),
-    "Python's own": lambda seed: OfItsOwn(random.Random(seed)),
-    "numpy's own": lambda seed: OfItsOwn(np.random.default_rng(seed)),
-    "numpy's older own": lambda seed: OfItsOwn(np.random.RandomState(seed)),
-    "numpy's older own of other bits": lambda seed: OfItsOwn(np.random.RandomState(np.random.PCG64(seed))),
 }
 
 SAMPLERS: dict[str, Callable[[], dict[str, Any]]] = {
@@ -201,9 +198,14 @@ def test_a_generator_of_a_samplers_own_counts_and_goes_on_as_it_was(name: str) -
     assert [*one] == [*OWN[name](1)]
 
 
-def test_what_the_system_draws_stays_the_systems() -> None:
-    found = read_by(OfItsOwn(random.SystemRandom()))
-    assert sorted(index for batch in found for index, _ in batch) == [*range(N)]
+def test_an_order_that_cannot_be_had_again_is_an_error_and_not_another_order() -> None:
+    made = [loader(Gathering(N), 5, sampler=OfItsOwn(np.random.default_rng(1))) for _ in range(2)]
+    passing = iter(made[0])
+    assert sorted(index for batch in passing for index in batch["index"].tolist()) == [*range(N)]
+    made[1].load_state_dict(made[0].state_dict())  # between epochs nothing is left
+    next(iter(made[0]))
+    with pytest.raises(LoaderError, match=r"the order of epoch 1 is another .* seeded by its set_epoch"):
+        made[1].load_state_dict(made[0].state_dict())
 
 
 @pytest.mark.parametrize(
@@ -233,35 +235,39 @@ def test_torchs_name_for_collate() -> None:
     assert batch == N
 
 
+def _everything_to_all(*given: Any, **others: Any) -> Any:
+    return replace(samplers.schedule_by(*given, **others), rank=0, world_size=1)
+
+
 class TestPlantedFaults:
     def test_draws_of_the_process(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from contextlib import nullcontext
 
-        monkeypatch.setattr(sampled, "decided_by", lambda *_: nullcontext())
+        monkeypatch.setattr(samplers, "_seeded", lambda *_: nullcontext())
         for name in ("random", "weighted", "buckets", "Python's and numpy's"):
             with pytest.raises(AssertionError):
                 law(name)
 
     def test_draws_of_generators_that_go_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        decided = sampled.decided_by
-        monkeypatch.setattr(sampled, "decided_by", lambda seed, _: decided(seed))
+        seeded = samplers._seeded
+        monkeypatch.setattr(samplers, "_seeded", lambda seed, _: seeded(seed, ()))
         for name in (name for name in SAMPLERS if "own" in name):
-            with pytest.raises(AssertionError):
+            with pytest.raises((AssertionError, LoaderError)):
                 test_passes_resume_at_every_batch(name)
 
     def test_repeats_that_draw_alike(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sampled, "number_repeats", lambda positions, n: positions)
+        monkeypatch.setattr(samplers, "number_repeats", lambda positions, n: positions)
         for name in ("weighted", "a list", "buckets"):
             with pytest.raises(AssertionError):
                 law(name)
 
     def test_a_sampler_that_is_not_told_the_epoch(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sampled, "samplers_in", lambda sampler: iter(()))
+        monkeypatch.setattr(samplers, "samplers_in", lambda sampler: iter(()))
         with pytest.raises(AssertionError):
             law("distributed")
 
     def test_ranks_that_all_read_everything(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sampled.SampledSchedule, "divided", True)
+        monkeypatch.setattr("augrecipes.data.loader.schedule_by", _everything_to_all)
         for name in ("random", "buckets"):
             with pytest.raises(AssertionError):
                 shared_out(name, 2)

@@ -22,9 +22,9 @@ from augrecipes import versions
 from augrecipes.data.packed import Packed
 from augrecipes.errors import DataError, StoreError
 from augrecipes.kinds.image.dataset import ImageFolder
-from augrecipes.pack.run import pack
+from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.store import StoreWriter
+from augrecipes.store import StoreWriter
 
 by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 

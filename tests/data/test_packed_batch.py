@@ -17,13 +17,13 @@ from pictures import draw
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.pictures import InMemory
 from augrecipes.data import packed_batch
-from augrecipes.data.batches.collate import Collate
-from augrecipes.data.batches.rows import Take
+from augrecipes.data.batching import Take
+from augrecipes.data.collate import Collate
 from augrecipes.data.packed import Packed
 from augrecipes.native.kernels import Library, using
-from augrecipes.pack.run import pack
+from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.store.items import Items
+from augrecipes.store.items import Items
 
 OUTPUTS = [
     "{dtype: uint8, layout: hwc}",

@@ -17,8 +17,8 @@ from augrecipes.data.loader import loader
 from augrecipes.data.packed import Packed
 from augrecipes.errors import StoreError
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.store import open_store
-from augrecipes.sources.store.items import Items
+from augrecipes.store import open_store
+from augrecipes.store.items import Items
 
 WHOLE = "{version: 1, recipe: whole, steps: [Resize: {height: 20, width: 18}]}"
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pair_folders import make_pairs, reduced, save, scene
 
-from augrecipes.data.tables.pair_content import compare, compare_scenes
+from augrecipes.kinds.pair.audit import compare, compare_scene
 
 LARGE = scene(1, (256, 256))
 SMALL = reduced(LARGE, 4)
@@ -67,35 +67,33 @@ def test_grey_and_colour_can_be_compared():
     assert compare(LARGE, reduced(grey, 4)) is None
 
 
-def listed(folder: Path, names: list[str]) -> list[tuple[str, str]]:
-    return [(str(folder / "HR" / f"{name}.png"), str(folder / "LR" / f"{name}x4.png")) for name in names]
+def defects_of(*files: Path, units: dict[str, int]) -> list[tuple[str, str]]:
+    paths = dict(zip(units, map(str, files), strict=True))
+    return [(defect.kind, defect.message) for defect in compare_scene(paths, units)]
 
 
-def test_every_scene_that_does_not_show_the_same_is_named(tmp_path):
-    names = [f"{i}" for i in range(8)]
-    make_pairs(tmp_path, names, size=(160, 192))
-    assert compare_scenes(("hr", "lr"), listed(tmp_path, names), {"hr": 4, "lr": 1}) == []
-    low = tmp_path / "LR"
-    save(low / "3x4.png", reduced(scene(77, (160, 192)), 4))
-    save(low / "6x4.png", np.roll(reduced(scene(6, (160, 192)), 4), 1, 1))
-    whole = (low / "7x4.png").read_bytes()
-    (low / "7x4.png").write_bytes(whole[:200] + bytes(50) + whole[250:])
-    calls: list[tuple[int, int]] = []
-    advance = lambda done, total: calls.append((done, total))  # noqa: E731
-    found = compare_scenes(("hr", "lr"), listed(tmp_path, names), {"hr": 4, "lr": 1}, advance=advance)
-    said = [defect.message.replace(f"{tmp_path}/", "") for defect in found]
-    assert said[0].startswith("HR/3.png and LR/3x4.png: they do not look like one scene")
-    assert said[1] == "HR/6.png and LR/6x4.png: shifted by 1 px to the right"
-    assert said[2].startswith("LR/7x4.png: damaged")
-    assert [defect.kind for defect in found] == ["content"] * 2 + ["unreadable"]
-    assert calls[-1] == (8, 8)
+def test_what_does_not_show_the_same_is_named(tmp_path):
+    make_pairs(tmp_path, ["0", "1", "2"], size=(160, 192))
+    high, low, units = tmp_path / "HR", tmp_path / "LR", {"hr": 4, "lr": 1}
+    for name, other in (("0", "0"), ("0", "1"), ("1", "2")):
+        found = defects_of(high / f"{name}.png", low / f"{other}x4.png", units=units)
+        assert [kind for kind, _ in found] == (["content"] if name != other else [])
+        assert all("they do not look like one scene" in text for _, text in found)
+    save(low / "1x4.png", np.roll(reduced(scene(1, (160, 192)), 4), 1, 1))
+    shifted = f"{high / '1.png'} and {low / '1x4.png'}: shifted by 1 px to the right"
+    assert defects_of(high / "1.png", low / "1x4.png", units=units) == [("content", shifted)]
+    whole = (low / "2x4.png").read_bytes()
+    (low / "2x4.png").write_bytes(whole[:200] + bytes(50) + whole[250:])
+    ((kind, text),) = defects_of(high / "2.png", low / "2x4.png", units=units)
+    assert kind == "unreadable"
+    assert text.startswith(f"{low / '2x4.png'}: damaged")
 
 
 def test_every_target_of_a_pyramid_is_compared(tmp_path):
     image = scene(0, (128, 128))
-    paths = tuple(str(save(tmp_path / f"{s}.png", reduced(image, s) if s > 1 else image)) for s in (1, 2, 4))
+    paths = [save(tmp_path / f"{s}.png", reduced(image, s) if s > 1 else image) for s in (1, 2, 4)]
     units = {"hr": 4, "x2": 2, "lr": 1}
-    assert compare_scenes(("hr", "x2", "lr"), [paths], units) == []
+    assert defects_of(*paths, units=units) == []
     save(tmp_path / "2.png", np.roll(reduced(image, 2), 2, 0))
-    (found,) = compare_scenes(("hr", "x2", "lr"), [paths], units)
-    assert found.files == paths[:2]
+    ((_, text),) = defects_of(*paths, units=units)
+    assert text == f"{paths[0]} and {paths[1]}: shifted by 2 px down"

@@ -185,13 +185,13 @@ def test_targets_that_are_made_have_no_folder(data):
 
 def test_one_folder_for_both_targets(data, caplog):
     both = {"hr": data / "HR", "lr": data / "HR"}
-    with pytest.raises(DataError, match=r"hr and lr lie in one folder, .*0001\.png first; give each a folder"):
+    with pytest.raises(DataError, match=r"hr and lr lie in one folder, .*0001\.png is one of both: give each a folder"):
         PairedImages(both, pair_recipe())
     for name in NAMES[1:]:
         (data / "LR" / f"{name}x4.png").rename(data / "HR" / f"{name}_LR.png")
         (data / "HR" / f"{name}.png").rename(data / "HR" / f"{name}_HR.png")
-    assert len(PairedImages(both, pair_recipe())) == len(NAMES) - 1
-    assert f"and are not read (first: {data / 'HR' / '0001.png'})" in caplog.text
+    assert len(PairedImages(both, pair_recipe(), names={"hr": "{}_HR", "lr": "{}_LR"})) == len(NAMES) - 1
+    assert f"6 files of hr, {data / 'HR' / '0001.png'} first: not named {{}}_HR, and not read" in caplog.text
 
 
 def test_the_other_section_may_make_what_this_one_reads(data):

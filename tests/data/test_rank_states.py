@@ -15,11 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.data import BatchSampler, DistributedSampler, RandomSampler, WeightedRandomSampler
 
-from augrecipes.data.batches import order
+from augrecipes.data import order
 from augrecipes.data.loader import loader
-from augrecipes.data.loading import sampler, state
-from augrecipes.data.loading.sampled import SampledSchedule
-from augrecipes.data.loading.sampler import BatchSchedule
+from augrecipes.data.order import BatchSchedule
+from augrecipes.data.samplers import SampledSchedule
 from augrecipes.errors import LoaderError
 
 N = 61
@@ -32,7 +31,6 @@ ORDERS: dict[str, Callable[[], dict[str, Any]]] = {
     "uneven": lambda: {"shuffle": True, "even": False},
     "longer": lambda: {"shuffle": True, "samples_per_epoch": 2 * N + 5},
     "weighted": lambda: {"weights": WEIGHTS},
-    "weighted, without replacement": lambda: {"weights": WEIGHTS, "replacement": False},
     "a sampler": lambda: {"sampler": RandomSampler(range(N))},
     "a weighted sampler": lambda: {"sampler": WeightedRandomSampler(WEIGHTS, N - 1, replacement=False)},
     "a sampler of batches": lambda: {"batch_sampler": BatchSampler(RandomSampler(range(N)), 3, False)},
@@ -142,7 +140,8 @@ class TestPlantedFaults:
         self.caught(*ORDERS)
 
     def test_samples_added_as_if_nothing_was_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sampler, "evened", lambda order_, world_size, n, read: order.evened(order_, world_size, n))
+        evened = order.evened
+        monkeypatch.setattr(order, "evened", lambda order_, world_size, n, read: evened(order_, world_size, n))
         with pytest.raises(AssertionError):  # three ranks, of what two have left
             law("shuffled", [(2, 5, 1), (3, 3, 0)])
 
@@ -151,13 +150,13 @@ class TestPlantedFaults:
             mine = given[rank::world_size]
             return [mine[k : k + size] for k in range(0, len(mine) // size * size if drop else len(mine), size)]
 
-        monkeypatch.setattr(sampler, "dealt", strided)
+        monkeypatch.setattr(order, "dealt", strided)
         self.caught("shuffled", "dropped", "weighted", "a sampler")
 
     def test_a_place_that_is_not_followed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         split = BatchSchedule.split
         monkeypatch.setattr(BatchSchedule, "split", lambda self, epoch, read=0: split(self, epoch))
-        self.caught("plain", "weighted, without replacement", "a weighted sampler")
+        self.caught("plain", "weighted", "a weighted sampler")
 
     def test_draws_that_know_the_rank(self, monkeypatch: pytest.MonkeyPatch) -> None:
         whole = BatchSchedule.whole
@@ -166,60 +165,39 @@ class TestPlantedFaults:
             return whole(self, epoch + 7 * self.rank)
 
         monkeypatch.setattr(BatchSchedule, "whole", own)
-        self.caught("shuffled", "weighted", "weighted, without replacement")
+        self.caught("shuffled", "weighted")
 
 
-# -- what no other rank can go on with --------------------------------------------------------------------------------
+# -- what is refused --------------------------------------------------------------------------------------------------
 
 
-def handed(made: Any, numbers: list[int]) -> Any:
-    """The state of a loader that was handed these batches, as they came."""
-    progress = state.EpochProgress()
-    for number in numbers:
-        progress = progress.with_batch(number * made._plan.step, made._plan.step)
-    made._place.move(progress)
-    return made.state_dict()
-
-
-def overtaking(rank: int, world_size: int, **options: Any) -> Any:
-    return opened(
-        "shuffled", 2, rank, world_size, **{"in_order": False, "backend": "threads", "num_workers": 2, **options}
-    )
-
-
-def test_ranks_whose_batches_overtake_keep_states_of_their_own() -> None:
-    saved = handed(overtaking(0, 2), [0, 2, 3])
-    assert (saved["read"], saved["ahead"], saved["rank"]) == (4, [8, 12], 0)
-    own = overtaking(0, 2)
-    own.load_state_dict(saved)
-    expected = read(opened("shuffled", 2, 0, 2))
-    assert sorted(read(own)) == sorted([expected[1], *expected[4:]])
-    # Nor would it help that this one is not ahead: the other may be.
-    for each in (saved, handed(overtaking(0, 2), [0, 1, 2])):
-        for other in (overtaking(1, 2), overtaking(0, 1), opened("shuffled", 2, 0, 3)):
-            with pytest.raises(LoaderError, match=r"rank 0 of 2 ranks with batch_size 2, .*in_order=False"):
-                other.load_state_dict(each)
-
-
-def test_between_epochs_all_ranks_stand_alike() -> None:
-    saved = handed(overtaking(0, 2), []) | {"epoch": 3}
-    other = opened("shuffled", 2, 2, 3)
-    other.load_state_dict(saved)
-    again = opened("shuffled", 2, 2, 3)
-    again.set_epoch(3)
+def test_batches_that_overtake_have_states_between_epochs_alone() -> None:
+    made = opened("shuffled", 2, 0, 2, in_order=False, backend="threads", num_workers=2)
+    passing = iter(made)
+    next(passing)
+    with pytest.raises(LoaderError, match=r"between epochs, or load with in_order=True"):
+        made.state_dict()
+    list(passing)
+    other, again = (opened("shuffled", 2, 2, 3) for _ in range(2))
+    other.load_state_dict(made.state_dict())
+    again.set_epoch(1)
     assert read(other) == read(again)
 
 
-@pytest.mark.parametrize("options", [{"backend": "batches", "num_workers": 0}, {"num_workers": 1}, {"in_order": True}])
-def test_where_nothing_overtakes_every_rank_may_have_it(options: dict[str, Any]) -> None:
-    assert overtaking(1, 2, **options).state_dict()["rank"] is None
+@pytest.mark.parametrize("options", [{"backend": "batches", "num_workers": 0}, {"num_workers": 1}])
+def test_where_nothing_can_overtake_there_is_a_state(options: dict[str, Any]) -> None:
+    made = opened("shuffled", 2, 0, 2, in_order=False, **options)
+    passing = iter(made)
+    next(passing)
+    assert made.state_dict()["read"] == 4
 
 
-def test_batches_ahead_of_a_loader_alone_stay_with_its_batch_size() -> None:
-    saved = handed(overtaking(0, 1), [0, 2])
-    for size, world_size in ((3, 1), (2, 2)):
-        with pytest.raises(LoaderError, match="in_order=False"):
-            opened("shuffled", size, 0, world_size).load_state_dict(saved)
+@pytest.mark.parametrize("old", [{"ahead": [12]}, {"rank": 0}])
+def test_states_of_batches_that_overtook_are_refused(old: dict[str, Any]) -> None:
+    made = opened("shuffled", 2, 0, 1)
+    made.load_state_dict(made.state_dict() | {"ahead": [], "rank": None})
+    with pytest.raises(LoaderError, match="begin that anew, by set_epoch"):
+        made.load_state_dict(made.state_dict() | old)
 
 
 def test_a_sampler_that_divides_keeps_its_ranks() -> None:

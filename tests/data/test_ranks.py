@@ -19,11 +19,9 @@ from hypothesis import strategies as st
 from torch.multiprocessing.spawn import spawn
 from torch.utils.data import BatchSampler, DataLoader, DistributedSampler
 
-from augrecipes.data.batches.order import dealt, epoch_order
+from augrecipes.data import order, ranks, samplers
 from augrecipes.data.loader import loader
-from augrecipes.data.loading import outside, ranks, sampler
-from augrecipes.data.loading.sampler import BatchSchedule, orders
-from augrecipes.errors import LoaderError
+from augrecipes.data.order import BatchSchedule, dealt, epoch_order, orders
 
 N = 23
 
@@ -46,7 +44,7 @@ def check_shares(world_size: int, *, epoch: int = 0, **plan: Any) -> None:
     read = [[order.indices for order in orders(one, epoch)] for one in ranked]
     assert [len(batches) for batches in read] == [one.batches for one in ranked]
     shares = [np.concatenate([np.empty(0, np.int64), *batches]) for batches in read]
-    kept = {key: plan[key] for key in ("shuffle", "weights", "replacement", "samples")}
+    kept = {key: plan[key] for key in ("shuffle", "weights", "samples")}
     whole = epoch_order(plan["n"], epoch, **kept)
     rounds = len(whole) // (world_size * plan["batch_size"])
     in_turns = [batches[k].tolist() for k in range(rounds) for batches in read]
@@ -80,7 +78,6 @@ plans = {
     "drop_last": st.booleans(),
     "even": st.booleans(),
     "weighted": st.booleans(),
-    "replacement": st.booleans(),
     "epoch": st.integers(0, 3),
 }
 
@@ -96,7 +93,6 @@ def test_the_law_sees_ranks_of_several_lengths_and_lost_samples(monkeypatch: pyt
         "batch_size": 5,
         "shuffle": True,
         "weights": None,
-        "replacement": True,
         "samples": None,
         "drop_last": False,
     }
@@ -111,7 +107,7 @@ def test_the_law_sees_ranks_of_several_lengths_and_lost_samples(monkeypatch: pyt
     ]
     for name, fault in faults:
         with monkeypatch.context() as planted:
-            planted.setattr(sampler, name, fault)
+            planted.setattr(order, name, fault)
             with pytest.raises(AssertionError):
                 check_shares(3, even=True, **plan)
 
@@ -152,10 +148,9 @@ def test_torchrun_is_heard_and_said_in_one_line(
 
 
 def test_ranks_that_are_set_up_after_the_loader_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, loaded, overtaken = (loader(Counting(N), 4, shuffle=True) for _ in range(3))
+    made, loaded = (loader(Counting(N), 4, shuffle=True) for _ in range(2))
     before = values(made)
     loaded.load_state_dict(loaded.state_dict() | {"read": 8})
-    overtaken.load_state_dict(overtaken.state_dict() | {"read": 8, "ahead": [16]})
     monkeypatch.setattr(ranks, "found", lambda: ranks.Share(1, 2, "a test says so"))
     other = loader(Counting(N), 4, shuffle=True, rank=1, world_size=2)
     other.set_epoch(1)
@@ -163,8 +158,6 @@ def test_ranks_that_are_set_up_after_the_loader_are_followed(monkeypatch: pytest
     assert values(made) == values(other) != before
     assert made.state_dict() == other.state_dict()
     assert values(loaded) == values(loader(Counting(N), 4, shuffle=True, rank=1, world_size=2))[4:]
-    with pytest.raises(LoaderError, match=r"set torch\.distributed up first"):
-        values(overtaken)
     # Processes that part again do not change what is read.
     monkeypatch.setattr(ranks, "found", lambda: ranks.Share(0, 1))
     assert values(made) == values(other)
@@ -260,7 +253,7 @@ def test_wrapped_loaders_read_everything(wrap: Any) -> None:
 
 
 def test_the_law_sees_samples_that_are_divided_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outside.LoaderSampler, "whole", lambda self, drop_last: self.plan)
+    monkeypatch.setattr(samplers.LoaderSampler, "whole", lambda self, drop_last: self.position.plan)
     with pytest.raises(AssertionError):
         check_wrapped(as_accelerate)
 

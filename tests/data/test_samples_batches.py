@@ -16,7 +16,7 @@ from PIL import Image
 from same_samples import same
 
 from augrecipes.data import samples as of_samples
-from augrecipes.data.batches.collate import Collate
+from augrecipes.data.collate import Collate
 from augrecipes.data.loader import loader
 from augrecipes.data.samples import Samples
 from augrecipes.errors import CollateError, DataError
@@ -183,7 +183,7 @@ def test_planted_faults_are_found(fault: str, monkeypatch: pytest.MonkeyPatch) -
             of_samples, "_columns", lambda beside, *rest: columns({k: beside[max(0, k - 1)] for k in beside}, *rest)
         )
     elif fault == "lists stay lists":
-        monkeypatch.setattr("augrecipes.data.loading.fetch.Draft._lists", lambda *_: False)
+        monkeypatch.setattr("augrecipes.data.fetch.Draft._lists", lambda *_: False)
     else:
         monkeypatch.setattr(of_samples, "frozenset", lambda _: 0, raising=False)
         with pytest.raises((AssertionError, KeyError, pytest.fail.Exception)):

@@ -20,8 +20,8 @@ import augrecipes as ar
 from augrecipes.data.samples import Samples
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.store import open_store
 from augrecipes.sources.tar.shards import TarShards
+from augrecipes.store import open_store
 
 sys.path.append(str(Path(__file__).parents[1] / "sources"))
 import made_tars as made

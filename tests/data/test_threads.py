@@ -191,21 +191,6 @@ def test_finished_batches_may_overtake() -> None:
     assert indices(threaded(ds)) == list(range(10))
 
 
-def test_what_overtook_is_in_the_state() -> None:
-    ds = Slow(10, 0)
-    made = threaded(ds, in_order=False)
-    passing = iter(made)
-    taken = [int(next(passing)["index"]) for _ in range(3)]
-    state = made.state_dict()
-    assert state["read"] == 0
-    assert state["ahead"] == sorted(taken)
-    ds.go.set()
-    del passing
-    resumed = threaded(Slow(10))
-    resumed.load_state_dict(state)
-    assert sorted([*taken, *indices(resumed)]) == list(range(10))
-
-
 def test_it_reads_ahead_as_far_as_it_may_and_no_further() -> None:
     ds = Slow(40)
     passing = iter(threaded(ds, 2, prefetch_factor=2))

@@ -12,10 +12,10 @@ import sys
 sys.path.insert(0, "tests/data")
 import numpy as np
 from counting import Counting
-from augrecipes.data.batches import pool
-from augrecipes.data.batches.memory import room
+from augrecipes.data import memory
+from augrecipes.data.memory import room
 from augrecipes.data.loader import loader
-from augrecipes.data.loading import allocator
+from augrecipes.data import allocator
 import torch
 allocator.BATCH_BYTES = 0  # how much of this is kept is another law
 class Pictures(Counting):  # 48 kB each, written into batches of 6 MiB
@@ -26,7 +26,7 @@ class Pictures(Counting):  # 48 kB each, written into batches of 6 MiB
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * 4096 / 2**20
 if "fault" in sys.argv:
-    pool._of_the_system = lambda size: np.empty(size, np.uint8)
+    memory._of_the_system = lambda size: np.empty(size, np.uint8)
 made = loader(Pictures(1500), 128, backend="threads", num_workers=3)
 made._readers._reader.has_rows = True  # as it is of datasets of ours
 for k in range(40):

@@ -15,7 +15,7 @@ import pytest
 import torch.distributed
 from rank_program import N
 
-from augrecipes.data.batches.order import epoch_order
+from augrecipes.data.order import epoch_order
 
 HERE = Path(__file__).parent
 PROGRAM = HERE / "rank_program.py"
@@ -62,7 +62,7 @@ def test_three_ranks_stop_and_two_go_on(tmp_path: Path) -> None:
         batches = [taken for _, taken in told]
         together += [i for step in zip(*batches, strict=True) for batch in step for i in batch]
     weights = torch.arange(N, dtype=torch.float64).numpy()
-    whole = epoch_order(N, 0, seed=2, weights=weights, replacement=False, samples=N - 1).tolist()
+    whole = epoch_order(N, 0, seed=2, weights=weights, samples=N - 1).tolist()
     assert together == whole
     assert json.loads((tmp_path / "state.json").read_text())["epoch"] == 1
 

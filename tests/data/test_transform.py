@@ -16,9 +16,9 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 import augrecipes as ar
-from augrecipes.data.batches import calls, visits
-from augrecipes.data.batches.calls import CallKeys
-from augrecipes.data.batches.shares import Share
+from augrecipes.data import visits
+from augrecipes.data.ranks import Share
+from augrecipes.data.visits import CallKeys
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.parse import parse_text
 
@@ -173,8 +173,8 @@ def test_an_index_has_the_draws_of_the_dataset() -> None:
         again = [bits(t(PICTURE, index=i)) for i in range(7)]
         assert not {*again} & {bits(ds[e, i]["image"]) for e in range(10) for i in range(7)}
     t.set_epoch(1)
-    far = [t({"image": PICTURE, "index": i})["image"] for i in (3, 3 + calls._INDICES)]  # which share their count
-    expected = [parse_text(RECIPE).compile(seed=5).at(i, 1)(image=PICTURE)["image"] for i in (3, 3 + calls._INDICES)]
+    far = [t({"image": PICTURE, "index": i})["image"] for i in (3, 3 + visits._INDICES)]  # which share their count
+    expected = [parse_text(RECIPE).compile(seed=5).at(i, 1)(image=PICTURE)["image"] for i in (3, 3 + visits._INDICES)]
     assert [x.numpy().tobytes() for x in far] == [x.tobytes() for x in expected]
 
 
@@ -255,7 +255,7 @@ class TestPlantedFaults:
             test_processes_that_train_one_model_do_not_draw_alike(monkeypatch, None)
 
     def test_indices_that_share_a_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(calls, "_INDICES", 4)
+        monkeypatch.setattr(visits, "_INDICES", 4)
         true = CallKeys.at
         monkeypatch.setattr(CallKeys, "at", lambda self, index: (self._seen.fill_(index), true(self, index))[1])
         with pytest.raises(AssertionError):

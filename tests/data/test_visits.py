@@ -18,14 +18,12 @@ from kinds import KINDS, Kind, N, pixels
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, WeightedRandomSampler, random_split
 from torch.utils.data.distributed import DistributedSampler
 
-from augrecipes.data.batches import epoch as epochs
-from augrecipes.data.batches import visits
-from augrecipes.data.batches.epoch import EpochClock
-from augrecipes.data.batches.shares import ALONE, Share
-from augrecipes.data.batches.visits import Visits
+from augrecipes.data import epochs, visits
 from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.epochs import EpochClock
 from augrecipes.data.loader import loader
-from augrecipes.data.views import concat
+from augrecipes.data.ranks import ALONE, Share
+from augrecipes.data.visits import Visits
 
 by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 
@@ -59,8 +57,6 @@ VIEWS: dict[str, Callable[[Any], tuple[Any, list[int]]]] = {
     "random_split": lambda ds: (part := random_split(ds, [5, N - 5])[0], [*part.indices]),
     "subset": lambda ds: (ds.subset([7, 2]), [7, 2]),
     "ConcatDataset": lambda ds: (ConcatDataset([ds.subset([1, 2]), ds.subset([5])]), [1, 2, 5]),
-    "concat": lambda ds: (concat([ds.subset([1, 2]), ds.subset([5])]), [1, 2, 5]),
-    "concat of a Subset": lambda ds: (concat([Subset(ds, [4, 0])]), [4, 0]),
     "wrapped": lambda ds: (Wrapped(ds), [*range(N)]),
 }
 # Ways of reading them.
@@ -129,7 +125,7 @@ def test_every_pass_is_an_epoch(view: str, way: str) -> None:
 
 @pytest.mark.parametrize(("kind", "way"), [(KINDS[0], "spawned"), (KINDS[2], "forkserver")], ids=str)
 def test_workers_that_were_not_forked(roots: dict[str, Path], kind: Kind, way: str) -> None:
-    check_passes(kind.open(roots[kind.name], seed=3), VIEWS["concat"], epochs=2, **FRESH[way])
+    check_passes(kind.open(roots[kind.name], seed=3), VIEWS["ConcatDataset"], epochs=2, **FRESH[way])
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -333,57 +329,3 @@ class TestPlantedFaults:
     def caught(self, roots: dict[str, Path]) -> None:
         with pytest.raises(AssertionError):
             law(KINDS[0].open(roots["image"], seed=3))
-
-
-class TestPartsOfAConcat:
-    """No two samples of a concat share their draws, and those of the first part are its own."""
-
-    def distinct(self, members: list[Any], epochs: int = 2) -> None:
-        both = concat(members)
-        assert [pixels(both[i]) for i in range(len(members[0]))] == direct(members[0])
-        expected = [pixels(both[i]) for i in range(len(both))]
-        for way in (WAYS["here"], WAYS["2 forked"]):
-            found = next(passes(plain(copy.deepcopy(both), **way)))
-            assert [pixels(s) for s in found] == expected
-        made = loader(both, 4, collate=as_they_are, samples_per_epoch=3 * len(both))
-        keys = [(epoch, s["index"]) for epoch in range(epochs) for batch in made for s in batch]
-        assert len(set(keys)) == len(keys) == 3 * epochs * len(both)
-
-    def test_of_one_seed(self) -> None:
-        self.distinct([Gathering(N), Gathering(N)])
-
-    def test_of_other_lengths(self) -> None:
-        for sizes in ((12, 5), (5, 12), (3, 7, 50), (1, 1, 30, 2)):
-            self.distinct([Gathering(n) for n in sizes])
-
-    def test_of_parts_of_a_dataset(self) -> None:
-        ds = Gathering(N)
-        self.distinct([ds.subset([1, 2, 3]), ds.subset([2, 3]), ds.subset([7]), Subset(ds, [0, 1])])
-        apart = concat([ds.subset([1, 2]), ds.subset([7])])
-        assert [pixels(apart[i]) for i in range(3)] == [pixels(ds[i]) for i in (1, 2, 7)]
-
-    def test_of_concats(self) -> None:
-        self.distinct([concat([Gathering(4), Gathering(9)]), Gathering(6)])
-
-    def test_of_pictures(self, roots: dict[str, Path]) -> None:
-        one, two = (KINDS[0].open(roots["image"], seed=3) for _ in range(2))
-        both, other = concat([one, two]), KINDS[0].open(roots["image"], seed=4)
-        assert pixels(both[5]) == pixels(one[5])
-        assert drawn(both[N + 5]) == drawn(one[0, N + 5]) != drawn(one[5])
-        assert both[N + 5]["path"] == one[5]["path"]
-        assert pixels(concat([one, other])[N + 5]) == pixels(other[5])
-        one.set_epoch(2)
-        two.set_epoch(2)
-        assert drawn(both[N + 5]) == drawn(one[2, N + 5])
-
-    def test_planted_faults_are_caught(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from augrecipes.data import views
-
-        for name, fault in {
-            "repeat": lambda keys, part, again: again,
-            "of": classmethod(lambda cls, members: cls(tuple(range(len(members))), (1,) * len(members))),
-        }.items():
-            with monkeypatch.context() as patch:
-                patch.setattr(views.RepeatKeys, name, fault)
-                with pytest.raises(AssertionError):
-                    self.test_of_other_lengths()

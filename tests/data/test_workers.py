@@ -15,9 +15,9 @@ import torch
 from counting import Counting, Dying, values
 from programs import Programs
 
+from augrecipes.data import allocator, processes
 from augrecipes.data.loader import loader
-from augrecipes.data.loading import allocator, deaths
-from augrecipes.data.loading.deaths import dead_worker, the_dead
+from augrecipes.data.processes import dead_worker, the_dead
 from augrecipes.errors import LoaderError
 
 
@@ -108,7 +108,7 @@ def test_the_allocator_keeps_its_memory(programs: Programs) -> None:
     # In a process of its own, since it cannot be undone: after tuning, a freed 8 MB array is not given back.
     program = (
         "import resource, numpy as np\n"
-        "from augrecipes.data.loading.allocator import tune\n"
+        "from augrecipes.data.allocator import tune\n"
         "def faults():\n"
         "    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
         "    for _ in range(20): np.ones(1 << 21, np.float32)\n"
@@ -143,7 +143,7 @@ SIGNS = (
 
 @pytest.mark.parametrize("error", SIGNS, ids=repr)
 def test_every_sign_of_a_dead_worker_is_known(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deaths, "_DYING_SECONDS", 0.01)
+    monkeypatch.setattr(processes, "_DYING_SECONDS", 0.01)
     ours, theirs = os.pipe()
     try:
         alive, dead = Worker(None, ours), Worker(-9, theirs)

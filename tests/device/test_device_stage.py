@@ -20,7 +20,7 @@ from torch import nn
 
 import augrecipes as ar
 from augrecipes.compiler.kernels.sink import Sink
-from augrecipes.data.batches.collate import Collate
+from augrecipes.data.collate import Collate
 from augrecipes.device.stage import TargetStage
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Normalize, Output

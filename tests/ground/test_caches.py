@@ -21,7 +21,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from augrecipes import atomic, caches
+from augrecipes import cache as caches
+from augrecipes import paths
 from augrecipes.ops import verdicts
 from augrecipes.ops.readable import Refusal
 from augrecipes.sources import folder_cache
@@ -68,6 +69,7 @@ class Kept(RuleBasedStateMachine):
         super().__init__()
         self.place = Path(tempfile.mkdtemp())
         self.before = os.environ[caches.CACHE]
+        self.often, caches.SWEEP_EVERY = caches.SWEEP_EVERY, 1
         os.environ[caches.CACHE] = str(self.place)
         self.cache, self.model = SMALL, dict[str, bytes]()
         self.foreign = set[Path]()
@@ -101,7 +103,7 @@ class Kept(RuleBasedStateMachine):
 
     @rule(stale=st.booleans())
     def a_writer_is_killed(self, stale: bool) -> None:
-        staged = self.cache.folder / f".x{self.cache.suffix}.{os.urandom(4).hex()}{atomic.STAGED}"
+        staged = self.cache.folder / f".x{self.cache.suffix}.{os.urandom(4).hex()}{paths.STAGED}"
         staged.parent.mkdir(parents=True, exist_ok=True)
         staged.write_bytes(b"half")
         if stale:
@@ -121,7 +123,7 @@ class Kept(RuleBasedStateMachine):
         assert all(file.read_bytes() == b"mine" for file in self.foreign)
 
     def teardown(self) -> None:
-        os.environ[caches.CACHE] = self.before
+        os.environ[caches.CACHE], caches.SWEEP_EVERY = self.before, self.often
         shutil.rmtree(self.place)
 
 
@@ -158,7 +160,7 @@ def test_a_cache_that_cannot_be_written_is_said_once(
 
 WRITER = """
 import sys
-from augrecipes.caches import FOLDERS
+from augrecipes.cache import FOLDERS
 k = 0
 while True:
     k += 1
@@ -189,7 +191,7 @@ def killed(times: int) -> None:
                 one.kill()
                 one.wait()
     assert seen == 20 * times
-    for staged in caches.FOLDERS.folder.glob(f"*{atomic.STAGED}"):
+    for staged in caches.FOLDERS.folder.glob(f"*{paths.STAGED}"):
         os.utime(staged, (0, 0))
     caches.FOLDERS.clear()
     assert list(caches.FOLDERS.folder.iterdir()) == []

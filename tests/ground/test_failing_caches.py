@@ -26,15 +26,16 @@ from packed_kinds import packed, recipe_of
 from whole_slides import write_slide
 
 import augrecipes as ar
-from augrecipes import atomic, caches
+from augrecipes import cache as caches
+from augrecipes import paths
 from augrecipes.data.samples import Samples
 from augrecipes.errors import StoreError
 from augrecipes.ops import verdicts
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.remote import requests
+from augrecipes.sources import remote_requests as requests
 from augrecipes.sources.slides.opened import OPENED as SLIDES
-from augrecipes.sources.store.cache import FileCache
-from augrecipes.sources.tar.opened import OPENED as ARCHIVES
+from augrecipes.sources.tar.archives import OPENED as ARCHIVES
+from augrecipes.store.cache import FileCache
 
 Open = Callable[[], list[int]]
 NEED_ONE = ("store elsewhere", "sent elsewhere")
@@ -102,7 +103,7 @@ def a_run(folder: Path) -> Iterator[None]:
         patch.setenv(caches.CACHE, str(folder))
         patch.setattr(verdicts, "_kept", {})
         patch.setattr(caches, "_said", set())
-        patch.setattr("augrecipes.memo.now_ns", lambda: time.time_ns() + 10**10)
+        patch.setattr("augrecipes.cache.now_ns", lambda: time.time_ns() + 10**10)
         ARCHIVES._open.clear()
         SLIDES._open.clear()
         yield
@@ -125,7 +126,7 @@ def law(samples: Open, wanted: list[int], folder: Path, fault: Fault | None, nee
             assert needs, error
             assert (fault is not None and fault.what == "unreadable") or caches.CACHE in str(error)
     if fault is None or fault.what not in ("read-only", "unreadable"):
-        assert not list(folder.rglob(f"*{atomic.STAGED}")), "something is left half written"
+        assert not list(folder.rglob(f"*{paths.STAGED}")), "something is left half written"
     if folder.is_file():
         folder.unlink()
     with a_run(folder):
@@ -169,7 +170,7 @@ def test_planted_faults_are_caught(
 
     def left(path: Path, data: bytes, **_: Any) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.with_name(f".{path.name}.x{atomic.STAGED}").write_bytes(data)
+        path.with_name(f".{path.name}.x{paths.STAGED}").write_bytes(data)
         raise OSError(28, "full")
 
     def in_place(self: caches.Cache, key: str, data: bytes, **_: Any) -> bool:
@@ -179,8 +180,8 @@ def test_planted_faults_are_caught(
         return True
 
     for attribute, planted, fault in (
-        ("augrecipes.caches.atomic.write", left, None),
-        ("augrecipes.caches.Cache.write", in_place, Fault(tmp_path / "mine", "full")),
+        ("augrecipes.cache.write_file", left, None),
+        ("augrecipes.cache.Cache.write", in_place, Fault(tmp_path / "mine", "full")),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(attribute, planted)

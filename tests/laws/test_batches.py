@@ -26,19 +26,19 @@ from test_native_plan import BENT, NATIVE, SETS, WARPED
 from augrecipes.compiler.explain import explain
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.run import at_once
-from augrecipes.data.batches.collate import Collate
-from augrecipes.data.gathered import SomeFailedError
+from augrecipes.data.batching import SomeFailedError
+from augrecipes.data.collate import Collate
 from augrecipes.data.loader import loader
 from augrecipes.data.packed import Packed
 from augrecipes.errors import AugrecipesError, DataError
+from augrecipes.images.encoded import open_encoded
 from augrecipes.kinds.bag.pipeline import BagPipeline
 from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.native.libjpeg import Coded, codec
-from augrecipes.pack.run import pack
+from augrecipes.packing.run import pack
 from augrecipes.recipe.model import Boxes, Inputs, Optimize, Recipe, Step
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.encoded import open_encoded
 
 pytestmark = [
     pytest.mark.skipif(not SETS, reason="no native kernels here"),

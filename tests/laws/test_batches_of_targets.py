@@ -26,19 +26,16 @@ from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.pictures import InMemory
 from augrecipes.compiler.run.native_batches import NativeBatches
 from augrecipes.compiler.run.side_by_side import Together
-from augrecipes.data.batches.collate import Collate
-from augrecipes.data.batches.rows import BatchRows
-from augrecipes.data.gathered import SomeFailedError
-from augrecipes.data.native_batch import native_batch
+from augrecipes.data.batching import BatchRows, SomeFailedError, native_batch
+from augrecipes.data.collate import Collate
 from augrecipes.data.packed import Packed
 from augrecipes.data.sample import as_torch, ragged_keys
 from augrecipes.errors import CollateError, DataError
 from augrecipes.kinds.image.dataset import ImageFolder
-from augrecipes.pack.run import pack
+from augrecipes.packing.run import pack
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Optimize, Recipe, Step
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.store.items import Items
-from augrecipes.sources.store.shards import MappedShards
+from augrecipes.store.items import Items, MappedShards
 
 pytestmark = [
     pytest.mark.skipif(not SETS, reason="no native kernels here"),
@@ -328,7 +325,7 @@ def test_shards_are_gathered(stores: dict[tuple[bool, int], Path]) -> None:
     ds = Packed(stores[False, 1], recipe_of("nothing", OUTPUTS[0], points=False))
     assert len(ds.store.tables["image"].shards.files) > 3
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("augrecipes.sources.store.shards._MAPPED", 1)
+        patch.setattr("augrecipes.store.items._MAPPED", 1)
         fresh = Packed(stores[False, 1], ds.recipe)
         assert agrees(fresh, ds)
     with pytest.MonkeyPatch.context() as patch:

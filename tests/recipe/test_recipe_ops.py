@@ -13,7 +13,7 @@ from typing import Any
 import cv2
 import pytest
 
-from augrecipes.caches import VERDICTS
+from augrecipes.cache import VERDICTS
 from augrecipes.compat.guard import albumentations
 from augrecipes.compiler.run import pipeline
 from augrecipes.errors import RecipeError

@@ -26,13 +26,13 @@ import shop  # noqa: E402
 from killing import Counting, in_a_fork  # noqa: E402
 from pictures import draw  # noqa: E402
 
-from augrecipes.caches import CACHE  # noqa: E402
+from augrecipes.cache import CACHE  # noqa: E402
 from augrecipes.errors import StoreError  # noqa: E402
-from augrecipes.pack.run import pack  # noqa: E402
+from augrecipes.packing.run import pack  # noqa: E402
 from augrecipes.recipe.parse import parse_text  # noqa: E402
-from augrecipes.sources.store import open_store  # noqa: E402
-from augrecipes.sources.store.cache import FileCache  # noqa: E402
-from augrecipes.sources.store.verify import verify_store  # noqa: E402
+from augrecipes.store import open_store  # noqa: E402
+from augrecipes.store.cache import FileCache  # noqa: E402
+from augrecipes.store.verify import verify_store  # noqa: E402
 
 RECIPE = parse_text("{version: 1, recipe: r, steps: [Resize: {height: 12, width: 10}, D4]}")
 
@@ -46,12 +46,12 @@ def plant(planted: str) -> None:
     """Planted: files are fetched under the names that they will have; or the index is sent first."""
     if planted == "early":
 
-        def bring(self: FileCache, path: Path, size: int, fetch: Callable[[Path], None]) -> Any:
+        def fetched(self: FileCache, path: Path, size: int, fetch: Callable[[Path], None]) -> Any:
             path.write_bytes(bytes(size))
             fetch(path)
             return self._here(path, size)
 
-        FileCache._bring = bring
+        FileCache._fetched = fetched
 
 
 def main(kills: int, seed: int, planted: str = "") -> dict[str, Any]:

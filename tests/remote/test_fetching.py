@@ -1,4 +1,4 @@
-"""Fetching files of stores by several threads: nobody waits longer than needed, and the line is never idle."""
+"""Fetching files of stores by several threads: the line is never idle."""
 
 from __future__ import annotations
 
@@ -8,32 +8,10 @@ from pathlib import Path
 
 import pytest
 import shop
-from test_cache import content, in_time, nothing
 
-from augrecipes.sources.remote.place import RemotePath
-from augrecipes.sources.store import cache
-from augrecipes.sources.store.cache import FileCache
-from augrecipes.sources.store.folder import FetchedFolder
-
-
-def test_who_waits_for_a_thread_of_this_process_is_woken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No look at the clock: it would come after an hour."""
-    monkeypatch.setattr(cache, "_LOOK", (3_600, 3_600))
-    kept, begun, go_on = FileCache(10_000, tmp_path), threading.Event(), threading.Event()
-
-    def fetch(staged: Path) -> None:
-        begun.set()
-        go_on.wait()
-        staged.write_bytes(content(3))
-
-    first = threading.Thread(target=kept.mapped, args=("s", "3", 700, fetch), daemon=True)
-    first.start()
-    begun.wait()
-    waits = threading.Condition.wait
-    waiting = lambda self, timeout=None: (timeout == 3_600 and go_on.set(), waits(self, timeout))[1]  # noqa: E731
-    monkeypatch.setattr(threading.Condition, "wait", waiting)
-    assert bytes(in_time(lambda: kept.mapped("s", "3", 700, nothing))) == content(3)
-    first.join()
+from augrecipes.sources.remote import RemotePath
+from augrecipes.store.cache import FileCache
+from augrecipes.store.reader import FetchedFolder
 
 
 def test_files_come_while_others_are_compared(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,12 +13,12 @@ from packed_kinds import KINDS, packed, recipe_of
 from test_stores_elsewhere import alike, opened
 
 import augrecipes as ar
-from augrecipes.caches import CACHE
+from augrecipes.cache import CACHE
 from augrecipes.errors import StoreError
-from augrecipes.pack.merge import merge_parts
-from augrecipes.pack.run import pack
+from augrecipes.packing.merge import merge_parts
+from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.remote.place import RemotePath
+from augrecipes.sources.remote import RemotePath
 
 pytest.importorskip("s3fs")
 pytest.importorskip("moto")

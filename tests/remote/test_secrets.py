@@ -24,9 +24,9 @@ import augrecipes as ar
 from augrecipes import errors
 from augrecipes.cli.answers import as_json
 from augrecipes.errors import AugrecipesError, DataError, StoreError
-from augrecipes.masked import masked, masked_of
-from augrecipes.sources.remote import requests
-from augrecipes.sources.remote.place import RemotePath, is_pattern, place_of
+from augrecipes.redact import redact, redact_from
+from augrecipes.sources import remote_requests as requests
+from augrecipes.sources.remote import RemotePath, is_pattern, place_of
 
 SECRET = "HUSHhush"
 WORD = st.text("abcXYZ019-_.~", min_size=1, max_size=8)
@@ -54,13 +54,13 @@ ROUND = st.sampled_from(AROUND)
 @given(ADDRESSES, ROUND)
 def test_nothing_shown_has_a_secret(address: str, around: str) -> None:
     text = around.format(address)
-    shown = [masked(text), str(DataError(text, address)), repr(StoreError(text, address)), as_json({"a": [text]})]
+    shown = [redact(text), str(DataError(text, address)), repr(StoreError(text, address)), as_json({"a": [text]})]
     shown += [str(errors.LoaderError(text)), repr(RemotePath(address)), errors.harmless(text)]
     assert not [one for one in shown if SECRET in one]
-    assert masked(masked(text)) == masked(text)
+    assert redact(redact(text)) == redact(text)
     back = pickle.loads(pickle.dumps(DataError(text, address)))
     assert back.path == address, "who asks again has to know"
-    assert around.partition("{}")[2].strip("'") in masked(text) or "\n" in around
+    assert around.partition("{}")[2].strip("'") in redact(text) or "\n" in around
 
 
 @settings(max_examples=10)
@@ -68,7 +68,7 @@ def test_nothing_shown_has_a_secret(address: str, around: str) -> None:
 def test_words_of_megabytes_come_back(parts: list[str]) -> None:
     """Patterns that look ahead from every place for what is not there would take hours."""
     word = ",".join(parts) + ","
-    assert SECRET not in masked("aa://x?" + word * (1_000_000 // len(word)))
+    assert SECRET not in redact("aa://x?" + word * (1_000_000 // len(word)))
 
 
 NO_SECRETS = (
@@ -80,12 +80,12 @@ NO_SECRETS = (
 @pytest.mark.parametrize("address", NO_SECRETS)
 @pytest.mark.parametrize("around", AROUND)
 def test_what_names_a_file_stays(address: str, around: str) -> None:
-    assert masked(around.format(address)) == around.format(address)
+    assert redact(around.format(address)) == around.format(address)
 
 
 def test_a_planted_mask_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: only what stands in front of the path is looked at."""
-    monkeypatch.setattr(errors, "masked", lambda text: re.sub(r"://[^/]*@", "://***@", text))
+    monkeypatch.setattr(errors, "redact", lambda text: re.sub(r"://[^/]*@", "://***@", text))
     with pytest.raises(AssertionError):
         test_nothing_shown_has_a_secret()
 
@@ -163,7 +163,7 @@ def test_tracebacks_have_none(elsewhere: Path, monkeypatch: pytest.MonkeyPatch, 
         with pytest.raises((AugrecipesError, requests.RemoteError, FileNotFoundError, PermissionError)) as found:
             work()
         assert SECRET not in "".join(traceback.format_exception(found.value))
-    assert masked_of(f"{OURS}shop/a", said).count("***") == 1
+    assert redact_from(f"{OURS}shop/a", said).count("***") == 1
 
 
 # -- queries ---------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import threading
@@ -18,13 +19,13 @@ from test_stores_elsewhere import IMAGE, alike, opened
 import augrecipes as ar
 from augrecipes.cli import main
 from augrecipes.errors import AugrecipesError, DataError, StoreError
-from augrecipes.pack.merge import merge_parts
-from augrecipes.pack.run import pack
+from augrecipes.packing.merge import merge_parts
+from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.remote import requests
-from augrecipes.sources.remote.place import RemotePath
-from augrecipes.sources.store import writer
-from augrecipes.sources.store.sending import Sending
+from augrecipes.sources import remote_requests as requests
+from augrecipes.sources.remote import RemotePath
+from augrecipes.store import writer
+from augrecipes.store.sending import Sending
 
 RECIPE = parse_text(recipe_of(IMAGE))
 
@@ -219,28 +220,19 @@ def asked_at_once(many: int) -> int:
 def test_requests_are_bounded(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (elsewhere / "file").write_bytes(b"x")
     monkeypatch.setenv(requests.CONNECTIONS, "3")
-    requests._open.renew()
-    try:
-        assert asked_at_once(10) <= 3
-        with monkeypatch.context() as patch:  # whose end comes before that of the three
-            patch.setattr(requests._open, "slots", threading.BoundedSemaphore(100))  # planted
-            assert asked_at_once(10) > 3
-    finally:
-        monkeypatch.delenv(requests.CONNECTIONS)
-        requests._open.renew()
+    assert asked_at_once(10) <= 3
+    planted = {(os.getpid(), "3"): threading.BoundedSemaphore(100)}
+    monkeypatch.setattr(requests, "_slots", planted)
+    assert asked_at_once(10) > 3
 
 
 def test_a_number_of_requests_that_is_none_is_told(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (elsewhere / "file").write_bytes(b"x")
-    try:
-        for said in ("many", "0", "-1", "2.5"):
-            monkeypatch.setenv(requests.CONNECTIONS, said)
-            requests._open.renew()
-            with pytest.raises(requests.RemoteError, match=rf"AUGRECIPES_CONNECTIONS is '{said}': say how many"):
-                RemotePath("shop://file").read_bytes()
-    finally:
-        monkeypatch.delenv(requests.CONNECTIONS)
-        requests._open.renew()
+    for said in ("many", "0", "-1", "2.5"):
+        monkeypatch.setenv(requests.CONNECTIONS, said)
+        with pytest.raises(requests.RemoteError, match=rf"AUGRECIPES_CONNECTIONS is '{said}': say how many"):
+            RemotePath("shop://file").read_bytes()
+    monkeypatch.delenv(requests.CONNECTIONS)
     assert RemotePath("shop://file").read_bytes() == b"x"
 
 

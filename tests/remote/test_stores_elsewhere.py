@@ -19,8 +19,8 @@ import augrecipes as ar
 from augrecipes.data.packed import Packed
 from augrecipes.errors import AugrecipesError, StoreError
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.remote.place import place_of
-from augrecipes.sources.store import folder
+from augrecipes.sources.remote import place_of
+from augrecipes.store import reader
 
 FORMS: dict[str, dict[str, Any]] = {
     "one": {},
@@ -148,11 +148,11 @@ def test_halves_that_are_believed_are_caught(
     """Planted: what arrived is not compared, and what is missing is taken for zeros."""
     wanted = list(opened(placed(elsewhere, roots, shard_size=3_000)))
 
-    def believed(self: Any, name: str, size: int, check: Any, staged: Path) -> None:
-        (self.path / name).fetch(staged)
-        staged.write_bytes(staged.read_bytes().ljust(size, b"\0"))
+    def believed(self: Any, name: str, said: dict[str, int], staged: Path) -> None:
+        (self.there / name).fetch(staged)
+        staged.write_bytes(staged.read_bytes().ljust(said["size"], b"\0"))
 
-    monkeypatch.setattr(folder.FetchedFolder, "_fetch", believed)
+    monkeypatch.setattr(reader.FetchedFolder, "_fetch", believed)
     with pytest.raises(AssertionError, match="wrong samples"):
         read_under(lambda what, name, times: "short" if name.endswith("1.bin") else None, wanted)
 

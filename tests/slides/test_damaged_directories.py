@@ -18,15 +18,15 @@ tifffile = pytest.importorskip("tifffile")
 from whole_slides import KINDS, tissue, write_slide  # noqa: E402
 
 from augrecipes.errors import DataError  # noqa: E402
-from augrecipes.sources.slides.level import Part  # noqa: E402
 from augrecipes.sources.slides.opened import open_slide  # noqa: E402
+from augrecipes.sources.slides.pyramid import Part  # noqa: E402
 
 TAGS = ("ImageWidth", "ImageLength", "TileWidth", "TileLength", "TileOffsets", "TileByteCounts")
 TILED = [kind for kind in KINDS if "strips" not in kind]
 END = """
 import sys
 from augrecipes.sources.slides import opened
-from augrecipes.sources.slides.level import Part
+from augrecipes.sources.slides.pyramid import Part
 opened.check_tiff = lambda path, falling: None
 opened.open_slide(sys.argv[1]).read(0, Part(0, 0, 80, 80))
 """
@@ -103,7 +103,7 @@ def test_it_is_told_what_the_directory_says(folder: Path, tmp_path: Path, tag: s
 @pytest.mark.parametrize("big", [False, True])
 @pytest.mark.parametrize("tile", [64, 1 << 21])
 def test_directories_of_any_order_and_length_are_read(tmp_path: Path, order: str, big: bool, tile: int) -> None:
-    from augrecipes.sources.slides.tiff_check import check_tiff
+    from augrecipes.sources.slides.checks import check_tiff
 
     path = tmp_path / "a.tif"
     with tifffile.TiffWriter(path, byteorder=order, bigtiff=big) as file:

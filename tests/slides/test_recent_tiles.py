@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,10 +21,9 @@ pytest.importorskip("tifffile")
 from whole_slides import KINDS, Slide, write_slide
 
 from augrecipes.errors import DataError
-from augrecipes.sources.slides import recent, tiff_index, tiles
-from augrecipes.sources.slides.level import Part
-from augrecipes.sources.slides.recent import RecentTiles
-from augrecipes.sources.slides.tiff_index import PyramidIndex
+from augrecipes.sources.slides import jpeg_tiles
+from augrecipes.sources.slides.jpeg_tiles import PyramidIndex, RecentTiles
+from augrecipes.sources.slides.pyramid import Part
 
 DIRECT = [kind for kind, (_, _, direct, _) in KINDS.items() if direct]
 TILE = 64 * 64 * 3
@@ -43,17 +43,17 @@ def slide_of(folder: Path, kind: str, seed: int = 0) -> Slide:
 
 
 def index_of(path: Path) -> PyramidIndex:
-    found = tiff_index.index_of(str(path))
+    found = jpeg_tiles.index_of(str(path))
     assert found is not None
     return found
 
 
-def reader_of(path: Path) -> tiles.JpegTiles:
+def reader_of(path: Path) -> jpeg_tiles.JpegTiles:
     index = index_of(path)
-    return tiles.JpegTiles(str(path), index.levels, index.mpp)
+    return jpeg_tiles.JpegTiles(str(path), index.levels, index.mpp)
 
 
-def outcome(reader: tiles.JpegTiles, level: int, part: Part) -> np.ndarray | str:
+def outcome(reader: jpeg_tiles.JpegTiles, level: int, part: Part) -> np.ndarray | str:
     try:
         return reader.read(level, part)
     except DataError as error:
@@ -74,11 +74,11 @@ def law_of_memory(folder: Path, kind: str, wanted: list[tuple[int, int, Part]], 
         readers.append(reader_of(path))
     with pytest.MonkeyPatch.context() as patch:
         kept = RecentTiles(most)
-        patch.setattr(tiles, "recent_tiles", lambda: kept)
+        patch.setattr(jpeg_tiles, "RECENT", kept)
         for which, level_number, part in wanted:
             found = outcome(readers[which], level_number, part)
             with pytest.MonkeyPatch.context() as never:
-                never.setattr(tiles, "recent_tiles", lambda: RecentTiles(0))
+                never.setattr(jpeg_tiles, "RECENT", RecentTiles(0))
                 expected = outcome(readers[which], level_number, part)
             assert type(found) is type(expected)
             assert np.array_equal(found, expected)
@@ -102,7 +102,7 @@ def test_no_part_depends_on_what_was_read_before(
 AGAIN = [(which, level, Part(30, 30, 64, 64)) for _ in range(3) for which, level in ((0, 0), (1, 0), (0, 1))]
 ONE_TILE = [(0, 0, Part(64, 64, 64, 64))] * 4
 UPPER_ROWS = [(0, 0, Part(0, 0, 64, 10))] * 3  # of a tile that is damaged below them
-KEPT: Any = tiles.JpegTiles._kept
+KEPT: Any = jpeg_tiles.JpegTiles._kept
 
 
 def damaged_for_all(self: Any, level: int, column: int, row: int, piece: Part) -> Any:
@@ -113,16 +113,16 @@ def damaged_for_all(self: Any, level: int, column: int, row: int, piece: Part) -
 
 def handed_out(self: Any, level: int, part: Part, reduce: int = 1) -> Any:
     name = self._number, level, part.x // 64, part.y // 64
-    tiles.recent_tiles().ask([name], TILE)
+    jpeg_tiles.RECENT.ask([name], TILE)
     return self._kept(level, *name[2:], part) if reduce == 1 else None
 
 
 @pytest.mark.parametrize(
     ("wanted", "damage", "where", "name", "fault"),
     [
-        (AGAIN, [], tiles, "_NUMBERS", itertools.repeat(0)),  # one name for all slides
-        (ONE_TILE, [], tiles.JpegTiles, "read", handed_out),  # what is kept is handed out, and written to
-        (UPPER_ROWS, [96 + 97 * 0xFF], tiles.JpegTiles, "_kept", damaged_for_all),
+        (AGAIN, [], jpeg_tiles, "_NUMBERS", itertools.repeat(0)),  # one name for all slides
+        (ONE_TILE, [], jpeg_tiles.JpegTiles, "read", handed_out),  # what is kept is handed out, and written to
+        (UPPER_ROWS, [96 + 97 * 0xFF], jpeg_tiles.JpegTiles, "_kept", damaged_for_all),
     ],
     ids=["names", "views", "damage"],
 )
@@ -139,15 +139,15 @@ def whole_decodes(folder: Path, most: int, x: int, y: int, step: int) -> Counter
     """How often each tile is decoded, in part or whole, for windows of 64² in rows, one after another."""
     reader, kept = reader_of(slide_of(folder, "420").path), RecentTiles(most)
     found: Counter[tuple[int, int]] = Counter()
-    real = tiles.JpegTiles._tile
+    real = jpeg_tiles.JpegTiles._tile
 
     def counted(self: Any, level: int, column: int, row: int) -> Any:
         found[column, row] += 1
         return real(self, level, column, row)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tiles, "recent_tiles", lambda: kept)
-        patch.setattr(tiles.JpegTiles, "_tile", counted)
+        patch.setattr(jpeg_tiles, "RECENT", kept)
+        patch.setattr(jpeg_tiles.JpegTiles, "_tile", counted)
         for top in range(y, 200 - 64, step):
             for left in range(x, 300 - 64, step):
                 reader.read(0, Part(left, top, 64, 64))
@@ -182,16 +182,19 @@ def test_threads_share_what_is_kept(folder: Path) -> None:
     reader, kept = reader_of(slide_of(folder, "420").path), RecentTiles(5 * TILE)
     wanted = [Part(17 * k % 200, 11 * k % 120, 70, 64) for k in range(200)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tiles, "recent_tiles", lambda: RecentTiles(0))
+        patch.setattr(jpeg_tiles, "RECENT", RecentTiles(0))
         expected = [reader.read(0, part) for part in wanted]
-        patch.setattr(tiles, "recent_tiles", lambda: kept)
+        patch.setattr(jpeg_tiles, "RECENT", kept)
         with ThreadPoolExecutor(4) as pool:
             found = list(pool.map(lambda part: reader.read(0, part), wanted))
     assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
 
 
-def test_a_process_has_tiles_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    mine = recent.recent_tiles()
-    assert recent.recent_tiles() is mine
-    monkeypatch.setattr(recent.os, "getpid", lambda: -1)
-    assert recent.recent_tiles() is not mine
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_process_has_tiles_of_its_own() -> None:
+    jpeg_tiles.RECENT.ask(["a"], 1)
+    if (child := os.fork()) == 0:
+        os._exit(int(jpeg_tiles.RECENT.ask(["a"], 1)))
+    assert os.waitpid(child, 0)[1] == 0
+    assert jpeg_tiles.RECENT.ask(["a"], 1)

@@ -24,18 +24,22 @@ from whole_slides import Slide, tissue, write_slide  # noqa: E402
 
 import augrecipes as ar  # noqa: E402
 from augrecipes.cli.folders import data_of  # noqa: E402
-from augrecipes.data.tables import slide_listing, slide_table  # noqa: E402
-from augrecipes.data.tables.slide_listing import slides_in  # noqa: E402
+from augrecipes.data.tables import slide_table  # noqa: E402
 from augrecipes.errors import DataError, RecipeError  # noqa: E402
 from augrecipes.kinds.bag import audit  # noqa: E402
+from augrecipes.sources.slides import listing  # noqa: E402
 from augrecipes.sources.slides import tissue as tissues  # noqa: E402
-from augrecipes.sources.slides.level import Level, Part  # noqa: E402
+from augrecipes.sources.slides.listing import slides_in  # noqa: E402
 from augrecipes.sources.slides.opened import open_slide  # noqa: E402
-from augrecipes.sources.slides.regions import mask_of_regions  # noqa: E402
-from augrecipes.sources.slides.windows import SlideWindow  # noqa: E402
+from augrecipes.sources.slides.pyramid import (  # noqa: E402
+    Level,
+    Part,
+    SlideWindow,
+)
+from augrecipes.sources.slides.tissue import mask_of_regions  # noqa: E402
 
 GLASS = 243
-slide_listing_thumbnail: Any = slide_listing.thumbnail
+true_thumbnail: Any = listing.thumbnail
 
 
 def recipe(*steps: Any, optimize: str = "exact", **more: Any) -> Any:
@@ -385,10 +389,10 @@ def test_a_mask_file_chooses_tiles(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "name", "fault"),
     [
-        (slide_listing, "tissue_by_saturation", lambda picture: np.zeros(picture.shape[:2], bool)),
-        (slide_listing, "white_in", lambda picture: np.ones(picture.shape[:2], bool)),
+        (listing, "tissue_by_saturation", lambda picture, threshold: np.zeros(picture.shape[:2], bool)),
+        (listing, "white_in", lambda picture: np.ones(picture.shape[:2], bool)),
         (tissues.Grid, "shares", lambda grid, mask, places, slide: np.full(len(places), 0.5)),
-        (slide_listing, "thumbnail", lambda slide, at: slide_listing_thumbnail(slide, at)[::-1, ::-1].copy()[20:]),
+        (listing, "thumbnail", lambda slide, at: true_thumbnail(slide, at)[::-1, ::-1].copy()[20:]),
     ],
     ids=["threshold", "white", "shares", "place"],
 )
@@ -471,7 +475,7 @@ def test_nonsense_is_refused(folder: Path, wrong: dict[str, Any]) -> None:
 
 
 def test_a_broken_tile_is_lost_alone(folder: Path, tmp_path: Path) -> None:
-    from augrecipes.sources.slides.tiff_index import index_of
+    from augrecipes.sources.slides.jpeg_tiles import index_of
 
     path = tmp_path / "a.svs"
     index = index_of(str(folder / "aperio-0.svs"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
@@ -21,15 +22,15 @@ tifffile = pytest.importorskip("tifffile")
 
 from whole_slides import tissue, write_slide  # noqa: E402
 
-from augrecipes import memo  # noqa: E402
-from augrecipes.caches import SLIDES  # noqa: E402
-from augrecipes.data.tables import slide_cache, slide_listing  # noqa: E402
-from augrecipes.data.tables.slide_listing import SlideTable, Windows, table_of_slides  # noqa: E402
+from augrecipes import cache  # noqa: E402
+from augrecipes.cache import SLIDES  # noqa: E402
+from augrecipes.data.tables.slide_table import SlideTable, table_of_slides  # noqa: E402
 from augrecipes.errors import DataError  # noqa: E402
-from augrecipes.sources.slides.windows import Resolution  # noqa: E402
+from augrecipes.sources.slides import listing  # noqa: E402
+from augrecipes.sources.slides.listing import Windows  # noqa: E402
 
 TISSUE: list[Any] = ["otsu", 0.08, "masks", "regions/{stem}.geojson", None]
-real_state: Any = slide_cache.state_of
+real_state: Any = listing.state_of
 Change = Callable[[Path, int], None]
 
 
@@ -47,13 +48,11 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if nothing had been changed for a while."""
-    monkeypatch.setattr("augrecipes.memo.now_ns", lambda: time.time_ns() + 10**10)
+    monkeypatch.setattr("augrecipes.cache.now_ns", lambda: time.time_ns() + 10**10)
 
 
-def windows(tissue: Any = "otsu", tile: int = 32, **more: Any) -> Windows:
-    asked = {"stride": tile, "resolution": Resolution(level=0), "slide_mpp": None, "min_tissue": 0.5}
-    return Windows(**{"tile": tile, **asked, "tissue": tissue, "max_white": 0.9, "regions": None,
-                      "max_pixels": 10**8, **more})  # fmt: skip
+def windows(tissue: Any = "otsu", tile: int = 32) -> Windows:
+    return Windows(tile=tile, level=0, tissue=tissue, max_white=0.9, max_pixels=10**8)
 
 
 def fill(drawn: Path, root: Path) -> Path:
@@ -103,7 +102,7 @@ def same(a: SlideTable, b: SlideTable) -> bool:
 def opened_by(call: Callable[[], Any]) -> tuple[Any, int]:
     """What is returned, and how many slides were opened for it."""
     asked: list[str] = []
-    real = slide_listing.OPENED
+    real = listing.OPENED
     with pytest.MonkeyPatch.context() as patch:
         counting: Any = type(
             "Counting",
@@ -113,7 +112,7 @@ def opened_by(call: Callable[[], Any]) -> tuple[Any, int]:
                 "forget": lambda _, path, stamp: real.forget(path, stamp),
             },
         )
-        patch.setattr(slide_listing, "OPENED", counting())
+        patch.setattr(listing, "OPENED", counting())
         return call(), len(set(asked))
 
 
@@ -170,7 +169,7 @@ def changes(drawn: Path) -> dict[str, Change]:
             (here / "x").rename(here / f"1.{suffix}")
 
     def cache(root: Path, k: int) -> None:
-        for file in SLIDES.files():
+        for file in list(SLIDES.files()):
             raw = bytearray(file.path.read_bytes())
             raw[(k * 7919) % len(raw)] ^= 1 << k % 8
             file.path.write_bytes(raw)
@@ -202,8 +201,8 @@ def law(drawn: Path, root: Path, monkeypatch: pytest.MonkeyPatch, tissue: Any, d
         with_cache = outcome(root, tissue)
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("AUGRECIPES_CACHE", str(root / "none" / name / str(k)))
-            patch.setattr(slide_listing.SlideCache, "get", lambda *_: None)
-            slide_listing.OPENED._open.clear()  # as another process, which has not the one before open
+            patch.setattr(cache, "recall", lambda *_: None)
+            listing.OPENED._open.clear()  # as another process, which has not the one before open
             assert outcome(root, tissue) == with_cache
 
 
@@ -241,7 +240,7 @@ def test_planted_faults_of_noticing_are_caught(
     drawn: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Any, how: Any, done: tuple[str, int]
 ) -> None:
     law(drawn, tmp_path / "right", monkeypatch, how, [done])
-    monkeypatch.setattr(slide_listing, "state_of", fault)
+    monkeypatch.setattr(listing, "state_of", fault)
     with pytest.raises(AssertionError):
         law(drawn, tmp_path / "wrong", monkeypatch, how, [done])
 
@@ -251,7 +250,7 @@ def test_windows_of_the_slide_that_was_there_before_are_caught(
 ) -> None:
     """Planted: a slide that is open is looked at, and what it shows kept for the one that has taken its place."""
     law(drawn, tmp_path / "right", monkeypatch, "otsu", [("replaced", 0)])
-    monkeypatch.setattr(slide_listing.OPENED, "forget", lambda *_: None)
+    monkeypatch.setattr(listing.OPENED, "forget", lambda *_: None)
     with pytest.raises(AssertionError):
         law(drawn, tmp_path / "wrong", monkeypatch, "otsu", [("replaced", 0)])
 
@@ -260,27 +259,10 @@ def test_what_was_changed_just_now_is_not_kept(drawn: Path, tmp_path: Path, monk
     """Written again within the same tick of the clock, a file may keep its times."""
     root = fill(drawn, tmp_path / "data")
     monkeypatch.setenv("AUGRECIPES_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("augrecipes.memo.now_ns", time.time_ns)
+    monkeypatch.setattr("augrecipes.cache.now_ns", time.time_ns)
     for _ in range(2):
         assert opened_by(lambda: listed(root, "otsu"))[1] == 2
     assert list(SLIDES.files()) == []
-
-
-@pytest.mark.parametrize(
-    "text", [b"", b"\n", b"STATE", b"STATE 1\n", b"STATE 9 9 1 99\n!!", b"STATE 9 9 x 1\n!", b"STATE 224 160 1.0 12\n"]
-)
-def test_whatever_is_in_the_cache_is_a_hint(
-    drawn: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes
-) -> None:
-    root = fill(drawn, tmp_path / "data")
-    monkeypatch.setenv("AUGRECIPES_CACHE", str(tmp_path / "cache"))
-    first = listed(root, "otsu")
-    (file,) = SLIDES.files()
-    for slide in first.slides:
-        key, state = slide_cache.identity(slide), slide_cache.state_of(slide, None, {})
-        entry = memo.text(text.replace(b"STATE", (state or "").encode()))
-        memo.keep(SLIDES, file.path.name.removesuffix(SLIDES.suffix), slide_cache._VERSION, {key: entry})
-        assert same(first, listed(root, "otsu"))
 
 
 @pytest.mark.parametrize(
@@ -290,9 +272,9 @@ def test_files_that_belong_to_a_slide_are_looked_at(tmp_path: Path, name: str, i
     for one in (tmp_path / name, tmp_path / inside):
         one.parent.mkdir(exist_ok=True)
         one.write_bytes(b"1")
-    before = slide_cache.state_of(str(tmp_path / name), None, {})
+    before = listing.state_of(str(tmp_path / name), None, listing._state_of_folder)
     (tmp_path / inside).write_bytes(b"22")
-    assert slide_cache.state_of(str(tmp_path / name), None, {}) not in (before, None)
+    assert listing.state_of(str(tmp_path / name), None, listing._state_of_folder) not in (before, None)
 
 
 def test_a_folder_is_looked_at_once_for_all_slides_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,9 +284,9 @@ def test_a_folder_is_looked_at_once_for_all_slides_in_it(tmp_path: Path, monkeyp
         path.write_bytes(b"1")
     asked: list[str] = []
     real = os.stat
-    monkeypatch.setattr(slide_cache.os, "stat", lambda path, **how: (asked.append(str(path)), real(path, **how))[1])
-    folders: dict[Path, str | None] = {}
-    states = {slide_cache.state_of(str(path), None, folders) for path in paths}
+    monkeypatch.setattr(listing.os, "stat", lambda path, **how: (asked.append(str(path)), real(path, **how))[1])
+    folders = functools.cache(listing._state_of_folder)
+    states = {listing.state_of(str(path), None, folders) for path in paths}
     assert len(states) == len(paths)
     assert None not in states
     assert sum(name.endswith(".dcm") for name in asked) <= 4 * len(paths)

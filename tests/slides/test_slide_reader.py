@@ -26,16 +26,23 @@ pytest.importorskip("tifffile")
 from PIL import Image  # noqa: E402
 from whole_slides import KINDS, Slide, tissue, write_slide  # noqa: E402
 
+from augrecipes.cache import stamp_of_file  # noqa: E402
 from augrecipes.errors import DataError  # noqa: E402
 from augrecipes.sources.open_files import OpenFiles  # noqa: E402
-from augrecipes.sources.slides import opened, tiff_index, tiles  # noqa: E402
-from augrecipes.sources.slides.level import Part, Pyramid  # noqa: E402
-from augrecipes.sources.slides.opened import listed_slide, open_slide, stamp_of_slide  # noqa: E402
-from augrecipes.sources.slides.recent import recent_tiles  # noqa: E402
-from augrecipes.sources.slides.windows import Resolution, finer, source_of, thumbnail, window_of  # noqa: E402
+from augrecipes.sources.slides import jpeg_tiles, opened  # noqa: E402
+from augrecipes.sources.slides.opened import listed_slide, open_slide  # noqa: E402
+from augrecipes.sources.slides.pyramid import (  # noqa: E402
+    Part,
+    Pyramid,
+    downsample_of,
+    finer,
+    source_of,
+    thumbnail,
+    window_of,
+)  # fmt: skip
 
 LIMIT = 10**8
-TOUCHED: Any = tiles._touched
+TOUCHED: Any = jpeg_tiles._touched
 DIRECT = [kind for kind, (_, _, direct, _) in KINDS.items() if direct]
 
 
@@ -82,7 +89,7 @@ parts = st.builds(Part, st.integers(-90, 450), st.integers(-90, 330), st.integer
 def test_parts_are_those_of_other_libraries(folder: Path, kind: str, tile: int, level: int, part: Part) -> None:
     slide = slide_of(folder, kind, tile if kind in DIRECT else max(tile, 64))  # OpenSlide refuses raw tiles of 48 px
     reader = open_slide(str(slide.path))
-    assert isinstance(reader, tiles.JpegTiles) == slide.direct
+    assert isinstance(reader, jpeg_tiles.JpegTiles) == slide.direct
     if kind != "below" or level == 0:  # neither referee finds the others
         law_of_parts(slide, reader, level, part)
     if slide.lossless:
@@ -104,10 +111,10 @@ def test_levels_below_the_first_are_those_behind_it(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "name", "fault", "kind"),
     [
-        (tiff_index, "_CODED", dict.fromkeys((1, 2, 6), b""), "rgb"),  # decoders guess YCbCr
-        (tiff_index, "_ADOBE", b"", "rgb"),
-        (tiles, "WHITE", 0, "420"),
-        (tiles, "_touched", lambda index, part: list(TOUCHED(index, part))[:-1], "420"),
+        (jpeg_tiles, "_CODED", dict.fromkeys((1, 2, 6), b""), "rgb"),  # decoders guess YCbCr
+        (jpeg_tiles, "_ADOBE", b"", "rgb"),
+        (jpeg_tiles, "WHITE", 0, "420"),
+        (jpeg_tiles, "_touched", lambda index, part: list(TOUCHED(index, part))[:-1], "420"),
     ],
 )
 def test_planted_faults_break_the_law_of_parts(
@@ -118,14 +125,14 @@ def test_planted_faults_break_the_law_of_parts(
     law_of_parts(slide, open_slide(str(slide.path)), 0, part)
     monkeypatch.setattr(module, name, fault)
     if name == "_ADOBE":
-        monkeypatch.setattr(tiff_index, "_CODED", {1: b"", 2: b"", 6: b""})
+        monkeypatch.setattr(jpeg_tiles, "_CODED", {1: b"", 2: b"", 6: b""})
     with pytest.raises(AssertionError):
         law_of_parts(slide, open_slide(str(slide.path)), 0, part)
 
 
 def read_window(reader: Pyramid, x: int, y: int, side: int, downsample: float, channels: int = 3) -> np.ndarray:
     """A window, whole; and the same where it is read in parts."""
-    window = window_of(reader, "slide", x, y, (side, side), downsample, channels, LIMIT)
+    window = window_of(reader, "slide", x, y, side, downsample, channels, LIMIT)
     whole, half = window.array(), side // 2
     assert whole.shape == window.shape
     assert np.array_equal(window.view(half, 0, side, side), whole[half:])
@@ -152,7 +159,7 @@ def test_windows_are_reduced_from_the_next_finer_level(
     level = reader.levels[number]
     assert level.downsample <= downsample * 1.01
     assert not any(level.downsample < other.downsample <= downsample for other in reader.levels)
-    part = source_of(level, x, y, side, side, downsample)
+    part = source_of(level, x, y, side, downsample)
     # Where it lies: half a pixel of that level, and no more, from where it was asked for.
     assert abs(part.x * level.downsample - x) <= level.downsample / 2 + 1e-9
     assert abs(part.y * level.downsample - y) <= level.downsample / 2 + 1e-9
@@ -172,7 +179,7 @@ def test_thumbnails_are_the_slide_made_small(folder: Path, kind: str, downsample
     """In bands or at once, and close to the mean of the pixels that a pixel stands for."""
     reader = open_slide(str(slide_of(folder, kind).path))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("augrecipes.sources.slides.windows._BAND", band)
+        patch.setattr("augrecipes.sources.slides.pyramid._BAND", band)
         small = thumbnail(reader, downsample)
     level = reader.levels[0]
     whole = reader.read(0, Part(0, 0, level.width, level.height))
@@ -191,27 +198,24 @@ def test_thumbnails_are_the_slide_made_small(folder: Path, kind: str, downsample
 def test_scales_are_found_or_told(folder: Path) -> None:
     reader, path = open_slide(str(slide_of(folder, "420").path)), "a.svs"
     assert reader.mpp == pytest.approx((0.5, 0.5))
-    assert Resolution(level=1).downsample(reader, path) == reader.levels[1].downsample
-    assert Resolution(mpp=0.5).downsample(reader, path) == Resolution(mpp=0.502).downsample(reader, path) == 1.0
-    assert Resolution(mpp=1.5).downsample(reader, path) == pytest.approx(3)
-    assert Resolution(mpp=1.0).downsample(reader, path, known=0.25) == pytest.approx(4)
+    assert downsample_of(reader, path, None, 1) == reader.levels[1].downsample
+    assert downsample_of(reader, path, 0.5, None) == downsample_of(reader, path, 0.502, None) == 1.0
+    assert downsample_of(reader, path, 1.5, None) == pytest.approx(3)
+    assert downsample_of(reader, path, 1.0, None, 0.25) == pytest.approx(4)
     with pytest.raises(DataError, match=r"^a\.svs: has no level 3; there are 0 \(420×300 px\), 1 \(210×150 px\)"):
-        Resolution(level=3).downsample(reader, path)
+        downsample_of(reader, path, None, 3)
     with pytest.raises(DataError, match=r"has 0\.5 micrometres a pixel at its finest, so none at mpp=0\.25"):
-        Resolution(mpp=0.25).downsample(reader, path)
+        downsample_of(reader, path, 0.25, None)
     with pytest.raises(DataError, match="limit of 100;"):
-        window_of(reader, path, 0, 0, (64, 64), 1.0, 3, 100)
-    for wrong in ({}, {"mpp": 1.0, "level": 0}, {"mpp": 0.0}, {"mpp": float("nan")}, {"level": -1}):
-        with pytest.raises(ValueError, match=r"mpp|level"):
-            Resolution(**wrong)  # type: ignore[arg-type]
+        window_of(reader, path, 0, 0, 64, 1.0, 3, 100)
 
 
 def test_a_slide_that_does_not_say_its_resolution(tmp_path: Path) -> None:
     reader = open_slide(str(write_slide(tmp_path, "420", mpp=None).path))
     assert reader.mpp is None
     with pytest.raises(DataError, match="give slide_mpp=, or level= instead"):
-        Resolution(mpp=1.0).downsample(reader, "a.svs")
-    assert Resolution(mpp=1.0).downsample(reader, "a.svs", known=0.5) == 2
+        downsample_of(reader, "a.svs", 1.0, None)
+    assert downsample_of(reader, "a.svs", 1.0, None, 0.5) == 2
 
 
 # -- what is broken ---------------------------------------------------------------------------------------------------
@@ -244,7 +248,7 @@ def test_damage_is_told_or_changes_nothing_else(folder: Path, kind: str, data: s
 @pytest.mark.parametrize("kind", DIRECT)
 def test_a_broken_tile_is_named_and_its_neighbours_are_read(folder: Path, kind: str) -> None:
     slide = slide_of(folder, kind)
-    index = tiff_index.index_of(str(slide.path))
+    index = jpeg_tiles.index_of(str(slide.path))
     assert index is not None
     first = index.levels[0]
     number = first.across  # the first of the second row
@@ -264,12 +268,12 @@ def test_a_broken_tile_is_named_and_its_neighbours_are_read(folder: Path, kind: 
 
 def test_a_tile_of_another_size_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slide = slide_of(folder, "420")
-    index = tiff_index.index_of(str(slide.path))
+    index = jpeg_tiles.index_of(str(slide.path))
     assert index is not None
     level = index.levels[0]
-    other = tiff_index.TileIndex(level.width, level.height, 64, 32, False, level.offsets, level.counts, level.head, 3)
+    other = jpeg_tiles.TileIndex(level.width, level.height, 64, 32, False, level.offsets, level.counts, level.head)
     with pytest.raises(DataError, match="64×64 px where 64×32 are expected"):
-        tiles.JpegTiles(str(slide.path), [other], None).read(0, Part(0, 0, 9, 9))
+        jpeg_tiles.JpegTiles(str(slide.path), [other], None).read(0, Part(0, 0, 9, 9))
 
 
 @pytest.mark.parametrize("content", [b"", b"II*\0", b"MM\0*" + bytes(40), b"no slide", b"\x89PNG\r\n\x1a\n"])
@@ -355,20 +359,20 @@ def handles() -> int:
 def test_few_slides_stay_open(folder: Path, tmp_path: Path) -> None:
     paths = [shutil.copy(slide_of(folder, "420").path, tmp_path / f"{k}.tif") for k in range(12)]
     opened, before = OpenFiles(listed_slide, 3), handles()
-    kept = [opened.at(str(path), stamp_of_slide(str(path))) for path in paths]
+    kept = [opened.at(str(path), stamp_of_file(str(path), "slide")) for path in paths]
     assert len(opened) == 3
     assert handles() - before == 12
     first = kept[0].read(0, Part(0, 0, 64, 64))  # one that was let go, and is still in use
     del kept
     assert handles() - before == 3
-    again = opened.at(str(paths[0]), stamp_of_slide(str(paths[0])))
+    again = opened.at(str(paths[0]), stamp_of_file(str(paths[0]), "slide"))
     assert np.array_equal(again.read(0, Part(0, 0, 64, 64)), first)
-    assert opened.at(str(paths[0]), stamp_of_slide(str(paths[0]))) is again
+    assert opened.at(str(paths[0]), stamp_of_file(str(paths[0]), "slide")) is again
 
 
 def test_a_slide_that_was_changed_is_told(folder: Path, tmp_path: Path) -> None:
     path = str(shutil.copy(slide_of(folder, "420").path, tmp_path / "a.tif"))
-    stamp = stamp_of_slide(path)
+    stamp = stamp_of_file(path, "slide")
     opened = OpenFiles(listed_slide, 32)
     Path(path).write_bytes(Path(path).read_bytes() + b"\0")
     with pytest.raises(DataError, match=r"a\.tif: was changed since it was listed"):
@@ -396,9 +400,9 @@ def _children_read(opened: OpenFiles[Any], path: str, stamp: str) -> Iterator[np
 def test_a_fork_reads_with_handles_of_its_own(folder: Path, kind: str) -> None:
     """Also where a thread of the parent holds the lock at that time, as it would for ever in the child."""
     slide = slide_of(folder, kind)
-    path, stamp, opened = str(slide.path), stamp_of_slide(str(slide.path)), OpenFiles(listed_slide, 32)
+    path, stamp, opened = str(slide.path), stamp_of_file(str(slide.path), "slide"), OpenFiles(listed_slide, 32)
     mine = opened.at(path, stamp).read(0, Part(30, 30, 100, 100))
-    with opened._lock, recent_tiles()._lock:
+    with opened._lock, jpeg_tiles.RECENT._lock:
         for theirs in _children_read(opened, path, stamp):
             assert np.array_equal(theirs, mine)
     assert np.array_equal(opened.at(path, stamp).read(0, Part(30, 30, 100, 100)), mine)
@@ -409,7 +413,7 @@ def test_threads_read_at_once(folder: Path, kind: str, lacks: str, monkeypatch: 
     if lacks:  # as on Windows
         monkeypatch.delattr(os, lacks, raising=False)
     slide = slide_of(folder, kind)
-    opened, stamp = OpenFiles(listed_slide, 1), stamp_of_slide(str(slide.path))
+    opened, stamp = OpenFiles(listed_slide, 1), stamp_of_file(str(slide.path), "slide")
     wanted = [Part(7 * k % 300, 5 * k % 200, 90, 70) for k in range(40)]
     expected = [referee(slide, 0, part) for part in wanted]
     with ThreadPoolExecutor(4) as pool:

@@ -18,15 +18,15 @@ pytest.importorskip("tifffile")
 from text_slides import write_mirax, write_vms, write_vmu
 
 from augrecipes.errors import DataError
-from augrecipes.sources.slides.level import Part
 from augrecipes.sources.slides.opened import open_slide
+from augrecipes.sources.slides.pyramid import Part
 
 Write = Callable[[Path], tuple[Path, Path]]
 KINDS = pytest.mark.parametrize("write", [write_mirax, write_vms, write_vmu])
 END = """
 import sys
 from augrecipes.sources.slides import opened
-from augrecipes.sources.slides.level import Part
+from augrecipes.sources.slides.pyramid import Part
 opened.check_text = lambda path, vendor: None
 opened.open_slide(sys.argv[1]).read(0, Part(0, 0, 80, 80))
 """
@@ -76,7 +76,7 @@ def test_nothing_said_ends_the_process(
     ("write", "name", "value", "says"),
     [
         (write_mirax, "CameraImageDivisionsPerSide", "5", "has to be a whole number from 1 to 4, and is 5"),
-        (write_mirax, "IMAGENUMBER_X", "16000000", "16000000×4 pictures are more than a slide can have: 16,777,216"),
+        (write_mirax, "IMAGENUMBER_X", "16000000", "16000000×4 images are more than a slide can have: 16,777,216"),
         (write_mirax, "DIGITIZER_WIDTH", "-3", "has to be a whole number from 1 to 16,384, and is -3"),
         (write_vms, "NoJpegRows", "50000000", "has to be a whole number from 1 to 16,777,216, and is 50000000"),
         (write_vmu, "BitsPerPixel", "24", "BitsPerPixel has to be 36, and is 24"),

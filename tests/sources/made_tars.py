@@ -47,7 +47,7 @@ def write(
 
 
 def random_archive(path: Path, rng: random.Random) -> Path:
-    """An archive of samples, with all that tar writes beside them: folders, long names, hard links, times in parts."""
+    """An archive of samples, with all that tar writes beside them: folders, long names, times in parts."""
     format = rng.choice(FORMATS)
     with tarfile.open(path, "w", format=format) as archive:
         members = []
@@ -64,19 +64,12 @@ def random_archive(path: Path, rng: random.Random) -> Path:
         members += ["README", "._hidden.jpg"]
         if rng.random() < 0.3:
             rng.shuffle(members)  # files of a sample do not stand side by side
-        names: list[str] = []
         for name in members:
             info = tarfile.TarInfo(name)
             data = contents(name.rpartition(".")[2].lower(), rng)
-            near = [one for one in names if len(one.encode()) < 100]
-            if near and rng.random() < 0.1 and not name.endswith(("cls", "json", "txt")):
-                info.type, info.linkname = tarfile.LNKTYPE, rng.choice(near)
-                archive.addfile(info)
-            else:
-                info.size = len(data)
-                info.mtime = rng.choice((0, 1.5, 2**33)) if format == tarfile.PAX_FORMAT else 7  # it has a record
-                archive.addfile(info, io.BytesIO(data))
-                names.append(name)
+            info.size = len(data)
+            info.mtime = rng.choice((0, 1.5, 2**33)) if format == tarfile.PAX_FORMAT else 7  # it has a record
+            archive.addfile(info, io.BytesIO(data))
     return path
 
 
@@ -99,7 +92,7 @@ def grouped(path: Path) -> dict[str, dict[str, bytes]]:
             name = info.name.removeprefix("./")
             folder, _, base = name.rpartition("/")
             key, dot, extension = base.partition(".")
-            if (info.isreg() or info.islnk()) and key and dot:
+            if info.isreg() and key and dot:
                 file: Any = archive.extractfile(info)
                 found.setdefault(f"{folder}/{key}" if folder else key, {})[extension.lower()] = file.read()
     return found

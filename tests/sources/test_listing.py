@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from augrecipes.caches import FOLDERS, cache_folder, identity
+from augrecipes.cache import FOLDERS, cache_folder, identity
 from augrecipes.errors import DataError
 from augrecipes.sources import folder_cache, listing
 from augrecipes.sources.listing import Listing, list_folder, list_folders
@@ -45,7 +45,7 @@ def memos(place: Path) -> list[Path]:
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten seconds have passed: folders are at rest, so that their times are trusted."""
-    monkeypatch.setattr("augrecipes.memo.now_ns", lambda: time.time_ns() + 10**10)
+    monkeypatch.setattr("augrecipes.cache.now_ns", lambda: time.time_ns() + 10**10)
 
 
 @pytest.fixture
@@ -348,9 +348,9 @@ def test_where_caches_lie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
         "darwin": "Library/Caches/augrecipes",
         "win32": "local/augrecipes/Cache",
     }.items():
-        monkeypatch.setattr("augrecipes.caches.sys.platform", platform)
+        monkeypatch.setattr("augrecipes.cache.sys.platform", platform)
         assert cache_folder() == tmp_path / place
-    monkeypatch.setattr("augrecipes.caches.sys.platform", "linux")
+    monkeypatch.setattr("augrecipes.cache.sys.platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert cache_folder() == tmp_path / "xdg" / "augrecipes"
 

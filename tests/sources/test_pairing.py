@@ -1,4 +1,4 @@
-"""Pairs are found by name, whatever the scheme; and whatever is not a pair is told, with the names of its files."""
+"""Scenes are found by name, whatever the scheme; and whatever is not a pair is told, with the names of its files."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from augrecipes.errors import DataError
-from augrecipes.sources import pair_names
-from augrecipes.sources.pairing import Pairs, pair
+from augrecipes.sources.pairs import Scenes, pair
 
 # How data sets name the large and the small image of a scene, by scale.
 SCHEMES = (
@@ -37,7 +36,6 @@ SCHEMES = (
     ("{}_SRF_{s}_HR", "{}_SRF_{s}_bicubic"),
     ("{}", "{}_LRBI_x{s}"),
     ("{}", "{}_down"),
-    ("{}_full", "small_{}"),
 )
 STEMS = st.one_of(
     st.from_regex(r"\A[A-Za-z][a-z0-9]{0,5}([_ -][a-z0-9]{1,3})?\Z"),
@@ -54,15 +52,15 @@ def touch(root: Path, *names: str) -> Path:
     return root
 
 
-def found(root: Path, pairs: Pairs) -> set[tuple[str, ...]]:
+def found(root: Path, pairs: Scenes) -> set[tuple[str, ...]]:
     return {tuple(Path(path).relative_to(root).as_posix() for path in scene) for scene in pairs.scenes}
 
 
-def told(root: Path, pairs: Pairs) -> set[str]:
+def told(root: Path, pairs: Scenes) -> set[str]:
     return {Path(path).relative_to(root).as_posix() for defect in pairs.defects for path in defect.files}
 
 
-def go(root: Path, scale: int = 4, **more: object) -> Pairs:
+def go(root: Path, scale: int = 4, **more: object) -> Scenes:
     return pair({"lr": root / "L", "hr": root / "H"}, {"lr": 1, "hr": scale}, cache=False, **more)  # type: ignore[arg-type]
 
 
@@ -148,13 +146,6 @@ def test_names_that_begin_alike_are_no_pairs(tmp_path, large, small):
     assert (pairs.scenes, told(tmp_path, pairs)) == ([], {*large, *small})
 
 
-def test_templates_that_nothing_speaks_for_would_be_noticed(tmp_path, monkeypatch):
-    """Planted: whatever pairs most files is taken."""
-    monkeypatch.setattr(pair_names, "_fit", lambda *_: 1)
-    with pytest.raises(AssertionError):
-        test_names_that_begin_alike_are_no_pairs(tmp_path, *UNRELATED[1])
-
-
 def test_a_suffix_may_belong_to_the_name(tmp_path):
     touch(tmp_path, "H/box.png", "H/box2.png", "H/boxx4.png", "L/boxx4.png", "L/box2x4.png", "L/boxx4x4.png")
     pairs = go(tmp_path)
@@ -183,13 +174,6 @@ def test_what_could_be_two_things_is_a_defect_and_no_guess(tmp_path, case):
     assert {defect.kind for defect in pairs.defects} == {"ambiguous"}
     for defect in pairs.defects:
         assert all(path in defect.message for path in defect.files)
-
-
-def test_names_that_differ_in_case_only_are_no_pair_but_are_named_together(tmp_path):
-    touch(tmp_path, "H/Baby.png", "L/babyx4.png", "H/a.png", "L/ax4.png", "H/b.png", "L/bx4.png")
-    defects = go(tmp_path).defects
-    assert {defect.kind for defect in defects} == {"missing"}
-    assert all("Baby.png" in defect.message and "babyx4.png" in defect.message for defect in defects)
 
 
 def test_another_scale_in_a_name_is_told(tmp_path):
@@ -226,66 +210,19 @@ def test_one_root_beside_a_list_goes_with_all(tmp_path):
         pair({"hr": [tmp_path / "H"] * 2, "lr": [tmp_path / "L"] * 3}, {"lr": 1, "hr": 4}, cache=False)
 
 
-def test_lists_of_files_pair_by_name(tmp_path):
-    touch(tmp_path, "H/1.png", "H/2.png", "L/1x4.png", "L/2x4.png")
-    roots = {"hr": sorted((tmp_path / "H").iterdir()), "lr": sorted((tmp_path / "L").iterdir(), reverse=True)}
-    pairs = pair(roots, {"lr": 1, "hr": 4}, cache=False)
-    assert found(tmp_path, pairs) == {("H/1.png", "L/1x4.png"), ("H/2.png", "L/2x4.png")}
+def in_one(folder: Path, **options: object) -> Scenes:
+    return pair({"hr": folder, "lr": folder}, {"lr": 1, "hr": 4}, cache=False, **options)  # type: ignore[arg-type]
 
 
-def test_targets_in_one_folder_are_told_apart_by_their_names(tmp_path):
+def test_targets_in_one_folder_are_told_apart_by_templates(tmp_path):
     names = [f"S/img_{i:03d}_SRF_4_{what}.png" for i in (1, 2, 3) for what in ("HR", "LR", "glasner")]
     touch(tmp_path, *names[:-3], "S/img_003_SRF_4_LR.png", "S/readme.txt")
-    pairs = pair({"hr": tmp_path / "S", "lr": tmp_path / "S"}, {"lr": 1, "hr": 4}, cache=False)
+    with pytest.raises(DataError, match=r'hr and lr lie in one folder.*give each a folder of its own, .*"\{\}_LR"'):
+        in_one(tmp_path / "S")
+    pairs = in_one(tmp_path / "S", names={"hr": "{}_SRF_4_HR", "lr": "{}_SRF_4_LR"})
     assert found(tmp_path, pairs) == {(f"S/img_{i:03d}_SRF_4_HR.png", f"S/img_{i:03d}_SRF_4_LR.png") for i in (1, 2)}
     assert told(tmp_path, pairs) == {"S/img_003_SRF_4_LR.png"}
-
-
-def in_one(folder: Path, *more: Path, **options: object) -> Pairs:
-    low = more[0] if more else folder
-    return pair({"hr": folder, "lr": low}, {"lr": 1, "hr": 4}, cache=False, **options)  # type: ignore[arg-type]
-
-
-def test_one_folder_without_names_that_tell_is_a_defect(tmp_path):
-    touch(tmp_path, *(f"S/{i}.png" for i in range(6)))
-    (tmp_path / "link").symlink_to(tmp_path / "S")
-    for pairs in (in_one(tmp_path / "S"), in_one(tmp_path / "S", tmp_path / "link")):
-        assert (pairs.scenes, pairs.unclaimed) == ([], [])
-        (defect,) = pairs.defects
-        assert defect.message == (
-            f"hr and lr lie in one folder, and no name tells them apart: 6 files, {tmp_path / 'S' / '0.png'} first; "
-            "give each a folder of its own"
-        )
-        assert len(defect.files) == 6
-    same = in_one(tmp_path / "S", names={"lr": "{}"})
-    assert (same.scenes, len(same.defects)) == ([], 1), "a file is not its own partner"
-
-
-def test_files_in_a_shared_folder_that_no_name_claims_are_counted(tmp_path):
-    touch(tmp_path, *(f"S/img_{i:03d}_SRF_4_{what}.png" for i in (1, 2, 3) for what in ("HR", "LR", "glasner")))
-    touch(tmp_path, "S/photo.png")
-    pairs = in_one(tmp_path / "S")
-    assert (len(pairs.scenes), pairs.defects) == (3, [])
-    assert [Path(path).name for path in pairs.unclaimed] == [
-        *(f"img_{i:03d}_SRF_4_glasner.png" for i in (1, 2, 3)), "photo.png",
-    ]  # fmt: skip
-
-
-def test_a_shared_folder_may_be_reached_by_a_link(tmp_path):
-    touch(tmp_path, "S/1.png", "S/1x4.png", "S/2.png", "S/2x4.png", "S/3.png")
-    (tmp_path / "link").symlink_to(tmp_path / "S")
-    pairs = in_one(tmp_path / "S", tmp_path / "link")
-    assert found(tmp_path, pairs) == {("S/1.png", "S/1x4.png"), ("S/2.png", "S/2x4.png")}
-    assert told(tmp_path, pairs) == {"S/3.png"}
-
-
-def test_two_small_targets_may_share_a_folder_beside_the_large_one(tmp_path):
-    touch(tmp_path, "H/1.png", "H/2.png", "H/3.png", "S/1x2.png", "S/1x4.png", "S/2x2.png", "S/2x4.png", "S/notes.png")
-    roots = {"hr": tmp_path / "H", "mid": tmp_path / "S", "lr": tmp_path / "S"}
-    pairs = pair(roots, {"lr": 1, "mid": 2, "hr": 4}, cache=False)
-    assert found(tmp_path, pairs) == {(f"H/{i}.png", f"S/{i}x2.png", f"S/{i}x4.png") for i in (1, 2)}
-    assert [defect.message for defect in pairs.defects] == [f"{tmp_path / 'H' / '3.png'}: no mid and no lr"]
-    assert [Path(path).name for path in pairs.unclaimed] == ["notes.png"]
+    assert [note.partition(" of ")[0] for note in pairs.notes] == ["5 files", "4 files"]
 
 
 COMPOSED, COMBINED = "caf\u00e9", "cafe\u0301"
@@ -308,13 +245,6 @@ def test_both_forms_of_one_name_are_ambiguous(tmp_path):
     assert found(tmp_path, pairs) == {("H/1.png", "L/1x4.png")}
     assert [defect.kind for defect in pairs.defects] == ["ambiguous"]
     assert len(pairs.defects[0].files) == 3
-
-
-def test_plain_and_decorated_names_in_one_folder(tmp_path):
-    touch(tmp_path, "S/1.png", "S/1x4.png", "S/2.png", "S/2x4.png", "S/3.png", "S/4x4.png")
-    pairs = pair({"hr": tmp_path / "S", "lr": tmp_path / "S"}, {"lr": 1, "hr": 4}, cache=False)
-    assert found(tmp_path, pairs) == {("S/1.png", "S/1x4.png"), ("S/2.png", "S/2x4.png")}
-    assert told(tmp_path, pairs) == {"S/3.png", "S/4x4.png"}
 
 
 def test_a_root_inside_another_is_not_its_own_partner(tmp_path):
@@ -343,14 +273,15 @@ def test_templates_say_the_scheme(tmp_path, names: Mapping[str, str]):
         ("H/2x4.png", "L/low 2x4 q.tif"),
         ("H/a/1.png", "L/a/low 1 q.png"),
     }
-    assert told(tmp_path, pairs) == {"L/3.png"}
+    assert pairs.defects == []
+    assert pairs.notes == [f"1 file of lr, {tmp_path / 'L/3.png'} first: not named {names['lr']}, and not read"]
 
 
 def test_a_template_may_hold_a_folder(tmp_path):
     touch(tmp_path, "H/1.png", "L/X4/1x4.png", "L/X2/1x2.png")
     pairs = go(tmp_path, names={"lr": "X4/{}x4"})
     assert found(tmp_path, pairs) == {("H/1.png", "L/X4/1x4.png")}
-    assert told(tmp_path, pairs) == {"L/X2/1x2.png"}
+    assert [note.partition(": ")[0] for note in pairs.notes] == [f"1 file of lr, {tmp_path / 'L/X2/1x2.png'} first"]
 
 
 @pytest.mark.parametrize("names", [{"lr": "x4"}, {"lr": "{}{}"}, {"lr": "{0}x4"}, {"low": "{}"}])

@@ -16,17 +16,16 @@ import pytest
 
 from augrecipes.errors import DataError
 from augrecipes.sources.open_files import OpenFiles
-from augrecipes.sources.tar import listing, members, opened, parts, shards
-from augrecipes.sources.tar.listing import list_archive
-from augrecipes.sources.tar.named import archives_named, braced
-from augrecipes.sources.tar.shards import TarShards
+from augrecipes.sources.tar import archives, shards
+from augrecipes.sources.tar.archives import archives_named, braced
+from augrecipes.sources.tar.shards import TarShards, list_archives
 
 
 def raw(found: TarShards) -> dict[str, dict[str, bytes]]:
     """The bytes of each file by key and extension, as an archive's listing says where they are."""
     known, result = found._listing, {}
-    for i in range(len(known)):
-        archive = opened.OPENED.at(known.archives[0], known.stamps[0])
+    for i in range(len(known.keys)):
+        archive = archives.OPENED.at(known.archives[0], known.stamps[0])
         result[known.keys.name(i)] = {
             known.extensions[known.extension[k]]: archive.bytes_at(int(known.starts[k]), int(known.sizes[k]))
             for k in range(known.firsts[i], known.firsts[i + 1])
@@ -50,17 +49,17 @@ def test_many_archives_hold_what_python_finds_in_them(tmp_path: Path) -> None:
     agrees_with_python(tmp_path, range(5000))
 
 
-def behind_the_header(info: Any, known: Any, real: Any = members._member) -> Any:
-    member = real(info, known)
+def behind_the_header(info: Any, real: Any = archives._member) -> Any:
+    member = real(info)
     return member._replace(start=member.place + 512)
 
 
 FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "keys end at the last dot": lambda patch: patch.setattr(
-        listing, "split_name", lambda name: tuple(name.lower().rsplit(b".", 1)) if b"." in name else None
+        shards, "split_name", lambda name: tuple(name.lower().rsplit(b".", 1)) if b"." in name else None
     ),
-    "files begin behind their headers": lambda patch: patch.setattr(members, "_member", behind_the_header),
-    "links to nothing": lambda patch: patch.setattr(members, "_checked", lambda text: text.encode()),
+    "files begin behind their headers": lambda patch: patch.setattr(archives, "_member", behind_the_header),
+    "names as they are": lambda patch: patch.setattr(archives, "_checked", lambda text: text.encode()),
 }
 
 
@@ -72,7 +71,7 @@ def test_a_planted_fault_is_caught(fault: str, tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_small_window_finds_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(members, "_WINDOW", 700)
+    monkeypatch.setattr(archives, "_WINDOW", 700)
     agrees_with_python(tmp_path, range(20))
 
 
@@ -123,7 +122,7 @@ def test_much_damage_is_told(tmp_path: Path) -> None:
 
 def test_ends_that_are_believed_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: what tarfile says alone, which takes a damaged header for the end."""
-    monkeypatch.setattr(members, "_check_end", lambda rest: None)
+    monkeypatch.setattr(archives, "_check_end", lambda rest: None)
     with pytest.raises(AssertionError):
         tells_of_damage(tmp_path, range(40))
 
@@ -171,7 +170,7 @@ GOOD = made.member(b"0.jpg", b"first")
 WRONG: dict[str, tuple[bytes, str]] = {
     "nothing": (b"", r"no tar archive: empty file"),
     "text": (b"nonsense " * 200, r"no tar archive"),
-    "gzip": (gzip.compress(GOOD + made.END), r"compressed by gzip.*`gunzip` undoes"),
+    "gzip": (gzip.compress(GOOD + made.END), r"is compressed: .*`gunzip` undoes"),
     "no sample": (made.member(b"README", b"x") + made.END, r"no sample in it: their files are called KEY\.jpg"),
     "only an end": (made.END, r"no sample in it"),
     "no end": (GOOD, r"at byte 1,024: it ends here without the mark of an end: it was cut off"),
@@ -184,7 +183,7 @@ WRONG: dict[str, tuple[bytes, str]] = {
     "control": (GOOD + made.member(b"a\x1b[2J.jpg") + made.END, r"control characters, which are not taken"),
     "symbolic": (GOOD + made.member(b"1.jpg", kind=b"2", link=b"0.jpg") + made.END, r"`tar --dereference`"),
     "a link to nothing": (
-        GOOD + made.member(b"1.jpg", kind=b"1", link=b"x.jpg") + made.END, r"link to 'x\.jpg', which is not in",
+        GOOD + made.member(b"1.jpg", kind=b"1", link=b"x.jpg") + made.END, r"a link to 'x\.jpg': `tar --hard-deref",
     ),
     "a device": (GOOD + made.member(b"1.jpg", kind=b"3") + made.END, r"of type b'3', no file"),
     "sparse": (GOOD + made.member(b"1.jpg", kind=b"S") + made.END, r"sparse file: make the archive without --sparse"),
@@ -237,18 +236,18 @@ def test_what_old_programs_write(tmp_path: Path) -> None:
 def test_listing_reads_headers_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of an archive of large files a few kilobytes a file are read; twice as many files are twice as many reads."""
     read: list[int] = []
-    real = opened.Archive.at_most
+    real = archives.Archive.at_most
 
     def counted(self: Any, place: int, many: int) -> bytes:
         found = real(self, place, many)
         read.append(len(found))
         return found
 
-    monkeypatch.setattr(opened.Archive, "at_most", counted)
+    monkeypatch.setattr(archives.Archive, "at_most", counted)
     counts = []
     for n in (20, 40):
         path = made.write(tmp_path / f"{n}.tar", {f"{k}.jpg": bytes(50_000) for k in range(n)})
-        list_archive(str(path))
+        list_archives([str(path)])
         counts.append((len(read), sum(read)))
         read.clear()
     assert counts[0][0] <= 20 + 4
@@ -364,6 +363,7 @@ def test_archives_by_patterns(several: list[Path], tmp_path: Path) -> None:
         ("val-*.tar", "no archive is called so"),
         ("{0..999999999}.tar", "more than 100,000 archives"),
         ("{0..999}{0..999}.tar", "more than 100,000 archives"),
+        ("{a,b}" * 99, "more than 100,000 archives"),
         ("train-{000,000}.tar", "is given twice"),
         ("empty", "has no tar archive in it"),
         ("x.tar", "no such file"),
@@ -384,7 +384,6 @@ def test_no_archives_at_all() -> None:
 
 def test_braces_are_those_of_a_shell() -> None:
     assert braced("{a,b}{1..2}") == ["a1", "a2", "b1", "b2"]
-    assert braced("{x{1..2},y}z") == ["x1z", "x2z", "yz"]
     assert braced("{08..11}") == ["08", "09", "10", "11"]
     assert braced("{9..11}") == ["9", "10", "11"]
     assert braced("{}{,a}{b") == ["{}{b", "{}a{b"]
@@ -399,7 +398,7 @@ def test_few_archives_are_open_at_a_time(several: list[Path], monkeypatch: pytes
         monkeypatch.delattr(os, "pread", raising=False)
     elif pread is not None and how == "in small pieces":  # as file systems over a network may give them
         monkeypatch.setattr(os, "pread", lambda handle, many, place: pread(handle, min(many, 100), place))
-    monkeypatch.setattr(shards, "OPENED", kept := OpenFiles(opened.Archive, 1))
+    monkeypatch.setattr(shards, "OPENED", kept := OpenFiles(archives.Archive, 1))
     found = pickle.loads(pickle.dumps(TarShards(several)))
     wanted = [b"%d %d" % (a, k) for a in range(4) for k in range(5)]
     wrong: list[Any] = []
@@ -421,9 +420,9 @@ def test_few_archives_are_open_at_a_time(several: list[Path], monkeypatch: pytes
 
 
 def test_an_archive_that_changed_is_told(several: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opened, "OPENED", OpenFiles(opened.Archive, 64))
+    monkeypatch.setattr(archives, "OPENED", OpenFiles(archives.Archive, 64))
     found = TarShards(several)
-    monkeypatch.setattr(shards, "OPENED", OpenFiles(opened.Archive, 64))
+    monkeypatch.setattr(shards, "OPENED", OpenFiles(archives.Archive, 64))
     os.utime(several[1], ns=(1, 1))
     assert found[4]["bin"] == b"0 4"
     with pytest.raises(DataError, match=r"train-001\.tar: was changed since it was listed"):
@@ -451,11 +450,11 @@ def test_an_archive_that_is_written_anew_is_told(tmp_path: Path) -> None:
 
 
 def test_looking_only_when_it_is_opened_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opened.Archive, "bytes_at", opened.Archive.at_most)
+    monkeypatch.setattr(archives.Archive, "bytes_at", archives.Archive.at_most)
     with pytest.raises(pytest.fail.Exception):
         overwritten(tmp_path / "x.tar")
 
 
 def test_parts_that_names_have() -> None:
-    assert parts.part_of("mask.png") == "mask"
+    assert shards.part_of("mask.png") == "mask"
     assert archives_named("x.tar") == ["x.tar"]

@@ -14,19 +14,23 @@ import made_tars
 import numpy as np
 import pytest
 
-from augrecipes import memo
-from augrecipes.caches import ARCHIVES, CACHE
+from augrecipes import cache
+from augrecipes.cache import ARCHIVES, CACHE
 from augrecipes.errors import DataError
-from augrecipes.sources.tar import listing
-from augrecipes.sources.tar.listing import TarListing, list_archive, list_archives
-from augrecipes.sources.tar.opened import OPENED
+from augrecipes.sources.tar import shards
+from augrecipes.sources.tar.archives import OPENED
+from augrecipes.sources.tar.shards import TarListing, list_archives
 
 
 @pytest.fixture(autouse=True)
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cache of its own, in which the archive of a moment ago is kept."""
     monkeypatch.setenv(CACHE, str(tmp_path / "own"))
-    monkeypatch.setattr(memo, "SETTLED_NS", -(10**18))
+    monkeypatch.setattr(cache, "SETTLED_NS", -(10**18))
+
+
+def listed(path: str) -> TarListing:
+    return list_archives([path])
 
 
 def alike(a: TarListing, b: TarListing) -> bool:
@@ -42,18 +46,18 @@ def test_what_is_kept_is_what_the_headers_say(tmp_path: Path, monkeypatch: pytes
     good: dict[str, TarListing] = {}
     for path in map(str, paths):
         try:
-            good[path] = list_archive(path)
+            good[path] = listed(path)
         except DataError:  # of archives without a sample
             with pytest.raises(DataError):
-                list_archive(path)
+                listed(path)
     assert len(good) > 10
 
     def never(*_: Any) -> Any:
         raise AssertionError("headers are read again")
 
-    monkeypatch.setattr(listing, "members_of", never)
-    assert all(alike(list_archive(path), found) for path, found in good.items())
-    assert len(list_archives(list(good))) == sum(map(len, good.values()))
+    monkeypatch.setattr(shards, "members_of", never)
+    assert all(alike(listed(path), found) for path, found in good.items())
+    assert len(list_archives(list(good)).keys) == sum(len(one.keys) for one in good.values())
 
 
 def archive(path: Path, *names: str) -> Path:
@@ -93,11 +97,11 @@ CHANGES = (rewritten, replaced, grown)
 def told_of(change: Callable[[Path], None], folder: Path) -> None:
     """In the process that has the one before open, and in another."""
     path = archive(folder / "a.tar", "aaa", "bbb")
-    assert [list_archive(str(path)).keys.name(k) for k in range(2)] == ["aaa", "bbb"]
+    assert [listed(str(path)).keys.name(k) for k in range(2)] == ["aaa", "bbb"]
     change(path)
     for _ in range(2):
-        found = list_archive(str(path))
-        assert "ccc" in [found.keys.name(k) for k in range(len(found))]
+        found = listed(str(path))
+        assert "ccc" in [found.keys.name(k) for k in range(len(found.keys))]
         OPENED._open.clear()
 
 
@@ -108,7 +112,7 @@ def test_another_archive_is_listed_anew(change: Callable[[Path], None], tmp_path
 
 def test_a_stamp_that_says_less_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: size and time alone, as programs that set times leave them."""
-    monkeypatch.setattr(memo, "stamp_of", lambda about: f"{about.st_size} {about.st_mtime_ns}")
+    monkeypatch.setattr(cache, "stamp_of", lambda about: f"{about.st_size} {about.st_mtime_ns}")
     with pytest.raises(AssertionError):
         told_of(rewritten, tmp_path)
 
@@ -122,7 +126,7 @@ def test_an_archive_that_is_still_open_is_caught(tmp_path: Path, monkeypatch: py
 
 def damaged(folder: Path, seeds: range) -> None:
     path = archive(folder / "a.tar", *(f"{k:03}" for k in range(40)))
-    wanted = list_archive(str(path))
+    wanted = listed(str(path))
     (file,) = ARCHIVES.files()
     whole = file.path.read_bytes()
     for seed in seeds:
@@ -133,7 +137,7 @@ def damaged(folder: Path, seeds: range) -> None:
         else:
             data[at:] = bytes(len(data) - at) if seed % 2 else b""
         file.path.write_bytes(data)
-        assert alike(list_archive(str(path)), wanted)
+        assert alike(listed(str(path)), wanted)
 
 
 def test_whatever_the_cache_holds(tmp_path: Path) -> None:
@@ -142,15 +146,15 @@ def test_whatever_the_cache_holds(tmp_path: Path) -> None:
 
 def test_what_is_believed_unseen_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: the digest is not compared."""
-    monkeypatch.setattr(memo, "_digest", lambda *_: bytes(32))
+    monkeypatch.setattr(cache, "_digest", lambda *_: bytes(32))
     with pytest.raises(Exception):  # noqa: B017  whatever comes of it
         damaged(tmp_path, range(120))
 
 
 def test_what_was_just_written_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who writes to it again within a tick of the clock leaves its times as they are."""
-    monkeypatch.setattr(memo, "SETTLED_NS", 10**12)
-    list_archive(str(archive(tmp_path / "a.tar", "aaa")))
+    monkeypatch.setattr(cache, "SETTLED_NS", 10**12)
+    listed(str(archive(tmp_path / "a.tar", "aaa")))
     assert not list(ARCHIVES.files())
 
 
@@ -158,7 +162,7 @@ def test_what_was_written_just_before_a_long_reading_is_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who wrote once more while it was read, in the same tick of the clock, left its times."""
-    real = listing.members_of
+    real = shards.members_of
 
     def slowly(*given: Any) -> Any:
         clock[0] += 10**10
@@ -166,12 +170,12 @@ def test_what_was_written_just_before_a_long_reading_is_not_kept(
 
     path = archive(tmp_path / "a.tar", "aaa")
     clock = [path.stat().st_ctime_ns + 10**9]
-    monkeypatch.setattr(memo, "SETTLED_NS", 2 * 10**9)
-    monkeypatch.setattr(listing, "members_of", slowly)
-    monkeypatch.setattr(memo, "now_ns", lambda: clock[0])
-    list_archive(str(path))
+    monkeypatch.setattr(cache, "SETTLED_NS", 2 * 10**9)
+    monkeypatch.setattr(shards, "members_of", slowly)
+    monkeypatch.setattr(cache, "now_ns", lambda: clock[0])
+    listed(str(path))
     assert not list(ARCHIVES.files())
-    list_archive(str(path))
+    listed(str(path))
     assert list(ARCHIVES.files())
 
 
@@ -179,4 +183,4 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(CACHE, str(tmp_path / "file"))
     path = archive(tmp_path / "a.tar", "aaa", "bbb")
-    assert alike(list_archive(str(path)), list_archive(str(path)))
+    assert alike(listed(str(path)), listed(str(path)))

@@ -12,7 +12,7 @@ import pytest
 from asking import Page
 
 import augrecipes as ar
-from augrecipes import atomic
+from augrecipes import paths
 from augrecipes.errors import AugrecipesError, RecipeError
 from augrecipes.studio import running
 from augrecipes.studio.opening import NEW, opened
@@ -85,7 +85,7 @@ def test_nothing_is_half_written(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(atomic.os, "fsync", full)
+    monkeypatch.setattr(paths.os, "fsync", full)
     reply = page.ask("PUT", "/api/recipe", {"text": TEXT * 2, "base_sha": read["sha"]})
     assert reply.status == 422
     assert "No space left" in reply.json["error"]["message"]

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from augrecipes import atomic
 from augrecipes.bench.gate import Judgement
 from augrecipes.bench.record import Bench, write
 from augrecipes.bench.report import plots
@@ -16,6 +15,7 @@ from augrecipes.bench.report.page import page
 from augrecipes.bench.report.thumbnails import ThumbnailGrid, grid
 from augrecipes.bench.sides import Setting
 from augrecipes.errors import AugrecipesError, BenchError
+from augrecipes.paths import write_file
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
 
@@ -81,13 +81,13 @@ def write_report(
     charts = plots.render(report)
     for name in plots.NAMES:
         if name in charts:
-            atomic.write(folder / name, charts[name])
+            write_file(folder / name, charts[name])
         else:
             (folder / name).unlink(missing_ok=True)  # of an earlier report
     levels = {side["recipe"]: side["level"] for side in last_sides(report)}
     pictures = _pictures(recipes, setting, levels, progress)
     text = page(report, pictures, judgement, RECORD, tuple(charts))
-    atomic.write(folder / PAGE, text.encode("utf-8", "replace"))
+    write_file(folder / PAGE, text.encode("utf-8", "replace"))
     return WrittenReport(folder / PAGE, folder / RECORD, tuple(folder / name for name in charts))
 
 

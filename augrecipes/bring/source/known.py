@@ -37,6 +37,8 @@ _IMAGENET = {
 _ENUMERATIONS = ("torchvision.transforms.InterpolationMode.", "torchvision.transforms.functional.InterpolationMode.",
                  "torchvision.transforms.v2.InterpolationMode.", "torch.float", "torch.uint", "torch.int",
                  "torch.half")  # fmt: skip
+# Of albumentations' ImageCompression, which carried its enumeration about.
+_COMPRESSIONS = (".ImageCompressionType.JPEG", ".ImageCompressionType.WEBP")
 
 
 def constant(path: str) -> Any:
@@ -53,6 +55,8 @@ def constant(path: str) -> Any:
     last = path.rpartition(".")[2]
     if last in _IMAGENET and (path.startswith("timm.") or path == last):
         return _IMAGENET[last]
+    if path.endswith(_COMPRESSIONS) and path.startswith("albumentations."):
+        return last.lower()
     if path.startswith(_ENUMERATIONS):
         return path.removeprefix("torchvision.transforms.") if "InterpolationMode" in path else path
     raise NotKnown

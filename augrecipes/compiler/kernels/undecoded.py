@@ -11,7 +11,7 @@ from augrecipes.native.libjpeg import Coded
 
 
 class Decodable(Protocol):
-    """What the compiler asks of a picture in its file format; `augrecipes.sources.encoded` has one.
+    """What the compiler asks of a picture in its file format; `augrecipes.images.encoded` has one.
 
     Attributes:
         shape: H×W×C, px, of the picture as `array` gives it.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.sources.encoded import Encoded
+from augrecipes.images.encoded import Encoded
 
 
 class DecodedOnce(Encoded):
@@ -17,7 +17,7 @@ class DecodedOnce(Encoded):
     `Encoded.region` promises that a part is, to the bit, that part of the whole. A file that is damaged is
     read part by part, as every other, so that it raises what every other raises.
 
-    >>> from augrecipes.sources.encoded import encoded
+    >>> from augrecipes.images.encoded import encoded
     >>> picture = DecodedOnce(encoded(b"P2 3 2 255 1 2 3 4 5 6", name="six", channels=1))
     >>> picture.region(0, 1, 2, 3)[:, :, 0].tolist()
     [[2, 3], [5, 6]]

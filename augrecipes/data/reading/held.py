@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from augrecipes.data.reading.listing import DataListing
 from augrecipes.data.reading.sample import Sample
 from augrecipes.errors import DataError
-from augrecipes.sources.file_headers import read_file_header
-from augrecipes.sources.formats.header import UnreadableError
+from augrecipes.images.format import UnreadableError
+from augrecipes.images.reading import read_file_header
 
 
 @dataclass(frozen=True)

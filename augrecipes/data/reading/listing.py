@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from augrecipes.data.annotations.find import is_given_as_data
-from augrecipes.data.annotations.table import takes
+from augrecipes.data.annotations.records import AnnotationOptions
+from augrecipes.data.annotations.table import is_given_as_data
 from augrecipes.data.checks import as_list
-from augrecipes.data.reading.slides import SLIDES, slides_of
+from augrecipes.data.tables.slide_table import SLIDES, slides_of
 from augrecipes.data.tables.source_table import SourceTable, table_of_source
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.by_path import names_source
-from augrecipes.sources.pair_roots import Roots
+from augrecipes.sources.pairs import Roots
 
 StrPath = str | os.PathLike[str]
 # Of a pair by target; or files and how they are read, see `as_given`; or a source, as `ar.Samples` takes it.
@@ -101,7 +101,7 @@ def as_given(recipe: Recipe, data: Data | Sequence[StrPath]) -> DataArguments:
     """The data as a Dataset takes them.
 
     Folders and pictures are roots; CSV files are files, and of pictures annotations, too (of a folder see
-    `augrecipes.data.annotations.find`). `{"files": ..., "split": ...}` names what a Dataset takes beside its files, and
+    `is_given_as_data`). `{"files": ..., "split": ...}` names what a Dataset takes beside its files, and
     by `images` the folder of the pictures of annotations; `{"slides": ..., "mpp": ...}` what `SlideBags` takes.
 
     Raises:
@@ -112,7 +112,7 @@ def as_given(recipe: Recipe, data: Data | Sequence[StrPath]) -> DataArguments:
     csv = table_in(data)
     if csv is not None:
         return DataArguments(None, csv)
-    takes_points = not {"boxes", "keypoints"}.isdisjoint(takes(recipe.inputs))
+    takes_points = not {"boxes", "keypoints"}.isdisjoint(AnnotationOptions(recipe.inputs).takes)
     if recipe.facts.annotated and isinstance(data, str | os.PathLike) and is_given_as_data(data, points=takes_points):
         return DataArguments(None, data)
     return DataArguments(data)

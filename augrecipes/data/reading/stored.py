@@ -16,7 +16,7 @@ from augrecipes.data.reading.sample import Sample
 from augrecipes.data.tables.packed_table import points_of, steps_between, table_of, unreadable_in
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
-from augrecipes.sources.store import Store, is_store, open_store
+from augrecipes.store import Store, is_store, open_store
 
 __all__ = ["Store", "Stored", "baked_of", "behind", "left_of", "open_store", "path_of", "reads_store"]
 

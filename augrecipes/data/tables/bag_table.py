@@ -19,56 +19,57 @@ import logging
 import os
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.tables.bag_labels import label_files, labels_of_bags
 from augrecipes.data.tables.coordinates import places_in
-from augrecipes.data.tables.csvfile import CsvRows, choose_split, missing_files, read_rows, resolve
+from augrecipes.data.tables.csvfile import CsvRows, choose_split, read_rows, resolve
 from augrecipes.data.tables.labels import number
 from augrecipes.data.tables.problems import Problem, listed, refuse
-from augrecipes.data.tables.table import Columns, columns_of, digest_of
+from augrecipes.data.tables.table import Columns, Findings, columns_of, digest_of
 from augrecipes.errors import DataError, counted
-from augrecipes.sources.encoded import open_encoded
+from augrecipes.images.encoded import open_encoded
 from augrecipes.sources.files import read_image
 from augrecipes.sources.listing import EXTENSIONS, list_folder
 from augrecipes.sources.paths import PathLike, PathTable
-from augrecipes.sources.remote.place import is_remote
-from augrecipes.sources.slides.level import Level
+from augrecipes.sources.remote import is_file, is_remote, place_of
+from augrecipes.sources.slides.pyramid import Level
 
 _log = logging.getLogger("augrecipes")
 _OF_BAG = ("label", "split", "weight", "group")
-_COLUMNS = ("bag", "image", "x", "y", *_OF_BAG)
 _AXES = ("x", "y")
+_LABELS = "labels.csv"
+_FARTHEST = 1 << 53  # px
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class BagTable(Columns):
     """The bags of a dataset and their tiles.
 
     Attributes:
         bags: the bags' folders, or the names alone where a CSV file names them.
-        tiles: paths of all tiles, those of a bag one after another.
         offsets: int64 (n + 1,); tiles `offsets[i]:offsets[i + 1]` are those of bag i.
         coords: int64 (m, 2), the (x, y) of every tile, or None where the file names tell.
         folders: whether `bags` are folders.
     """
 
     bags: PathTable
-    tiles: PathTable
     offsets: npt.NDArray[np.int64]
     coords: npt.NDArray[np.int64] | None = None
     folders: bool = True
+
+    on_slides: ClassVar[bool] = False
+    """Whether there are pictures of whole slides; see `overview`."""
 
     @classmethod
     def stored(cls, paths: Mapping[str, PathTable], columns: Mapping[str, Any], **common: Any) -> Self:
         """As every table."""
         bags, offsets = PathTable.from_texts(columns["bag/name"]), columns["bag/offsets"]
-        return cls(bags=bags, tiles=paths["image"], offsets=offsets, coords=columns["bag/coords"], **common)
+        return cls(files=paths, bags=bags, offsets=offsets, coords=columns["bag/coords"], **common)
 
     def columns(self) -> dict[str, Any]:
         """Names, folders, tiles and their places."""
@@ -84,14 +85,10 @@ class BagTable(Columns):
     def __len__(self) -> int:
         return len(self.bags)
 
-    def images_by_target(self) -> dict[str, PathTable]:
-        """As every table."""
-        return {"image": self.tiles}
-
     @property
     def units(self) -> int:
         """Tiles of all bags."""
-        return len(self.tiles)
+        return len(self.images)
 
     def units_of(self, row: int) -> range:
         """The tiles of a bag."""
@@ -104,7 +101,7 @@ class BagTable(Columns):
 
     def digest(self) -> str:
         """16 hex digits that name the bags, their tiles, places and labels."""
-        tiles = (self.tiles.blob, self.tiles.offsets, self.offsets, self.coords)
+        tiles = (self.images.blob, self.images.offsets, self.offsets, self.coords)
         return digest_of(self.bags.blob, self.bags.offsets, *tiles, self.labels)
 
     def counts(self) -> npt.NDArray[np.int64]:
@@ -113,7 +110,7 @@ class BagTable(Columns):
 
     def path(self, bag: int) -> str:
         """The folder of a bag, or its first tile."""
-        return self.bags[bag] if self.folders else self.tiles[int(self.offsets[bag])]
+        return self.bags[bag] if self.folders else self.images[int(self.offsets[bag])]
 
     def about(self, bag: int) -> str:
         """What decided how many tiles a bag has, as the end of a sentence; empty where there is nothing to be said."""
@@ -122,10 +119,7 @@ class BagTable(Columns):
 
     def picture(self, unit: int, how: Mapping[str, Any], *, undecoded: bool = False) -> Any:
         """A tile, uint8 H×W×C, or what it is decoded from; `how` are arguments of `read_image`."""
-        return (open_encoded if undecoded else read_image)(self.tiles.encoded(unit), **how)
-
-    on_slides: ClassVar[bool] = False
-    """Whether there are pictures of whole slides; see `overview`."""
+        return (open_encoded if undecoded else read_image)(self.images.encoded(unit), **how)
 
     def overview(self, bag: int, longest: int) -> tuple[npt.NDArray[np.uint8], Level, float] | None:
         """A slide made small, no side longer than so many px; its level 0; and the side of a tile in px of that.
@@ -140,7 +134,7 @@ class BagTable(Columns):
         rows = self.offsets[bag] + tiles
         if self.coords is not None:
             return self.coords[rows]
-        return np.array(places_in(self.tiles, rows.tolist()), np.int64).reshape(-1, 2)
+        return np.array(places_in(self.images, rows.tolist()), np.int64).reshape(-1, 2)
 
 
 def bags_of_folders(
@@ -148,7 +142,7 @@ def bags_of_folders(
     labels: PathLike | None = None,
     *,
     cache: bool = True,
-    problems: list[Problem] | None = None,
+    findings: Findings | None = None,
 ) -> BagTable:
     """The bags in one or more folders.
 
@@ -156,48 +150,90 @@ def bags_of_folders(
         roots: folders of bags.
         labels: a CSV file with columns `bag` and `label`, instead of the `labels.csv` of each root.
         cache: keep the listing in a file in the user's cache folder.
-        problems: takes labels that do not match, as line 0, instead of an error; then there are no labels.
+        findings: takes labels that do not match, instead of an error; then there are no labels.
 
     Raises:
         DataError: a root is missing or holds no tiles, two roots have a bag of the same name, or bags and labels do
             not match one to one; names all of them.
     """
-    tables = [_bags_in(root, cache=cache) for root in roots]
-    sizes = [table.counts() for table in tables]
-    bags = PathTable.concat([table.bags for table in tables])
-    offsets = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
-    joined = BagTable(bags, PathTable.concat([table.tiles for table in tables]), offsets)
-    names = [bags.name(i) for i in range(len(bags))]
-    twice = [name for name, times in Counter(names).items() if times > 1]
-    if twice:
-        text = listed(
-            f"{name}: {', '.join(bags[i] for i, other in enumerate(names) if other == name)}" for name in twice
-        )
+    bags, tiles, counts = [], [], []
+    for root in roots:
+        found = list_folder(root, cache=cache, layout="classes")
+        _warn_of_loose_tiles(root)
+        names = [os.fsencode(name) for name in found.classes or ()]
+        bags.append(PathTable.from_names(names, root=os.fsencode(root)))
+        tiles.append(found.paths)
+        counts.append(np.bincount(found.labels if found.labels is not None else [], minlength=len(names)))
+    every = PathTable.concat(bags)
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
+    table = BagTable(files={"image": PathTable.concat(tiles)}, bags=every, offsets=offsets)
+    known = [every.name(i) for i in range(len(every))]
+    if twice := {name for name, times in Counter(known).items() if times > 1}:
+        text = listed(f"{name}: {every[i]}" for i, name in enumerate(known) if name in twice)
         raise DataError(f"bags of the same name in several roots; name them apart in a CSV file (files=):{text}")
-    given = labels_of_bags(names, label_files(roots, labels), problems)
+    given = labels_of_bags(known, label_files(roots, labels), findings)
     if given is None:
-        return joined
+        return table
     ids, classes, class_to_idx = number(given)
-    return replace(joined, labels=ids, classes=tuple(classes), class_to_idx=class_to_idx)
+    return replace(table, labels=ids, classes=tuple(classes), class_to_idx=class_to_idx)
 
 
-def _bags_in(root: PathLike, *, cache: bool) -> BagTable:
-    found = list_folder(root, cache=cache, layout="classes")
-    if not is_remote(root):
-        _warn_of_loose_tiles(os.fsencode(root))
-    names = [os.fsencode(name) for name in found.classes or ()]
-    bags = PathTable.from_names(names, root=os.fsencode(root))
-    bag_of = np.zeros(0, np.int64) if found.labels is None else found.labels
-    return BagTable(bags, found.paths, np.searchsorted(bag_of, np.arange(len(names) + 1)).astype(np.int64))
-
-
-def _warn_of_loose_tiles(root: bytes) -> None:
-    with os.scandir(root) as entries:
+def _warn_of_loose_tiles(root: PathLike) -> None:
+    if is_remote(root):
+        return
+    with os.scandir(os.fsencode(root)) as entries:
         names = [entry.name for entry in entries if entry.name.rpartition(b".")[2].lower() in EXTENSIONS]
-    loose = sorted(os.fsdecode(name) for name in names if not name.startswith(b"."))
-    if loose:
+    if loose := sorted(os.fsdecode(name) for name in names if not name.startswith(b".")):
         message = "%s: %s beside the bags, not read (%s first): each bag is a folder of its own"
         _log.warning(message, os.fsdecode(root), counted(len(loose), "picture"), loose[0])
+
+
+def label_files(roots: Sequence[PathLike], labels: PathLike | None) -> list[str]:
+    """The files of labels: the one that is given, or `labels.csv` in every root, or none."""
+    if labels is not None:
+        return [os.fsdecode(labels)]
+    files = [str(place_of(root) / _LABELS) for root in roots]
+    present = [file for file in files if is_file(file)]
+    if present and len(present) < len(files):
+        missing = next(file for file in files if file not in present)
+        raise DataError(f"no such file, though {present[0]} exists: every root needs its labels, or none", missing)
+    return present
+
+
+def labels_of_bags(
+    names: list[str], files: list[str], findings: Findings | None = None, *, others: bool = False
+) -> list[str] | None:
+    """The label of every bag, from files that must name each bag once; where there may be `others`, more than those."""
+    if not files:
+        return None
+    label: dict[str, str] = {}
+    where: dict[str, str] = {}
+    problems: list[str] = []
+    known = set(names)
+    for file in files:
+        wrong: list[Problem] = []
+        rows = read_rows(file, known=("bag", "label"), required=("bag", "label"), filled=("bag",), problems=wrong)
+        for i, (bag, value) in enumerate(zip(rows.columns["bag"], rows.columns["label"], strict=True)):
+            if bag not in known and others:
+                continue
+            if not value:
+                wrong.append((rows.lines[i], f"bag {bag!r} has no label here"))
+            if bag not in known:
+                wrong.append((rows.lines[i], f"bag {bag!r} has no folder"))
+            elif bag in label:
+                wrong.append((rows.lines[i], f"bag {bag!r} again, first in {where[bag]}"))
+            else:
+                label[bag], where[bag] = value, rows.where(i)
+        problems += [f"{file}:{line}: {what}" for line, what in sorted(wrong)]
+    problems += [f"bag {name!r} has no row" for name in names if name not in label]
+    if problems and findings is not None:
+        findings.rows(", ".join(files), [(0, what) for what in problems])
+        return None
+    if problems:
+        given = sum(map(bool, label.values()))
+        message = f"bags and labels do not match one to one ({len(names)} bags, {given} with a label):"
+        raise DataError(message + listed(problems), ", ".join(files))
+    return [label[name] for name in names]
 
 
 def bags_of_csv(
@@ -205,7 +241,7 @@ def bags_of_csv(
     split: str | None = None,
     *,
     check: bool = True,
-    problems: list[Problem] | None = None,
+    findings: Findings | None = None,
     renamed: Mapping[str, str] | None = None,
 ) -> BagTable:
     """The bags that a CSV file lists.
@@ -214,86 +250,65 @@ def bags_of_csv(
         path: the file.
         split: only the bags of this split. Classes are numbered over all of them, so that splits agree.
         check: whether files that do not exist are an error now, and not when they are read.
-        problems: takes what is wrong with rows, instead of an error; those that cannot be read are left out.
+        findings: takes what is wrong with rows, instead of an error; those that cannot be read are left out.
         renamed: what the file calls its columns, by the names that they have here.
 
     Raises:
         DataError: the file is not as it should be, lists tiles that do not exist, or rows of one bag differ in what
             belongs to the bag; names all such lines.
     """
-    given, problems = problems, [] if problems is None else problems
-    every = read_rows(path, known=_COLUMNS, required=("bag", "image"), problems=problems, renamed=renamed)
+    problems: list[Problem] = []
+    columns = ("bag", "image", *_AXES, *_OF_BAG)
+    every = read_rows(path, known=columns, required=("bag", "image"), problems=problems, renamed=renamed)
     if not len(every):
         refuse(every.path, problems)
-    _check_axes(every)
+    if len(given := [axis for axis in _AXES if axis in every.columns]) == 1:
+        raise DataError(f"column `{given[0]}` alone; tiles have x and y, or neither", every.path)
     number_of: dict[str, int] = {}
     bag_of = np.array([number_of.setdefault(bag, len(number_of)) for bag in every.columns["bag"]], np.int64)
     first = np.unique(bag_of, return_index=True)[1]
-    problems += _disagreements(every, bag_of, first)
+    problems += _disagreements(every, first[bag_of].tolist())
     bags = every.select(first.tolist())
     keep = np.array(choose_split(bags, split), np.int64)
-    chosen = np.zeros(len(first), bool)
-    chosen[keep] = True
     order = np.argsort(bag_of, kind="stable")
-    order = order[chosen[bag_of[order]]]
-    rows = every if np.array_equal(order, np.arange(len(every))) else every.select(order.tolist())
-    tiles = resolve(rows, "image")
-    if check:
-        problems += [(rows.lines[i], f"{tiles[i]}: no such file") for i in missing_files(tiles)]
-    coords = _coords(rows, problems)
-    columns = columns_of(bags, keep, problems)
-    if given is None:
+    rows = every.select(order[np.isin(bag_of[order], keep)].tolist())
+    tiles = resolve(rows, "image", check=check, problems=problems)
+    coords = np.stack([_whole_numbers(rows, axis, problems) for axis in _AXES], 1) if given else None
+    of_bags = columns_of(bags, keep, problems)
+    if findings is None:
         refuse(every.path, problems)
-    counts = np.bincount(bag_of, minlength=len(first))[keep]
-    names = [os.fsencode(bags.columns["bag"][i]) for i in keep]
+    else:
+        findings.rows(every.path, problems)
     return BagTable(
-        bags=PathTable.from_names(names),
-        tiles=tiles,
-        offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        files={"image": tiles},
+        bags=PathTable.from_names([os.fsencode(bags.columns["bag"][i]) for i in keep]),
+        offsets=np.concatenate([[0], np.cumsum(np.bincount(bag_of, minlength=len(first))[keep])]).astype(np.int64),
         coords=coords,
         folders=False,
-        **columns,
+        **of_bags,
     )
 
 
-def _disagreements(rows: CsvRows, bag_of: npt.NDArray[np.int64], first: npt.NDArray[np.int64]) -> list[Problem]:
-    """What differs within a bag, each column once."""
-    problems: dict[tuple[int, str], Problem] = {}
-    for column in _OF_BAG:
-        values = rows.columns.get(column)
-        if values is None:
-            continue
-        for i, (value, bag) in enumerate(zip(values, bag_of.tolist(), strict=True)):
-            start = int(first[bag])
-            if value != values[start] and (bag, column) not in problems:
-                text = f"{column} {value!r}, but {values[start]!r} in line {rows.lines[start]}"
-                problems[bag, column] = rows.lines[i], f"bag {rows.columns['bag'][i]!r}: {text}"
-    return list(problems.values())
+def _disagreements(rows: CsvRows, first: list[int]) -> Iterator[Problem]:
+    """What differs within a bag from its `first` row, each column once."""
+    for column in rows.columns.keys() & set(_OF_BAG):
+        values, seen = rows.columns[column], set[int]()
+        for i, start in enumerate(first):
+            if values[i] != values[start] and start not in seen:
+                seen.add(start)
+                text = f"{column} {values[i]!r}, but {values[start]!r} in line {rows.lines[start]}"
+                yield rows.lines[i], f"bag {rows.columns['bag'][i]!r}: {text}"
 
 
-def _check_axes(rows: CsvRows) -> None:
-    given = [column for column in _AXES if column in rows.columns]
-    if len(given) == 1:
-        raise DataError(f"column `{given[0]}` alone; tiles have x and y, or neither", rows.path)
-
-
-def _coords(rows: CsvRows, problems: list[Problem]) -> npt.NDArray[np.int64] | None:
-    if _AXES[0] not in rows.columns:
-        return None
-    coords = np.zeros((len(rows), len(_AXES)), np.int64)
-    for k, column in enumerate(_AXES):
-        for i, text in enumerate(rows.columns[column]):
-            value = _integer(text)
-            if value is None:
-                problems.append((rows.lines[i], f"{column} must be a whole number of pixels, got {text!r}"))
-            else:
-                coords[i, k] = value
-    return coords
-
-
-def _integer(text: str) -> int | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return int(value) if value.is_integer() and abs(value) < 1 << 53 else None
+def _whole_numbers(rows: CsvRows, column: str, problems: list[Problem]) -> npt.NDArray[np.int64]:
+    found = np.zeros(len(rows), np.int64)
+    for i, text in enumerate(rows.columns[column]):
+        try:
+            value = float(text)
+        except ValueError:
+            value = 0.5
+        if value.is_integer() and abs(value) < _FARTHEST:
+            found[i] = value
+        else:
+            problems.append((rows.lines[i], f"{column} must be a whole number of pixels, got {text!r}"))
+    return found

@@ -34,10 +34,11 @@ from io import BytesIO, TextIOWrapper
 from itertools import chain
 from threading import Lock
 
+from augrecipes.data.tables.listed_files import faults_of
 from augrecipes.data.tables.problems import Problem, refuse
 from augrecipes.errors import DataError
 from augrecipes.sources.paths import PathLike, PathTable
-from augrecipes.sources.remote.place import RemotePath, place_of
+from augrecipes.sources.remote import RemotePath, place_of
 
 COLUMNS = ("image", "mask", "label", "split", "group", "weight", "boxes", "keypoints")
 _SHORT = 24  # characters
@@ -102,24 +103,24 @@ def read_rows(
     seen: dict[str, str] = {}
     wrong: list[Problem] = [] if problems is None else problems
     with _long_fields():
-        for line, fields in fields_of(name):
+        for line, fields in _fields(name):
             if not header:
-                header = _header(name, line, fields, known, required, check_renamed(renamed, known))
+                header = _header(f"{name}:{line}", fields, known, required, renamed or {})
                 columns = {column: [] for column in header if column in known}
                 continue
+            values = dict(zip(header, map(str.strip, fields), strict=False))
             if len(fields) != len(header):
-                wrong.append((line, f"{len(fields)} fields, but the header has {len(header)} columns"))
-                continue
-            values = dict(zip(header, map(str.strip, fields), strict=True))
-            empty = [column for column in (required if filled is None else filled) if not values[column]]
-            if empty:
-                wrong.append((line, f"no {' and no '.join(empty)} in this row"))
-                continue
-            lines.append(line)
-            for column, text in values.items():
-                if column in columns:
+                what = f"{len(fields)} fields, but the header has {len(header)} columns"
+            elif empty := [column for column in (required if filled is None else filled) if not values[column]]:
+                what = f"no {' and no '.join(empty)} in this row"
+            else:
+                lines.append(line)
+                for column, texts in columns.items():
+                    text = values[column]
                     # Names of classes, bags and the like are kept once: there may be millions of rows.
-                    columns[column].append(seen.setdefault(text, text) if len(text) < _SHORT else text)
+                    texts.append(seen.setdefault(text, text) if len(text) < _SHORT else text)
+                continue
+            wrong.append((line, what))
     if not header:
         raise DataError(
             f"the file is empty; its first line must name the columns, {_marked(required)} among them", name
@@ -131,7 +132,7 @@ def read_rows(
     return CsvRows(name, columns, lines)
 
 
-def fields_of(name: str) -> Iterator[tuple[int, list[str]]]:
+def _fields(name: str) -> Iterator[tuple[int, list[str]]]:
     """The rows of a CSV file that are not empty, the header too: the line on which each begins, and its fields.
 
     Raises:
@@ -141,7 +142,8 @@ def fields_of(name: str) -> Iterator[tuple[int, list[str]]]:
     first = [next(lines, "")]
     while first[-1] and not first[-1].strip():
         first.append(next(lines, ""))
-    reader = csv.reader(chain(first, lines), delimiter=_delimiter(first[-1]), strict=True)
+    # Commas, semicolons or tabs: what the header has most of.
+    reader = csv.reader(chain(first, lines), delimiter=max(",;\t", key=first[-1].count), strict=True)
     before = 0
     try:
         for fields in reader:
@@ -150,14 +152,6 @@ def fields_of(name: str) -> Iterator[tuple[int, list[str]]]:
                 yield line, fields
     except csv.Error as error:
         raise DataError(f"not valid CSV: {error}", f"{name}:{reader.line_num}") from error
-
-
-def check_renamed(renamed: Mapping[str, str] | None, known: Sequence[str]) -> dict[str, str]:
-    """What a file calls its columns, in small letters, by our names; ValueError for names that are not ours."""
-    for name in renamed or ():
-        if name not in known:
-            raise ValueError(f"columns= says what the file calls {', '.join(known)}; {name!r} is none of them")
-    return {name: str(theirs).strip().lower() for name, theirs in (renamed or {}).items()}
 
 
 def choose_split(rows: CsvRows, split: str | None) -> list[int]:
@@ -174,26 +168,32 @@ def choose_split(rows: CsvRows, split: str | None) -> list[int]:
     return keep
 
 
-def resolve(rows: CsvRows, column: str) -> PathTable:
-    """The paths in a column, relative ones taken from the folder of the CSV file."""
-    empty = [line for line, value in zip(rows.lines, rows.columns[column], strict=True) if not value]
-    refuse(rows.path, [(line, f"no {column} in this row") for line in empty])
-    return PathTable.from_paths(rows.columns[column], root=place_of(rows.path).parent)
+def resolve(
+    rows: CsvRows, column: str, *, check: bool = False, outside: bool = True, problems: list[Problem] | None = None
+) -> PathTable:
+    """The paths in a column, relative ones taken from the folder of the CSV file.
 
+    Args:
+        rows: of the file.
+        column: its name.
+        check: whether files that do not exist are an error now.
+        outside: whether files may lie outside of the CSV file's folder, or on another server.
+        problems: takes what is wrong, instead of an error.
 
-def check_present(rows: CsvRows, column: str, paths: PathTable) -> None:
-    """DataError listing the lines whose files do not exist."""
-    missing = missing_files(paths)
-    if missing:
-        text = "; ".join(f"line {rows.lines[i]}: {paths[i]}" for i in missing[:10])
-        more = f"; and {len(missing) - 10} more" if len(missing) > 10 else ""
-        raise DataError(f"{len(missing)} files of column {column} do not exist: {text}{more}", rows.where(missing[0]))
-
-
-def missing_files(paths: PathTable) -> list[int]:
-    """Positions of the files that do not exist; a server is not asked for each, but when they are read."""
-    each = map(paths.encoded, range(len(paths)))
-    return [i for i, path in enumerate(each) if b"://" not in path and not os.path.lexists(path)]
+    Raises:
+        DataError: rows without a path, or with one of no file that may be read; names their lines.
+    """
+    folder = place_of(rows.path).parent
+    paths = PathTable.from_paths(rows.columns[column], root=folder)
+    wrong = [(line, f"no {column} in this row") for line, value in zip(rows.lines, rows.columns[column], strict=True)
+             if not value]  # fmt: skip
+    if not wrong:
+        wrong = [(rows.lines[i], what) for i, what in faults_of(paths, folder, check=check, outside=outside)]
+    if problems is None:
+        refuse(rows.path, wrong)
+    else:
+        problems += wrong
+    return paths
 
 
 def _lines(name: str) -> Iterator[str]:
@@ -213,17 +213,19 @@ def _lines(name: str) -> Iterator[str]:
         raise DataError(f"cannot be read: {error.strerror or error}", name) from error
 
 
-def _delimiter(header: str) -> str:
-    counts = {mark: header.count(mark) for mark in ",;\t"}
-    return max(counts, key=lambda mark: counts[mark]) if any(counts.values()) else ","
-
-
 def _header(
-    name: str, line: int, fields: list[str], known: Sequence[str], required: Sequence[str], renamed: Mapping[str, str]
+    where: str, fields: list[str], known: Sequence[str], required: Sequence[str], renamed: Mapping[str, str]
 ) -> list[str]:
-    """The columns' names; those that nobody reads are reported in the log, unless they look like typing errors."""
-    where = f"{name}:{line}"
-    columns = our_names(fields, renamed, where)
+    """The columns by our names; those that nobody reads are named in the log, unless they look like typing errors."""
+    if strange := [name for name in renamed if name not in known]:
+        raise ValueError(f"columns= says what the file calls {', '.join(known)}; {strange[0]!r} is none of them")
+    columns = [value.strip().lower() for value in fields]
+    ours = {str(theirs).strip().lower(): name for name, theirs in renamed.items()}
+    there = f"the file has {', '.join(columns)}"
+    if absent := [theirs for theirs in ours if theirs not in columns]:
+        raise DataError(f"no column {_marked(absent)}, which columns= names; {there}", where)
+    # Another column may have the name: it is not the one that is meant.
+    columns = [ours.get(column, "" if column in renamed else column) for column in columns]
     for column in columns:
         near = [] if column in known else get_close_matches(column, known, n=1, cutoff=0.75)
         if near and near[0] not in columns and not column.startswith(f"{near[0]}_"):  # `group_id` is another thing
@@ -233,31 +235,14 @@ def _header(
             raise DataError(f"column {column!r} occurs twice", where)
     if any(sides <= {*columns} - {*known} for sides in _BOX_A_ROW):
         raise DataError(
-            "has one row a box: give one row an image, with its boxes in a column `boxes`, or make COCO of it",
-            where,
+            "has one row a box: give one row an image, with its boxes in a column `boxes`, or make COCO of it", where
         )
-    missing = [column for column in required if column not in columns]
-    if missing:
-        raise DataError(f"no column {_marked(missing)}; the file has {', '.join(columns)}", where)
-    unread = [column for column in columns if column and column not in known]
-    if unread:
-        _log.warning("%s: columns that are not read: %s (known: %s)", name, ", ".join(unread), ", ".join(known))
+    if missing := [column for column in required if column not in columns]:
+        raise DataError(f"no column {_marked(missing)}; {there}", where)
+    if unread := [column for column in columns if column and column not in known]:
+        text = "%s: columns that are not read: %s (known: %s)"
+        _log.warning(text, where.rpartition(":")[0], ", ".join(unread), ", ".join(known))
     return columns
-
-
-def our_names(fields: Sequence[str], renamed: Mapping[str, str], where: str) -> list[str]:
-    """The columns of a header by our names; DataError where one that was named is not there.
-
-    >>> our_names(["Path", "image"], {"image": "path"}, "a.csv:1")
-    ['image', '']
-    """
-    columns = [value.strip().lower() for value in fields]
-    ours = {theirs: name for name, theirs in renamed.items()}
-    absent = [theirs for theirs in ours if theirs not in columns]
-    if absent:
-        raise DataError(f"no column {_marked(absent)}, which columns= names; the file has {', '.join(columns)}", where)
-    # Another column may have the name: it is not the one that is meant.
-    return [ours.get(column, "" if column in renamed else column) for column in columns]
 
 
 def _marked(names: Iterable[str]) -> str:

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError
-from augrecipes.spawned import Spawned
+from augrecipes.sharing import Shared
 
 Floats = npt.NDArray[np.floating[Any]]
-_HEAD = 5  # numbers before the runs: their order, and left, top, width and height of what they fill
-_ORDERS = ("rows", "columns")  # the first is of a part of the picture, the other of all of it
+_HEAD = (
+    5  # numbers before the runs: whether they fill the whole image, and left, top, width and height of what they fill
+)
 
 
 @dataclass(frozen=True, eq=False)
-class Outlines(Spawned):
+class Outlines(Shared):
     """The areas of all samples, in the order in which they are drawn.
 
     Attributes:
@@ -101,30 +102,36 @@ def fill(mask: npt.NDArray[Any], ring: Floats, value: int) -> None:
     mask[top : top + shape[0], left : left + inside.shape[1]][inside] = value
 
 
-def runs(
-    order: Literal["rows", "columns"], left: int, top: int, width: int, height: int, counts: Sequence[int]
-) -> bytes:
-    """Run lengths as an entry of the blob: alternating numbers of pixels outside and inside, from the first corner."""
-    return np.array([_ORDERS.index(order), left, top, width, height, *counts], np.int32).tobytes()
+def runs(counts: Sequence[int], left: int, top: int, width: int, height: int, *, whole: bool = False) -> bytes:
+    """Run lengths as an entry of the blob: alternating numbers of pixels outside and inside, down the columns.
+
+    Args:
+        counts: they.
+        left: of what they fill, px.
+        top: likewise.
+        width: likewise.
+        height: likewise.
+        whole: they fill the image, which must be of that size; else what lies outside of it is cut off.
+    """
+    return np.array([whole, left, top, width, height, *counts], np.int32).tobytes()
 
 
 def bitmap_runs(left: int, top: int, bitmap: npt.NDArray[Any]) -> bytes:
     """A bitmap H×W (true is inside) with its upper left corner at a place as an entry of the blob."""
-    flat = np.concatenate([[False], bitmap.astype(bool).ravel()])
+    flat = np.concatenate([[False], bitmap.T.astype(bool).ravel()])
     edges = np.flatnonzero(flat[1:] != flat[:-1])
     counts = np.diff(np.concatenate([[0], edges, [bitmap.size]]))
-    return runs("rows", left, top, bitmap.shape[1], bitmap.shape[0], counts.tolist())
+    return runs(counts.tolist(), left, top, bitmap.shape[1], bitmap.shape[0])
 
 
 def _paint_runs(mask: npt.NDArray[Any], entry: bytes, value: np.int32) -> None:
-    order, left, top, width, height = np.frombuffer(entry[: 4 * _HEAD], np.int32).tolist()
-    counts = np.frombuffer(entry[4 * _HEAD :], np.int32)
-    flat = np.repeat(np.arange(len(counts)) % 2 == 1, counts)
-    inside = flat.reshape(height, width) if _ORDERS[order] == "rows" else flat.reshape(width, height).T
-    if _ORDERS[order] == "columns" and mask.shape != inside.shape:
+    numbers = np.frombuffer(entry, np.int32)
+    whole, left, top, width, height = numbers[:_HEAD].tolist()
+    counts = numbers[_HEAD:]
+    inside = np.repeat(np.arange(len(counts)) % 2 == 1, counts).reshape(width, height).T
+    if whole and mask.shape != inside.shape:
         has = f"{mask.shape[0]}×{mask.shape[1]}"
         raise DataError(f"its run-length mask is of {height}×{width} px, the picture has {has}")
-    # What lies outside of the picture is cut off.
     y, x = max(0, top), max(0, left)
     part = inside[y - top : max(0, mask.shape[0] - top), x - left : max(0, mask.shape[1] - left)]
     mask[y : y + part.shape[0], x : x + part.shape[1]][part] = value

@@ -20,10 +20,10 @@ import numpy.typing as npt
 from augrecipes.data.tables.ragged import Ragged
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
-from augrecipes.masked import all_masked
 from augrecipes.recipe.model import Inputs
+from augrecipes.redact import redact_all
 from augrecipes.sources.paths import PathTable
-from augrecipes.sources.store import Store
+from augrecipes.store import Store
 
 Column = npt.NDArray[Any] | Sequence[str]
 POINTS = ("boxes", "keypoints")
@@ -69,7 +69,7 @@ def columns_of(table: Columns) -> dict[str, Column]:
     found |= table.columns()
     found |= {f"source/{name}": list(paths) for name, paths in table.sources().items()}
     # A store is given away: whoever reads it may not log in as who packed it.
-    return {name: all_masked(column) if isinstance(column, list) else column for name, column in found.items()}
+    return {name: redact_all(column) if isinstance(column, list) else column for name, column in found.items()}
 
 
 def table_of(store: Store, stored: Callable[..., T]) -> T:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,11 @@ import numpy.typing as npt
 from augrecipes.data.tables.csvfile import CsvRows
 from augrecipes.data.tables.labels import number
 from augrecipes.errors import DataError
-from augrecipes.spawned import Spawned
+from augrecipes.sharing import Shared
 
 
 @dataclass(frozen=True)
-class Ragged(Spawned):
+class Ragged(Shared):
     """Numbers of all samples, one below another.
 
     Attributes:
@@ -61,41 +60,33 @@ def read_ragged(rows: CsvRows, column: str, width: int, *, labelled: bool) -> Ra
     labels: list[Any] = []
     offsets = [0]
     for i, cell in enumerate(rows.columns[column]):
-        for row in _cell(rows, i, column, cell):
-            if not isinstance(row, list) or len(row) not in ((width, width + 1) if labelled else (width,)):
-                want = f"{width} numbers" + (" and, if you like, a label" if labelled else "")
-                raise DataError(f"{column}: {json.dumps(row)} should be a list of {want}", rows.where(i))
-            if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in row[:width]):
-                raise DataError(f"{column}: {json.dumps(row)} should hold numbers", rows.where(i))
-            if len(row) > width:
-                labels.append(row[width])
+        try:
+            found = json.loads(cell) if cell else []
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{column}: not valid JSON: {error}", rows.where(i)) from error
+        if not isinstance(found, list):
+            raise DataError(f"{column}: should be a JSON list, got {cell[:40]}", rows.where(i))
+        for row in found:
+            if what := _wrong(row, width, labelled):
+                raise DataError(f"{column}: {json.dumps(row)} {what}", rows.where(i))
             values.append(row[:width])
+            labels += row[width:]
             if labels and len(labels) != len(values):
                 raise DataError(f"{column}: some rows have a label and others have none", rows.where(i))
         offsets.append(len(values))
-    array = np.array(values, np.float32).reshape(-1, width)
-    return _with_labels(array, np.array(offsets, np.int64), labels, rows, column)
-
-
-def _with_labels(
-    values: npt.NDArray[np.float32], offsets: npt.NDArray[np.int64], labels: Sequence[Any], rows: CsvRows, column: str
-) -> Ragged:
+    made = Ragged(np.array(values, np.float32).reshape(-1, width), np.array(offsets, np.int64))
     if not labels:
-        return Ragged(values, offsets)
+        return made
     if any(isinstance(label, bool) or not isinstance(label, int | str) for label in labels):
         raise DataError(f"{column}: labels must be integers or text", rows.path)
     ids, classes, class_to_idx = number([str(label) for label in labels])
     kept = all(name == str(value) for name, value in class_to_idx.items())
-    return Ragged(values, offsets, ids, None if kept else tuple(classes))
+    return replace(made, labels=ids, classes=None if kept else tuple(classes))
 
 
-def _cell(rows: CsvRows, i: int, column: str, cell: str) -> list[Any]:
-    if not cell:
-        return []
-    try:
-        found = json.loads(cell)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{column}: not valid JSON: {error}", rows.where(i)) from error
-    if not isinstance(found, list):
-        raise DataError(f"{column}: should be a JSON list, got {cell[:40]}", rows.where(i))
-    return found
+def _wrong(row: Any, width: int, labelled: bool) -> str:
+    """What is wrong with a row of numbers and perhaps a label; empty where nothing is."""
+    if not isinstance(row, list) or not width <= len(row) <= width + labelled:
+        return f"should be a list of {width} numbers{' and, if you like, a label' if labelled else ''}"
+    fine = all(isinstance(value, int | float) and not isinstance(value, bool) for value in row[:width])
+    return "" if fine else "should hold numbers"

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError
-from augrecipes.spawned import Spawned
+from augrecipes.sharing import Shared
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded(Spawned):
+class Recorded(Shared):
     """What annotations say of the sizes of their pictures.
 
     Attributes:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from augrecipes.errors import DataError
+from augrecipes.images.watch import stage
 from augrecipes.sources.by_path import are_archives, source_at
 from augrecipes.sources.given import is_picture
-from augrecipes.sources.watch import stage
 from augrecipes.user_code import open_module
 
 # What pictures are called in the rows of Hugging Face, WebDataset and others.

@@ -4,22 +4,41 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.tables.bag_table import BagTable
+from augrecipes.data.tables.bag_table import BagTable, label_files, labels_of_bags
+from augrecipes.data.tables.labels import number
+from augrecipes.data.tables.problems import listed
 from augrecipes.data.tables.table import GivenTable, digest_of
 from augrecipes.errors import DataError
-from augrecipes.sources.paths import PathTable
-from augrecipes.sources.slides.level import Level, Pixels
+from augrecipes.sources.paths import PathLike, PathTable
+from augrecipes.sources.slides.listing import ListedSlide, Tissue, Windows, list_slides, slides_in
 from augrecipes.sources.slides.opened import OPENED
-from augrecipes.sources.slides.windows import SlideWindow, thumbnail, window_of
+from augrecipes.sources.slides.pyramid import Level, Pixels, SlideWindow, thumbnail, window_of
 
+SLIDES = "slides"
+"""Of a mapping that names slides and what is taken of them."""
 _log = logging.getLogger("augrecipes")
+
+
+def _tissue(text: str) -> Tissue:
+    try:
+        return None if text == "none" else float(text)
+    except ValueError:
+        return text
+
+
+# What may stand beside slides=, and what makes a value of its text.
+_WORDS: dict[str, Callable[[str], Any]] = {
+    "tile": int, "mpp": float, "level": int, "stride": int, "tissue": _tissue, "min_tissue": float, "max_white": float,
+    "regions": lambda text: tuple(name.strip() for name in text.split(",")), "slide_mpp": float, "labels": str,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,9 +130,9 @@ class SlideTable(GivenTable, BagTable):
         return window if undecoded else window.array()
 
     def _window(self, bag: int, x: int, y: int, how: Mapping[str, Any]) -> SlideWindow:
-        path, side = self.slides[bag], (self.tile, self.tile)
-        slide, downsample = OPENED.at(path, self.stamps[bag]), float(self.downsamples[bag])
-        return window_of(slide, path, x, y, side, downsample, how["channels"] or 3, how["max_pixels"])
+        path, downsample = self.slides[bag], float(self.downsamples[bag])
+        slide = OPENED.at(path, self.stamps[bag])
+        return window_of(slide, path, x, y, self.tile, downsample, how["channels"] or 3, how["max_pixels"])
 
     def read(self, unit: int, inputs: Any, *, undecoded: bool = False, names: Any = None, **how: Any) -> dict[str, Any]:
         """What a pipeline takes of a window."""
@@ -139,11 +158,95 @@ class SlideTable(GivenTable, BagTable):
         return picture, level, self.tile * float(self.downsamples[bag])
 
 
-def joined(found: Sequence[npt.NDArray[np.int64]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The windows of all slides one after another, and where those of each begin.
+@dataclass(frozen=True)
+class SlideFiles:
+    """Slides that are yet to be listed; arguments of `table_of_slides`."""
 
-    >>> [part.tolist() for part in joined([np.zeros((1, 2), np.int64), np.ones((2, 2), np.int64)])]
-    [[[0, 0], [1, 1], [1, 1]], [0, 1, 3]]
+    slides: PathLike | Sequence[PathLike]
+    windows: Windows
+    labels: PathLike | None = None
+    check: bool = True
+
+    def table(self) -> SlideTable:
+        """The bags that they are."""
+        return table_of_slides(self.slides, self.windows, self.labels, check=self.check)
+
+
+def slides_of(named: Mapping[str, Any]) -> SlideFiles:
+    """The slides that a mapping names, with arguments of `SlideBags`, each as it is or as text.
+
+    Raises:
+        DataError: a name that is none, or a value that makes no sense.
+
+    >>> slides_of({"slides": "a.svs", "mpp": "1", "tissue": "none"}).windows.mpp
+    1.0
     """
-    offsets = np.concatenate([[0], np.cumsum([len(places) for places in found])]).astype(np.int64)
-    return np.concatenate([np.zeros((0, 2), np.int64), *found]), offsets
+    strange = [name for name in named if name != SLIDES and name not in _WORDS]
+    if strange:
+        known = ", ".join(f"{name}=" for name in _WORDS)
+        raise DataError(f"{', '.join(f'{name}=' for name in strange)}: beside slides= there may be {known}")
+    try:
+        said = {name: _value(name, value) for name, value in named.items() if name != SLIDES}
+        labels = said.pop("labels", None)
+        return SlideFiles(named[SLIDES], Windows(**said), labels)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"what stands beside slides= makes no sense: {error}") from None
+
+
+def _value(name: str, value: Any) -> Any:
+    """What a word says, of text the value that is meant."""
+    try:
+        return _WORDS[name](value) if isinstance(value, str) else value
+    except ValueError:
+        raise ValueError(f"{name}={value}, where a number is meant") from None
+
+
+def table_of_slides(
+    slides: PathLike | Sequence[PathLike], windows: Windows, labels: PathLike | None = None, *, check: bool = True
+) -> SlideTable:
+    """The bags that slides are.
+
+    Args:
+        slides: a pattern, a file, a folder, or several.
+        windows: that are its tiles.
+        labels: a CSV file with columns `bag` and `label`; None: `labels.csv` beside the slides, where there is one.
+        check: whether a slide that cannot be opened is an error now; otherwise it is a bag without tiles.
+
+    Raises:
+        DataError: there are none, two of the same name, or with `check` broken ones; names all of them.
+    """
+    paths = slides_in(slides)
+    names = [Path(path).stem for path in paths]
+    if len(set(names)) < len(names):
+        twice = [path for path, name in zip(paths, names, strict=True) if names.count(name) > 1]
+        raise DataError(f"slides of the same name, which names their bags:{listed(twice)}")
+    found = list_slides(paths, windows)
+    lost = [one for one in found if isinstance(one, DataError)]
+    if lost and (check or len(lost) == len(found)):
+        what = f"{len(lost)} of {len(paths)} slides cannot be listed"
+        more = ' (on_error="skip" passes over them)' if check and len(lost) < len(found) else ""
+        raise lost[0] if len(lost) == len(paths) == 1 else DataError(f"{what}{more}:{listed(map(str, lost))}")
+    for error in lost:
+        _log.warning("slide left out: %s", error)
+    none = np.zeros((0, 2), np.int64)
+    fine = [one if isinstance(one, ListedSlide) else ListedSlide("", np.nan, none, one.reason) for one in found]
+    coords = np.concatenate([none, *(one.places for one in fine)])
+    offsets = np.cumsum([0, *(len(one.places) for one in fine)], dtype=np.int64)
+    files = PathTable.from_paths(paths)
+    given = labels_of_bags(names, label_files(sorted({str(Path(path).parent) for path in paths}), labels), others=True)
+    ids, classes, class_to_idx = (None, None, None) if given is None else number(given)
+    return SlideTable(
+        bags=PathTable.from_paths(names),
+        files={"image": WindowPaths.made(files, offsets, coords)},
+        offsets=offsets,
+        coords=coords,
+        folders=False,
+        slides=files,
+        stamps=tuple(one.stamp for one in fine),
+        tile=windows.tile,
+        downsamples=np.array([one.downsample for one in fine], np.float64),
+        notes=tuple(one.note for one in fine),
+        labels=ids,
+        classes=None if classes is None else tuple(classes),
+        class_to_idx=class_to_idx,
+    )

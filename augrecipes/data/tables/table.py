@@ -4,30 +4,35 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.tables.csvfile import CsvRows, check_present, choose_split, read_rows, resolve
+from augrecipes.data.tables.csvfile import CsvRows, choose_split, read_rows, resolve
 from augrecipes.data.tables.labels import number
-from augrecipes.data.tables.mask_match import mask_files, masks_of
 from augrecipes.data.tables.outlines import Outlines
-from augrecipes.data.tables.problems import Problem, refuse
+from augrecipes.data.tables.problems import Problem, listed, refuse
 from augrecipes.data.tables.ragged import Ragged, read_ragged
 from augrecipes.data.tables.recorded import Recorded
+from augrecipes.errors import DataError, counted
+from augrecipes.sharing import Shared
+from augrecipes.sources.defects import Defect
 from augrecipes.sources.listing import Layout, list_folders
+from augrecipes.sources.masks import match_masks
 from augrecipes.sources.paths import PathLike, PathTable
-from augrecipes.spawned import Spawned
+
+POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Columns(Spawned):
-    """What every kind of dataset may know of its samples; columns that it has not are None.
+class Columns(Shared):
+    """What is known of the samples of a dataset; columns that it has not are None.
 
     Attributes:
+        files: paths of the pictures of every unit (a picture, a scene, or a tile), by target; the largest first.
         labels: int64 (n,).
         classes: class names.
         class_to_idx: their numbers in `labels`.
@@ -41,8 +46,10 @@ class Columns(Spawned):
         ids: int64 (n,), the numbers that annotations give their pictures; -1 without.
         box_classes: names of the labels of boxes, points and outlines.
         box_numbers: what the annotations call these classes by number.
+        lines: int64 (n,), where the rows stand in a CSV file; only of data that are checked.
     """
 
+    files: Mapping[str, PathTable] = field(default_factory=dict)
     labels: npt.NDArray[np.int64] | None = None
     classes: tuple[str, ...] | None = None
     class_to_idx: dict[str, int] | None = None
@@ -56,18 +63,37 @@ class Columns(Spawned):
     ids: npt.NDArray[np.int64] | None = None
     box_classes: tuple[str, ...] | None = None
     box_numbers: tuple[int, ...] | None = None
+    lines: npt.NDArray[np.int64] | None = None
 
-    @abstractmethod
+    @classmethod
+    def stored(cls, paths: Mapping[str, PathTable], columns: Mapping[str, Any], **common: Any) -> Self:
+        """The table of a packed store, from the paths of its targets, its columns, and what all kinds have."""
+        del columns
+        files = {name: table for name, table in paths.items() if name != "mask"}
+        return cls(files=files, masks=paths.get("mask"), **common)
+
     def __len__(self) -> int:
         """The number of rows: samples without repeats."""
+        return len(self.images)
 
-    @abstractmethod
+    @property
+    def images(self) -> PathTable:
+        """The pictures of the first target."""
+        return next(iter(self.files.values()))
+
     def images_by_target(self) -> Mapping[str, PathTable]:
-        """Paths of the pictures of every unit (a picture, a scene, or a tile), by target; the largest first."""
+        """Paths of the pictures of every unit, by target."""
+        return self.files
 
-    @abstractmethod
     def digest(self) -> str:
-        """16 hex digits that name the list of samples."""
+        """16 hex digits that name the list of samples: file names below their roots, masks, labels, points."""
+        parts: list[Any] = [] if [*self.files] == ["image"] else ["\n".join(self.files).encode()]
+        for names in (*self.files.values(), self.masks):
+            parts += [] if names is None else [names.blob, names.offsets]
+        parts.append(self.labels)
+        for rows in (self.boxes, self.keypoints):
+            parts += [] if rows is None else [rows.values, rows.offsets, rows.labels]
+        return digest_of(*parts, *(() if self.outlines is None else self.outlines.parts()))
 
     def columns(self) -> dict[str, Any]:
         """What a packed store keeps of the table beside what all kinds have, by name of its column."""
@@ -133,37 +159,22 @@ def digest_of(*parts: bytes | memoryview | npt.NDArray[Any] | None) -> str:
     return state.hexdigest()
 
 
-@dataclass(frozen=True, eq=False)
-class ImageTable(Columns):
-    """The samples of an ImageFolder.
+@dataclass(slots=True)
+class Findings:
+    """What is wrong with data that are checked, in the place of the error that a dataset raises.
 
     Attributes:
-        images: paths of the images.
+        defects: what is wrong.
+        notes: what is no defect and should be known all the same.
     """
 
-    images: PathTable
+    defects: list[Defect] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
-    @classmethod
-    def stored(cls, paths: Mapping[str, PathTable], columns: Mapping[str, Any], **common: Any) -> Self:
-        """The table of a packed store, from the paths of its targets, its columns, and what all kinds have."""
-        del columns
-        return cls(images=paths["image"], masks=paths.get("mask"), **common)
-
-    def __len__(self) -> int:
-        return len(self.images)
-
-    def images_by_target(self) -> dict[str, PathTable]:
-        """As every table."""
-        return {"image": self.images}
-
-    def digest(self) -> str:
-        """16 hex digits that name the list of samples: file names below their roots, masks, labels, points."""
-        files = (part for names in (self.images, self.masks) if names for part in (names.blob, names.offsets))
-        points = (
-            part for rows in (self.boxes, self.keypoints) if rows for part in (rows.values, rows.offsets, rows.labels)
-        )
-        areas = () if self.outlines is None else self.outlines.parts()
-        return digest_of(*files, self.labels, *points, *areas)
+    def rows(self, path: str, problems: Iterable[Problem]) -> None:
+        """Rows of a file that cannot be used; those of line 0 say by themselves where they are."""
+        texts = (f"{path}:{line}: {what}" if line else what for line, what in sorted(problems))
+        self.defects += [Defect("row", (path,), text) for text in texts]
 
 
 def table_of_folders(
@@ -172,15 +183,17 @@ def table_of_folders(
     *,
     cache: bool = True,
     layout: Layout = "auto",
-) -> ImageTable:
+    findings: Findings | None = None,
+) -> Columns:
     """The images below folders: class folders, or images side by side.
 
     Args:
         roots: folders; their classes are numbered together.
         masks: folders with a mask for every image, under the same name but for the extension; laid out like the
-            roots, or flat. Or names of masks, see `augrecipes.data.tables.mask_match`.
+            roots, or flat. Or names of masks, see `augrecipes.sources.masks`.
         cache: keep the listing in a file in the user's cache folder.
         layout: of the roots; see `augrecipes.sources.listing`.
+        findings: takes images without a mask, which are left out then.
 
     Raises:
         DataError: a folder is missing or empty, or an image has no mask or several; lists all such images.
@@ -189,12 +202,20 @@ def table_of_folders(
     images, labels = listing.paths, listing.labels
     found: PathTable | None = None
     if masks:
-        keep, given = mask_files(images, roots, masks, cache=cache)
-        if len(keep) < len(images):
-            images, labels = images.take(keep), None if labels is None else labels[keep]
-        found = masks_of(images, given)
-    return ImageTable(
-        images=images, masks=found, labels=labels, classes=listing.classes, class_to_idx=listing.class_to_idx
+        match = match_masks(images, roots, masks, cache=cache)
+        if findings is not None:
+            findings.defects += [Defect("missing", (images[i],), text) for i, text in match.problems.items()]
+            if match.unused:
+                findings.notes.append(f"{counted(match.unused, 'mask')} without an image")
+        elif match.problems:
+            total = len(match.problems) + len(match.keep)
+            text = listed(match.problems.values())
+            raise DataError(f"{len(match.problems)} of {total} images have not exactly one mask:{text}")
+        found = match.masks
+        if len(match.keep) < len(images):
+            images, labels = images.take(match.keep), None if labels is None else labels[match.keep]
+    return Columns(
+        files={"image": images}, masks=found, labels=labels, classes=listing.classes, class_to_idx=listing.class_to_idx
     )
 
 
@@ -205,7 +226,8 @@ def table_of_csv(
     check: bool = True,
     ignore: frozenset[str] = frozenset(),
     renamed: Mapping[str, str] | None = None,
-) -> ImageTable:
+    findings: Findings | None = None,
+) -> Columns:
     """The samples that a CSV file lists; see `augrecipes.data.tables.csvfile` for its columns.
 
     Args:
@@ -214,27 +236,43 @@ def table_of_csv(
         check: whether files that do not exist are an error now, and not when they are read.
         ignore: columns that are not looked into: `mask`, `boxes`, `keypoints`.
         renamed: what the file calls its columns, by the names that they have here.
+        findings: takes rows that cannot be used, which are left out then.
 
     Raises:
         DataError: the file is not as it should be, or lists files that do not exist; names the line.
     """
-    every = read_rows(path, renamed=renamed)
+    wrong: list[Problem] | None = None if findings is None else []
+    every = read_rows(path, renamed=renamed, problems=wrong)
     keep = np.array(choose_split(every, split), np.int64)
+    taken = set(every.columns) - ignore
+    if findings is not None and wrong is not None:
+        columns_of(every, keep, wrong)
+        rows = every.select(keep.tolist())
+        wrong += [problem for name in POINTS.keys() & taken for problem in _wrong_cells(rows, name)]
+        if "mask" in taken:
+            resolve(rows, "mask", problems=wrong)
+        keep = keep[np.isin(np.array(every.lines)[keep], [line for line, _ in wrong], invert=True)]
+        every, keep = every.select(keep.tolist()), np.arange(len(keep))
+        findings.rows(every.path, wrong)
     rows = every.select(keep.tolist())
-    images = resolve(rows, "image")
-    columns = set(every.columns) - ignore
-    masks = resolve(rows, "mask") if "mask" in columns else None
-    if check:
-        check_present(rows, "image", images)
-        if masks is not None:
-            check_present(rows, "mask", masks)
-    return ImageTable(
-        images=images,
-        masks=masks,
+    files = {name: resolve(rows, name, check=check) for name in ("image", "mask") if name in taken}
+    points = {name: read_ragged(every, name, width, labelled=name == "boxes").take(keep)
+              for name, width in POINTS.items() if name in taken}  # fmt: skip
+    return Columns(
+        files={"image": files["image"]},
+        masks=files.get("mask"),
+        lines=None if findings is None else np.array(rows.lines, np.int64),
         **columns_of(every, keep),
-        boxes=read_ragged(every, "boxes", 4, labelled=True).take(keep) if "boxes" in columns else None,
-        keypoints=read_ragged(every, "keypoints", 2, labelled=False).take(keep) if "keypoints" in columns else None,
+        **points,  # type: ignore[arg-type]
     )
+
+
+def _wrong_cells(rows: CsvRows, name: str) -> Iterable[Problem]:
+    for i, line in enumerate(rows.lines):
+        try:
+            read_ragged(rows.select([i]), name, POINTS[name], labelled=name == "boxes")
+        except DataError as error:
+            yield line, error.reason
 
 
 def columns_of(every: CsvRows, keep: npt.NDArray[np.int64], problems: list[Problem] | None = None) -> dict[str, Any]:

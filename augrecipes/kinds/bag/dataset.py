@@ -15,12 +15,12 @@ from augrecipes.data.picking import Pick
 from augrecipes.data.read import decoding, marks_of
 from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_folders
 from augrecipes.data.tables.problems import listed
-from augrecipes.data.tables.slide_listing import SlideFiles
+from augrecipes.data.tables.slide_table import SlideFiles
 from augrecipes.data.tables.table import GivenTable
 from augrecipes.errors import DataError
+from augrecipes.images.format import Depth, Frames
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
 from augrecipes.sources.files import MAX_PIXELS
-from augrecipes.sources.losses import Depth, Frames
 from augrecipes.sources.paths import PathLike
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from augrecipes.data.checks import as_list
 from augrecipes.data.reading.listing import DataArguments, DataListing, table_in
 from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_folders
-from augrecipes.data.tables.slide_listing import SlideFiles
-from augrecipes.sources.remote.known import is_file
+from augrecipes.data.tables.slide_table import SlideFiles
+from augrecipes.sources.remote import is_file
 
 TABLE = BagTable
 

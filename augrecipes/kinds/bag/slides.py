@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from augrecipes.data.picking import Pick
-from augrecipes.data.reading.slides import windows_of
-from augrecipes.data.tables.slide_listing import SlideFiles, Tissue
+from augrecipes.data.tables.slide_table import SlideFiles
 from augrecipes.kinds.bag.dataset import TileBags
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.paths import PathLike
+from augrecipes.sources.slides.listing import Tissue, Windows
 
 
 class SlideBags(TileBags):
@@ -82,9 +82,7 @@ class SlideBags(TileBags):
         max_pixels: int = MAX_PIXELS,
         save_applied_params: bool = False,
     ) -> None:
-        windows = windows_of(
-            tile, mpp, level, stride, tissue, min_tissue, max_white, regions, slide_mpp, max_pixels
-        )  # fmt: skip
+        windows = Windows(tile, mpp, level, stride, tissue, min_tissue, max_white, regions, slide_mpp, max_pixels)
         super().__init__(
             SlideFiles(slides, windows, labels, check=on_error == "raise"),
             recipe,

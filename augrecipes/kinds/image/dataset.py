@@ -8,21 +8,20 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.annotations.table import Crowds
-from augrecipes.data.batches.memory import room
-from augrecipes.data.batches.order import Indices
-from augrecipes.data.batches.rows import Take
+from augrecipes.data.annotations.records import Crowds
+from augrecipes.data.batching import Take, native_batch
 from augrecipes.data.checks import as_table, check_targets
 from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.native_batch import native_batch
+from augrecipes.data.memory import room
+from augrecipes.data.order import Indices
 from augrecipes.data.read import decoding, marks_of, read_targets
 from augrecipes.data.sample import as_torch, ragged_keys
-from augrecipes.data.tables.table import ImageTable
+from augrecipes.data.tables.table import Columns
+from augrecipes.images.format import Depth, Frames
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.listing import Layout
-from augrecipes.sources.losses import Depth, Frames
 from augrecipes.sources.paths import PathLike
 
 
@@ -41,7 +40,7 @@ class ImageFolder(SampleDataset):
 
     `ds[5]` is sample 5 of the epoch that `set_epoch` set, `ds[epoch, 5]` of a given one, where indices of `len(ds)`
     and more stand for repeats: the same file with draws of its own. What a plain DataLoader of torch asks for moves on
-    with every visit, see `augrecipes.data.batches.visits`.
+    with every visit, see `augrecipes.data.visits`.
 
     Args:
         root: a folder of class folders or of images, or a list of such folders.
@@ -99,7 +98,7 @@ class ImageFolder(SampleDataset):
     """
 
     kind: Kind = "image"
-    _table: ImageTable
+    _table: Columns
 
     def __init__(
         self,

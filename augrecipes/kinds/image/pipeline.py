@@ -40,7 +40,7 @@ class ImagePipeline(NativeBatches):
     """A compiled recipe of kind image.
 
     Targets in: `image` uint8 (0..255) or float32 (0..1), H×W or H×W×C, or a picture that is not decoded yet, of which
-    no more is decoded than the first steps leave (`augrecipes.sources.encoded`); `mask` H×W of labels; `boxes` (n, 4)
+    no more is decoded than the first steps leave (`augrecipes.images.encoded`); `mask` H×W of labels; `boxes` (n, 4)
     in the recipe's format with the labels under their own key; `keypoints` (n, 2 or more). `bboxes` is understood too.
     Targets out: `image` as the recipe's `output` says; `mask` H×W, int64 or, of an output of uint8, with the dtype that
     it came with; `boxes` and `keypoints` float32; none of them shares memory with what went in.

@@ -7,13 +7,13 @@ from typing import Any
 
 from augrecipes.data.checks import as_table, check_targets
 from augrecipes.data.reading.listing import DataArguments, DataListing
-from augrecipes.data.tables.table import ImageTable
+from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.paths import PathTable
-from augrecipes.sources.remote.known import is_folder, is_there
+from augrecipes.sources.remote import is_folder, is_there
 
-TABLE = ImageTable
+TABLE = Columns
 
 
 def find(
@@ -24,7 +24,7 @@ def find(
     if files is None and isinstance(root, str | os.PathLike) and not is_folder(root):
         if not is_there(root):
             raise DataError("no such file or folder", os.fsdecode(root))
-        table = ImageTable(images=PathTable.from_paths([os.fsdecode(root)]))
+        table = Columns(files={"image": PathTable.from_paths([os.fsdecode(root)])})
     else:
         exif = decode.get("exif", "apply")
         try:

@@ -1,20 +1,38 @@
-"""Pairs, looked at file by file; every defect is reported."""
+"""Pairs, looked at file by file; every defect is reported.
+
+Whether the images of a pair show the same is seen at what lies between fine detail and broad shading, once the large
+one is reduced to the small one's size: noise, compression and the kind of reduction change the first, exposure and
+fading the second. Correlation of what is between tells true pairs, also much degraded ones, from others. Images with
+nothing between (a clear sky) are not judged.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
+from itertools import chain
 from typing import Any
 
-from augrecipes.data.audit.found import Checked
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.compiler.run.grid import cells, unit
+from augrecipes.data.audit import Checked, in_parallel
 from augrecipes.data.reading.listing import as_given
-from augrecipes.data.tables.pair_checks import PairChecks
-from augrecipes.data.tables.pair_content import compare_scenes
-from augrecipes.data.tables.pair_table import FoundScenes, checked, find_scenes, targets_of
+from augrecipes.data.tables.pairs import checked, find_scenes, targets_of
 from augrecipes.errors import DataError
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.defects import Defect
+from augrecipes.sources.files import read_image
+
+_FINE, _BROAD = 1.0, 8.0  # px: standard deviations of the blurs whose difference is looked at
+_FAINT = 1.2  # levels: less than this between fine and broad is no evidence
+_SAME = 0.35  # correlation below which two images are not taken for one scene
+_SURE = 0.6  # correlation from which on a shift explains an image
+_FARTHEST = 12  # px: shifts that are looked for
+_BETTER = 0.85  # a shift must leave at most this much of what is unexplained without it
 
 
 def check(
@@ -51,21 +69,68 @@ def check(
     if csv and names:
         raise DataError("--names goes with folders; a CSV file names every file", csv)
     found = find_scenes(recipe, targets, given.root, csv, names=names or None, cache=False, **more)
-    needs = PairChecks(recipe, mode, found.targets)
-    found = checked(found, needs, "headers", lambda k, n: advance("reading headers", k, n))
+    found, cropped = checked(found, recipe, mode, advance=lambda k, n: advance("reading headers", k, n))
+    defects, scenes = found.defects, found.scenes
     if content and len(found.targets) > 1:
-        wrong = compare_scenes(
-            found.targets, found.scenes, needs.units, advance=lambda k, n: advance("comparing", k, n)
-        )
-        found = _without(found, wrong)
+        units = unit(dict(recipe.scales))
+        by_target = [dict(zip(found.targets, paths, strict=True)) for paths in scenes]
+        wrong = [*in_parallel(lambda paths: compare_scene(paths, units), by_target, advance, "comparing")]
+        scenes = [scene for scene, differences in zip(scenes, wrong, strict=True) if not differences]
+        defects = [*defects, *chain(*wrong)]
     looked = "names, sizes and channels" + (", and what they show" if content else "")
     listed = {name: found.listed.get(name, 0) for name in found.targets}
-    more = {"unclaimed": list(found.unclaimed), "cropped": [asdict(cut) for cut in found.cropped]}
-    return Checked("scene", listed, len(found.scenes), looked, found.defects, tuple(found.notes()), more)
+    about = {"cropped": [asdict(cut) for cut in cropped]}
+    return Checked("scene", listed, len(scenes), looked, defects, found.notes, about)
 
 
-def _without(found: FoundScenes, wrong: list[Defect]) -> FoundScenes:
-    """The scenes that show the same."""
-    spoilt = {file for defect in wrong for file in defect.files[:2]}
-    scenes = [paths for paths in found.scenes if not spoilt.intersection(paths[1:] if len(paths) > 1 else paths)]
-    return replace(found, scenes=scenes, defects=(*found.defects, *wrong))
+def compare_scene(paths: Mapping[str, str], units: Mapping[str, int]) -> list[Defect]:
+    """What the images of a scene, by target and the largest first, do not show alike."""
+    images = {}
+    for name, path in paths.items():
+        try:
+            images[name] = read_image(path)
+        except DataError as error:
+            return [Defect("unreadable", tuple(paths.values()), str(error))]
+    rows, columns = cells({name: image.shape[:2] for name, image in images.items()}, units)
+    large, *others = [
+        (paths[name], image[: rows * units[name], : columns * units[name]]) for name, image in images.items()
+    ]
+    return [Defect("content", (large[0], path), f"{large[0]} and {path}: {why}")
+            for path, image in others if (why := compare(large[1], image))]  # fmt: skip
+
+
+def compare(large: NDArray[np.uint8], small: NDArray[np.uint8]) -> str | None:
+    """What is wrong with two images of one scene, uint8 H×W×C, in words; None where they look alike.
+
+    >>> scene = cv2.GaussianBlur(np.random.default_rng(0).integers(0, 256, (256, 256, 3), np.uint8), (0, 0), 6)
+    >>> scene = cv2.normalize(scene, None, 0, 255, cv2.NORM_MINMAX)
+    >>> lr = cv2.resize(scene, (64, 64), interpolation=cv2.INTER_AREA)
+    >>> compare(scene, lr), compare(scene, np.roll(lr, 1, axis=1))
+    (None, 'shifted by 1 px to the right')
+    """
+    height, width = small.shape[:2]
+    a, b = _between(cv2.resize(large, (width, height), interpolation=cv2.INTER_AREA)), _between(small)
+    spread = float(a.std()), float(b.std())
+    if min(spread) < _FAINT:
+        return None
+    here = float((a * b).mean()) / (spread[0] * spread[1])
+    reach = min(_FARTHEST, height // 4, width // 4)
+    if reach:
+        scores = cv2.matchTemplate(a, b[reach:-reach, reach:-reach].copy(), cv2.TM_CCOEFF_NORMED)
+        y, x = divmod(int(np.argmax(scores)), scores.shape[1])
+        there = float(scores[y, x])
+        moves = ((reach - x, "to the right", "to the left"), (reach - y, "down", "up"))
+        moved = " and ".join(f"{abs(n)} px {way if n > 0 else back}" for n, way, back in moves if n)
+        if moved and there >= _SURE and 1 - there < _BETTER * (1 - here):
+            return f"shifted by {moved}"
+    # Noise in the small image spreads it, and hides as much of what it shares with a faint large one.
+    if here >= _SAME * min(1.0, spread[0] / spread[1]):
+        return None
+    return f"they do not look like one scene (correlation {here:.2f})"
+
+
+def _between(image: Any) -> NDArray[np.float32]:
+    """What lies between fine detail and broad shading, mean 0."""
+    grey = image.reshape(*image.shape[:2], -1)[..., :3].mean(-1, dtype=np.float32)
+    band = cv2.GaussianBlur(grey, (0, 0), _FINE) - cv2.GaussianBlur(grey, (0, 0), _BROAD)
+    return np.asarray(band - band.mean(), np.float32)

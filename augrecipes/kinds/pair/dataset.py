@@ -6,20 +6,20 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from augrecipes.data.batches.memory import rooms
 from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.memory import rooms
 from augrecipes.data.read import decoding, marks_of, naming_all
 from augrecipes.data.sample import as_torch
-from augrecipes.data.tables.pair_checks import Cropped, PairChecks
-from augrecipes.data.tables.pair_table import Check, PairTable, checked, find_scenes
+from augrecipes.data.tables.pairs import Check, Cropped, checked, find_scenes, table_of_scenes
+from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
+from augrecipes.images.encoded import open_encoded
+from augrecipes.images.format import Depth, Frames
 from augrecipes.progress import progress
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
 from augrecipes.sources.defects import Defect, report
-from augrecipes.sources.encoded import open_encoded
 from augrecipes.sources.files import MAX_PIXELS, read_image
-from augrecipes.sources.losses import Depth, Frames
-from augrecipes.sources.pair_roots import Roots
+from augrecipes.sources.pairs import Roots
 from augrecipes.sources.paths import PathLike
 
 _log = logging.getLogger("augrecipes")
@@ -36,12 +36,12 @@ class PairedImages(SampleDataset):
     - `index`: int; `path`: text, the file of the target of the largest scale (`ds.paths(i)` has all);
     - `applied` and `window`, with `save_applied_params`.
 
-    Files are paired by name. All files of a target are called in one way, which is seen from the files: the same name,
-    or with something before or behind it (`0001.png` and `0001x4.png`, `img_001_HR_x3` and `img_001_LRBI_x3`,
-    `img_011_SRF_4_HR` and `_LR`, `HR_baby` and `LR_baby`), or said by `names=`; whatever their
-    extensions. Everything that is wrong with names, sizes and channels is reported at once, before the first sample.
+    Files are paired by name: equal names, but for what the field adds to those of a target (`0001.png` and
+    `0001x4.png`, `img_001_HR_x3` and `img_001_LRBI_x3`, `img_011_SRF_4_HR` and `_LR`, `HR_baby` and `LR_baby`), or for
+    what `names=` says; whatever their extensions. Everything that is wrong with names, sizes and channels is reported
+    at once, before the first sample.
     Images that are larger than the scales allow by less than a pixel of the smallest target are cut at the bottom and
-    at the right, and the log says so. So it does of files in a folder that targets share whose names are of none.
+    at the right, and the log says so. So it does of files that `names=` leaves out.
 
     Args:
         roots: of each target a folder, or a list of folders: data sets side by side, whose i-th folders belong
@@ -91,7 +91,7 @@ class PairedImages(SampleDataset):
     """
 
     kind: Kind = "pair"
-    _table: PairTable
+    _table: Columns
 
     def __init__(
         self,
@@ -124,12 +124,11 @@ class PairedImages(SampleDataset):
         found = find_scenes(
             self.recipe, self.pipeline.targets, roots, files, names=names, split=split, cache=cache, columns=columns
         )
-        wanted = PairChecks(self.recipe, mode, found.targets, **self._decode)
         with progress("reading headers") as advance:
-            found = checked(found, wanted, check, advance)
+            found, cropped = checked(found, self.recipe, mode, check, advance, **self._decode)
         self.targets: tuple[str, ...] = found.targets
-        self.defects: tuple[Defect, ...] = found.defects
-        self.cropped: tuple[Cropped, ...] = found.cropped
+        self.defects: tuple[Defect, ...] = tuple(found.defects)
+        self.cropped: tuple[Cropped, ...] = cropped
         if found.defects:
             text = report(found.defects, fine=len(found.scenes), targets=found.targets)
             if on_error == "raise" or not found.scenes:
@@ -137,9 +136,9 @@ class PairedImages(SampleDataset):
             _log.warning("left out: %s", text)
         elif not found.scenes:
             raise DataError("no pairs were found")
-        for note in found.notes():
+        for note in found.notes:
             _log.warning("%s", note)
-        self._hold(found.table(), weights, samples_per_epoch)
+        self._hold(table_of_scenes(found), weights, samples_per_epoch)
 
     def paths(self, index: int) -> dict[str, str]:
         """The file of each target of a sample, by the target's name; IndexError where `ds[index]` raises one."""

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from augrecipes.data.reading.listing import Data, DataArguments, DataListing
-from augrecipes.data.tables.pair_checks import PairChecks
-from augrecipes.data.tables.pair_table import PairTable, check_roots, checked, find_scenes
+from augrecipes.data.tables.pairs import check_roots, checked, find_scenes, table_of_scenes
+from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.defects import report
-from augrecipes.sources.remote.known import is_file
+from augrecipes.sources.remote import is_file
 
-TABLE = PairTable
+TABLE = Columns
 
 
 def find(
@@ -34,12 +34,14 @@ def find(
         check_roots(recipe, targets, {})
     found = find_scenes(recipe, tuple(targets), roots, csv, cache=False, **given.more)
     if headers:
-        found = checked(found, PairChecks(recipe, mode, found.targets, **decode))
+        found = checked(found, recipe, mode, **decode)[0]
     if found.defects and (strict or not found.scenes):
         raise DataError(report(found.defects, fine=len(found.scenes), targets=found.targets))
     if not found.scenes:
         raise DataError("no pairs were found")
-    return DataListing(found.table(), decode, tuple(defect.message for defect in found.defects), tuple(found.notes()))
+    return DataListing(
+        table_of_scenes(found), decode, tuple(defect.message for defect in found.defects), tuple(found.notes)
+    )
 
 
 def alone(recipe: Recipe, targets: Sequence[str], data: Data) -> dict[str, str]:

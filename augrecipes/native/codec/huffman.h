@@ -41,6 +41,7 @@ struct coded {
     struct of_block blocks[D_MAX_BLOCKS_IN_MCU];
     uint32_t column, first, last;      /* of units: the next, and those that are looked at */
     uint32_t left, marker;             /* units until the next restart marker, and its number */
+    int64_t above;                     /* units above the interval that reading begins in: they are left as they are */
     struct codes levels_of[NUM_HUFF_TBLS], waves_of[NUM_HUFF_TBLS];
 };
 
@@ -215,14 +216,19 @@ static void restart(struct coded *c) {
 /* The next unit, into its blocks, if any. */
 static void next_unit(struct coded *c, JBLOCKROW *blocks) {
     j_decompress_ptr jpeg = c->jpeg;
+    struct bits b;
+    int seen = blocks && c->first <= c->column && c->column <= c->last;
+    c->column = c->column + 1 < jpeg->MCUs_per_row ? c->column + 1 : 0;
+    if (c->above) {
+        c->above--;
+        return;
+    }
     if (jpeg->restart_interval) {
         if (!c->left)
             restart(c);
         c->left--;
     }
-    struct bits b = c->bits;
-    int seen = blocks && c->first <= c->column && c->column <= c->last;
-    c->column = c->column + 1 < jpeg->MCUs_per_row ? c->column + 1 : 0;
+    b = c->bits;
     for (int k = 0; k < jpeg->blocks_in_MCU; k++) {
         const struct of_block *of = c->blocks + k;
         b = level(c, filled(&c->bytes, b), of);
@@ -237,14 +243,15 @@ static void next_unit(struct coded *c, JBLOCKROW *blocks) {
         ERREXIT(jpeg, JERR_BAD_STATE);
 }
 
-/* Begin with the units of a scan of all components, of which columns `first` to `last` are looked at. */
-static void begin_coded(struct coded *c, const uint8_t *at, size_t size, uint32_t first, uint32_t last) {
+/* Begin at a restart interval of a scan of all components, of whose units columns `first` to `last` are looked at. */
+static void begin_coded(struct coded *c, const uint8_t *at, const uint8_t *end, int64_t interval, uint32_t first,
+                        uint32_t last) {
     j_decompress_ptr jpeg = c->jpeg;
     c->begin = at;
-    c->bytes = (struct bytes){.at = at, .end = at + size};
+    c->bytes = (struct bytes){.at = at, .end = end};
     c->bits = (struct bits){0};
     c->column = 0, c->first = first, c->last = last;
-    c->left = jpeg->restart_interval, c->marker = 0;
+    c->left = jpeg->restart_interval, c->marker = interval & 7, c->above = interval * jpeg->restart_interval;
     memset(c->levels, 0, sizeof c->levels);
     for (int k = 0; k < jpeg->comps_in_scan; k++) {
         int level = jpeg->cur_comp_info[k]->dc_tbl_no, wave = jpeg->cur_comp_info[k]->ac_tbl_no;

@@ -1,19 +1,102 @@
-"""Slides that are open. One that was changed since it was listed is an error."""
+"""Slides that are open: TIFFs of JPEG tiles directly, all others by OpenSlide. One that was changed is an error."""
 
 from __future__ import annotations
 
 import logging
-import stat
+import os
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from augrecipes.cache import stamp_of_file
 from augrecipes.errors import DataError
+from augrecipes.images.watch import stage
 from augrecipes.sources.open_files import OpenFiles
-from augrecipes.sources.slides.by_openslide import ByOpenSlide, mpp_of, opened
-from augrecipes.sources.slides.level import Pyramid, needed
-from augrecipes.sources.slides.text_check import check_text
-from augrecipes.sources.slides.tiff_check import LONGEST, check_tiff
-from augrecipes.sources.slides.tiff_index import PyramidIndex, index_of
-from augrecipes.sources.slides.tiles import JpegTiles
+from augrecipes.sources.slides.checks import LONGEST, check_text, check_tiff
+from augrecipes.sources.slides.jpeg_tiles import JpegTiles, PyramidIndex, index_of
+from augrecipes.sources.slides.pyramid import WHITE, Part, Pixels, Pyramid, levels_of, needed
+
+_CACHED = 32 << 20  # bytes of decoded tiles, of all slides of a process together
+
+
+class ByOpenSlide:
+    """Reads parts of a slide.
+
+    Args:
+        path: of the file.
+        handle: of OpenSlide.
+    """
+
+    def __init__(self, path: str, handle: Any) -> None:
+        self.path, self._handle = path, handle
+        self.levels, self.mpp = levels_of(handle.level_dimensions), mpp_of(handle)
+        ground = handle.properties.get("openslide.background-color", "ffffff")
+        self._ground = np.array(list(bytes.fromhex(ground)), np.float32)
+
+    def reduces(self, level: int, most: int) -> int:
+        """As `Pyramid`: not at all."""
+        del level, most
+        return 1
+
+    def read(self, level: int, part: Part, reduce: int = 1) -> Pixels:
+        """As `Pyramid`."""
+        if reduce != 1:
+            raise ValueError(f"OpenSlide reads at 1, not 1/{reduce}")
+        here = self.levels[level]
+        there = part.inside(here.width, here.height)
+        out = np.full((part.height, part.width, 3), WHITE, np.uint8)
+        if not there.width * there.height:
+            return out
+        # In pixels of level 0, which OpenSlide counts all levels by.
+        corner = round(there.x * here.downsample), round(there.y * here.downsample)
+        try:
+            with stage("decode"):
+                found = np.asarray(self._handle.read_region(corner, level, (there.width, there.height)))
+        except needed("openslide").OpenSlideError as error:
+            self._handle = opened(self.path)  # a handle repeats its first error for ever
+            what = f"{there.width}×{there.height} px at x={there.x}, y={there.y} of level {level}"
+            raise DataError(f"OpenSlide cannot read {what}: {error}", self.path) from None
+        y, x = there.y - part.y, there.x - part.x
+        out[y : y + there.height, x : x + there.width] = self._without_alpha(found)
+        return out
+
+    def _without_alpha(self, pixels: Any) -> Any:
+        """RGB of RGBA that is laid on the slide's ground: parts that were not scanned are transparent."""
+        alpha = pixels[:, :, 3:]
+        if alpha.min() == WHITE:
+            return pixels[:, :, :3]
+        share = alpha.astype(np.float32) / WHITE
+        return np.rint(pixels[:, :, :3] * share + self._ground * (1 - share)).astype(np.uint8)
+
+
+def mpp_of(handle: Any) -> tuple[float, float] | None:
+    """Micrometres a pixel, across and down, as OpenSlide has it."""
+    try:
+        across, down = (float(handle.properties[f"openslide.mpp-{axis}"]) for axis in "xy")
+    except (KeyError, ValueError):
+        return None
+    return (across, down) if 0 < across < np.inf and 0 < down < np.inf else None
+
+
+def opened(path: str) -> Any:
+    """A slide, opened by OpenSlide; DataError where that cannot."""
+    openslide = needed("openslide")
+    try:
+        handle = openslide.OpenSlide(path)
+    except openslide.OpenSlideError as error:
+        raise DataError(f"is no slide that OpenSlide can open: {error}", path) from None
+    handle.set_cache(_tiles_kept(os.getpid()))
+    return handle
+
+
+@cache
+def _tiles_kept(process: int) -> Any:
+    """Of this process: after a fork, the parent's may be locked for ever."""
+    del process
+    return needed("openslide").OpenSlideCache(_CACHED)
+
 
 OPEN = 32
 """Slides that a process holds open; each takes a file handle and some megabytes of places of tiles."""
@@ -23,17 +106,6 @@ _PLAIN = ("aperio", "generic-tiff", None)
 _OTHER_TIFF = ("hamamatsu",)  # whose directories have places of 64 bits where TIFFs have 32, and no tiles
 _BEGIN_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _log = logging.getLogger("augrecipes")
-
-
-def stamp_of_slide(path: str) -> str:
-    """What tells a slide from another one that takes its place; DataError where there is none."""
-    try:
-        about = Path(path).stat()
-    except OSError as error:
-        raise DataError("no such file" if isinstance(error, FileNotFoundError) else str(error.strerror), path) from None
-    if not stat.S_ISREG(about.st_mode):
-        raise DataError("is no slide: not a regular file", path)
-    return f"{about.st_size} {about.st_mtime_ns}"
 
 
 def open_slide(path: str) -> Pyramid:
@@ -46,34 +118,7 @@ def open_slide(path: str) -> Pyramid:
     Traceback (most recent call last):
     augrecipes.errors.DataError: nowhere.svs: no such file
     """
-    made = _reader(path)
-    first = made.levels[0]
-    if max(first.width, first.height) > LONGEST:
-        raise DataError(f"is {first.width}×{first.height} px by what it says: no slide has a side of that", path)
-    return made
-
-
-def listed_slide(path: str, stamp: str) -> Pyramid:
-    """A slide that was listed.
-
-    Args:
-        path: of its file.
-        stamp: what `stamp_of_slide` said when it was listed.
-
-    Raises:
-        DataError: it cannot be opened, or was changed.
-    """
-    if stamp_of_slide(path) != stamp:
-        raise DataError("was changed since it was listed: list it again", path)
-    return open_slide(path)
-
-
-OPENED = OpenFiles(listed_slide, OPEN)
-"""Those of this process."""
-
-
-def _reader(path: str) -> Pyramid:
-    stamp_of_slide(path)
+    stamp_of_file(path, "slide")
     openslide = needed("openslide")
     index = _index(path)
     vendor = openslide.OpenSlide.detect_format(path)
@@ -82,15 +127,38 @@ def _reader(path: str) -> Pyramid:
     if vendor not in (None, *_OTHER_TIFF):
         check_tiff(path, falling=vendor == "aperio")
     handle = None if vendor is None else opened(path)
+    slide: Pyramid | None = None if handle is None else ByOpenSlide(path, handle)
     if index is not None and vendor in _PLAIN:
         if any(int((level.offsets + level.counts).max()) > Path(path).stat().st_size for level in index.levels):
             raise DataError("truncated: tiles would lie behind the end of the file", path)
         sizes = {(level.width, level.height) for level in index.levels}
         if handle is None or sizes.issuperset(handle.level_dimensions):
-            return JpegTiles(path, index.levels, index.mpp if handle is None else mpp_of(handle) or index.mpp)
-    if handle is None:
+            slide = JpegTiles(path, index.levels, index.mpp if handle is None else mpp_of(handle) or index.mpp)
+    if slide is None:
         raise DataError("is no slide: neither a TIFF of JPEG tiles nor of a format that OpenSlide knows", path)
-    return ByOpenSlide(path)
+    first = slide.levels[0]
+    if max(first.width, first.height) > LONGEST:
+        raise DataError(f"is {first.width}×{first.height} px by what it says: no slide has a side of that", path)
+    return slide
+
+
+def listed_slide(path: str, stamp: str) -> Pyramid:
+    """A slide that was listed.
+
+    Args:
+        path: of its file.
+        stamp: what `stamp_of_file` said when it was listed.
+
+    Raises:
+        DataError: it cannot be opened, or was changed.
+    """
+    if stamp_of_file(path, "slide") != stamp:
+        raise DataError("was changed since it was listed: list it again", path)
+    return open_slide(path)
+
+
+OPENED = OpenFiles(listed_slide, OPEN)
+"""Those of this process."""
 
 
 def _index(path: str) -> PyramidIndex | None:

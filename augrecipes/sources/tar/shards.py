@@ -1,24 +1,235 @@
-"""Tar archives in the layout of WebDataset as something with a length and items, in any order."""
+"""Tar archives in the layout of WebDataset as something with a length and items, in any order.
+
+What their headers say is kept as arrays, which pickle small; and from run to run, for as long as an archive stays as it
+is. Nothing is ever unpickled.
+"""
 
 from __future__ import annotations
 
+import io
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from hashlib import blake2b
+from tokenize import TokenError
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes import cache
 from augrecipes.errors import DataError
-from augrecipes.sources.file_bytes import MAX_BYTES
+from augrecipes.images.reading import MAX_BYTES
+from augrecipes.sources.listing import EXTENSIONS
 from augrecipes.sources.paths import PathTable
-from augrecipes.sources.tar.listing import TarListing, list_archives
-from augrecipes.sources.tar.named import archives_named
-from augrecipes.sources.tar.opened import OPENED
-from augrecipes.sources.tar.parts import part_of, taken_out, value_of
+from augrecipes.sources.tar.archives import OPENED, Archive, Member, archives_named, members_of
+
+IMAGES = frozenset(extension.decode() for extension in EXTENSIONS - {b"npy"})
+_TEXTS = ("txt", "text", "transcript")
+_NUMBERS = ("cls", "cls2", "class", "count", "index", "inx", "id")
+_OBJECTS = ("json", "jsn")
+# What of a sample's JSON is taken as if it were a file of its own.
+_TAKEN_OUT = ("label", "boxes", "box_labels", "keypoints", "keypoint_labels")
+_MOST_FILES = 256  # of a sample
+_THREADS = 8  # that list archives: most of the time is waiting, where they lie far away
+_LONGEST_NUMBER = 24  # bytes of a file that holds a class
+_CLASS = b"cls"
+
+Grouped = dict[bytes, dict[bytes, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class TarListing:
+    """The samples of an archive, or of several, in their order.
+
+    Attributes:
+        archives: paths of them.
+        stamps: what tells each from what takes its place.
+        keys: of the samples, below their archives.
+        firsts: int64 (n + 1): the files of sample i are those from `firsts[i]` to `firsts[i + 1]`.
+        extensions: of files, each once.
+        extension: int32, of each file its number in `extensions`.
+        starts: int64, where the bytes of each file begin in its archive.
+        sizes: int64, how many there are.
+        labels: int64 (n,), where each sample has a file `cls` with an integer; or None.
+    """
+
+    archives: tuple[str, ...]
+    stamps: tuple[str, ...]
+    keys: PathTable
+    firsts: NDArray[np.int64]
+    extensions: tuple[str, ...]
+    extension: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    labels: NDArray[np.int64] | None
+
+    def digest(self) -> str:
+        """Names the samples: keys, and names and sizes of their files, wherever the archives lie."""
+        made = blake2b("\0".join(self.extensions).encode(errors="surrogateescape"), digest_size=16)
+        for part in (self.keys.blob, self.keys.offsets, self.firsts, self.extension, self.sizes):
+            made.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).data)
+        return made.hexdigest()
+
+
+def list_archives(paths: Sequence[str]) -> TarListing:
+    """The samples of archives, one behind another: from their headers, or as they were found in these before.
+
+    Args:
+        paths: of the archives, one at least.
+
+    Raises:
+        DataError: an archive cannot be read, is damaged, or has no sample in it; names it.
+    """
+    with ThreadPoolExecutor(min(_THREADS, len(paths))) as threads:
+        stamps, found = zip(*threads.map(_listed, paths), strict=True)
+    named = [os.fsdecode(one["extensions"].tobytes()).split("\0") for one in found]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(name for own in named for name in own))}
+    keys, firsts, extension, files = [], [np.zeros(1, np.int64)], [], 0
+    for path, one, own in zip(paths, found, named, strict=True):
+        none = np.zeros(len(one["offsets"]) - 1, np.int32)
+        keys.append(PathTable((os.fsencode(path),), one["keys"].tobytes(), one["offsets"], none))
+        firsts.append(one["firsts"][1:] + files)
+        extension.append(np.array([numbers[name] for name in own], np.int32)[one["extension"]])
+        files += len(one["starts"])
+    return TarListing(
+        archives=tuple(paths),
+        stamps=stamps,
+        keys=PathTable.concat(keys),
+        firsts=np.concatenate(firsts),
+        extensions=tuple(numbers),
+        extension=np.concatenate(extension),
+        starts=np.concatenate([one["starts"] for one in found]),
+        sizes=np.concatenate([one["sizes"] for one in found]),
+        labels=np.concatenate([one["labels"] for one in found]) if all("labels" in one for one in found) else None,
+    )
+
+
+def _listed(path: str) -> tuple[str, cache.Arrays]:
+    """What tells an archive from others, and its samples as arrays."""
+    stamp = cache.stamp_of_file(path, "tar archive")
+    OPENED.forget(path, stamp)
+    archive = OPENED.at(path, stamp)
+    about = archive.about()
+    key = f"{about.st_dev:x}-{about.st_ino:x}"
+    return stamp, cache.memo(cache.ARCHIVES, key, cache.stamp_of(about), lambda: _scanned(path, archive))
+
+
+def _scanned(path: str, archive: Archive) -> cache.Arrays:
+    members = members_of(path, archive)
+    samples = _grouped(path, members)
+    extensions = dict.fromkeys(extension for files in samples.values() for extension in files)
+    numbers = {extension: number for number, extension in enumerate(extensions)}
+    keys = PathTable.from_names(list(samples))
+    order = [k for files in samples.values() for k in files.values()]
+    found: cache.Arrays = {
+        "keys": np.frombuffer(bytes(keys.blob), np.uint8),
+        "offsets": keys.offsets,
+        "extensions": np.frombuffer(b"\0".join(extensions), np.uint8),
+        "firsts": np.cumsum([0, *map(len, samples.values())], dtype=np.int64),
+        "extension": np.array([numbers[extension] for files in samples.values() for extension in files], np.int32),
+        "starts": np.array([members[k].start for k in order], np.int64),
+        "sizes": np.array([members[k].size for k in order], np.int64),
+    }
+    labels = _labels(archive, members, samples)
+    return found if labels is None else {**found, "labels": labels}
+
+
+def _grouped(path: str, members: Sequence[Member]) -> Grouped:
+    """The files of each key by their extensions, by their numbers."""
+    samples: Grouped = {}
+    for k, (name, place, *_) in enumerate(members):
+        if (parts := split_name(name)) is None:
+            continue
+        files = samples.setdefault(parts[0], {})
+        if parts[1] in files:
+            raise DataError(f"at byte {place:,}: {os.fsdecode(name)!r} is in the archive twice", path)
+        files[parts[1]] = k
+        if len(files) > _MOST_FILES:
+            raise DataError(
+                f"at byte {place:,}: {os.fsdecode(name)!r} is one of more than {_MOST_FILES} files of "
+                f"sample {os.fsdecode(parts[0])!r}: a key ends at the first dot of the names of its files",
+                path,
+            )
+    if not samples:
+        raise DataError("has no sample in it: their files are called KEY.jpg, KEY.cls, KEY.mask.png and so on", path)
+    return samples
+
+
+def _labels(archive: Archive, members: Sequence[Member], samples: Grouped) -> NDArray[np.int64] | None:
+    """The classes that samples have, where all have one."""
+    found = []
+    for files in samples.values():
+        k = files.get(_CLASS)
+        if k is None or members[k].size > _LONGEST_NUMBER:
+            return None
+        try:
+            found.append(int(archive.at_most(members[k].start, members[k].size)))
+        except ValueError:
+            return None
+    try:
+        return np.array(found, np.int64)
+    except OverflowError:
+        return None
+
+
+def split_name(name: bytes) -> tuple[bytes, bytes] | None:
+    """The key of a sample and the extension of one of its files, at the first dot of a name; None where there is none.
+
+    >>> split_name(b"train/0001.mask.PNG"), split_name(b"README"), split_name(b"a.b/._0001.jpg")
+    ((b'train/0001', b'mask.png'), None, None)
+    """
+    dot = name.find(b".", name.rfind(b"/") + 1)
+    if dot <= name.rfind(b"/") + 1:
+        return None
+    return name[:dot], name[dot + 1 :].lower()
+
+
+def part_of(extension: str) -> str:
+    """The name that a file has in its sample: for images, arrays and annotations what stands before their format.
+
+    >>> part_of("jpg"), part_of("mask.png"), part_of("hr.tiff"), part_of("boxes.json"), part_of("caption.txt")
+    ('jpg', 'mask', 'hr', 'boxes', 'caption.txt')
+    """
+    name, _, format = extension.rpartition(".")
+    # Text and JSON could pass for the path of an image on this machine: they are never called as an image is.
+    short = format in IMAGES or format == "npy" or (format in _OBJECTS and name in _TAKEN_OUT)
+    return name if name and short else extension
+
+
+def value_of(extension: str, data: bytes) -> Any:
+    """What a file holds: of images, and of what is not known, the bytes.
+
+    Raises:
+        DataError: it does not hold what its extension says.
+
+    >>> value_of("cls", b"7\\n"), value_of("json", b'{"a": 1}'), value_of("a.txt", b"cat"), value_of("jpg", b"x")
+    (7, {'a': 1}, 'cat', b'x')
+    """
+    read = _READERS.get(extension.rpartition(".")[2], bytes)
+    try:
+        return read(data)
+    except (ValueError, EOFError, RecursionError, MemoryError, TokenError) as error:
+        raise DataError(f".{extension} cannot be read: {str(error) or type(error).__name__}") from None
+
+
+def _array(data: bytes) -> Any:
+    # Not `np.load`, which also opens archives of arrays, and leaves them open.
+    return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+
+
+_READERS: dict[str, Callable[[bytes], Any]] = {
+    **dict.fromkeys(_NUMBERS, int), **dict.fromkeys(_TEXTS, bytes.decode), **dict.fromkeys(_OBJECTS, json.loads),
+    "npy": _array,
+}  # fmt: skip
 
 
 class TarShards:
     """The samples in tar archives: an item is a dict of what the files of one key hold.
 
-    Files are called `KEY.jpg`, `KEY.cls`, `KEY.mask.png` and so on; a key ends at the first dot. Pictures are given
+    Files are called `KEY.jpg`, `KEY.cls`, `KEY.mask.png` and so on; a key ends at the first dot. Images are given
     encoded, as bytes; `cls` is an integer, `json` what it holds, `npy` an array; whatever else, bytes. `mask.png` is
     called `mask`. Boxes, keypoints and a label that the JSON has are parts of the sample, too. It pickles.
 
@@ -27,7 +238,7 @@ class TarShards:
 
     Attributes:
         paths: of the samples: their archive, and their key.
-        targets: the class of each, where all have one; or None.
+        targets: the class of each, int64 (n,), where all have one; or None.
         digest: names the list of samples.
 
     Raises:
@@ -53,33 +264,17 @@ class TarShards:
             raise DataError("no archive is given")
         if len({*named}) < len(named):
             raise DataError("is given twice", next(path for path in named if named.count(path) > 1))
-        self._listing: TarListing = list_archives(named)
-
-    @property
-    def paths(self) -> PathTable:
-        """Of the samples, each below its archive."""
-        return self._listing.keys
-
-    @property
-    def targets(self) -> Any:
-        """The class of each sample, int64 (n,), or None."""
-        return self._listing.labels
-
-    @property
-    def digest(self) -> str:
-        """Names the list of samples."""
-        return self._listing.digest()
+        listing = self._listing = list_archives(named)
+        self.paths, self.targets, self.digest = listing.keys, listing.labels, listing.digest()
 
     def __len__(self) -> int:
-        return len(self._listing)
+        return len(self.paths)
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        listing = self._listing
-        keys = listing.keys
+        listing, keys = self._listing, self.paths
         at = range(len(keys))[index]
         archive = int(keys.root_of[at])
-        path = listing.archives[archive]
-        opened = OPENED.at(path, listing.stamps[archive])
+        opened = OPENED.at(listing.archives[archive], listing.stamps[archive])
         found: dict[str, Any] = {"__key__": keys.name(at)}
         for k in range(listing.firsts[at], listing.firsts[at + 1]):
             extension, size = listing.extensions[listing.extension[k]], int(listing.sizes[k])
@@ -93,4 +288,5 @@ class TarShards:
                 found[name] = value_of(extension, data)
             except DataError as error:
                 raise error.with_path(keys[at]) from error.__cause__
-        return taken_out(found)
+        about: dict[str, Any] = next((found[name] for name in _OBJECTS if isinstance(found.get(name), dict)), {})
+        return {**{name: about[name] for name in _TAKEN_OUT if name in about}, **found}

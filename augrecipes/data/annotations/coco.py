@@ -1,0 +1,204 @@
+"""COCO: one JSON file with `images`, `annotations` and `categories`.
+
+Boxes, polygons, run-length masks and keypoints with their visibility. Categories become 0, 1, ... in the order of
+their ids, whatever gaps these have. `iscrowd` marks crowds, `ignore` what else is not to be learnt. Compressed run
+lengths are read here and not by pycocotools, which damaged ones crash: a file must not be able to end the process.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from augrecipes.data.annotations.files import PathView, folder_of, no_splits, read_json
+from augrecipes.data.annotations.records import FLAGGED, AnnotationOptions, AnnotationSet, bounds, numbers_of
+from augrecipes.data.tables.outlines import runs
+from augrecipes.errors import DataError
+
+TITLE = "COCO"
+LOOKS = "a JSON file with `images`, `annotations` and `categories`"
+_INDEX = "_annotations.coco.json"  # as Roboflow calls it, beside the images
+_PARTS = ("images", "annotations", "categories")
+_MOST = 1e15
+_MOST_BYTES = 1 << 32
+_MOST_PIXELS = 1 << 28
+_MOST_BITS = 40  # of a run length
+
+
+def claims(source: PathView) -> bool:
+    """A JSON file that is not labelme's, or a folder with the one that Roboflow writes."""
+    if source.is_folder:
+        return (source.path / _INDEX).is_file()
+    head = source.head(".json")
+    return head is not None and b'"shapes"' not in head and b'"imageData"' not in head
+
+
+def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> None:
+    """Read the file."""
+    path = source.path / _INDEX if source.is_folder else source.path
+    no_splits(asked, "a COCO file", path)
+    said = read_json(path, _MOST_BYTES)
+    if not isinstance(said, dict):
+        raise DataError("the outermost value should be an object, { ... }", str(path))
+    if missing := [name for name in _PARTS if not isinstance(said.get(name), list)]:
+        has = ", ".join(said) or "nothing"
+        raise DataError(f"is no COCO file: no list of {' and no '.join(missing)} in it; it has {has}", str(path))
+    found.record, file = "annotation {}", str(path)
+    images: dict[Any, int] = {}
+    for number, entry in _by_id(said["images"], "image", found, path).items():
+        size = {"width": entry.get("width"), "height": entry.get("height")}
+        where = f"{file}: image id {number}"
+        images[number] = found.image(entry.get("file_name"), file, **size, number=number, where=where)
+    categories = _by_id(said["categories"], "category", found, path)
+    order = sorted(categories, key=lambda number: (isinstance(number, str), number))
+    for number in order:
+        if not isinstance(categories[number].get("name"), str):
+            found.faults.add(f"{file}: category id {number}", "should have a `name`")
+    found.use_classes([str(categories[number].get("name")) for number in order])
+    found.class_ids = [number for number in order if isinstance(number, int)] or None
+    reader = _Reader(asked, found, file, images, {number: k for k, number in enumerate(order)})
+    for place, entry in enumerate(said["annotations"], 1):
+        reader.annotation(entry, place)
+    found.root = found.within = folder_of(asked, found.names, _places(path), source.path)
+
+
+def _places(path: Path) -> list[Path]:
+    """Where images lie, as data sets are laid out: beside the file, or beside its folder, by its split's name."""
+    folder, split = path.parent, path.stem.partition("_")[2] or path.stem
+    named = [at / below for at in (folder, folder.parent) for below in (split, f"images/{split}", "images", "data")]
+    return [folder, *named, folder.parent]
+
+
+def _by_id(entries: list[Any], what: str, found: AnnotationSet, path: Path) -> dict[int | str, dict[str, Any]]:
+    """Images or categories by their ids."""
+    by_id: dict[int | str, dict[str, Any]] = {}
+    for place, entry in enumerate(entries, 1):
+        number = entry.get("id") if isinstance(entry, dict) else None
+        if not isinstance(number, int | str):
+            found.faults.add(f"{path}: {what} {place}", "should be an object with an `id`")
+        elif number in by_id:
+            found.faults.add(f"{path}: {what} id {number}", f"there is another {what} of this id")
+        else:
+            by_id[number] = entry
+    return by_id
+
+
+class _Reader:
+    def __init__(
+        self, asked: AnnotationOptions, found: AnnotationSet, file: str, images: dict[Any, int], labels: dict[Any, int]
+    ) -> None:
+        self.found, self.file, self.images, self.labels = found, file, images, labels
+        self.outlines, self.keypoints = "mask" in asked.takes, "keypoints" in asked.takes
+
+    def annotation(self, entry: Any, place: int) -> None:
+        """An entry of `annotations`."""
+        try:
+            image_id, category_id, number = entry["image_id"], entry["category_id"], entry.get("id", place)
+            image, label = self.images.get(image_id), self.labels.get(category_id)
+        except (KeyError, TypeError, AttributeError):
+            self.found.faults.add(f"{self.file}: annotation {place}", _needs(entry))
+            return
+        corners = _corners(entry)
+        if corners is None or image is None or label is None:
+            what = f"there is no category of id {category_id!r}"
+            if image is None:
+                what = f"there is no image of id {image_id!r}"
+            if corners is None:
+                what = f"`bbox` should be [x, y, width, height] in px, got {str(entry.get('bbox'))[:60]}"
+            self.found.faults.add(f"{self.file}: annotation {number}", what)
+        elif image >= 0:  # else the image itself is at fault
+            record = number if type(number) is int and abs(number) < 1 << 62 else place
+            flag = FLAGGED if entry.get("iscrowd") or entry.get("ignore") else 0
+            what = self._parts(entry, self.found.add(image, label, corners, record, flag))
+            if what:
+                self.found.faults.add(f"{self.file}: annotation {number}", what)
+
+    def _parts(self, entry: dict[str, Any], thing: int) -> str:
+        """Add the areas and keypoints of an object, or say what is wrong with them."""
+        area = entry.get("segmentation") if self.outlines else None
+        if area:
+            rings = _polygons(area)
+            for ring in rings or ():
+                self.found.area(thing, ring)
+            if isinstance(area, dict):
+                if what := self._run_lengths(area, thing):
+                    return what
+            elif rings is None:
+                return "`segmentation` should be a list of polygons [x, y, x, y, ...], or run lengths"
+        points = entry.get("keypoints") if self.keypoints else None
+        if points:
+            values = numbers_of(points)
+            if values is None or len(values) % 3:
+                return "`keypoints` should be [x, y, v, x, y, v, ...]"
+            self.found.points(thing, values)
+        return ""
+
+    def _run_lengths(self, given: dict[str, Any], thing: int) -> str:
+        """Take run lengths, or say what is wrong with them."""
+        size, counts = numbers_of(given.get("size"), 2), given.get("counts")
+        if size is None or not all(value.is_integer() and 0 < value < _MOST_PIXELS for value in map(float, size)):
+            return "run lengths need a `size`: [height, width]"
+        height, width = map(int, size)
+        if height * width > _MOST_PIXELS:
+            return f"run lengths of {height}×{width} px"
+        values = counts_of(counts) if isinstance(counts, str) else numbers_of(counts)
+        if values is None or any(value < 0 or value != int(value) for value in values) or sum(values) != height * width:
+            what = f"whole numbers, or COCO's text of them, that add up to {height}×{width}"
+            return f"`counts` of run lengths should be {what}"
+        self.found.area(thing, runs=runs([int(value) for value in values], 0, 0, width, height, whole=True))
+        return ""
+
+
+def _corners(entry: dict[str, Any]) -> tuple[float, float, float, float] | None:
+    """Left, top, right and bottom of the box, or else of the polygons; None where there is none, or a wrong one."""
+    box = entry.get("bbox")
+    if box is None or box == []:
+        points = [value for ring in _polygons(entry.get("segmentation")) or () for value in ring]
+        return bounds(points) if points else None
+    try:
+        x, y, width, height = box
+        total = x + y + width + height
+        fine = type(total) in (float, int) and isfinite(total) and -_MOST < total < _MOST
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return (x, y, x + width, y + height) if fine else None
+
+
+def counts_of(text: str) -> list[int] | None:
+    """The run lengths in COCO's compressed text: five bits a character, from the third on the change since the last but
+    one. None where it is something else.
+
+    >>> counts_of("52203")
+    [5, 2, 2, 2, 5]
+    """
+    counts: list[int] = []
+    value = shift = 0
+    for character in map(ord, text):
+        bits = character - 48
+        if not 0 <= bits < 64 or shift > _MOST_BITS:
+            return None
+        value |= (bits & 31) << shift
+        shift += 5
+        if bits & 32:
+            continue
+        value -= (bits & 16 and 1) << shift
+        counts.append(value + (counts[-2] if len(counts) > 2 else 0))
+        value = shift = 0
+    return None if shift else counts
+
+
+def _polygons(given: Any) -> list[list[float]] | None:
+    """The polygons of a segmentation as lists of numbers; None where it is something else."""
+    if not isinstance(given, list):
+        return None
+    rings = [numbers_of(ring) for ring in given]
+    return None if any(ring is None or len(ring) % 2 for ring in rings) else rings  # type: ignore[return-value]
+
+
+def _needs(entry: Any) -> str:
+    if not isinstance(entry, dict):
+        return "should be an object"
+    lacking = [name for name in ("image_id", "category_id") if not isinstance(entry.get(name), int | str)]
+    more = "; are these captions, or panoptic annotations?" if {"caption", "segments_info"} & set(entry) else ""
+    return f"no {' and no '.join(lacking) or 'image_id that is a number'}{more}"

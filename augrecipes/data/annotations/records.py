@@ -1,0 +1,270 @@
+"""Images and their objects as the readers of the formats add them, in arrays that take little memory; and faults.
+
+Every reader is a module with
+
+    TITLE, LOOKS    the name of its format, and what such data looks like, for messages
+    claims          (PathView) → whether a file or folder is of this format
+    read            (PathView, AnnotationOptions, AnnotationSet) → None: adds what is there; DataError where it cannot
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from augrecipes.data.tables.problems import listed
+from augrecipes.errors import DataError
+
+if TYPE_CHECKING:
+    from augrecipes.recipe.model import Inputs
+    from augrecipes.sources.paths import PathLike
+
+Crowds = Literal["drop", "keep"]
+FLAGGED, POINT = 1, 2  # of objects: marked as a crowd or as difficult; points with a label, without a box
+LEAST_CORNERS = 3  # of a polygon
+_KEPT = 1_000  # faults; the rest is counted
+_MOST = 1e30  # of a number that is a place
+
+
+@dataclass(frozen=True)
+class AnnotationOptions:
+    """What is asked of annotations.
+
+    Attributes:
+        inputs: of the recipe.
+        images: the folder of the images, where it was given.
+        split: only this part of the data, or None for all of it.
+        classes: names of the labels 0, 1, ..., or None for the file's own.
+        crowds: whether crowds and difficult objects are kept.
+        exif: how images are read.
+        check: whether files that do not exist are an error now.
+        outside: whether images may lie outside of the data's folder, or on a server.
+    """
+
+    inputs: Inputs
+    images: PathLike | None = None
+    split: str | None = None
+    classes: Sequence[str] | None = None
+    crowds: Crowds = "drop"
+    exif: Literal["apply", "ignore"] = "apply"
+    check: bool = True
+    outside: bool = False
+
+    @property
+    def takes(self) -> frozenset[str]:
+        """What the recipe takes: boxes and keypoints that it declares; a mask that it requires, or when it declares
+        neither."""
+        declared = {"boxes": self.inputs.boxes, "keypoints": self.inputs.keypoints}
+        found = {name for name, value in declared.items() if value is not None and value.presence != "absent"}
+        drawn = self.inputs.mask == "required" or (self.inputs.mask == "optional" and not found)
+        return frozenset(found | {"mask"} if drawn else found)
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the images, where it was given."""
+        return None if self.images is None else Path(os.fsdecode(self.images))
+
+
+class Faults:
+    """What is wrong with records, each with its place."""
+
+    def __init__(self) -> None:
+        self.kept: list[tuple[str, str]] = []
+        self.count = 0
+
+    def add(self, where: str, what: str) -> None:
+        """Something is wrong at a place: a file, or a file and a record."""
+        self.count += 1
+        if len(self.kept) < _KEPT:
+            self.kept.append((where, what))
+
+    def refuse(self) -> None:
+        """DataError of all that is wrong; nothing where there is nothing."""
+        if self.count == 1:
+            where, what = self.kept[0]
+            raise DataError(what, where)
+        if self.count:
+            more = [f"and {self.count - len(self.kept):,} more"] if self.count > len(self.kept) else []
+            lines = listed([*(f"{where}: {what}" for where, what in self.kept), *more])
+            raise DataError(f"{self.count:,} problems in the annotations:{lines}")
+
+
+class AnnotationSet:
+    """Images and their objects, in the order in which they were added.
+
+    Attributes:
+        record: what an object is called in messages, with its number: `annotation {}`; `{}` alone is a line.
+        faults: what is wrong.
+        notes: what is no fault and should be known.
+        names: of the images' files, below `root` or whole.
+        root: the folder that `names` lie in; None: they are whole.
+        within: the folder that none of them may leave; None: any will do.
+        files: for each image the file that it was found in, for messages.
+        sizes: (width, height) of each image, px; 0 where the annotations do not say.
+        ids: of each image in its file; -1 without.
+        classes: names of the labels 0, 1, ...; None: as `label` gives them out, or `numbered`.
+        class_ids: what the file calls the classes by number, or None.
+        numbered: labels are numbers that mean themselves.
+        relative: coordinates are shares of the image.
+    """
+
+    def __init__(self) -> None:
+        self.record = "{}"
+        self.faults, self.notes = Faults(), list[str]()
+        self.names, self.files = list[str](), list[str]()
+        self.root: Path | None = None
+        self.within: Path | None = None
+        self.sizes, self.ids = array("i"), array("q")
+        self.classes: list[str] | None = None
+        self.class_ids: list[int] | None = None
+        self.numbered = self.relative = False
+        self.seen: dict[str, int] = {}
+        # Of the objects.
+        self.images, self.labels, self.corners = array("i"), array("i"), array("d")
+        self.records, self.flags = array("q"), array("b")
+        # Of polygons and masks, and of keypoints: x, y, and how they can be seen.
+        self.area_object, self.area_length, self.area_points = array("i"), array("i"), array("f")
+        self.area_runs: dict[int, bytes] = {}
+        self.point_object, self.point_values = array("i"), array("f")
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def image(self, name: Any, file: str, *, width: Any = 0, height: Any = 0, number: Any = -1, where: str = "") -> int:
+        """Add an image, and get its position; -1, and a fault, for a name that no file can have.
+
+        Args:
+            name: of its file.
+            file: where it is listed.
+            width: in px; 0 or what is no number: not known.
+            height: likewise.
+            number: its own in the file.
+            where: its place, for faults; `file` without.
+        """
+        if not is_name(name):
+            self.faults.add(where or file, f"{name!r} is no file name")
+            return -1
+        size = [number_of(value) for value in (width, height)]
+        known = all(value is not None and 0 < value < 1 << 31 for value in size)
+        self.names.append(name)
+        self.files.append(file)
+        self.sizes.extend([int(value or 0) for value in size] if known else (0, 0))
+        self.ids.append(number if isinstance(number, int) and abs(number) < 1 << 63 else -1)
+        return len(self.names) - 1
+
+    def use_classes(self, names: list[str] | None) -> None:
+        """Take the names of the labels 0, 1, ..., where they are known."""
+        self.classes = names
+        self.seen = {name: k for k, name in enumerate(names or ())}
+
+    def label(self, name: str) -> int:
+        """The number of a class that is known by its name; -1 where there are `classes`, and it is none of them."""
+        return self.seen.setdefault(name, len(self.seen)) if self.classes is None else self.seen.get(name, -1)
+
+    def add(self, image: int, label: int, corners: Sequence[float], record: int, flag: int = 0) -> int:
+        """Add an object, and get its position.
+
+        Args:
+            image: its position.
+            label: of `label`, or a position in `classes`.
+            corners: left, top, right and bottom, in px or as shares.
+            record: its number in the file, for messages.
+            flag: `FLAGGED`, `POINT` or 0.
+        """
+        self.images.append(image)
+        self.labels.append(label)
+        self.corners.extend(corners)
+        self.records.append(record)
+        self.flags.append(flag)
+        return len(self.images) - 1
+
+    def add_all(self, image: int, labels: Any, corners: Any) -> None:
+        """Add all objects of an image: arrays (n,) and (n, 4); their records are 1, 2, ...."""
+        n = len(labels)
+        self.images.extend([image] * n)
+        self.labels.frombytes(labels.astype(np.int32).tobytes())
+        self.corners.frombytes(corners.astype(np.float64).tobytes())
+        self.records.extend(range(1, n + 1))
+        self.flags.frombytes(bytes(n))
+
+    def area(self, thing: int, points: Sequence[float] = (), runs: bytes = b"") -> None:
+        """What an object covers: a polygon x, y, x, y, ..., of at least three corners, or run lengths as
+        `augrecipes.data.tables.outlines` keeps them."""
+        if runs:
+            self.area_runs[len(self.area_object)] = runs
+        elif len(points) < 2 * LEAST_CORNERS:
+            return
+        self.area_points.extend(points)
+        self.area_object.append(thing)
+        self.area_length.append(len(points) // 2)
+
+    def points(self, thing: int, values: Sequence[float]) -> None:
+        """Keypoints of an object: x, y, v, x, y, v, ...."""
+        self.point_values.extend(values)
+        self.point_object.extend([thing] * (len(values) // 3))
+
+    def rename(self, labels: Sequence[int]) -> None:
+        """Number the classes anew: `labels[k]` is what was k."""
+        if len(self) and list(labels) != list(range(len(labels))):
+            old = np.asarray(self.labels)
+            old[:] = np.asarray(labels, np.int32)[old]
+
+    def where(self, thing: int) -> str:
+        """The place of an object: its file and its record."""
+        text = self.record.format(self.records[thing])
+        return f"{self.files[self.images[thing]]}:{'' if text.isdecimal() else ' '}{text}"
+
+
+def is_name(name: Any) -> bool:
+    """Whether a file could be called so."""
+    try:
+        return isinstance(name, str) and bool(name.strip()) and b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:
+        return False
+
+
+def number_of(value: Any) -> float | None:
+    """A number from a number or text; None for what is none, or is not finite.
+
+    >>> number_of("12.5"), number_of(3), number_of("a"), number_of(True), number_of("nan")
+    (12.5, 3.0, None, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        found = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return found if isfinite(found) and abs(found) < _MOST else None
+
+
+def numbers_of(values: Any, count: int | None = None) -> list[float] | None:
+    """A list of numbers, `count` of them, each as `number_of` has it; None where it is none."""
+    if not isinstance(values, list | tuple) or (count is not None and len(values) != count):
+        return None
+    try:
+        # Nearly always all are numbers, or all are text that is one, and one look at all of them says so.
+        numbers = [float(value) for value in values] if values and isinstance(values[0], str) else list(values)
+        if not numbers or (isfinite(sum(numbers)) and min(numbers) > -_MOST and max(numbers) < _MOST):
+            return numbers
+    except (TypeError, ValueError, OverflowError):
+        pass  # text, or something else: one by one
+    found = [number_of(value) for value in values]
+    return None if None in found else found  # type: ignore[return-value]
+
+
+def bounds(points: Sequence[float]) -> tuple[float, float, float, float]:
+    """Left, top, right and bottom of x, y, x, y, ....
+
+    >>> bounds([3, 1, 5, 9, 4, 2])
+    (3, 1, 5, 9)
+    """
+    x, y = points[::2], points[1::2]
+    return min(x), min(y), max(x), max(y)

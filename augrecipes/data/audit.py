@@ -1,0 +1,190 @@
+"""The files of some data, looked at one by one: every defect is reported, where a dataset stops at the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from augrecipes.compiler.run.grid import unit
+from augrecipes.data.reading.find import list_data
+from augrecipes.data.reading.sample import Files, Sample
+from augrecipes.data.tables.pairs import misfit
+from augrecipes.data.tables.points import wrong_points
+from augrecipes.data.tables.sizes import Size, least_sizes, size_text, too_small, upright, why_unreadable
+from augrecipes.data.tables.table import Columns, Findings
+from augrecipes.errors import DataError, Lines
+from augrecipes.images.format import ImageHeader, lost
+from augrecipes.images.reading import read_headers
+from augrecipes.machine import cores
+from augrecipes.progress import Parts
+from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.defects import Defect, report
+from augrecipes.sources.files import read_image, read_mask
+
+_DEEP = 8  # bits
+_IMAGE = {"": 1}  # one grid, of one pixel a cell
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The files of some data, after they were looked at.
+
+    Attributes:
+        unit: what a sample is: `image`, `scene` or `bag`.
+        listed: how many files each target has.
+        fine: samples with which nothing is wrong.
+        looked: what was looked at.
+        defects: all that is wrong.
+        notes: what is no defect and should be known all the same.
+        more: that its kind alone has, as plain values.
+        given: by a source, and not in files.
+    """
+
+    unit: str
+    listed: Mapping[str, int]
+    fine: int
+    looked: str
+    defects: Sequence[Defect] = ()
+    notes: Sequence[str] = ()
+    more: Mapping[str, Any] = field(default_factory=dict)
+    given: bool = False
+
+    def report(self) -> Lines:
+        """All that is wrong, as one text."""
+        return report(self.defects, fine=self.fine, targets=list(self.listed), unit=self.unit)
+
+
+def look_at_files(
+    recipe: Recipe, mode: Mode, table: Columns, findings: Findings, advance: Parts, *, content: bool, file: str = ""
+) -> tuple[list[Size | None], set[int]]:
+    """Look at the headers of all pictures and masks, and at the boxes and keypoints on them.
+
+    Args:
+        recipe: says how large pictures must be, and what boxes are.
+        mode: the section.
+        table: of the files.
+        findings: takes what is wrong.
+        advance: called with what is done, and how much of it.
+        content: decode every file that is fine so far.
+        file: the CSV file that has the table's `lines`.
+
+    Returns:
+        (height, width) of each picture, None where it cannot be read; and those with which nothing is wrong.
+    """
+    images, masks = list(table.images), list(table.masks or ())
+    every = list(dict.fromkeys([*images, *masks]))
+    headers = dict(zip(every, read_headers(every, lambda k, n: advance("reading headers", k, n)), strict=True))
+    least = least_sizes(recipe, mode, _IMAGE)
+    sizes: list[Size | None] = [None] * len(images)
+
+    def place(k: int) -> str:
+        return "" if table.lines is None else f"{file}:{table.lines[k]}: "
+
+    def wrong(k: int) -> Iterator[tuple[str, str]]:
+        found = {}
+        for path in (images[k], *masks[k : k + 1]):
+            if why := why_unreadable(headers[path], mask=path != images[k]):
+                yield "unreadable", f"{place(k)}{path}: {why}"
+            else:
+                found[path] = upright(headers[path], "apply")  # type: ignore[arg-type]
+        if images[k] not in found:
+            return
+        size, named = found[images[k]], f"{images[k]} {size_text(found[images[k]])}"
+        for path, of_mask in found.items():
+            if of_mask != size:
+                yield "mask", f"{path} is {size_text(of_mask)}, but its image {images[k]} is {size_text(size)}"
+        if table.recorded is not None and (why := _failure(table.recorded.check, k, images[k], size)):
+            yield "resized", why
+        if why := too_small(size, least, _IMAGE):
+            yield "small", f"{named}: {why}"
+        boxes, points = (None if rows is None else rows.rows(k) for rows in (table.boxes, table.keypoints))
+        for kind, text in wrong_points(recipe.inputs, size, boxes, points):
+            yield kind, f"{place(k)}{named}: {text}"
+        sizes[k] = size
+
+    def undecodable(k: int) -> list[tuple[str, str]]:
+        whys = [_failure(read_image, images[k], channels=recipe.inputs.channels or 3)]
+        whys += [_failure(read_mask, path) for path in masks[k : k + 1]]
+        return [("unreadable", place(k) + why) for why in whys if why]
+
+    def blame(k: int, defects: Iterable[tuple[str, str]]) -> None:
+        for kind, text in defects:
+            findings.defects.append(Defect(kind, (images[k], *masks[k : k + 1]), text))
+            fine.discard(k)
+
+    fine = set(range(len(images)))
+    for k in range(len(images)):
+        blame(k, wrong(k))
+    if content:
+        some = sorted(fine)
+        for k, defects in zip(some, in_parallel(undecodable, some, advance, "decoding"), strict=True):
+            blame(k, defects)
+    read = {path: header for path, header in headers.items() if isinstance(header, ImageHeader) and not lost(header)}
+    for what, paths in (
+        ("more than 8 bits a sample", [path for path, header in read.items() if header.bits > _DEEP]),
+        ("more than one picture in it", [path for path, header in read.items() if header.frames > 1]),
+    ):
+        if paths:
+            count = "1 file has" if len(paths) == 1 else f"{len(paths):,} files have"
+            findings.notes.append(f"{count} {what} (first: {paths[0]})")
+    return sizes, fine
+
+
+def look_at_source(recipe: Recipe, mode: Mode, data: Any, advance: Parts) -> Checked:
+    """Read everything that a source gives, as a recipe of kind image or pair takes it.
+
+    Raises:
+        DataError: there is nothing to look at.
+    """
+    targets = recipe.compile(mode, "none").targets
+    files = Files(list_data(recipe, targets, data, mode=mode), recipe.inputs)
+    listed: dict[str, int] = dict.fromkeys(targets, len(files))
+    defects: list[Defect] = []
+    fine = 0
+    for k in range(len(files)):
+        path = files.path(k)
+        try:
+            sample = files.read(k)
+            wrong = list(_wrong_sample(recipe, mode, sample))
+            for name in sample.rest.keys() & {"mask", "boxes", "keypoints"}:
+                listed[name] = listed.get(name, 0) + 1
+        except DataError as error:
+            wrong = [("unreadable", str(error if error.path else error.with_path(path)))]
+        defects += [Defect(kind, (path,), text) for kind, text in wrong]
+        fine += not wrong
+        advance("reading", k + 1, len(files))
+    return Checked(recipe.facts.unit, listed, fine, "every sample was read", defects, given=True)
+
+
+def _wrong_sample(recipe: Recipe, mode: Mode, sample: Sample) -> Iterator[tuple[str, str]]:
+    sizes: dict[str, Size] = {name: (image.shape[0], image.shape[1]) for name, image in sample.images.items()}
+    units = unit(dict(recipe.scales)) if recipe.facts.scales else dict.fromkeys(sizes, 1)
+    first, place = max(sizes, key=lambda name: units[name]), f"{sample.path}: "
+    for name, size in sizes.items():
+        if why := misfit(first, name, sizes, units):
+            yield "size", f"{place}{name} is {size_text(size)}, {first} {size_text(sizes[first])}: {why}"
+    if not recipe.facts.scales and (why := too_small(sizes[first], least_sizes(recipe, mode, _IMAGE), _IMAGE)):
+        yield "small", f"{place}{size_text(sizes[first])}: {why}"
+    for kind, text in wrong_points(recipe.inputs, sizes[first], *map(sample.rest.get, ("boxes", "keypoints"))):
+        yield kind, place + text
+
+
+def in_parallel(work: Callable[[T], R], items: Sequence[T], advance: Parts, what: str) -> Iterator[R]:
+    """What `work` makes of each item, in their order, by some threads; `advance` is told how many are done."""
+    with ThreadPoolExecutor(min(8, cores())) as pool:
+        for done, found in enumerate(pool.map(work, items), 1):
+            yield found
+            advance(what, done, len(items))
+
+
+def _failure(act: Callable[..., Any], *args: Any, **how: Any) -> str:
+    """The DataError of a call; empty where there is none."""
+    try:
+        act(*args, **how)
+    except DataError as error:
+        return str(error)
+    return ""

@@ -1,1 +1,0 @@
-"""All files of some data looked at before the first sample: every defect at once; no torch here."""

@@ -1,0 +1,179 @@
+"""Who reads: this thread, threads or processes; as the user says, or by a rule of thumb."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch.utils.data import TensorDataset
+
+from augrecipes.compiler.plan.nodes import singles
+from augrecipes.data.collate import Collate
+from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.epochs import read_through
+from augrecipes.data.tables.rows import NamedColumns
+from augrecipes.data.tables.source_table import SourceTable
+from augrecipes.machine import cores
+from augrecipes.ops.registry import is_registered
+
+Backend = Literal["batches", "threads", "processes"]
+BACKENDS: tuple[Backend, ...] = ("batches", "threads", "processes")
+# Processes that torchrun and its kin have started on this machine: they share its cores.
+LOCAL_RANKS = "LOCAL_WORLD_SIZE"
+
+# Whose items are read without Python of anybody's: arrays, tensors, HDF5, lists, and what is ours.
+_QUICK = frozenset({"augrecipes", "builtins", "h5py", "numpy", "torch"})
+_READS = ("__getitem__", "__getitems__", "_read", "_sample", "_batch", "read_batch")
+
+_log = logging.getLogger("augrecipes")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which backend a loader reads with, and why.
+
+    Attributes:
+        backend: `batches` (in this thread, when a batch is asked for), `threads` or `processes`.
+        workers: how many threads or processes; 0 with `batches`.
+        reason: in words.
+
+    >>> print(Choice("threads", 2, "as asked"))
+    threads:2 (as asked)
+    """
+
+    backend: Backend
+    workers: int
+    reason: str = "as asked"
+
+    def __str__(self) -> str:
+        return f"{named(self.backend, self.workers)} ({self.reason})"
+
+
+def named(backend: Backend, workers: int) -> str:
+    """`batches`, or such as `threads:2`."""
+    return f"{backend}:{workers}" if workers else backend
+
+
+def chosen(
+    dataset: Any,
+    collate: Callable[[list[Any]], Any],
+    *,
+    backend: Any = None,
+    num_workers: Any = None,
+    method: str = "fork",
+    of_processes: str | None = None,
+) -> Choice:
+    """Who reads: what the arguments say, and by the rule where they leave it open; then the log has a line.
+
+    Threads, unless Python of the user's own takes part: that would hold the interpreter's lock for who knows how long,
+    and need not be made for threads. Then processes. Where nobody has asked for workers, only such as are forked: what
+    is started otherwise runs the user's script again.
+
+    Args:
+        dataset: that is read.
+        collate: makes batches.
+        backend: as the user gave it.
+        num_workers: as the user gave it; None or `auto`: one for each core.
+        method: how processes would be started.
+        of_processes: an argument that the user gave, and that only processes heed.
+
+    Raises:
+        ValueError: the arguments make no sense.
+    """
+    if backend is not None and backend not in BACKENDS:
+        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, or None, got {backend!r}")
+    asked = None if num_workers in (None, "auto") else num_workers
+    if isinstance(asked, bool) or not (asked is None or hasattr(asked, "__index__")):
+        raise ValueError(f"num_workers must be an integer or 'auto', got {num_workers!r}")
+    if asked is not None and asked.__index__() < 0:
+        raise ValueError(f"num_workers must not be negative, got {num_workers}")
+    if backend == "batches" and asked:
+        raise ValueError(f'backend="batches" reads in this thread: it has no workers, got num_workers={asked}')
+    if backend in ("threads", "processes") and asked == 0:
+        raise ValueError(f"backend={backend!r} needs at least one worker, got num_workers=0")
+    if backend == "batches" or asked == 0:
+        return Choice("batches", 0)
+    workers = default_workers() if asked is None else int(asked.__index__())
+    if backend is not None:
+        return Choice(backend, workers)
+    own = own_python(dataset, collate)
+    if of_processes:
+        choice = Choice("processes", workers, f"{of_processes} is for processes")
+    elif own is None:
+        choice = Choice("threads", workers, "no Python of your own takes part")
+    elif asked is None and method != "fork":
+        reason = f"{own} is Python of your own; num_workers=N starts processes, guard your script"
+        choice = Choice("batches", 0, reason)
+    else:
+        choice = Choice("processes", workers, f'{own} is Python of your own; backend="threads" overrules')
+    _log.info("the loader reads with %s", choice)
+    return choice
+
+
+def start_method(context: Any) -> str:
+    """How processes are started: what was given as `multiprocessing_context`, or torch's own."""
+    method = context or torch.multiprocessing.get_start_method()
+    return method if isinstance(method, str) else str(method.get_start_method())
+
+
+def pinned(pin_memory: Any) -> bool:
+    """Whether batches are put into memory that a GPU can read by itself: where there is one, unless it is said."""
+    if pin_memory not in (True, False, "auto"):
+        raise ValueError(f"pin_memory must be True, False or 'auto', got {pin_memory!r}")
+    there = torch.cuda.is_available()
+    if pin_memory is True and not there:
+        _log.warning("pin_memory=True does nothing: there is no GPU")
+    return bool(pin_memory) and there
+
+
+def default_workers() -> int:
+    """How many workers there are unless it is said: one for each core, which the ranks of this machine share."""
+    ranks = os.environ.get(LOCAL_RANKS, "")
+    return max(1, cores() // max(1, int(ranks) if ranks.isdecimal() else 1))
+
+
+def own_python(dataset: Any, collate: Callable[[list[Any]], Any]) -> str | None:
+    """What of the user's own takes part, in words; None where there is nothing.
+
+    >>> own_python([1, 2], Collate()), own_python([1, 2], list)
+    (None, 'the collate function')
+    """
+    found = (reason for leaf in read_through(dataset) for reason in _in_dataset(leaf))
+    return next(found, None if isinstance(collate, Collate) else "the collate function")
+
+
+def _in_dataset(dataset: Any) -> Iterator[str]:
+    if isinstance(dataset, SampleDataset):
+        if any(not _is_ours(kind) and any(name in vars(kind) for name in _READS) for kind in type(dataset).__mro__):
+            yield f"the dataset {type(dataset).__name__}"
+        yield from _in_source(dataset.table)
+        yield from _in_steps(dataset)
+    elif type(dataset) is not TensorDataset and _package(type(dataset)) != "builtins":
+        yield f"the dataset {type(dataset).__name__}"
+
+
+def _in_source(table: Any) -> Iterator[str]:
+    if isinstance(table, SourceTable):
+        opened = table.source.open()
+        columns = opened.columns.values() if isinstance(opened, NamedColumns) else [opened]
+        for kind in map(type, columns):
+            if _package(kind) not in _QUICK:
+                yield f"the source {kind.__name__}"
+
+
+def _in_steps(dataset: SampleDataset) -> Iterator[str]:
+    for step in (leaf for top in dataset.recipe.section(dataset.mode) or () for leaf in singles(top)):
+        if is_registered(step.name):
+            yield f"the step {step.name}"
+
+
+def _is_ours(kind: type) -> bool:
+    return _package(kind) in ("augrecipes", "builtins", "torch", "typing", "abc")
+
+
+def _package(kind: type) -> str:
+    return kind.__module__.partition(".")[0]

@@ -1,0 +1,264 @@
+"""Reading one batch: what runs in a worker, in a thread, or in the user's own thread when there are neither."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
+
+from torch.utils.data import Dataset
+
+from augrecipes.compat.torch import pin_memory
+from augrecipes.data.batching import BatchRows, SomeFailedError, joined, split
+from augrecipes.data.collate import Collate
+from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.epochs import Reading, Room, clocks, read_through, reading, tell_epoch
+from augrecipes.data.memory import Empty, empty, empty_pinned
+from augrecipes.data.order import Order
+from augrecipes.data.pacing import ActiveThreads
+from augrecipes.data.skipping import SkipError, Skipped, candidates, instead_of
+from augrecipes.errors import AugrecipesError, DataError
+
+# Threads that share a batch take so many pieces of it each, so that they are done with it at about the same time.
+_PIECES_A_READER = 8
+# What one thread reads alone it takes in runs: so many samples at most.
+_RUN = 256
+
+
+class Delivery(NamedTuple):
+    """A batch on its way to the user. A named tuple, because torch pins the memory of those member by member.
+
+    Attributes:
+        number: which batch of the epoch.
+        batch: the collated batch, or None with an error.
+        skipped: samples of the batch that were replaced.
+        error: raised in the user's process, where it keeps its type and what it carries.
+    """
+
+    number: int
+    batch: Any
+    skipped: tuple[Skipped, ...]
+    error: AugrecipesError | None
+
+
+class Deliveries(Protocol):
+    """What a backend makes of a pass."""
+
+    def __next__(self) -> Delivery:
+        """The next batch; StopIteration after the last."""
+
+    def close(self) -> None:
+        """End what still reads."""
+
+
+class FetchDataset(Dataset[Any]):
+    """A dataset as our loader reads it: by `Order`, under the epoch that the order names.
+
+    Works on anything with `len` and integer indices. What is inside may wrap our datasets in any way.
+
+    Args:
+        dataset: to read.
+        collate: turns a list of samples into a batch.
+        readers: threads that will read at the same time.
+        pin: put batches into memory that a GPU can read by itself.
+        empty: makes the tensors of batches.
+
+    Attributes:
+        ours: the dataset and the collate function are, and so are made for threads.
+        turns: how many of the threads read.
+        has_rows: samples may be written straight into their batch.
+        gathers: samples are read many at once.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        collate: Callable[[list[Any]], Any],
+        *,
+        readers: int = 1,
+        pin: bool = False,
+        empty: Empty = empty,
+    ) -> None:
+        self.dataset, self.collate, self.readers, self.pin = dataset, collate, readers, pin
+        self.turns = ActiveThreads(readers)
+        self.empty = empty_pinned if pin else empty
+        # Datasets that read batches at once (and hold none of ours) are asked for whole batches.
+        self.takes_batches = not clocks(dataset) and callable(getattr(dataset, "__getitems__", None))
+        ragged = collate.ragged if isinstance(collate, Collate) else None
+        self.ours = ragged is not None and _hands_on(dataset)
+        self.has_rows = self.ours and ragged != "list"
+        self.gathers = self.ours and ragged == "default" and isinstance(dataset, SampleDataset) and dataset.gathers
+        self.uneven: set[str] = set()
+        self._epoch: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def tell(self, epoch: int) -> None:
+        """Say to the user's own datasets which epoch is read, in whatever process they are read in."""
+        if epoch != self._epoch:
+            self._epoch = epoch
+            tell_epoch(self.dataset, epoch)
+
+    def __getitems__(self, order: Order) -> Delivery:
+        """Read the batch that `order` names; a DataError becomes part of the answer."""
+        self.tell(order.epoch)
+        draft = Draft(self, order)
+        for piece in draft.pieces:
+            draft.work(piece)
+        return draft.delivery()
+
+
+def _hands_on(dataset: Any) -> bool:
+    """Whether the dataset is ours, or hands on unchanged what ours give: then samples may lie in their batch's memory.
+
+    A wrapper of the user's may keep a sample, or read two to make one.
+    """
+    own = SampleDataset.__getitem__
+    return all(isinstance(leaf, SampleDataset) and type(leaf).__getitem__ is own for leaf in read_through(dataset))
+
+
+class Draft:
+    """One batch in the making. Its pieces may be worked on in several threads, begun in their order.
+
+    Attributes:
+        pieces: ranges of positions in the batch.
+        number: which batch of the epoch.
+    """
+
+    def __init__(self, reader: FetchDataset, order: Order) -> None:
+        self.number, self._reader, self._order = order.number, reader, order
+        count = len(order.indices)
+        self.pieces = _pieces(count, reader)
+        self._rows = BatchRows(count, reader.empty)
+        self._samples: dict[int, Any] = {}
+        self._parts: dict[range, dict[str, Any]] = {}
+        self._skipped: dict[int, list[Skipped]] = {}
+        self._failed: dict[int, Exception] = {}
+        self._left, self._lock = len(self.pieces), threading.Lock()
+
+    def work(self, piece: range) -> bool:
+        """Read one piece; True when it was the last one that was missing.
+
+        Pieces are begun in order, so when a sample fails, all before it have been begun: the first is always found.
+        """
+        if not any(k < piece.start for k in self._failed.copy()):
+            k = piece.start
+            try:
+                if not self._at_once(piece):
+                    for k in piece:
+                        self._samples[k] = self._sample(k)
+            except Exception as error:
+                self._failed[k] = error
+        with self._lock:
+            self._left -= 1
+            return not self._left
+
+    def delivery(self) -> Delivery:
+        """The batch, when all pieces are worked on; raises what is not an error of augrecipes."""
+        error = self._failed[min(self._failed)] if self._failed else None
+        skipped = tuple(record for k in sorted(self._skipped) for record in self._skipped[k])
+        if error is None:
+            try:
+                batch = self._collated()
+                pinned: Any = pin_memory(batch) if self._reader.pin else batch  # type: ignore[no-untyped-call]
+                return Delivery(self.number, pinned, skipped, None)
+            except AugrecipesError as misfit:
+                error = misfit
+            finally:
+                self._reader.uneven |= self._rows.uneven
+        self._failed.clear()
+        try:
+            if isinstance(error, AugrecipesError):
+                return Delivery(self.number, None, skipped, error)
+            raise error
+        finally:
+            del error  # an error whose traceback holds the error is a cycle
+
+    def _collated(self) -> Any:
+        if self._parts:
+            parts = [self._parts[piece] for piece in self.pieces if piece in self._parts]
+            if len(parts) == len(self.pieces) and not self._rows.uneven and not self._lists(parts[0]):
+                return joined(parts, self._rows)
+            for piece, part in self._parts.items():
+                self._samples |= zip(piece, split(part), strict=True)
+        samples = [self._samples[k] for k in range(len(self._samples))]
+        collate = self._reader.collate
+        return collate(samples, self._rows) if isinstance(collate, Collate) else collate(samples)
+
+    def _lists(self, part: dict[str, Any]) -> bool:
+        """Whether there are lists in a part of which something else may be made, such as a tensor of numbers."""
+        stay = {"path", *self._reader.dataset.ragged_keys}
+        return any(isinstance(values, list) and key not in stay for key, values in part.items())
+
+    def _at_once(self, piece: range) -> bool:
+        """Read the piece where the dataset reads several samples at once; False where it does not."""
+        reader, order = self._reader, self._order
+        if reader.takes_batches:
+            n = len(reader.dataset)
+            with reading(Reading(order.epoch, defer=True)):
+                self._samples.update(enumerate(reader.dataset.__getitems__([int(v) % n for v in order.indices])))
+            return True
+        return reader.gathers and not reader.uneven and self._gather(piece)
+
+    def _gather(self, piece: range) -> bool:
+        indices = self._order.indices[piece.start : piece.stop]
+        try:
+            part = self._reader.dataset.read_batch(self._order.epoch, indices, self._rows.take(piece))
+        except SomeFailedError as some:
+            self._samples |= zip(piece, split(some.batch), strict=True)
+            for k in (piece[at] for at in some.failed):
+                self._samples[k] = self._sample(k)
+            return True
+        except DataError:
+            return False  # reading one after another will tell which it is
+        if part is not None:
+            self._parts[piece] = part
+        return part is not None
+
+    def _sample(self, k: int) -> Any:
+        dataset, n = self._reader.dataset, len(self._reader.dataset)
+        repeat, position = divmod(int(self._order.indices[k]), n)
+        skipped = self._skipped.setdefault(k, [])
+
+        def read(other: int) -> Any:
+            lost: list[Skipped] = []
+            with reading(self._now(k, repeat, lost)):
+                sample = dataset[other]
+            skipped.extend(lost)  # what was lost of others, which are not handed out, matters to nobody
+            return sample
+
+        try:
+            with reading(self._now(k, repeat, skipped)):
+                return dataset[position]
+        except SkipError as skip:
+            others = candidates(skip.seed, self._order.epoch, skip.index, n)
+            sample = instead_of(skip.error, (other for other in others if other != position), read, SkipError)
+            where = sample.get("path") if isinstance(sample, dict) else None
+            record = Skipped(skip.error.path or "", skip.error.reason_in_step, self._order.epoch, skip.index)
+            skipped.append(replace(record, replacement=where if isinstance(where, str) else None))
+            return sample
+
+    def _now(self, k: int, repeat: int, lost: list[Skipped]) -> Reading:
+        return Reading(self._order.epoch, repeat, True, lost, self._room(k), self._reader.readers)
+
+    def _room(self, k: int) -> Room | None:
+        reader = self._reader
+        # A single sample becomes a batch without being moved, or is moved cheaply.
+        if not reader.has_rows or reader.uneven or len(self._order.indices) == 1:
+            return None
+        return self._rows.room(k)
+
+
+def _pieces(count: int, reader: FetchDataset) -> list[range]:
+    active = reader.turns.active
+    if reader.takes_batches:
+        size = count
+    elif active < reader.readers and active == 1:
+        size = min(count, _RUN)
+    elif reader.gathers:
+        size = -(-count // active)
+    else:
+        size = max(1, count // (_PIECES_A_READER * active))
+    return [range(start, min(start + size, count)) for start in range(0, count, size)]

@@ -1,0 +1,185 @@
+"""Memory for what is read: shared in a worker, pinned where a GPU waits for it, used again where nobody holds it.
+
+What is used again is the system's own memory, not malloc's: each of malloc's arenas, of which every reading thread has
+one, would grow to the most that it ever held, and keep that. A fresh tensor of 150 MiB costs 38,000 page faults, which
+take as long as light work on its samples does. What is more than a few batches goes back when a pass is over.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import cache
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch.utils.data import get_worker_info
+
+from augrecipes.compat.torch import empty_shared
+from augrecipes.compiler.kernels.sink import Allocate
+from augrecipes.data.epochs import current
+from augrecipes.errors import LoaderError
+
+Empty = Callable[[tuple[int, ...], torch.dtype], torch.Tensor]
+
+SHARED = "/dev/shm"
+# How long a worker waits for others' batches to leave shared memory.
+PATIENCE_SECONDS = 5.0
+# Smaller tensors are not worth asking the file system, and malloc keeps their memory itself (see `allocator`).
+LEAST_BYTES = 1 << 20
+_MIB = 1 << 20
+
+
+def empty(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """A tensor that is not filled yet; in shared memory when this is a DataLoader worker.
+
+    Raises:
+        LoaderError: shared memory has no room for it, where writing to it would kill the worker.
+    """
+    if get_worker_info() is None:
+        return torch.empty(shape, dtype=dtype)
+    _wait_for_room(prod(shape) * dtype.itemsize)
+    return empty_shared(shape, dtype)  # one copy less than moving the batch there afterwards
+
+
+def empty_pinned(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """A tensor that is not filled yet, in memory that a GPU can read by itself."""
+    return torch.empty(shape, dtype=dtype, pin_memory=True)
+
+
+def free_shared() -> int | None:
+    """Bytes that are free in shared memory, or None where the system has no such place."""
+    try:
+        state = os.statvfs(SHARED)
+    except (OSError, AttributeError):
+        return None
+    return state.f_bavail * state.f_frsize
+
+
+def _wait_for_room(wanted: int) -> None:
+    if wanted < LEAST_BYTES:
+        return
+    until = time.monotonic() + PATIENCE_SECONDS
+    while (free := free_shared()) is not None and free < wanted:
+        if time.monotonic() > until:
+            raise LoaderError(
+                f"a batch takes {wanted // _MIB} MiB, and {SHARED} has {free // _MIB} MiB free. "
+                f'backend="threads" needs no {SHARED}; fewer workers, smaller batches or a lower prefetch_factor need '
+                "less of it; a container is given more by --shm-size"
+            )
+        time.sleep(0.01)
+
+
+def room(key: str) -> Allocate | None:
+    """Memory of the batch that is being read for one value of a sample; None: the sample has to bring its own."""
+    now = current()
+    return None if now is None or now.room is None else now.room(key)
+
+
+def rooms(keys: Iterable[str]) -> dict[str, Allocate] | None:
+    """`room` for several keys."""
+    now = current()
+    return None if now is None or now.room is None else {key: now.room(key) for key in keys}
+
+
+class Pool:
+    """Lends memory, and lends it again when it has come back: when the last tensor, array or view of it is gone.
+
+    >>> pool = Pool()
+    >>> first = pool.empty((1 << 20,), torch.uint8)
+    >>> at, view = first.data_ptr(), first[5:].numpy()
+    >>> del first
+    >>> pool.empty((1 << 20,), torch.uint8).data_ptr() == at  # the view is still there
+    False
+    >>> del view
+    >>> pool.empty((1 << 20,), torch.uint8).data_ptr() == at
+    True
+    """
+
+    def __init__(self) -> None:
+        self._free: list[mmap.mmap] = []
+        self._lock = threading.Lock()
+
+    def empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        """A tensor that is not filled yet."""
+        size = prod(shape) * dtype.itemsize
+        if size < LEAST_BYTES:
+            return torch.empty(shape, dtype=dtype)
+        memory = self._take(size)
+        array = np.frombuffer(memory, np.uint8, size)  # whoever holds the tensor, or a part of it, holds this
+        # An atomic call, as the garbage collector may make it in the middle of anything.
+        weakref.finalize(array, self._free.append, memory).atexit = False
+        return torch.from_numpy(array).view(dtype).reshape(shape)
+
+    def clear(self, but: int = 0) -> None:
+        """Let go of what nobody uses, `but` for so many bytes at most: those that came back last."""
+        with self._lock:
+            kept = []
+            while self._free:
+                memory = self._free.pop()
+                but -= len(memory)
+                kept += [memory] if but >= 0 else []
+            self._free.extend(reversed(kept))
+
+    def _take(self, size: int) -> mmap.mmap:
+        with self._lock:
+            for k in reversed(range(len(self._free))):  # what came back last is likeliest in the cache
+                if size <= len(self._free[k]) <= 2 * size:
+                    return self._free.pop(k)
+        return _of_the_system(size)
+
+
+def _of_the_system(size: int) -> mmap.mmap:
+    """Memory that goes back to the system when nobody holds it."""
+    if not hasattr(mmap, "MAP_PRIVATE"):  # Windows has no other kind
+        return mmap.mmap(-1, size)
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):  # as numpy asks for its own large arrays
+        with suppress(OSError):
+            memory.madvise(mmap.MADV_HUGEPAGE)
+    return memory
+
+
+class Result:
+    """A tensor that numpy code fills: it asks for the memory, and what it returns is that memory or its first rows.
+
+    Args:
+        given: the memory of a batch, where there is one.
+
+    >>> result = Result()
+    >>> array = result.allocate((3, 2), np.dtype(np.float32))
+    >>> array[:] = 5
+    >>> result.tensor(array[:2])
+    tensor([[5., 5.],
+            [5., 5.]])
+    """
+
+    def __init__(self, given: Allocate | None = None) -> None:
+        self._made: torch.Tensor | None = None
+        self._given = given
+
+    def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        """An array to fill."""
+        if self._given is not None:
+            return self._given(shape, dtype)
+        self._made = empty(shape, torch_dtype(dtype))
+        return cast("np.ndarray[Any, Any]", self._made.numpy())
+
+    def tensor(self, array: np.ndarray[Any, Any]) -> torch.Tensor:
+        """The tensor over `array`: all of what was allocated last, or its first rows."""
+        if self._made is None:
+            return torch.from_numpy(array)
+        return self._made[: len(array)]
+
+
+@cache
+def torch_dtype(dtype: np.dtype[Any]) -> torch.dtype:
+    """torch's name of a dtype of numpy."""
+    return torch.from_numpy(np.empty(0, dtype)).dtype

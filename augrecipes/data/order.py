@@ -1,0 +1,277 @@
+"""The order of an epoch: which samples, in which sequence and in which batches, as a pure function of a few integers.
+
+An order is an array of virtual indices: sample `v % n` for the `v // n`-th time. Only the raw 64-bit output of
+Philox4x64-10 is used, which is fixed by its paper; numpy's own shuffles may change between versions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from augrecipes.seeds import MASK, mix
+
+Indices = npt.NDArray[np.int64]
+_SHUFFLE, _WEIGHTS = 1, 2  # keep the kinds of draws of one (seed, epoch) apart; 3 is that of `samplers`
+
+
+def epoch_order(
+    n: int,
+    epoch: int,
+    *,
+    seed: int = 0,
+    shuffle: bool = False,
+    weights: npt.NDArray[np.float64] | None = None,
+    samples: int | None = None,
+) -> Indices:
+    """The virtual indices of one epoch, for all ranks together.
+
+    Args:
+        n: number of samples in the dataset.
+        epoch: which epoch.
+        seed: any integer.
+        shuffle: a new permutation for every epoch (and for every pass over the data within one).
+        weights: n non-negative numbers: draw in proportion to them, with replacement.
+        samples: length of the epoch; None is n. More than n goes over the data again, less takes the first ones.
+
+    >>> epoch_order(3, epoch=0, samples=5)
+    array([0, 1, 2, 3, 4])
+    >>> sorted(epoch_order(5, epoch=0, shuffle=True).tolist())
+    [0, 1, 2, 3, 4]
+    """
+    count = n if samples is None else samples
+    if weights is not None:
+        cumulative = np.cumsum(weights)
+        points = _uniform(count, seed, epoch, _WEIGHTS) * cumulative[-1]
+        # Rounding may put a point at the very end, behind the last sample of positive weight.
+        last = int(np.flatnonzero(weights)[-1])
+        return number_repeats(np.minimum(np.searchsorted(cumulative, points, side="right"), last).astype(np.int64), n)
+    if not shuffle:
+        return np.arange(count, dtype=np.int64)
+    # One row a pass over the data. Sorting random 64-bit keys shuffles: equal keys are as good as impossible, and the
+    # stable sort settles them. The first pass is the same however many there are.
+    passes = -(-count // n)
+    rows = np.argsort(_raw(passes * n, seed, epoch, _SHUFFLE, 0).reshape(passes, n), axis=1, kind="stable")
+    return (rows + np.arange(passes)[:, None] * n).ravel()[:count].astype(np.int64, copy=False)
+
+
+def number_repeats(positions: Indices, n: int) -> Indices:
+    """Virtual indices: the k-th time (from 0) that a position occurs, it becomes `position + k·n`.
+
+    >>> number_repeats(np.array([4, 1, 4, 4]), n=10)
+    array([ 4,  1, 14, 24])
+    """
+    if not len(positions):
+        return positions
+    by_value = np.argsort(positions, kind="stable")
+    ordered = positions[by_value]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    earlier = np.arange(len(ordered)) - np.repeat(starts, np.diff(np.append(starts, len(ordered))))
+    repeats = np.empty_like(positions)
+    repeats[by_value] = earlier
+    return positions + repeats * n
+
+
+def evened(order: Indices, world_size: int, n: int, read: int = 0) -> Indices:
+    """An epoch of n samples, of which what follows the first `read` can be shared out evenly among `world_size` ranks.
+
+    Up to world_size - 1 samples are added, from the epoch's beginning: repeats, with draws of their own.
+
+    >>> evened(np.array([2, 0, 1]), 2, 3), evened(np.array([2, 0, 1]), 2, 3, read=1)
+    (array([2, 0, 1, 5]), array([2, 0, 1]))
+    """
+    missing = (read - len(order)) % world_size if len(order) else 0
+    if not missing:
+        return order
+    added = np.resize(order, missing) % n
+    return np.concatenate((order, number_repeats(added, n) + np.bincount(order % n, minlength=n)[added] * n))
+
+
+def dealt(order: Indices, rank: int, world_size: int, batch_size: int, *, drop: bool = False) -> Iterator[Indices]:
+    """Yield the batches of one rank, where `world_size` of them take turns: batch by batch, as one alone would read.
+
+    So batch k of an order is the same however many ranks there are. Only what is left behind the last whole round, less
+    than a batch for each, is shared out in pieces that are as long as each other, or one sample longer; or `drop` it.
+
+    >>> [[*dealt(np.arange(10), rank, 2, 3)] for rank in range(2)]
+    [[array([0, 1, 2]), array([6, 7])], [array([3, 4, 5]), array([8, 9])]]
+    """
+    whole = len(order) // (world_size * batch_size) * world_size
+    yield from order[: whole * batch_size].reshape(whole, batch_size)[rank::world_size]
+    rest = order[whole * batch_size :]
+    piece = rest[part(len(rest), rank, world_size)]
+    if len(piece) and not drop:
+        yield piece
+
+
+def digest(*arrays: npt.NDArray[Any]) -> str:
+    """A short text that tells the bytes of arrays from others."""
+    return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()[:16]
+
+
+def part(count: int, rank: int, world_size: int) -> slice:
+    """Where one rank's piece of `count` samples lies.
+
+    >>> [part(5, rank, 3) for rank in range(3)]
+    [slice(0, 1, None), slice(1, 3, None), slice(3, 5, None)]
+    """
+    return slice(rank * count // world_size, (rank + 1) * count // world_size)
+
+
+@dataclass(frozen=True, eq=False)
+class BatchSchedule:
+    """Everything that decides which samples make up which batch of an epoch.
+
+    Ranks go in step, and take batches in turns. So a place in an epoch is one number: how many samples all of them
+    together have read. What follows can be shared out again at any place, by as many ranks as there are then.
+
+    Attributes:
+        n: number of samples in the dataset.
+        batch_size: samples in a batch.
+        seed: of shuffles and weighted draws.
+        shuffle: new permutation every epoch.
+        weights: draw in proportion to them, or None.
+        samples: samples in an epoch over all ranks, or None for n.
+        drop_last: leave out incomplete batches, and give every rank as many.
+        rank: which share.
+        world_size: number of shares.
+        even: every share has as many samples; a few are read again where they cannot be shared out evenly.
+    """
+
+    n: int
+    batch_size: int = 1
+    seed: int = 0
+    shuffle: bool = False
+    weights: npt.NDArray[np.float64] | None = None
+    samples: int | None = None
+    drop_last: bool = False
+    rank: int = 0
+    world_size: int = 1
+    even: bool = True
+
+    @property
+    def total(self) -> int:
+        """Where an epoch ends: how many samples all ranks together read, before any are added or left out."""
+        return self.n if self.samples is None else self.samples
+
+    @property
+    def step(self) -> int:
+        """How far the place moves on with each batch."""
+        return self.batch_size * self.world_size
+
+    def whole(self, epoch: int) -> Indices:
+        """The virtual indices of an epoch, for all ranks together."""
+        return epoch_order(
+            self.n, epoch, seed=self.seed, shuffle=self.shuffle, weights=self.weights, samples=self.samples
+        )
+
+    def split(self, epoch: int, read: int = 0) -> Iterable[Indices]:
+        """The batches of this rank behind the first `read` samples of all, each the virtual indices of its samples."""
+        order = self.whole(epoch)
+        if self.even and not self.drop_last:
+            order = evened(order, self.world_size, self.n, read)
+        return dealt(order[read:], self.rank, self.world_size, self.batch_size, drop=self.drop_last)
+
+    def order(self, epoch: int) -> Indices:
+        """The virtual indices of this rank's share of `epoch`."""
+        return np.concatenate([np.empty(0, np.int64), *self.split(epoch)])
+
+    def marks(self) -> dict[str, Any]:
+        """What of it must be the same for a saved state to make sense, by the names of arguments."""
+        return {
+            "length": self.n,
+            "samples_per_epoch": self.samples,
+            "weights": None if self.weights is None else digest(self.weights),
+            "replacement": True,  # as the states of earlier releases have it
+            **{name: getattr(self, name) for name in ("seed", "shuffle", "drop_last", "even")},
+        }
+
+    def order_mark(self, epoch: int) -> str | None:
+        """What tells the order of an epoch from others, where the marks do not."""
+        del epoch
+        return None
+
+    @property
+    def samples_of_rank(self) -> int:
+        """How many samples an epoch gives this rank."""
+        rounds, rest = divmod(self.total, self.step)
+        return rounds * self.batch_size + self._of_rest(rest)
+
+    @property
+    def batches(self) -> int:
+        """How many batches an epoch gives this rank."""
+        rounds, rest = divmod(self.total, self.step)
+        return rounds + (self._of_rest(rest) > 0)
+
+    def _of_rest(self, rest: int) -> int:
+        if self.drop_last:
+            return 0
+        if self.even:
+            return -(-rest // self.world_size)
+        piece = part(rest, self.rank, self.world_size)
+        return piece.stop - piece.start
+
+
+class Order(NamedTuple):
+    """One batch as it is asked of a worker.
+
+    Attributes:
+        epoch: of the draws.
+        number: which batch of the epoch: the place where it begins, as all ranks count.
+        indices: of its samples, virtual.
+    """
+
+    epoch: int
+    number: int
+    indices: Indices
+
+
+def orders(plan: BatchSchedule, epoch: int, read: int = 0) -> Iterator[Order]:
+    """The batches of `epoch` in order, behind the first `read` samples of all ranks."""
+    # Now, not when the first is asked for, which may be in another thread: a sampler draws.
+    batches = plan.split(epoch, read) if read < plan.total else ()
+    return (Order(epoch, read + k * plan.step, indices) for k, indices in enumerate(batches))
+
+
+def weights_of(given: Any, dataset: Any) -> npt.NDArray[np.float64] | None:
+    """The weight of every sample, float64 (n,), from what was given as `weights=`."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        if given != "balanced":
+            raise ValueError(f"weights must be one number a sample or 'balanced', got {given!r}")
+        labels = getattr(dataset, "labels", None)
+        if labels is None:
+            raise ValueError("weights='balanced' needs a dataset with labels (.labels)")
+        _, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        given = 1.0 / counts[inverse]
+    return check_weights(given, len(dataset))
+
+
+def check_weights(weights: Any, n: int) -> npt.NDArray[np.float64]:
+    """`weights` as float64; ValueError where they are not n finite, non-negative numbers with a positive sum."""
+    array = np.asarray(weights, dtype=np.float64)
+    if array.shape != (n,):
+        raise ValueError(f"weights must be one number for each of the {n} samples, got shape {array.shape}")
+    if not np.isfinite(array).all() or (array < 0).any():
+        where = int(np.flatnonzero(~np.isfinite(array) | (array < 0))[0])
+        raise ValueError(f"weights must be finite and not negative; weights[{where}] is {array[where]}")
+    if not array.sum() > 0:
+        raise ValueError("weights must not all be zero")
+    return array
+
+
+def _uniform(count: int, *key: int) -> npt.NDArray[np.float64]:
+    """`count` floats in [0, 1) of 53 bits."""
+    return (_raw(count, *key) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _raw(count: int, *key: int) -> npt.NDArray[np.uint64]:
+    # Philox takes its stream from the key alone; the counter starts at zero.
+    bits = np.random.Philox(key=np.array([key[0] & MASK, mix(*key)], np.uint64))
+    return np.asarray(bits.random_raw(count), np.uint64)

@@ -1,0 +1,168 @@
+"""Batches read by worker processes: torch's DataLoader, which is handed orders, and errors that say who died."""
+
+from __future__ import annotations
+
+import atexit
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from typing import Any
+
+import cv2
+from torch.utils.data import DataLoader
+
+from augrecipes.compat import torch as hooks
+from augrecipes.data.allocator import tune
+from augrecipes.data.fetch import Delivery
+from augrecipes.data.order import Order
+from augrecipes.errors import LoaderError
+
+# A dying process closes its connections before the system says that it is dead.
+_DYING_SECONDS = 2.0
+_LESS = "use fewer workers, smaller batches or a lower prefetch_factor"
+_CAUSES = {
+    "SIGKILL": f"the system does that where memory runs out: {_LESS}",
+    "SIGBUS": f'/dev/shm is full: {_LESS}, or backend="threads", which needs none; a container gets more by --shm-size',
+    "SIGTERM": "somebody ended it",
+    "SIGINT": "somebody interrupted it",
+}
+_CRASHED = "a library crashed in it"
+_ENDED = (
+    "its own code ended it; or, with spawn and forkserver, the script starts work at import: guard it with "
+    '`if __name__ == "__main__":`'
+)
+
+
+@dataclass(frozen=True)
+class WorkerInit:
+    """Runs once in every new worker, before the user's own `worker_init_fn`.
+
+    It ends with no thread that is still sending. OpenCV's threads are switched off, as torch's are (the workers are the
+    parallelism, and a pool of threads does not survive a fork), and the allocator is tuned.
+
+    Attributes:
+        tune_allocator: whether it is.
+        then: the user's own.
+    """
+
+    tune_allocator: bool = True
+    then: Callable[[int], None] | None = None
+
+    def __call__(self, worker: int) -> None:
+        """Settle in worker number `worker`."""
+        atexit.register(hooks.end_feeders)
+        cv2.setNumThreads(0)
+        if self.tune_allocator:
+            tune()
+        if self.then is not None:
+            self.then(worker)
+
+
+class Orders:
+    """The batch sampler of the DataLoader that reads: gives `next_pass`, the orders of the next pass."""
+
+    next_pass: Iterator[Order] = iter(())
+
+    def __iter__(self) -> Iterator[Order]:
+        return self.next_pass
+
+
+def as_it_is(delivery: Any) -> Any:
+    """What torch is given to collate with: the reader has done it."""
+    return delivery
+
+
+class Processes(Iterator[Delivery]):
+    """The deliveries of a pass, read by the workers of a DataLoader whose batch sampler gives orders.
+
+    Who died since the last batch is missed when the next one is asked for, not wherever the program is by then.
+
+    Raises:
+        LoaderError: a worker died.
+    """
+
+    def __init__(self, inner: DataLoader[Any]) -> None:
+        self._inner: Any = hooks.kept_pass(inner)
+        with self._heard():
+            if self._inner is None:
+                self._inner = hooks.begun(inner)
+            else:
+                self._all_alive()
+                iter(inner)  # the same, from its beginning
+
+    def __next__(self) -> Delivery:
+        if hooks.is_over(self._inner):
+            raise LoaderError("the loader was closed, and its workers are gone; begin another pass")
+        with self._heard():
+            self._all_alive()
+            delivery: Delivery = next(self._inner)
+        return delivery
+
+    def _all_alive(self) -> None:
+        if died := the_dead(hooks.workers_of(self._inner)):
+            raise died
+
+    @contextmanager
+    def _heard(self) -> Iterator[None]:
+        try:
+            yield
+        except StopIteration:
+            raise
+        except Exception as error:  # of many types: whatever was being received when it died
+            known = dead_worker(error, hooks.workers_of(self._inner))
+            if known is None:
+                raise
+            hooks.terminate(self._inner)  # who lives may wait for ever for what the dead one held
+            raise known from (None if known is error else error)
+
+    def close(self) -> None:
+        """End the workers."""
+        hooks.end_workers(self._inner)
+
+
+def the_dead(workers: Sequence[Any]) -> LoaderError | None:
+    """The error that tells of the first worker that is dead; None where all live."""
+    for number, worker in enumerate(workers):
+        if (code := worker.exitcode) is not None:
+            how, cause = f"exited with status {code}", _ENDED
+            if code < 0:
+                name = signal.Signals(-code).name if -code in {*signal.Signals} else "of no name"
+                how, cause = f"was killed by signal {-code} ({name})", _CAUSES.get(name, _CRASHED)
+            return _worker_died(f"worker {number} of {len(workers)} (pid {worker.pid}) {how}", cause)
+    return None
+
+
+def dead_worker(error: Exception, workers: Sequence[Any] = ()) -> LoaderError | None:
+    """What an error means that came up while a batch was waited for; None where it is not about a dead worker.
+
+    Args:
+        error: of torch, of a connection or of what was received; what a worker's own code raised is left alone.
+        workers: the processes, as far as they are known.
+    """
+    if isinstance(error, LoaderError):
+        return error
+    text = str(error)
+    if hooks.from_worker(text):  # raised by the user's own code in a worker, and handed on by torch
+        return None
+    if (died := the_dead(workers)) is not None:
+        return died
+    if hooks.says_timeout(text):
+        return LoaderError(f"{text}; a sample took longer than timeout= allows, or a worker hangs")
+    if workers:  # it may still be dying; or it is of another loader
+        dying = wait([worker.sentinel for worker in workers], _DYING_SECONDS)
+        for worker in workers:
+            if worker.sentinel in dying:
+                worker.join(_DYING_SECONDS)
+        return the_dead(workers)
+    if hooks.says_dead_worker(text):
+        return _worker_died(text.splitlines()[0], f"out of memory ({_LESS}); {_CRASHED}; or {_ENDED}")
+    return None
+
+
+def _worker_died(what: str, cause: str) -> LoaderError:
+    return LoaderError(
+        f"a worker died: {what}\nLikely reason: {cause}. num_workers=0 runs the same samples in this process, where "
+        "the reason shows"
+    )

@@ -1,0 +1,240 @@
+"""Samplers: the order that somebody's own sampler gives, and the sampler that other libraries see of a loader.
+
+torch's DataLoader has a sampler and a batch sampler, and libraries use them. Lightning, Fabric and Ray leave a
+DataLoader alone whose sampler is a DistributedSampler, but for predictions, where Lightning makes another loader with
+the batch sampler that it wraps. accelerate makes a DataLoader of its own of a loader's parts, and gives each rank its
+share of the batches: it asks first (`Loader._is_accelerate_prepared`), and from then on the batch sampler gives those
+of all ranks.
+
+Such a DataLoader reads plain positions. So the datasets are told the epoch, which makes the random parameters those of
+the loader's own pass; repeats are visits, which have parameters of their own, too.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import BatchSampler, DistributedSampler
+
+from augrecipes.data.checks import as_index
+from augrecipes.data.epochs import clocks, tell_epoch
+from augrecipes.data.keys import position_of
+from augrecipes.data.order import BatchSchedule, Indices, dealt, digest, evened, number_repeats, orders
+from augrecipes.data.state import LoaderPosition
+from augrecipes.seeds import mix
+
+_SAMPLER = 3  # keeps its random numbers apart from those of `epoch_order`
+
+
+@dataclass(frozen=True, eq=False)
+class SampledSchedule(BatchSchedule):
+    """A schedule by a sampler of positions, or by one of batches of them.
+
+    It is asked once a pass, under global random generators (torch's, numpy's, Python's; and torch's `generator=` of its
+    own) that seed and epoch decide, and is told the epoch first, where it has a `set_epoch`. So every rank hears the
+    same order, of which it takes its share. What comes again in an epoch is a repeat, with draws of its own.
+
+    Attributes:
+        sampler: of positions, or of lists of positions.
+        gives_batches: which of both.
+    """
+
+    sampler: Any = None
+    gives_batches: bool = False
+
+    @property
+    def total(self) -> int:
+        """Where an epoch ends: how many samples the sampler says, or batches where it says those."""
+        return len(self.sampler)
+
+    @property
+    def step(self) -> int:
+        """How far the place moves on with each batch: so many samples, or batches."""
+        return self.world_size if self.gives_batches else self.batch_size * self.world_size
+
+    def whole(self, epoch: int) -> Indices:
+        """The virtual indices of an epoch, for all ranks together."""
+        drawn = self._drawn(epoch)
+        return self._virtual(chain.from_iterable(drawn) if self.gives_batches else drawn)
+
+    def split(self, epoch: int, read: int = 0) -> Iterable[Indices]:
+        """The batches of this rank behind the first `read` samples, or batches, of all."""
+        if not self.gives_batches:
+            return super().split(epoch, read)
+        drawn = self._drawn(epoch)
+        numbers = np.arange(len(drawn))
+        if self.even:
+            numbers = evened(numbers, self.world_size, len(drawn), read)
+        batches = [drawn[k % len(drawn)] for k in numbers.tolist()]
+        whole = np.split(self._virtual(chain.from_iterable(batches)), np.cumsum([*map(len, batches)])[:-1])
+        return (whole[k] for (k,) in dealt(np.arange(read, len(batches)), self.rank, self.world_size, 1))
+
+    def marks(self) -> dict[str, Any]:
+        """As of any schedule, and which samplers; what gives batches, or divides by ranks, gives others by others."""
+        found = super().marks() | {"sampler": " of ".join(type(each).__name__ for each in samplers_in(self.sampler))}
+        found |= {"batch_size": self.batch_size} if self.gives_batches else {}
+        return found if (ranks := ranks_of(self.sampler)) is None else found | {"world_size": ranks}
+
+    def order_mark(self, epoch: int) -> str:
+        """A digest of the order: a sampler that draws by a generator of its own may not give it again."""
+        return digest(self.whole(epoch))
+
+    def _drawn(self, epoch: int) -> list[Any]:
+        """What the sampler says in this epoch."""
+        samplers = list(samplers_in(self.sampler))
+        with _seeded(mix(self.seed, epoch, _SAMPLER), samplers):
+            for each in samplers:
+                if callable(set_epoch := getattr(each, "set_epoch", None)):
+                    set_epoch(epoch)
+            return list(self.sampler)
+
+    def _virtual(self, drawn: Iterable[Any]) -> Indices:
+        positions = np.array([position_of(as_index(index), self.n) for index in drawn], np.int64)
+        return number_repeats(positions, self.n)
+
+
+@contextmanager
+def _seeded(seed: int, samplers: Iterable[Any]) -> Iterator[None]:
+    """Inside the block global random generators are those of a seed of 64 bits, and afterwards as they were.
+
+    So is torch's generator that a sampler was given, by this seed and by its own first one.
+    """
+    own = [each.generator for each in samplers if isinstance(getattr(each, "generator", None), torch.Generator)]
+    before = [(each, each.get_state()) for each in (torch.default_generator, *own)]
+    of_numpy, of_python = np.random.get_state(legacy=False), random.getstate()
+    torch.default_generator.manual_seed(seed >> 1)
+    for each in own:
+        each.manual_seed(mix(seed, each.initial_seed()) >> 1)
+    np.random.seed(seed & 0xFFFFFFFF)
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        for generator, state in before:
+            generator.set_state(state)
+        np.random.set_state(of_numpy)
+        random.setstate(of_python)
+
+
+def samplers_in(sampler: Any, depth: int = 8) -> Iterator[Any]:
+    """A sampler and those that it wraps."""
+    if sampler is None or not depth:
+        return
+    yield sampler
+    for name in ("sampler", "batch_sampler"):
+        yield from samplers_in(getattr(sampler, name, None), depth - 1)
+
+
+def ranks_of(sampler: Any) -> int | None:
+    """Among how many ranks a sampler divides, of which it gives one's share; None where it gives everything."""
+    numbers = [getattr(each, name, None) for each in samplers_in(sampler) for name in ("num_replicas", "num_processes")]
+    return next((number for number in numbers if number is not None), None)
+
+
+def schedule_by(sampler: Any, batch_sampler: Any, plan: BatchSchedule, **others: Any) -> SampledSchedule:
+    """The schedule by a user's own sampler; of a sampler that knows ranks, which has divided, all that it gives.
+
+    Raises:
+        TypeError, ValueError: what was given is no sampler, or `others`, which decide the order too, were given.
+    """
+    name, given = ("sampler", sampler) if batch_sampler is None else ("batch_sampler", batch_sampler)
+    if sampler is not None and batch_sampler is not None:
+        raise ValueError("give a sampler or a batch_sampler, not both")
+    if not hasattr(given, "__len__") or not hasattr(given, "__iter__"):
+        raise TypeError(f"{name} must have a length, and give the positions of an epoch, got {type(given).__name__}")
+    if batch_sampler is not None:
+        others |= {"drop_last": plan.drop_last, "batch_size": plan.batch_size != 1}
+        size = getattr(given, "batch_size", None)  # of most of them; each may have its own
+        plan = replace(plan, batch_size=size) if isinstance(size, int) and size > 0 else plan
+    for other, value in others.items():
+        if value not in (None, False):
+            raise ValueError(f"{name} says the order: leave {other} out")
+    if ranks_of(given) is not None:
+        plan = replace(plan, rank=0, world_size=1)
+    return SampledSchedule(**vars(plan), sampler=given, gives_batches=batch_sampler is not None)
+
+
+class LoaderSampler(DistributedSampler[Any]):
+    """The `sampler` of a loader: what its next pass reads, as (epoch, index) pairs of this rank.
+
+    It is a DistributedSampler because the loader divides by ranks itself: nobody else need do so.
+
+    Args:
+        position: where the loader is; `set_epoch` moves it, as the loader's own does.
+        dataset: that is read.
+
+    Attributes:
+        taken_apart: another DataLoader divides the batches by ranks, and reads them.
+    """
+
+    def __init__(self, position: LoaderPosition, dataset: Any) -> None:
+        self.position, self._dataset = position, dataset
+        self.taken_apart = False
+
+    @property
+    def num_replicas(self) -> int:  # type: ignore[override]
+        """Number of ranks."""
+        return self.position.plan.world_size
+
+    @property
+    def rank(self) -> int:  # type: ignore[override]
+        """Which one this is."""
+        return self.position.plan.rank
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch the loader's next pass runs."""
+        self.position.set_epoch(epoch)
+        if self.taken_apart:  # accelerate says it before it starts workers
+            self._tell()
+
+    @property
+    def epoch(self) -> int:  # type: ignore[override]
+        """That of the loader's next pass."""
+        return self.position.start.epoch
+
+    def batches(self, drop_last: bool) -> Iterator[list[int]]:
+        """The positions of each batch of the next pass, which begins now."""
+        start, plan = self.position.start, self.whole(drop_last)
+        self._tell()
+        self.position.begun(start)
+        return ((order.indices % plan.n).tolist() for order in orders(plan, start.epoch, start.read))
+
+    def whole(self, drop_last: bool) -> BatchSchedule:
+        """The plan of those who read by this: of all ranks where somebody else divides."""
+        plan = replace(self.position.plan, drop_last=drop_last)
+        return replace(plan, rank=0, world_size=1) if self.taken_apart else plan
+
+    def _tell(self) -> None:
+        for clock in clocks(self._dataset):
+            clock.set(self.epoch)
+        tell_epoch(self._dataset, self.epoch)
+        self.position.heard()
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        epoch = self.epoch
+        return ((epoch, int(index)) for index in self.position.plan.order(epoch))
+
+    def __len__(self) -> int:
+        return self.position.plan.samples_of_rank
+
+
+class LoaderBatches(BatchSampler):
+    """The `batch_sampler` of a loader, by which other DataLoaders read what it would; torch's, with another sampler."""
+
+    def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
+        super().__init__(sampler, batch_size, drop_last)
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        return self.sampler.batches(self.drop_last) if isinstance(self.sampler, LoaderSampler) else super().__iter__()
+
+    def __len__(self) -> int:
+        if isinstance(self.sampler, LoaderSampler):
+            return self.sampler.whole(self.drop_last).batches
+        return super().__len__()

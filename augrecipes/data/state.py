@@ -1,0 +1,204 @@
+"""Where a loader stands: enough to go on with the very next batch, in another process or on another day."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import reprlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from torch.utils.data import Subset
+
+from augrecipes.data.epochs import check_epoch, clocks, leaves, wrappers
+from augrecipes.data.order import BatchSchedule, digest
+from augrecipes.data.ranks import Ranks
+from augrecipes.data.skipping import Skipped, report
+from augrecipes.errors import LoaderError, counted
+from augrecipes.versions import made_with, warn_of_differences
+
+VERSION = 2
+_LARGEST, _MOST_RANKS = 2**62, 2**31
+_log = logging.getLogger("augrecipes")
+
+
+@dataclass(frozen=True, slots=True)
+class EpochProgress:
+    """How far an epoch has been handed out.
+
+    Attributes:
+        epoch: which epoch.
+        read: how many of its samples all ranks together were handed, counting from its beginning.
+    """
+
+    epoch: int = 0
+    read: int = 0
+
+
+class LoaderPosition:
+    """The progress of a loader, which follows whoever sets the epoch last: the loader's user or a dataset's.
+
+    Args:
+        plan: which samples make up which batch.
+        ranks: says which share is read; the plan follows.
+        dataset: whose epochs are followed.
+
+    Attributes:
+        progress: of the pass under way, or where the next one begins when none is.
+        start: where the next pass begins.
+        moves: how often it was said where that is.
+        skipped: records of the pass under way, or of the last one.
+    """
+
+    def __init__(self, plan: BatchSchedule, ranks: Ranks, dataset: Any) -> None:
+        self.plan, self._ranks, self._clocks, self.moves = plan, ranks, clocks(dataset), 0
+        self.skipped: list[Skipped] = []
+        self.move(EpochProgress(max((clock.epoch for clock in self._clocks), default=0)))
+
+    def move(self, progress: EpochProgress) -> None:
+        """Let the next pass begin at `progress`."""
+        self.start = self.progress = progress
+        self.moves += 1
+        self.heard()
+
+    def set_epoch(self, epoch: int) -> None:
+        """Let the next pass run `epoch`; from its beginning, unless it was to begin elsewhere in this very epoch."""
+        epoch = check_epoch(epoch)
+        resumes = self.start is self.progress and self.start.epoch == epoch
+        self.move(self.start if resumes else EpochProgress(epoch))
+
+    def look(self) -> None:
+        """Follow ranks, and epochs of a dataset, that were set since the loader last looked."""
+        if (share := self._ranks.look()) is not None:
+            self.plan = replace(self.plan, rank=share.rank, world_size=share.world_size)
+        before = self._changes
+        self.heard()
+        for clock, seen, earlier in zip(self._clocks, self._changes, before, strict=True):
+            if seen != earlier:
+                self.set_epoch(clock.epoch)
+
+    def heard(self) -> None:
+        """What a dataset's epoch was set to meanwhile is this loader's own word."""
+        self._changes = [clock.changes for clock in self._clocks]
+
+    def begun(self, progress: EpochProgress) -> None:
+        """A pass hands out its first batch: it counts from here, and the next one runs the next epoch."""
+        self.progress, self.start, self.skipped = progress, EpochProgress(progress.epoch + 1), []
+
+    def handed_out(self, before: EpochProgress, now: EpochProgress, skipped: Sequence[Skipped]) -> None:
+        """A pass has moved on; that counts unless a later pass or `set_epoch` has moved the loader elsewhere."""
+        if self.progress == before:
+            self.progress = now
+            self.skipped.extend(skipped)
+
+    def finished(self, progress: EpochProgress) -> None:
+        """A pass has handed out its last batch."""
+        if self.progress == progress and self.start == EpochProgress(progress.epoch + 1):
+            self.progress = self.start
+        if self.skipped:
+            _log.warning("epoch %d: %s", progress.epoch, report(self.skipped))
+
+
+def fingerprint(plan: BatchSchedule, dataset: Any) -> dict[str, Any]:
+    """What must be the same for a saved state to make sense, under the names that users know.
+
+    Of every argument that changes a sample something stands here. Libraries and processors only lead to a warning.
+    Free are the number of workers, and by whom the rest of an epoch is read: rank, world_size and batch_size.
+    """
+    marks = plan.marks()
+    chosen = [each.indices for each in wrappers(dataset) if isinstance(each, Subset)]
+    if chosen:
+        marks["indices"] = digest(*(np.asarray(indices, np.int64) for indices in chosen))
+    for leaf in leaves(dataset):
+        own = getattr(leaf, "fingerprint", None)
+        for name, value in (own() if callable(own) else {}).items():
+            marks[name] = value if name not in marks else _join(marks[name], value)
+    return marks
+
+
+def _join(a: Any, b: Any) -> str:
+    return hashlib.sha256(f"{a}\0{b}".encode()).hexdigest()[:16]
+
+
+def save(progress: EpochProgress, plan: BatchSchedule, marks: Mapping[str, Any], *, in_order: bool) -> dict[str, Any]:
+    """The state as a dict of plain numbers and text, for torch.save or JSON.
+
+    Raises:
+        LoaderError: in the middle of an epoch whose batches are not handed out in order.
+    """
+    midway = 0 < progress.read < plan.total
+    if midway and not in_order:
+        raise LoaderError(
+            "with in_order=False batches come as they are ready, so that in the middle of an epoch no state says which "
+            "are left: save it between epochs, or load with in_order=True (or with one worker)"
+        )
+    return {
+        "version": VERSION,
+        "epoch": progress.epoch,
+        "read": min(progress.read, plan.total),
+        "world_size": plan.world_size,
+        "batch_size": plan.batch_size,
+        "order": plan.order_mark(progress.epoch) if midway else None,
+        "fingerprint": dict(marks),
+        "made_with": made_with(),
+    }
+
+
+def restore(state: Any, plan: BatchSchedule, marks: Mapping[str, Any]) -> EpochProgress:
+    """The progress in a saved state; LoaderError naming every difference where it is of another loader.
+
+    The log says where others share out what is left, and where other versions of libraries, or another family of
+    processors, made the batches before.
+    """
+    if not isinstance(state, Mapping) or not {"version", "epoch", "fingerprint"} <= set(state):
+        raise LoaderError("this is not a state of an augrecipes loader (want what state_dict() gave)")
+    if type(state["version"]) is not int or state["version"] != VERSION:
+        raise LoaderError(
+            f"the state is of version {reprlib.repr(state['version'])}, this augrecipes reads version {VERSION}"
+        )
+    saved, made = state["fingerprint"], state.get("made_with", {})
+    for name, value in (("fingerprint", saved), ("made_with", made)):
+        if not isinstance(value, Mapping):
+            raise LoaderError(f"the state is damaged: its {name} is {reprlib.repr(value)}, not names and values")
+    names = [name for name in {**saved, **marks} if _differ(saved.get(name), marks.get(name))]
+    if names:
+        text = "; ".join(f"{name}: saved {reprlib.repr(saved.get(name))}, here {marks.get(name)!r}" for name in names)
+        raise LoaderError(f"the state belongs to another loader: {text}")
+    epoch, read = _number(state, "epoch", 0, _LARGEST), _number(state, "read", 0, plan.total)
+    others = _number(state, "world_size", 1, _MOST_RANKS), _number(state, "batch_size", 1, _LARGEST)
+    if _differ(state.get("ahead", []), []) or state.get("rank") is not None:
+        raise LoaderError(
+            "the state is damaged, or of an earlier release and of batches that came as they were ready "
+            "(in_order=False), which says nothing of what is left of its epoch: begin that anew, by set_epoch"
+        )
+    if (order := state.get("order")) is not None and _differ(order, plan.order_mark(epoch)):
+        raise LoaderError(
+            f"the order of epoch {epoch} is another than when the state was saved: a sampler that draws by a generator "
+            "of its own has to be seeded by its set_epoch(epoch), unless it is torch's `generator=`"
+        )
+    if others != (plan.world_size, plan.batch_size):
+        before, now = (
+            f"{counted(ranks, 'rank')} with batch_size {size}"
+            for ranks, size in (others, (plan.world_size, plan.batch_size))
+        )
+        _log.info("the loader goes on where a state of %s stopped, with %s", before, now)
+    warn_of_differences(made, "the state comes from a run with")
+    return EpochProgress(epoch, read)
+
+
+def _number(state: Mapping[str, Any], name: str, least: int, most: int) -> int:
+    value: Any = state.get(name)
+    if type(value) is not int or not least <= value <= most:
+        raise LoaderError(
+            f"the state is damaged: {name} is {reprlib.repr(value)}, not a whole number from {least} to {most}"
+        )
+    return value
+
+
+def _differ(a: Any, b: Any) -> bool:
+    try:
+        return bool(a != b)
+    except Exception:  # arrays and the like, which no state holds
+        return True

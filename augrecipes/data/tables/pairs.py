@@ -1,0 +1,287 @@
+"""The pairs of a dataset: found by name or listed in a CSV file, and checked by their headers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from augrecipes.compiler.compile import check, steps_of
+from augrecipes.compiler.run.grid import cells, unit
+from augrecipes.data.tables.csvfile import choose_split, read_rows
+from augrecipes.data.tables.sizes import Least, Size, least_sizes, size_text, too_small, upright, why_unreadable
+from augrecipes.data.tables.table import Columns, columns_of
+from augrecipes.errors import DataError
+from augrecipes.images.format import ImageHeader
+from augrecipes.images.reading import read_headers
+from augrecipes.ops import groups
+from augrecipes.progress import Progress
+from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.defects import Defect
+from augrecipes.sources.pairs import Roots, Scenes, pair
+from augrecipes.sources.paths import PathLike, PathTable
+
+Check = Literal["headers", "names"]
+_COLUMNS = ("label", "split", "group", "weight")
+_LARGEST_RATIO = 16
+
+
+def targets_of(recipe: Recipe, mode: Mode) -> tuple[str, ...]:
+    """The targets that have files: those that no Degrade makes. Does not import albumentations, as compiling does.
+
+    Raises:
+        RecipeError: no section for `mode`.
+        LintError: a lint error that the recipe does not silence.
+    """
+    made = {step.args["target"] for step in steps_of(recipe, mode) if step.name == groups.DEGRADE}
+    check(recipe)
+    return tuple(name for name in recipe.scales if name not in made)
+
+
+def find_scenes(
+    recipe: Recipe,
+    targets: tuple[str, ...],
+    roots: Mapping[str, Roots] | None,
+    files: PathLike | None,
+    *,
+    names: Mapping[str, str] | None = None,
+    split: str | None = None,
+    cache: bool = True,
+    columns: Mapping[str, str] | None = None,
+) -> Scenes:
+    """The scenes that a dataset of these arguments has, by name; nothing is opened but the CSV file.
+
+    Raises:
+        DataError: folders for other targets than the recipe reads, or none for one of them.
+    """
+    if (roots is None) == (files is None):
+        raise TypeError("give folders for the targets, such as {'hr': ..., 'lr': ...}, or files= a CSV file, not both")
+    if files is not None:
+        if names:
+            raise TypeError("names= goes with folders; a CSV file names every file")
+        return _scenes_of_csv(files, dict(recipe.scales), targets, split, columns)
+    if split is not None or columns is not None:
+        raise TypeError("split= and columns= go with files=")
+    if not isinstance(roots, Mapping):
+        raise TypeError(f"roots must be a mapping of targets to folders, such as {{'hr': ...}}, got {roots!r}")
+    check_roots(recipe, targets, roots)
+    return pair(roots, dict(recipe.scales), names=names, cache=cache)
+
+
+def check_roots(recipe: Recipe, targets: Sequence[str], roots: Collection[str]) -> None:
+    """Refuse folders for targets that the recipe does not read, and targets without a folder; DataError."""
+    wanted = " ".join(f"{name}=FOLDER" for name in sorted(targets, key=lambda name: -recipe.scales[name]))
+    if made := [name for name in roots if name in recipe.scales and name not in targets]:
+        text = f"{' and '.join(made)} is made by the recipe's Degrade and is not read"
+    elif unknown := [name for name in roots if name not in targets]:
+        text = f"no target is called {' or '.join(map(repr, unknown))}"
+    elif missing := [name for name in targets if name not in roots]:
+        text = f"no folder was given for {' and '.join(missing)}"
+    else:
+        return
+    raise DataError(f"{text}; {recipe.name} takes {wanted}, or a CSV file with a column for each")
+
+
+def _scenes_of_csv(
+    path: PathLike,
+    scales: Mapping[str, int],
+    targets: Sequence[str],
+    split: str | None,
+    renamed: Mapping[str, str] | None = None,
+) -> Scenes:
+    """Scenes by the rows of a CSV file: one column a target, relative paths taken from the file's folder."""
+    order = sorted(targets, key=lambda name: -scales[name])
+    every = read_rows(path, known=(*scales, *_COLUMNS), required=(), renamed=renamed)
+    if absent := [f"`{name}`" for name in order if name not in every.columns]:
+        text = f"no column {' and '.join(absent)}; a list of pairs has a column for each of {', '.join(order)}"
+        raise DataError(text, every.path)
+    folder, rows = Path(every.path).parent, []
+    found = Scenes(tuple(order), roots=[str(folder)], listed=dict.fromkeys(order, 0))
+    for row in choose_split(every, split):
+        paths = {name: str(folder / cell) for name in order if (cell := every.columns[name][row])}
+        for name in paths:
+            found.listed[name] += 1
+        if len(paths) == len(order):
+            rows.append(row)
+            found.scenes.append(tuple(paths.values()))
+        else:
+            lacking = " and no ".join(name for name in order if name not in paths)
+            text = f"{every.where(row)}: no {lacking} ({', '.join(paths.values()) or 'empty'})"
+            found.defects.append(Defect("missing", tuple(paths.values()), text))
+    found.columns = columns_of(every, np.array(rows, np.int64)) if rows else {}
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Cropped:
+    """What is cut off the images of one target, because they are larger than the scales allow.
+
+    Attributes:
+        target: its name.
+        count: images that are cut.
+        total: images that were looked at.
+        most: the most pixels that are cut off a side.
+        first: path of the first such image.
+        before: its (height, width).
+        after: what is used of it, at the top left.
+    """
+
+    target: str
+    count: int
+    total: int
+    most: int
+    first: str
+    before: Size
+    after: Size
+
+    def __str__(self) -> str:
+        images = f"{self.count} of {self.total} {self.target} images"
+        are, px = ("is" if self.count == 1 else "are"), f"{'up to ' if self.count > 1 else ''}{self.most} px"
+        return (
+            f"{images} {are} {px} larger than the scales allow: the top left is used "
+            f"(first: {self.first} {size_text(self.before)} → {size_text(self.after)}, width×height)"
+        )
+
+
+def checked(
+    found: Scenes, recipe: Recipe, mode: Mode, how: Check = "headers", advance: Progress | None = None, **decode: Any
+) -> tuple[Scenes, tuple[Cropped, ...]]:
+    """The scenes of `found` with which nothing is wrong, and what is cut off their images.
+
+    Args:
+        found: scenes, and defects, to which others are added.
+        recipe: says what the sizes must be.
+        mode: its section.
+        how: `headers` looks at sizes and channels, `names` whether all files exist.
+        advance: called with how many headers are read, and of how many.
+        decode: arguments of `read_image`.
+    """
+    targets, units, exif = found.targets, unit(dict(recipe.scales)), decode.pop("exif", "apply")
+    grey, least = (decode.pop("channels", None) or recipe.inputs.channels) == 1, least_sizes(recipe, mode, units)
+    paths = list(dict.fromkeys(path for scene in found.scenes for path in scene))
+    reasons: dict[str, str] = {}
+    headers: dict[str, Any] = {}
+    if how == "names":
+        reasons = {path: "no such file" for path in paths if "://" not in path and not os.path.lexists(path)}
+    else:
+        headers = dict(zip(paths, read_headers(paths, advance), strict=True))
+        reasons = {path: why for path, header in headers.items() if (why := why_unreadable(header, **decode))}
+    wrong: dict[str, Defect] = {}  # by message: a file that stands in several rows is reported once
+    fine: list[int] = []
+    cuts: dict[str, list[tuple[str, Size, Size]]] = {name: [] for name in targets}
+    for position, scene in enumerate(found.scenes):
+        defects = [*_unreadable(targets, scene, reasons)]
+        if headers and not defects:
+            sizes = {name: upright(headers[path], exif) for name, path in zip(targets, scene, strict=True)}
+            defects = [*_sizes(scene, sizes, units, least), *_channels(scene, [headers[p] for p in scene], grey)]
+        wrong |= {defect.message: defect for defect in defects if defect.message not in wrong}
+        if defects:
+            continue
+        fine.append(position)
+        rows, columns = cells(sizes, units) if headers else (0, 0)
+        for name, path in zip(targets, scene, strict=True) if headers else ():
+            used = rows * units[name], columns * units[name]
+            if used != sizes[name]:
+                cuts[name].append((path, sizes[name], used))
+    cropped = tuple(
+        Cropped(name, len(cut), len(fine), max(max(a[0] - b[0], a[1] - b[1]) for _, a, b in cut), *cut[0])
+        for name, cut in cuts.items()
+        if cut
+    )
+    return replace(
+        found,
+        scenes=[found.scenes[i] for i in fine],
+        defects=[*found.defects, *wrong.values()],
+        notes=[*found.notes, *map(str, cropped)],
+        columns={key: value[fine] if isinstance(value, np.ndarray) else value for key, value in found.columns.items()},
+    ), cropped
+
+
+def _unreadable(targets: Sequence[str], paths: Sequence[str], reasons: Mapping[str, str]) -> Iterator[Defect]:
+    for name, path in zip(targets, paths, strict=True):
+        if path in reasons:
+            of = " of ".join(
+                [name, *([", ".join(other for other in paths if other != path)] if len(paths) > 1 else [])]
+            )
+            yield Defect("unreadable", tuple(paths), f"{path}: {reasons[path]} ({of})")
+
+
+def _sizes(
+    paths: tuple[str, ...], sizes: Mapping[str, Size], units: Mapping[str, int], least: Least
+) -> Iterator[Defect]:
+    texts = [f"{path} {size_text(size)}" for path, size in zip(paths, sizes.values(), strict=True)]
+    first, *others = sizes
+    misfits = [(k, misfit(first, name, sizes, units)) for k, name in enumerate(others, 1)]
+    for k, why in misfits:
+        if why:
+            yield Defect("size", (paths[0], paths[k]), f"{texts[0]} and {texts[k]}: {why}")
+    if not any(why for _, why in misfits):
+        if (there := _cells(sizes, units)) is None:  # of a single target
+            yield Defect("size", paths, f"{' and '.join(texts)}: smaller than one common cell")
+        elif why := too_small(there, least, {name: units[name] for name in sizes}):
+            yield Defect("small", paths, f"{' and '.join(texts)}: {why}")
+
+
+def _channels(paths: tuple[str, ...], headers: Sequence[ImageHeader], grey: bool) -> Iterator[Defect]:
+    said = ["grey" if grey or header.color == "grey" else "RGB" for header in headers]
+    said = [text + " with alpha" if header.alpha else text for text, header in zip(said, headers, strict=True)]
+    if len({*said}) > 1:
+        text = " and ".join(f"{path} is {what}" for path, what in zip(paths, said, strict=True))
+        yield Defect("channels", paths, text)
+
+
+def misfit(large: str, small: str, sizes: Mapping[str, Size], units: Mapping[str, int]) -> str | None:
+    """Why two targets do not fit, and what they look like; None where they do.
+
+    >>> misfit("hr", "lr", {"hr": (300, 451), "lr": (150, 225)}, {"hr": 4, "lr": 1})
+    'lr should be 112×75 at ×4; this looks like ×2'
+    """
+    a, b = sizes[large], sizes[small]
+    if _cells({large: a, small: b}, units) is not None:
+        return None
+    if tiny := [name for name in (large, small) if min(sizes[name]) < units[name]]:
+        return f"{tiny[0]} is smaller than one common cell of {units[tiny[0]]} px"
+    height, width = (n // units[large] * units[small] for n in a)
+    more = f" (or up to {units[small] - 1} px more)" if units[small] > 1 else ""
+    times = next((k for k in range(2, _LARGEST_RATIO + 1) if (a[0] // k, a[1] // k) == b), None)
+    if a == b:
+        looks = "; both have one size: was it enlarged already?"
+    elif b[0] >= a[0] and b[1] >= a[1]:
+        looks = f"; the two look swapped: {small} is the larger one"
+    elif _cells({large: a, small: b[::-1]}, units) is not None:
+        looks = "; it fits when one of them is turned by a quarter (an EXIF orientation?)"
+    else:
+        looks = f"; this looks like ×{times}" if times else ""
+    return f"{small} should be {size_text((height, width))}{more} at ×{units[large] / units[small]:g}{looks}"
+
+
+def _cells(sizes: Mapping[str, Size], units: Mapping[str, int]) -> Size | None:
+    """Rows and columns of common cells, or None where the targets do not fit each other."""
+    try:
+        return cells(sizes, units)
+    except DataError:
+        return None
+
+
+def table_of_scenes(found: Scenes) -> Columns:
+    """The scenes as a table: names below their roots, so that they do not depend on where the data lies."""
+    files = {name: _below([scene[k] for scene in found.scenes], found.roots) for k, name in enumerate(found.targets)}
+    return Columns(files=files, **found.columns)
+
+
+def _below(paths: Sequence[str], roots: Sequence[str]) -> PathTable:
+    """A table of `paths` as names below the innermost of the roots that they lie in.
+
+    >>> table = _below(["a/1.png", "b/c/1.png"], ["b", "b/c", "a"])
+    >>> table.name(0), table.name(1), table[1].replace(os.sep, "/")
+    ('1.png', '1.png', 'b/c/1.png')
+    """
+    tops = sorted({*(os.path.join(os.fsencode(root), b"") for root in roots), b""}, key=len, reverse=True)  # noqa: PTH118
+    encoded = [os.fsencode(path) for path in paths]
+    root_of = [next(k for k, top in enumerate(tops) if path.startswith(top)) for path in encoded]
+    table = PathTable.from_names([path[len(tops[k]) :] for path, k in zip(encoded, root_of, strict=True)])
+    return replace(table, roots=tuple(tops), root_of=np.array(root_of, np.int32))

@@ -1,0 +1,199 @@
+"""Batches read by threads of the user's own process. All threads work on the batch that is due first."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import queue
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import suppress
+
+import torch
+
+from augrecipes.compiler.run.quiet import quiet
+from augrecipes.data.fetch import Delivery, Draft, FetchDataset
+from augrecipes.data.order import Order
+from augrecipes.data.pacing import ActiveThreads, Budget
+from augrecipes.errors import LoaderError
+
+# How long an ending program, or one that has met an error, waits for samples that are being read.
+_PATIENCE_SECONDS = 5.0
+# Threads that are left out look so often whether those that read come to an end with what they have begun.
+_HELD_UP_SECONDS = 0.5
+
+
+class ReaderPool:
+    """Threads that work on pieces of batches, in the order in which they are handed in.
+
+    Threads know the pool and nothing else, so whatever drops the iterator that the user holds ends them. OpenCV's
+    threads are off while a pool lives, and torch's in its threads.
+
+    Args:
+        turns: says how many threads there are, and how many of them read.
+        device: the GPU that they pin memory for, if any; else each would wake the first one.
+    """
+
+    def __init__(self, turns: ActiveThreads, device: int | None = None) -> None:
+        self._device, self._turns, count = device, turns, turns.threads
+        self._begun = [0.0] * count  # when each began what it reads; 0: it waits
+        self._calls: queue.SimpleQueue[None] = queue.SimpleQueue()  # for those that are left out
+        self._pieces: queue.SimpleQueue[tuple[Draft, range] | None] = queue.SimpleQueue()
+        self.done: queue.SimpleQueue[tuple[int, Delivery | BaseException]] = queue.SimpleQueue()
+        self._stopped, self._process = False, os.getpid()
+        ready = threading.Barrier(count + 1)
+        self._threads = [
+            threading.Thread(target=self._live, args=(k, ready), name=f"augrecipes-reader-{k}", daemon=True)
+            for k in range(count)
+        ]
+        of_torch = torch.get_num_threads()
+        quiet.hold()
+        try:
+            for thread in self._threads:
+                thread.start()
+            ready.wait()
+        except BaseException:
+            ready.abort()
+            quiet.release()
+            raise
+        # What a thread sets for itself is also what torch gives to later threads of anyone: they get the user's again.
+        torch.set_num_threads(of_torch)
+        _pools.add(self)
+
+    def add(self, draft: Draft) -> None:
+        """Hand in a batch; its number and its delivery come to `done`, or what was raised instead."""
+        for piece in draft.pieces:
+            self._pieces.put((draft, piece))
+
+    def stop(self) -> None:
+        """Let the threads end after the samples that they are reading. May be called again, and from anywhere."""
+        # After a fork the threads are the other process's.
+        if self._stopped or os.getpid() != self._process:
+            return
+        self._stopped = True
+        for _ in self._threads:
+            self._pieces.put(None)
+            self._calls.put(None)
+        quiet.release()
+
+    def join(self, seconds: float = _PATIENCE_SECONDS) -> None:
+        """Wait for stopped threads; not for ever, since reading a sample may."""
+        until = time.monotonic() + seconds
+        for thread in self._threads:
+            if os.getpid() == self._process and thread is not threading.current_thread():
+                thread.join(max(0.0, until - time.monotonic()))
+
+    def _live(self, k: int, ready: threading.Barrier) -> None:
+        torch.get_num_threads()  # a new thread's first word to torch sets its number, also after it was set
+        torch.set_num_threads(1)
+        try:
+            ready.wait()
+        except threading.BrokenBarrierError:
+            return
+        while (job := self._next(k)) is not None:
+            draft, piece = job
+            began, cpu = time.perf_counter(), time.thread_time()
+            self._begun[k] = began
+            try:
+                if self._device is not None:
+                    torch.cuda.set_device(self._device)
+                if draft.work(piece):
+                    self.done.put((draft.number, draft.delivery()))
+            except BaseException as error:  # whatever it is, the user's own thread is to have it
+                self.done.put((draft.number, error))
+            self._begun[k], active = 0.0, self._turns.active
+            self._turns.worked(k, len(piece), seconds=time.perf_counter() - began, cpu=time.thread_time() - cpu)
+            for _ in range(self._turns.active - active):
+                self._calls.put(None)
+            del draft, job  # else the thread keeps a batch in memory until it gets the next
+
+    def _next(self, k: int) -> tuple[Draft, range] | None:
+        """What thread number `k` is to do, when it is its turn; None: nothing any more."""
+        while k >= (active := self._turns.active) and not self._stopped:
+            with suppress(queue.Empty):
+                self._calls.get(timeout=_HELD_UP_SECONDS)
+            since = time.perf_counter() - _HELD_UP_SECONDS
+            if any(0 < began < since for began in self._begun[:active]):
+                self._turns.held_up(active)
+        job = None if self._stopped else self._pieces.get()
+        return None if self._stopped else job
+
+
+_pools: weakref.WeakSet[ReaderPool] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    pools = list(_pools)
+    for pool in pools:
+        pool.stop()
+    for pool in pools:
+        pool.join()
+
+
+class Threads(Iterator[Delivery]):
+    """The deliveries of a pass, read by threads.
+
+    Args:
+        reader: reads the batches.
+        orders: names them.
+        budget: says how many may be under way.
+        in_order: hand them out in the order of `orders`; else as they are done.
+        timeout: seconds to wait for a batch; 0: for ever.
+    """
+
+    def __init__(
+        self, reader: FetchDataset, orders: Iterator[Order], budget: Budget, *, in_order: bool, timeout: float
+    ) -> None:
+        self._reader, self._orders, self._budget = reader, orders, budget
+        self._in_order, self._timeout = in_order, timeout or None
+        self._under_way: list[int] = []
+        self._done: dict[int, Delivery | BaseException] = {}
+        self._pool = ReaderPool(reader.turns, torch.cuda.current_device() if reader.pin else None)
+        self._end = weakref.finalize(self, self._pool.stop)
+        self._end.atexit = False  # _end_all does that, and waits
+
+    def __next__(self) -> Delivery:
+        self._hand_in()
+        if not self._under_way:
+            self.close()
+            raise StopIteration
+        number = self._wait()
+        self._under_way.remove(number)
+        outcome = self._done.pop(number)
+        if isinstance(outcome, BaseException):
+            self.close()
+            try:
+                raise outcome
+            finally:
+                del outcome  # its traceback holds this frame
+        self._budget.saw(outcome.batch)
+        if outcome.error is None:
+            self._hand_in()  # they read on while the user works with this batch
+        return outcome
+
+    def close(self) -> None:
+        """End the threads."""
+        self._end()
+        self._pool.join()
+
+    def _hand_in(self) -> None:
+        while len(self._under_way) < self._budget.allowed() and (order := next(self._orders, None)) is not None:
+            self._under_way.append(order.number)
+            self._pool.add(Draft(self._reader, order))
+
+    def _wait(self) -> int:
+        """The number of the batch to hand out."""
+        while True:
+            due = self._under_way[:1] if self._in_order else [*self._done]
+            if due and due[0] in self._done:
+                return due[0]
+            try:
+                number, outcome = self._pool.done.get(timeout=self._timeout)
+            except queue.Empty:
+                raise LoaderError(
+                    f"timed out after {self._timeout} seconds; a sample took longer than timeout= allows, or hangs"
+                ) from None
+            self._done[number] = outcome

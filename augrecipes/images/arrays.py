@@ -1,0 +1,99 @@
+"""Arrays that numpy has saved: one image or mask a file, mapped, so that a window reads its own rows alone."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.images.format import Format, ImageHeader, Part, UnreadableError
+
+_LONGEST = 12_000  # bytes of a header; numpy reads none that is longer
+_CHANNELS = (1, 3, 4)
+_WIDEST = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """Where an array begins, and how it is laid out.
+
+    Attributes:
+        at: bytes in front of it.
+        shape: H×W or H×W×C.
+        dtype: of its values.
+        order: `C`, or `F` where columns lie behind each other.
+    """
+
+    at: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    order: Any
+
+    @property
+    def least(self) -> int:
+        """Bytes of a whole file."""
+        return self.at + int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
+
+
+def header(data: bytes) -> ImageHeader:
+    """The header of an array; the data may end after it. Nothing is unpickled. Raises UnreadableError."""
+    first = io.BytesIO(data[:_LONGEST])
+    try:
+        version = np.lib.format.read_magic(first)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, columns_first, dtype = read(first)
+    except Exception as error:  # whatever its header's text makes numpy raise
+        raise UnreadableError(f"truncated or damaged: the header of an array ({error})") from None
+    if dtype.kind not in "uib" or dtype.subdtype is not None:
+        raise UnreadableError(f"an array of {dtype}: pictures are uint8 (0 to 255), masks integers")
+    channels = 1 if len(shape) == 2 else shape[2] if len(shape) == 3 else 0
+    if channels not in _CHANNELS:
+        raise UnreadableError(f"an array of shape {shape}: pictures are H×W, or H×W×C of 1, 3 or 4 channels")
+    saved = Saved(first.tell(), shape, dtype, "F" if columns_first else "C")
+    color, bits = "grey" if channels == 1 else "rgb", 16 if dtype == np.int8 else 8 * dtype.itemsize
+    return ImageHeader("npy", shape[1], shape[0], bits, color, channels == 4, layout=saved)  # type: ignore[arg-type]
+
+
+def decode(data: bytes, info: ImageHeader, channels: int | None, part: Part) -> NDArray[Any]:
+    """Pixels of a part, uint8 or uint16, H×W or H×W×C. Raises UnreadableError."""
+    if info.layout.dtype.kind != "u" or info.bits > 16:
+        raise UnreadableError(f"an array of {info.layout.dtype}: pictures are uint8 (0 to 255)")
+    return _values(data, info, part)
+
+
+def labels(data: bytes, info: ImageHeader, part: Part) -> NDArray[Any]:
+    """Label ids of a part, of any whole numbers. Raises UnreadableError."""
+    found = _values(data, info, part)
+    if found.dtype.kind == "b":
+        return found.view(np.uint8)
+    if info.bits > 32 or found.dtype == np.uint32:
+        if found.min() < -_WIDEST or found.max() >= _WIDEST:
+            raise UnreadableError(f"mask values of {info.bits} bits, up to {found.max()}; 32 bits are read")
+        return found.astype(np.int32)
+    return found
+
+
+def _values(data: bytes, info: ImageHeader, part: Part) -> NDArray[Any]:
+    saved: Saved = info.layout
+    if len(data) < saved.least:
+        raise UnreadableError(f"truncated: {len(data):,} of {saved.least:,} bytes of an array")
+    values = np.frombuffer(data, saved.dtype, (saved.least - saved.at) // saved.dtype.itemsize, saved.at)
+    cut = values.reshape(saved.shape, order=saved.order)[part.y0 : part.y1, part.x0 : part.x1]
+    return cut.astype(saved.dtype.newbyteorder("="), order="C")  # a copy: nobody is to hold a piece of the file
+
+
+FORMAT = Format(
+    "npy",
+    "NumPy's .npy",
+    lambda data: data[:6] == b"\x93NUMPY",
+    header,
+    decode,
+    labels,
+    complete=lambda header, last, size: size >= header.layout.least,
+    header_at="first",
+    by_parts=True,
+    mapped=True,
+)

@@ -1,0 +1,206 @@
+"""JPEG: markers walked here, pixels by simplejpeg, which says what went wrong where OpenCV returns grey rows."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+import simplejpeg
+from numpy.typing import NDArray
+
+from augrecipes.images.format import (
+    MOST_PARTS,
+    Color,
+    ImageHeader,
+    UnreadableError,
+    orientation,
+    raise_if_memory,
+    too_many,
+)
+from augrecipes.native.libjpeg import SPACES, Window, codec
+
+_SOS, _APP0, _APP1, _APP14, _COM = 0xDA, 0xE0, 0xE1, 0xEE, 0xFE
+_FRAMES = {0xC0 + n for n in range(16)} - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15, less DHT, JPG and DAC
+# The next marker with a length, or the end: not stuffing (00), fill (FF), junk, or a marker that stands alone.
+_SEGMENT = re.compile(rb"\xff[^\x00\x01\xd0-\xd8\xff]")
+_NEXT = frozenset((*range(0xC0, 0xD0), *range(0xDA, 0xFF)))  # what usually stands right behind a segment
+END = b"\xff\xd9"
+_MOST_JUNK = 2**24  # bytes of it
+_MOST_EXIF = 16  # blocks that are searched for an orientation
+_COLORS: dict[int, Color] = {1: "grey", 3: "rgb", 4: "cmyk"}
+_ARITHMETIC = range(0xC9, 0xD0)
+_PROGRESSIVE = (0xC2, 0xC6, 0xCA, 0xCE)
+
+# A Huffman code has at least one bit and there is one for each block of 64 pixels; the rest is slack for odd sampling.
+_MOST_PIXELS_PER_BYTE = 8 * 64 * 4
+# libjpeg decodes the whole image once a scan: real progressive files have about ten.
+_MOST_SCANS = 100
+
+# What libjpeg warns of although every pixel is there: junk between segments or in front of the end marker,
+# a damaged ICC profile, unusual but harmless parameters. Restart markers (D0 to D7) mean lost data instead.
+_HARMLESS = re.compile(
+    r"extraneous bytes before marker 0x(?!d[0-7])|bad ICC marker|Inconsistent progression sequence"
+    r"|unknown JFIF revision|Unknown Adobe color transform|Invalid SOS parameters"
+)
+
+
+class _UnusualError(UnreadableError):
+    """Blocks of the components lie as simplejpeg does not know it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """Where things are in a JPEG, and what its frame says."""
+
+    at: int  # where the frame starts
+    frame: int  # its SOF marker
+    width: int
+    height: int
+    bits: int
+    components: int
+    orientation: int
+    scan: int  # where the first SOS marker starts; 0 if the data ends before it
+    kept: tuple[tuple[int, int], ...]  # the segments that decoding needs, in order
+
+    def plain(self, data: bytes) -> bytes:
+        """The file without what decoding does not need."""
+        return b"".join(data[begin:end] for begin, end in self.kept) + data[self.scan :]
+
+
+def header(data: bytes) -> ImageHeader:
+    """The header of a JPEG; the data may end after the frame marker. Raises UnreadableError."""
+    s = _walk(data)
+    color = _COLORS.get(s.components, "other")
+    return ImageHeader("jpeg", s.width, s.height, s.bits, color, orientation=s.orientation, layout=s)
+
+
+def colorspace(data: bytes, info: ImageHeader, channels: int | None) -> str:
+    """What simplejpeg is to decode to. Raises UnreadableError for what is not decoded, before anything is."""
+    s: Segments = info.layout
+    if info.bits != 8:
+        raise UnreadableError(f"a JPEG of {info.bits} bits per sample; 8 are supported")
+    if not s.scan:
+        raise UnreadableError("truncated: its JPEG data ends before the picture")
+    if s.frame not in _ARITHMETIC and info.width * info.height > _MOST_PIXELS_PER_BYTE * len(data):
+        raise UnreadableError(f"truncated: {len(data)} bytes cannot hold {info.width}×{info.height} pixels")
+    if s.frame in _PROGRESSIVE and data.count(b"\xff\xda", s.scan) > _MOST_SCANS:
+        raise UnreadableError(f"a JPEG of more than {_MOST_SCANS} scans")
+    if info.color == "cmyk":
+        return "CMYK"
+    if info.color == "other":
+        raise UnreadableError(f"a JPEG of {s.components} components")
+    return {1: "GRAY", 3: "RGB", 4: "RGBA"}[channels or s.components]
+
+
+def _walk(data: bytes) -> Segments:
+    at, end, kept, frame, turn, blocks, junk = 2, 2, [(0, 2)], None, 1, 0, _MOST_JUNK
+    for _ in range(MOST_PARTS):
+        if end + 4 <= len(data) and data[end] == 0xFF and data[end + 1] in _NEXT:
+            at = end
+        else:
+            found = _SEGMENT.search(data, end, end + junk)
+            if found is None and end + junk < len(data):
+                raise UnreadableError(
+                    f"not a real JPEG: no segment in front of byte {end + junk:,} of {len(data):,}, but fill or junk: "
+                    f"{data[end + junk : end + junk + 8].hex(' ')} …"
+                )
+            if found is None or found.group() == END or found.start() + 4 > len(data):
+                at = len(data)
+                break
+            junk -= found.start() - end
+            at = found.start()
+        marker, length = data[at + 1], data[at + 2] << 8 | data[at + 3]
+        end = at + 2 + length
+        if length < 2:
+            raise UnreadableError(f"a JPEG segment of {length} bytes")
+        if marker in _FRAMES and frame is None:
+            if length < 8 or end > len(data):
+                raise UnreadableError("truncated in its JPEG header")
+            bits, height, width, components = struct.unpack_from(">BHHB", data, at + 4)
+            frame = at, marker, width, height, bits, components
+        elif marker == _APP1 and data[at + 4 : at + 8] == b"Exif" and turn == 1 and blocks < _MOST_EXIF:
+            turn, blocks = orientation(data[at + 4 : end]), blocks + 1
+        if marker == _SOS:
+            break
+        if (not _APP0 <= marker <= _APP0 + 15 and marker != _COM) or marker in (_APP0, _APP14):
+            kept.append((at, end))
+    else:
+        raise too_many("JPEG", "segments", end)
+    if frame is None:
+        raise UnreadableError(
+            f"truncated in its JPEG header, or a JPEG without one: no segment says a size, none follows behind byte "
+            f"{min(end, len(data)):,} of {len(data):,}"
+        )
+    return Segments(*frame, turn, at if at < len(data) else 0, tuple(kept))
+
+
+def samples(data: bytes, s: Segments, colorspace: str, reduce: int = 1) -> NDArray[np.uint8]:
+    """The whole image, decoded at 1/`reduce` (1, 2, 4 or 8; above 1 only where it is 7 pixels wide).
+
+    Raises:
+        UnreadableError: damaged, truncated, or of a kind that libjpeg does not know.
+        MemoryError: there is not enough for it.
+    """
+    height, width = -(-s.height // reduce), -(-s.width // reduce)
+
+    def by_simplejpeg(file: bytes, strict: bool) -> NDArray[np.uint8]:
+        # The least rows and columns say the scale: from 7 columns on only one of libjpeg's gives as many.
+        least = (height, width) if reduce > 1 else (0, 0)
+        return np.asarray(simplejpeg.decode_jpeg(file, colorspace, False, False, *least, strict=strict))
+
+    try:
+        return _judged(data, s, by_simplejpeg)
+    except _UnusualError:  # layouts of chroma that simplejpeg's library has no name for, such as 3×1
+        library = codec()
+        if library is None:
+            raise
+    window = Window(reduce=reduce, channels=SPACES[colorspace], y1=height, x1=width)
+
+    def by_libjpeg(file: bytes, strict: bool) -> NDArray[np.uint8]:
+        window.size, window.strict = len(file), strict
+        return library.decode(bytes(file), window)
+
+    return _judged(data, s, by_libjpeg)
+
+
+def _judged(data: bytes, s: Segments, decode: Callable[[bytes, bool], NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """The whole image by a decoder that raises what libjpeg says, the more where it is to be strict.
+
+    libjpeg reports its first warning only, and a worse one may hide behind a harmless one. Without the segments that
+    decoding does not need, and without the junk between them, most files pass the strict decoder.
+    """
+    for attempt in range(3):
+        if attempt == 2 and data.rfind(END) < s.scan:
+            raise UnreadableError("truncated: its JPEG data has no end marker")
+        try:
+            return decode(s.plain(data) if attempt else data, attempt < 2)
+        except ValueError as error:
+            if attempt == 2 or not _HARMLESS.search(str(error)):
+                _refuse(error)
+    raise AssertionError  # the third attempt returns or refuses
+
+
+def _refuse(error: Exception) -> NoReturn:
+    raise_if_memory(error)
+    text = str(error)
+    if "premature end" in text.lower():
+        raise UnreadableError(f"truncated or damaged JPEG ({text})") from None
+    if "subsampling level" in text:
+        raise _UnusualError(
+            "a JPEG of unusual chroma subsampling, read where augrecipes was built with libjpeg-turbo; or save it "
+            "again as 4:4:4 or 4:2:0"
+        ) from None
+    raise UnreadableError(f"damaged or unsupported JPEG ({text or type(error).__name__})") from None
+
+
+def as_rgb(samples: NDArray[np.uint8], info: ImageHeader) -> NDArray[np.uint8]:
+    """CMYK as RGB, anything else as it is."""
+    if info.color != "cmyk":
+        return samples
+    # Every writer that matters follows Adobe and stores 255 minus the ink, and OpenCV and Pillow read all files so.
+    wide = samples.astype(np.uint16)
+    return ((wide[:, :, :3] * wide[:, :, 3:] + 127) // 255).astype(np.uint8)

@@ -1,0 +1,227 @@
+"""Pictures and masks in tiles, each compressed without loss by itself: a window reads the tiles that it lies in.
+
+    head      magic, height, width, channels (0: a mask), type of the samples, CRC-32 of the head and the table
+    table     of each tile, row by row of tiles, its bytes and their CRC-32
+    tiles     128 × 512 px, fewer at the edges: each a byte that says how it is kept, and a frame of Zstandard
+
+Of a tile the bytes of the samples become planes, and every sample is kept less the one above it; also less what the
+sample on its left is more than the one above that, and of colours red and blue less green, where this makes the tile
+smaller, which noise decides. So are most bytes small, and all is put back by sums along the rows and down the columns,
+of many samples at once. Zstandard (the extra `lossless`) does the rest. It looks for few repetitions: in what is left
+of photographs they make nothing smaller, and cost time.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from augrecipes.errors import DataError
+from augrecipes.images.format import UnreadableError
+from augrecipes.images.watch import stage
+from augrecipes.native.kernels import library
+
+TALL, WIDE = 128, 512  # px of a tile
+DTYPES = (np.dtype("u1"), np.dtype("<u2"), np.dtype("<i4"))
+_MAGIC = b"ARL2"
+_HEAD = struct.Struct("<4sIIIBI")
+ACROSS, GREEN = 1, 2  # how a tile is kept
+_SEARCH = {"min_match": 7, "hash_log": 8}  # a sixth quicker to read than what level 1 says, and no larger
+_MOST = 1 << 15  # samples' bytes that one byte of a frame stands for, at most: four are a block of 128 KiB
+_COLOURS = (3, 4)  # channels of pictures that begin with red, green, blue
+_MOST_CHANNELS = 512  # of OpenCV's pictures
+
+Bytes = npt.NDArray[np.uint8]
+
+
+def encode(array: npt.NDArray[Any]) -> bytes:
+    """A picture or mask as bytes.
+
+    Args:
+        array: uint8, uint16 or int32, H×W×C or H×W, not empty.
+
+    Raises:
+        ImportError: Zstandard is not installed.
+
+    >>> picture = np.arange(5 * 4 * 3, dtype=np.uint8).reshape(5, 4, 3)
+    >>> bool((LosslessPicture(encode(picture)).array() == picture).all())
+    True
+    """
+    sample = DTYPES.index(array.dtype.newbyteorder("<"))
+    height, width, channels = (*array.shape, 0)[:3]
+    compress = _codecs().compress
+    samples = np.ascontiguousarray(array, DTYPES[sample]).reshape(height, width, -1).view(np.uint8)
+    ways = range(4 if sample == 0 and channels in _COLOURS else 2)
+    tiles = [
+        _smallest(samples[top : top + TALL, left : left + WIDE], ways, compress)
+        for top in range(0, height, TALL)
+        for left in range(0, width, WIDE)
+    ]
+    table = np.array([(len(tile), zlib.crc32(tile)) for tile in tiles], "<u4").tobytes()
+    head = _HEAD.pack(_MAGIC, height, width, channels, sample, 0)
+    checked = zlib.crc32(table, zlib.crc32(head))
+    return b"".join([_HEAD.pack(_MAGIC, height, width, channels, sample, checked), table, *tiles])
+
+
+class LosslessPicture:
+    """A picture or mask that is not decoded yet: whole by `array`, a part of it by `view`.
+
+    Args:
+        data: what `encode` made.
+        name: for errors.
+        checked: its bytes were compared with a checksum already.
+
+    Raises:
+        UnreadableError: `data` is damaged in its head or table.
+    """
+
+    def __init__(self, data: bytes | memoryview, name: str = "it", checked: bool = False) -> None:
+        data = memoryview(data)
+        if len(data) < _HEAD.size or data[:4] != _MAGIC:
+            raise UnreadableError("it does not begin as a picture that is kept without loss")
+        magic, height, width, channels, sample, stated = _HEAD.unpack_from(data)
+        count, start = -(-height // TALL) * -(-width // WIDE), _HEAD.size
+        if not count or sample >= len(DTYPES) or channels > _MOST_CHANNELS or len(data) < start + 8 * count:
+            raise UnreadableError("its head is damaged")
+        table = data[start : start + 8 * count]
+        if zlib.crc32(table, zlib.crc32(_HEAD.pack(magic, height, width, channels, sample, 0))) != stated:
+            raise UnreadableError("its head is damaged")
+        sizes, sums = np.frombuffer(table, "<u4").reshape(-1, 2).T
+        ends = np.cumsum(sizes, dtype=np.int64) + start + 8 * count
+        if not _possible(height * width * max(channels, 1) * DTYPES[sample].itemsize, len(data) - start):
+            raise UnreadableError(f"its head is damaged: {height}×{width} pixels are not in {len(data):,} bytes")
+        if ends[-1] != len(data):
+            raise UnreadableError(f"it has {len(data):,} bytes, and should have {ends[-1]:,}")
+        self.name, self.checked, self._data = name, checked, data
+        self.shape: Any = (height, width, channels) if channels else (height, width)
+        self.dtype, self._size, self._sample, self._channels = DTYPES[sample], (height, width), sample, channels
+        self._planes = max(channels, 1) * self.dtype.itemsize
+        self._starts, self._sums = [start + 8 * count, *ends.tolist()], sums.tolist()
+
+    def __repr__(self) -> str:
+        return f"LosslessPicture({self.name!r}, {self.shape})"
+
+    @property
+    def nbytes(self) -> int:
+        """Of what is encoded."""
+        return len(self._data)
+
+    def coded(self, y0: int, x0: int, y1: int, x1: int) -> None:
+        """Nothing: no kernel decodes it."""
+
+    def scales(self) -> tuple[int, ...]:
+        """None: nothing is decoded smaller."""
+        return ()
+
+    def array(self) -> npt.NDArray[Any]:
+        """All of it, in memory of its own. Raises DataError."""
+        return self.view(0, 0, *self._size)
+
+    def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> npt.NDArray[Any]:
+        """Rows `y0` to `y1` and columns `x0` to `x1`, ends exclusive, possibly as a view of more.
+
+        Raises:
+            DataError: one of the tiles that are read is damaged.
+            ValueError: no part of the picture.
+        """
+        height, width = self._size
+        if reduce != 1 or not (0 <= y0 < y1 <= height and 0 <= x0 < x1 <= width):
+            raise ValueError(f"rows {y0} to {y1}, columns {x0} to {x1} are not a part of {height}×{width} pixels")
+        top, left = y0 // TALL * TALL, x0 // WIDE * WIDE
+        bottom, right = min(-(-y1 // TALL) * TALL, height), min(-(-x1 // WIDE) * WIDE, width)
+        try:
+            with stage("decode"):
+                out = np.empty((bottom - top, right - left, self._planes), np.uint8)
+                for number, y, x in self._tiles(top, left, bottom, right):
+                    self._decode(number, out[y - top : y - top + TALL, x - left : x - left + WIDE])
+        except UnreadableError as error:
+            raise DataError(str(error), self.name) from None
+        whole = out.view(self.dtype).reshape(*out.shape[:2], *self.shape[2:])
+        found: npt.NDArray[Any] = whole[y0 - top : y1 - top, x0 - left : x1 - left]
+        return found
+
+    def _tiles(self, top: int, left: int, bottom: int, right: int) -> Iterator[tuple[int, int, int]]:
+        across = -(-self._size[1] // WIDE)
+        for y in range(top, bottom, TALL):
+            for x in range(left, right, WIDE):
+                yield y // TALL * across + x // WIDE, y, x
+
+    def _decode(self, number: int, out: Bytes) -> None:
+        """Decode a tile into `out`, rows × columns × planes."""
+        codecs, tile = _codecs(), self._data[self._starts[number] : self._starts[number + 1]]
+        try:
+            if not self.checked and zlib.crc32(tile) != self._sums[number]:
+                raise UnreadableError(f"tile {number} is damaged: its bytes are not those that were written")
+            if not tile or tile[0] >= 4 or codecs.content_size(tile[1:]) != out.size:
+                raise UnreadableError(f"tile {number} is damaged: it is of another size or kind")
+            residues = codecs.decompress(tile[1:])
+        except codecs.error as error:
+            raise UnreadableError(f"tile {number} is damaged: {error}") from None
+        if tile[0] & GREEN and out.shape[2] < 3:
+            raise UnreadableError(f"tile {number} is damaged: it has no colours")
+        _put_together(residues, tile[0], out)
+
+
+def _possible(unpacked: int, packed: int) -> bool:
+    """Whether so many bytes can be what is packed in so many: otherwise no memory is asked for."""
+    return unpacked <= packed * _MOST
+
+
+def _smallest(tile: Bytes, ways: Iterable[int], compress: Callable[[memoryview], bytes]) -> bytes:
+    """A tile as it takes the fewest bytes."""
+    return min((bytes([way]) + compress(_residues(tile, way).data) for way in ways), key=len)
+
+
+def _residues(tile: Bytes, way: int) -> Bytes:
+    """rows × columns × planes to planes × rows × columns."""
+    planes = np.array(tile.transpose(2, 0, 1), order="C")  # a copy, also where it lies so already
+    if way & GREEN:
+        planes[0] -= planes[1]
+        planes[2] -= planes[1]
+    planes[:, 1:] -= planes[:, :-1].copy()
+    if way & ACROSS:
+        planes[:, :, 1:] -= planes[:, :, :-1].copy()
+    return planes
+
+
+def _put_together(residues: bytes, way: int, out: Bytes) -> None:
+    """What `_residues` took apart, into rows × columns × planes."""
+    rows, columns, planes = out.shape
+    kernels = library()
+    if kernels is not None:
+        kernel = kernels.kernel("residues", "plllpli")
+        if kernel(residues, planes, rows, columns, out.ctypes.data, out.strides[0], way) == 0:
+            return
+    put = np.frombuffer(residues, np.uint8).reshape(planes, rows, columns)
+    if way & ACROSS:
+        put = put.cumsum(2, np.uint8)
+    put = put.cumsum(1, np.uint8)
+    if way & GREEN:
+        put[0] += put[1]
+        put[2] += put[1]
+    out[:] = put.transpose(1, 2, 0)
+
+
+class _Codecs(threading.local):
+    """Zstandard, for one thread."""
+
+    def __init__(self) -> None:
+        import zstandard
+
+        self.error = zstandard.ZstdError
+        search = zstandard.ZstdCompressionParameters.from_level(1, **_SEARCH)
+        self.compress = zstandard.ZstdCompressor(compression_params=search).compress
+        self.decompress = zstandard.ZstdDecompressor().decompress
+        self.content_size = zstandard.frame_content_size
+
+
+@cache
+def _codecs() -> _Codecs:
+    return _Codecs()

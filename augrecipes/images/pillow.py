@@ -1,0 +1,277 @@
+"""Every format but JPEG, PNG and `.npy`: Pillow reads headers and pixels; what it says of samples becomes arrays here.
+
+It is told which format a file begins as, so that nothing else of it is tried. Whatever it raises is an UnreadableError
+or a MemoryError; its warnings are not shown, and pixels of a file that ends too early are never handed out.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+import struct
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.images.format import (
+    Color,
+    Format,
+    ImageHeader,
+    Part,
+    UnreadableError,
+    orientation,
+    raise_if_memory,
+)
+
+_COLORS: dict[str, Color] = {
+    **dict.fromkeys(("1", "L", "LA", "F", "I", "I;16", "I;16B", "I;16L"), "grey"),
+    **dict.fromkeys(("P", "PA"), "palette"),
+    "CMYK": "cmyk",
+    "LAB": "lab",
+}  # others are `rgb`
+_WIDTH, _HEIGHT, _BITS, _PHOTOMETRIC, _STRIPS, _ORIENTATION, _STRIP_BYTES = 256, 257, 258, 262, 273, 274, 279
+_TILES, _TILE_BYTES, _FORMAT, _KIND, _OLD_KIND = 324, 325, 339, 254, 255  # tags of TIFF
+_REDUCED_OR_MASK, _OLD_REDUCED = 5, 2
+_MOST_PAGES = 100
+_BACK = {2: 0, 3: 3, 4: 1, 5: 5, 6: 2, 7: 6, 8: 4}  # of EXIF orientations, Pillow's number of what takes them back
+_CODE_STREAM = b"\xff\x4f\xff\x51"
+_NEEDS = {"avif": 56, "jp2": 40}  # bytes a pixel that decoders take on the way, others 12
+_SLACK = 64 << 20  # and bytes for threads
+_PILLOWS = {"pnm": "PPM", "jp2": "JPEG2000"}  # where Pillow has another name for a format
+Raster = NDArray[Any]
+logging.getLogger("PIL").addHandler(logging.NullHandler())  # or Python itself would write its errors to stderr
+
+
+@dataclass(frozen=True, slots=True)
+class SampleForm:
+    """How the samples of a file are stored, as far as Pillow's mode does not say it.
+
+    Attributes:
+        least: bytes that a whole file has.
+        most: the largest sample, which becomes 255 or 65535 (PNM).
+        white: whether the least sample is white, in a mode that is not (TIFF) or is inverted by Pillow.
+        form: 1 unsigned, 2 signed, 3 floating point.
+    """
+
+    least: int = 0
+    most: int = 255
+    white: bool = False
+    form: int = 1
+
+
+def header_of(name: str, data: bytes) -> ImageHeader:
+    """The header of a file of a format. Raises UnreadableError."""
+    with _opened(data, name) as image:
+        mode, (width, height), bits, turn, frames, stored = image.mode, image.size, 8, 1, 1, SampleForm()
+        alpha = mode in ("LA", "PA", "RGBA") or (mode == "P" and "transparency" in image.info)
+        color = _COLORS.get(mode, "rgb")
+        match name:
+            case "tiff":
+                tags = image.tag_v2
+                width, height, turn = tags[_WIDTH], tags[_HEIGHT], tags.get(_ORIENTATION, 1)
+                bits, stored, frames = max(tags.get(_BITS, (1,))), _stored_in_tiff(tags, mode), _pages(image)
+            case "pnm":
+                bits, frames, stored = _stored_in_pnm(image, data)
+            case "jp2":
+                at = data.find(_CODE_STREAM)
+                bits = (data[at + 42] & 0x7F) + 1 if at >= 0 and len(data) > at + 42 else 8
+            case "avif":
+                at = data.find(b"av1C")
+                bits = 8 if at < 0 or not data[at + 6] & 0x40 else 12 if data[at + 6] & 0x20 else 10
+            case "bmp":
+                codec, _, at, args = image.tile[0]
+                # The padding of the last row is often missing.
+                stored = SampleForm(at + args[1] * height - 3 if codec == "raw" else at)
+        if name in ("webp", "avif"):
+            turn = orientation(image.info.get("exif", b""))
+        if name in ("bmp", "gif"):  # whose grey is a palette
+            alpha, color = mode == "RGBA", "palette" if color == "grey" else color
+        if name not in ("tiff", "pnm"):
+            frames = 1 + bool(getattr(image, "is_animated", False))
+        turn = turn if turn in range(1, 9) else 1
+        return ImageHeader(name, width, height, bits, color, alpha, turn, frames, stored)
+
+
+def _stored_in_tiff(tags: Any, mode: str) -> SampleForm:
+    starts, sizes = tags.get(_STRIPS, tags.get(_TILES, ())), tags.get(_STRIP_BYTES, tags.get(_TILE_BYTES, ()))
+    if not starts or len(starts) != len(sizes):
+        raise UnreadableError("truncated or damaged: a TIFF without a whole table of its strips or tiles")
+    kinds = tags.get(_FORMAT, (1,))
+    white = tags.get(_PHOTOMETRIC, 1) == 0 and mode != "P"
+    return SampleForm(max(map(sum, zip(starts, sizes, strict=True))), white=white, form=kinds[0] if kinds else 1)
+
+
+def _pages(image: Any) -> int:
+    """Images in a TIFF, counted up to two: previews and masks of another one are none of their own."""
+    seen = {image.tag_v2.offset}
+    with suppress(Exception):  # damage behind the first image is not ours to tell
+        for page in range(1, _MOST_PAGES):
+            image.seek(page)
+            tags = image.tag_v2
+            if tags.offset in seen:
+                break
+            seen.add(tags.offset)
+            if not tags.get(_KIND, 0) & _REDUCED_OR_MASK and tags.get(_OLD_KIND, 0) != _OLD_REDUCED:
+                return 2
+    return 1
+
+
+def _stored_in_pnm(image: Any, data: bytes) -> tuple[int, int, SampleForm]:
+    """Bits of a sample, images in the file, and the form of samples. Pillow tells its decoders no 255 and no 65535."""
+    codec, _, at, args = image.tile[0]
+    most = 1 if image.mode == "1" else args[-1] if isinstance(args, tuple) else 65535 if args == "I;16B" else 255
+    bits = 1 if most == 1 and image.mode == "1" else 8 if most < 256 else 16
+    if codec == "ppm_plain":
+        return bits, 1, SampleForm(0, most)
+    least = at + -(-image.width * len(image.getbands()) * bits // 8) * image.height
+    return bits, 1 + bool(re.match(rb"\s*P[1-6]", data[least : least + 64])), SampleForm(least, most)
+
+
+@contextmanager
+def _opened(data: bytes, name: str) -> Iterator[Any]:
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with _quiet(), Image.open(io.BytesIO(data), formats=(_PILLOWS.get(name, name.upper()),)) as image:
+            yield image
+    except (MemoryError, SystemError, UnreadableError):
+        raise
+    except Image.DecompressionBombError as error:
+        raise UnreadableError(f"{error} (Pillow's own limit, PIL.Image.MAX_IMAGE_PIXELS)") from None
+    except Exception as error:  # whatever its plugins and their libraries raise
+        raise_if_memory(error)
+        check_memory(None)
+        said = "cut or damaged in its header" if isinstance(error, UnidentifiedImageError) else str(error)
+        cut = "truncated" in said or "not enough" in said or isinstance(error, EOFError | struct.error | IndexError)
+        what = "truncated or damaged" if cut else "damaged, or of a kind that Pillow cannot decode"
+        raise UnreadableError(f"{what}: {name.upper()} ({said or type(error).__name__})") from None
+
+
+@contextmanager
+def _decoded(data: bytes, header: ImageHeader) -> Iterator[Any]:
+    """The first image of a file, with its pixels as they are stored."""
+    if not _complete(header, data[-64:], len(data)):
+        raise UnreadableError(f"truncated: its {header.format.upper()} data ends before the picture does")
+    with _opened(data, header.format) as image:
+        turned = image.getexif().get(_ORIENTATION, 1) if header.format == "tiff" else 1
+        try:
+            image.load()
+        except (OSError, ValueError, EOFError, SyntaxError):
+            check_memory(header)  # some libraries do not say that this was their trouble
+            raise
+        # Of all formats Pillow turns TIFF alone, and not only as its tag says: stored pixels are what is handed on.
+        stored = image.transpose(_BACK[turned]) if turned in _BACK else image
+        if stored.size != (header.width, header.height):
+            raise UnreadableError(f"its header says {header.width}×{header.height} pixels, its data {stored.size}")
+        yield stored
+
+
+# Filters of warnings are one list for the whole process, so users at the same time are counted: the first one in
+# puts a filter in front, the last one out takes it away.
+_lock = threading.Lock()
+_inside: list[Any] = []
+_FILTER = ("ignore", None, Warning, re.compile(r"PIL\."), 0)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Pillow's warnings of odd metadata are not shown, nor errors where warnings are. Safe with threads."""
+    with _lock:
+        if not _inside:
+            warnings.filters.insert(0, _FILTER)  # type: ignore[attr-defined]
+        _inside.append(_FILTER)
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside.pop()
+            if not _inside:
+                with suppress(ValueError):  # somebody has put another list in its place
+                    warnings.filters.remove(_FILTER)  # type: ignore[attr-defined]
+
+
+def check_memory(header: ImageHeader | None) -> None:
+    """MemoryError where decoding has too little: so much is asked for and given back, and never touched."""
+    np.empty(_SLACK, np.uint8)
+    if header is not None:
+        np.empty(header.height * header.width * _NEEDS.get(header.format, 12) * (1 + (header.bits > 8)), np.uint8)
+
+
+def decode(data: bytes, header: ImageHeader, channels: int | None, part: Part) -> Raster:
+    """Pixels of a part, uint8 or uint16, H×W, H×W×3 or, where alpha is asked for, H×W×4. Raises UnreadableError."""
+    with _decoded(data, header) as image:
+        return _pixels(image, header, channels)[part.reduced]
+
+
+def _pixels(image: Any, header: ImageHeader, channels: int | None) -> Raster:
+    stored: SampleForm = header.layout
+    if stored.form != 1 or header.bits > 16 or image.mode == "F":
+        what = {2: "signed", 3: "float"}.get(stored.form, "unsigned" if stored.form == 1 else "unusual")
+        raise UnreadableError(
+            f"a {header.format.upper()} of {header.bits}-bit {what} samples, of unknown range; up to 16 bits unsigned "
+            "are read"
+        )
+    if image.mode.startswith("I"):
+        deep: Raster = np.asarray(image).astype(np.uint16)
+        deep = deep << (16 - header.bits) if header.format == "tiff" and header.bits < 16 else deep
+        return ~deep if stored.white else deep
+    mode = "RGBA" if header.alpha and channels in (None, 4) else "L" if header.color == "grey" else "RGB"
+    return np.asarray(image if image.mode == mode else image.convert(mode))
+
+
+def labels(data: bytes, header: ImageHeader, part: Part) -> Raster:
+    """Samples of a part as stored: indices of a palette, grey of any depth; colours only where they have 8 bits."""
+    with _decoded(data, header) as image:
+        return _stored_samples(image, header)[part.reduced]
+
+
+def _stored_samples(image: Any, header: ImageHeader) -> Raster:
+    stored, mode, deep, bits = header.layout, image.mode, image.mode.startswith("I"), header.bits
+    if bits > 8 and not deep and mode != "F":
+        raise UnreadableError(f"a mask of {bits}-bit {header.color} samples, of which Pillow gives 8")
+    known = deep or mode in ("1", "L", "F", "P", "PA", "LA", "RGB", "RGBA")
+    found = np.asarray(image if known else image.convert("RGB"))
+    if mode == "1":
+        found = found.astype(np.uint8)
+        return 1 - found if stored.white or header.format == "pnm" else found
+    if header.format == "pnm":  # Pillow has made 255, or 65535, of the largest sample that there may be
+        return np.rint(found * (stored.most / (65535 if deep else 255))).astype(np.uint16 if deep else np.uint8)
+    if header.format == "jp2" and found.ndim == 2:
+        return found >> ((16 if deep else 8) - bits) if bits not in (8, 16) else found
+    if deep and stored.form == 1:
+        return found.view(np.uint32) if bits > 16 else found.astype(np.uint16)
+    if mode == "L":
+        found = ~found if stored.white else found
+        return found // np.uint8(255 // (2**bits - 1)) if bits < 8 and header.format == "tiff" else found
+    return found
+
+
+def _complete(header: ImageHeader, last: bytes, size: int) -> bool:
+    return bool(size >= header.layout.least) and (header.format != "jp2" or b"\xff\xd9" in last[-64:])
+
+
+def _format(name: str, title: str, begins: Callable[[bytes], bool], header_at: Any = "anywhere") -> Format:
+    return Format(name, title, begins, partial(header_of, name), decode, labels, _complete, header_at)
+
+
+def _tiff(data: bytes) -> bool:
+    return data[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+
+
+ALL = (
+    _format("tiff", "TIFF", _tiff),
+    _format("bmp", "BMP", lambda data: data[:2] == b"BM", "first"),
+    _format("webp", "WebP", lambda data: data[:4] == b"RIFF" and data[8:12] == b"WEBP"),
+    _format("gif", "GIF", lambda data: data[:6] in (b"GIF87a", b"GIF89a")),
+    _format("pnm", "PNM", lambda data: re.match(rb"P[1-6][ \n\r\t#]", data) is not None, "front"),
+    _format("jp2", "JPEG 2000", lambda data: data[:4] == _CODE_STREAM or data[4:12] == b"jP  \r\n\x87\n"),
+    _format("avif", "AVIF", lambda data: data[4:8] == b"ftyp" and data[8:12] in (b"avif", b"avis", b"mif1")),
+)

@@ -1,0 +1,316 @@
+"""PNG: chunks checked and inflated here, no further than a window's last row, and filters undone by a kernel.
+
+Rows are inflated in strips that stay in the processor's caches, and of what lies above a window and on its left no more
+is made than the filters ask for. Checksums and lengths are compared of all that is read, and that the file ends; what
+lies behind the window is only compared where AUGRECIPES_PNG=all asks for it. Pillow undoes the filters where there are
+no kernels, and of interlaced images and samples of less than 8 bits, which are inflated whole.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.images.format import (
+    MOST_PARTS,
+    Format,
+    ImageHeader,
+    Part,
+    UnreadableError,
+    orientation,
+    raise_if_memory,
+    too_many,
+)
+from augrecipes.native.kernels import Library, library
+
+_inflate: Any = zlib
+with suppress(ImportError):  # where it has no wheels, zlib does it
+    _inflate = import_module("isal.isal_zlib")
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+REST = "AUGRECIPES_PNG"
+_GREY, _RGB, _PALETTE, _GREY_ALPHA, _RGBA = 0, 2, 3, 4, 6
+_SAMPLES = {_GREY: 1, _RGB: 3, _PALETTE: 1, _GREY_ALPHA: 2, _RGBA: 4}
+_DEPTHS = {_GREY: (1, 2, 4, 8, 16), _PALETTE: (1, 2, 4, 8), _RGB: (8, 16), _GREY_ALPHA: (8, 16), _RGBA: (8, 16)}
+_SLICE = 1 << 16  # bytes that are inflated at a time
+_STRIP = 1 << 16  # bytes of rows that filters are undone of at a time, little enough for malloc to keep
+_MARGIN = 16  # as png.c has it
+_ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+# How Pillow is told to read samples as they are stored, by their bytes or, below one, bits: the mode, and raw modes of
+# the upper and the lower bytes. What it has no mode for is four bytes a pixel to it.
+_PILLOW: dict[tuple[int, int], tuple[str, ...]] = {
+    **{(1, bits): ("P", f"P;{bits}") for bits in (1, 2, 4)},
+    (1, 8): ("P", "P"), (2, 8): ("LA", "LA"), (3, 8): ("RGB", "RGB"), (4, 8): ("RGBA", "RGBA"),
+    (1, 16): ("LA", "LA"), (2, 16): ("RGBA", "RGBA"),
+    (3, 16): ("RGB", "RGB;16B", "RGB;16L"), (4, 16): ("RGBA", "RGBA;16B", "RGBA;16L"),
+}  # fmt: skip
+Raster = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Png:
+    """What a PNG says of its pixels.
+
+    Attributes:
+        color_type: as the specification numbers them.
+        interlaced: by Adam7.
+        pixels: where the content of each chunk of pixels begins and ends.
+        palette: the same of the palette.
+        clear: and of what is transparent.
+        fault: why it is no whole file; empty where it is.
+    """
+
+    color_type: int
+    interlaced: bool
+    pixels: tuple[tuple[int, int], ...]
+    palette: tuple[int, int] | None
+    clear: tuple[int, int] | None
+    fault: str
+
+
+def header(data: bytes) -> ImageHeader:
+    """The header of a PNG; the data may end after IHDR. Raises UnreadableError."""
+    width, height, bits, color_type, interlaced = _ihdr(data)
+    turn, frames, fault, name, found = 1, 1, "", b"", dict[bytes, list[tuple[int, int]]]()
+    for name, start, end in _chunks(data):
+        if name in (b"PLTE", b"tRNS", b"IDAT"):
+            found.setdefault(name, []).append((start, end))
+        elif name == b"eXIf":
+            turn = orientation(data[start:end])
+        elif name == b"acTL" and end - start == 8:  # animated
+            frames = min(2, max(1, int.from_bytes(data[start : start + 4], "big")))
+        elif not name[0] & 32 and name not in (b"IHDR", b"IEND"):
+            fault = fault or f"damaged: an unknown critical PNG chunk {name!r}"
+    if name != b"IEND":
+        fault = fault or "truncated: its PNG data has no end chunk"
+    color = {_GREY: "grey", _GREY_ALPHA: "grey", _PALETTE: "palette"}.get(color_type, "rgb")
+    alpha = color_type in (_GREY_ALPHA, _RGBA) or b"tRNS" in found
+    palette, clear = (found.get(kind, [None])[0] for kind in (b"PLTE", b"tRNS"))
+    layout = Png(color_type, interlaced, tuple(found.get(b"IDAT", ())), palette, clear, fault)
+    return ImageHeader("png", width, height, bits, color, alpha, turn, frames, layout)  # type: ignore[arg-type]
+
+
+def decode(data: bytes, info: ImageHeader, channels: int | None, part: Part) -> Raster:
+    """Pixels of a part, for which no row below it is inflated: uint8 or uint16, H×W, H×W×3 or H×W×4.
+
+    The last only where alpha is asked for. Raises UnreadableError.
+    """
+    palette, clear = _checked_whole(data, info)
+    samples = _samples(data, info, part)
+    alpha, most = info.alpha and channels in (None, 4), 2**info.bits - 1
+    match info.layout.color_type:
+        case 3:
+            return _coloured(samples[:, :, 0], palette, clear if alpha else b"", alpha)
+        case 0:
+            grey = samples[:, :, 0]
+            full = grey * np.uint8(255 // most) if most < 255 else grey
+            return _with_clear([full] * 3, [grey], clear) if alpha else full
+        case 4:
+            grey = samples[:, :, 0]
+            return np.dstack([grey, grey, grey, samples[:, :, 1]]) if alpha else grey
+        case 2 if alpha:
+            planes = list(cv2.split(samples))
+            return _with_clear(planes, planes, clear)
+    return samples
+
+
+def labels(data: bytes, info: ImageHeader, part: Part) -> Raster:
+    """Label ids of a part: palette indices, or grey samples as stored (4 bits: 0 to 15). Raises UnreadableError."""
+    _checked_whole(data, info)
+    samples = _samples(data, info, part)
+    return samples if samples.shape[2] > 2 else samples[:, :, 0]
+
+
+def _ihdr(data: bytes) -> tuple[int, int, int, int, bool]:
+    if len(data) < 33 or data[12:16] != b"IHDR":
+        raise UnreadableError("a PNG without a header")
+    width, height, bits, color_type, packing, filters, interlace = struct.unpack_from(">IIBBBBB", data, 16)
+    if _inflate.crc32(data[12:29]) != int.from_bytes(data[29:33], "big") or data[8:12] != b"\0\0\0\x0d":
+        raise UnreadableError("damaged: the checksum of the PNG header is wrong")
+    if bits not in _DEPTHS.get(color_type, ()) or packing or filters or interlace > 1 or max(width, height) >= 2**31:
+        raise UnreadableError(f"not a valid PNG header: colour type {color_type}, {bits} bits, interlacing {interlace}")
+    return width, height, bits, color_type, bool(interlace)
+
+
+def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """Name, start and end of the content of each whole chunk, in order, up to IEND or the end of the data."""
+    at = 8
+    for _ in range(MOST_PARTS):
+        if at + 12 > len(data):
+            return
+        length, name = struct.unpack_from(">I4s", data, at)
+        end = at + 8 + length
+        if not name.isalpha():
+            raise UnreadableError(f"damaged: {name!r} at byte {at:,}, where the name of a PNG chunk should be")
+        if end + 4 > len(data):
+            return
+        yield name, at + 8, end
+        if name == b"IEND":
+            return
+        at = end + 4
+    raise too_many("PNG", "chunks", at)
+
+
+def _checked(data: bytes, place: tuple[int, int] | None) -> memoryview:
+    """The content of a chunk, once its checksum is compared."""
+    start, end = place or (0, 0)
+    whole = memoryview(data)
+    if place and _inflate.crc32(whole[start - 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
+        raise UnreadableError(f"damaged: the checksum of its PNG chunk {data[start - 4 : start].decode()} is wrong")
+    return whole[start:end]
+
+
+def _checked_whole(data: bytes, info: ImageHeader) -> tuple[bytes, bytes]:
+    """The palette and what is transparent. Raises UnreadableError where the file is not whole, or cannot be."""
+    png: Png = info.layout
+    if png.fault:
+        raise UnreadableError(png.fault)
+    # One byte of deflate makes at most 1032: a bomb of a header is refused before memory is asked for.
+    if sum(rows * width for rows, width in _passes(info)) > 1032 * sum(end - start for start, end in png.pixels):
+        raise UnreadableError("truncated: its PNG data cannot hold the picture")
+    palette, clear = bytes(_checked(data, png.palette)), bytes(_checked(data, png.clear))
+    if png.color_type == _PALETTE and not 3 <= len(palette) <= 768:
+        raise UnreadableError("a PNG with colour indices and no palette")
+    return palette, clear
+
+
+def _passes(info: ImageHeader) -> list[tuple[int, int]]:
+    """Rows, and bytes of a row with its filter, of each pass."""
+    png: Png = info.layout
+    bits = info.bits * _SAMPLES[png.color_type]
+    steps = _ADAM7 if png.interlaced else ((0, 0, 1, 1),)
+    sizes = [(-((y - info.height) // dy), -((x - info.width) // dx)) for x, y, dx, dy in steps]
+    return [(h, 1 + (w * bits + 7) // 8) for h, w in sizes if h > 0 and w > 0]
+
+
+def _inflated(data: bytes, png: Png, sizes: Sequence[int], *, whole: bool) -> Iterator[bytes]:
+    """So many bytes of rows, and so many, and so on; of the `whole` the checksums up to the end are compared, too."""
+    unpacker, needed, found = _inflate.decompressobj(), sum(sizes), 0
+    chunks = (_checked(data, place) for place in png.pixels)
+    slices = (part[at : at + _SLICE] for part in chunks for at in range(0, len(part), _SLICE))
+    try:
+        for size in sizes:
+            pieces, left = [], size
+            while left:
+                fed = unpacker.unconsumed_tail or next(slices, b"")
+                piece = unpacker.decompress(fed, left)
+                pieces.append(piece)
+                left -= len(piece)
+                found += len(piece)
+                if left and (unpacker.eof or not (fed or piece)):
+                    raise UnreadableError(f"truncated: {found} of {needed} bytes of PNG pixels")
+            yield pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        # It is only read where nothing else can come; a file may have more pixels than the image.
+        while whole and not unpacker.eof and (fed := unpacker.unconsumed_tail or next(slices, b"")):
+            if unpacker.decompress(fed, 1):
+                break
+        for _ in slices if whole else ():
+            pass
+        if whole and not unpacker.eof:  # without their checksum zlib is asked, too: isal takes codes that it does not
+            zlib.decompressobj().decompress(_packed(data, png), needed)
+    except (zlib.error, _inflate.error) as error:
+        raise_if_memory(error)
+        raise UnreadableError(f"damaged PNG data ({error})") from None
+
+
+def _packed(data: bytes, png: Png) -> bytes:
+    return b"".join(data[start:end] for start, end in png.pixels)
+
+
+def _samples(data: bytes, info: ImageHeader, part: Part) -> Raster:
+    """Samples of a part as they are stored, H×W×S, uint8 or uint16."""
+    png: Png = info.layout
+    kernels = library()
+    if kernels is None or png.interlaced or info.bits < 8:
+        return _by_pillow(data, info)[part.y0 : part.y1, part.x0 : part.x1]
+    samples = _SAMPLES[png.color_type]
+    pixel, wide = samples * info.bits // 8, part.x1 - part.x0
+    row, x0, x1 = info.width * pixel, part.x0 * pixel, part.x1 * pixel
+    undo, out = _kernel(kernels), np.empty((part.y1 - part.y0, wide * pixel), np.uint8)
+    scratch = np.zeros(3 * (x1 + _MARGIN), np.uint8)
+    scratch_at, out_at, y = scratch.ctypes.data, out.ctypes.data, 0
+    whole = part.y1 == info.height or os.environ.get(REST) == "all"
+    last = info.height if whole else part.y1
+    most = max(_STRIP // (row + 1), 1)
+    counts = [min(most, last - top) for top in range(0, last, most)]
+    strips = _inflated(data, png, [n * (row + 1) for n in counts], whole=whole)
+    for count, rows in zip(counts, strips, strict=True):
+        seen, first = min(count, part.y1 - y), max(part.y0 - y, 0)
+        to = out_at + max(y - part.y0, 0) * wide * pixel
+        if seen > 0 and undo(rows, seen, row, pixel, min(first, seen), x0, x1, scratch_at, to, wide * pixel):
+            raise UnreadableError("damaged PNG data (an unknown filter)")
+        y += count
+    return _unpacked(out, info.bits, (len(out), wide, samples))
+
+
+@lru_cache(8)
+def _kernel(kernels: Library) -> Any:
+    return kernels.kernel("png_rows", "pllllllppl")
+
+
+def _by_pillow(data: bytes, info: ImageHeader) -> Raster:
+    """All samples, once they are inflated to see whether they are whole and their filters known."""
+    from PIL import Image
+
+    png: Png = info.layout
+    passes = _passes(info)
+    for (_, width), rows in zip(passes, _inflated(data, png, [h * w for h, w in passes], whole=True), strict=True):
+        if np.frombuffer(rows, np.uint8)[::width].max(initial=0) > 4:
+            raise UnreadableError("damaged PNG data (an unknown filter)")
+    packed, samples, size = _packed(data, png), _SAMPLES[png.color_type], (info.width, info.height)
+    mode, *raw = _PILLOW[samples, info.bits]
+    try:
+        found = [np.asarray(Image.frombytes(mode, size, packed, "zip", (how, png.interlaced))) for how in raw]
+    except (ValueError, OSError) as error:
+        raise UnreadableError(f"damaged PNG data ({error})") from None
+    both = found[0] if len(found) == 1 else np.stack(found, axis=-1)
+    return _unpacked(np.ascontiguousarray(both).reshape(info.height, -1), info.bits, (*size[::-1], samples))
+
+
+def _unpacked(rows: Raster, bits: int, shape: tuple[int, int, int]) -> Raster:
+    """Rows of bytes as samples H×W×S."""
+    return (rows.view(">u2").astype(np.uint16) if bits == 16 else rows).reshape(shape)
+
+
+def _coloured(ids: Raster, palette: bytes, clear: bytes, alpha: bool) -> Raster:
+    """The colours of indices; past the palette's end they are black, as in other readers."""
+    table = np.zeros((256, 4), np.uint8)
+    table[:, 3] = 255
+    table[: len(palette) // 3, :3] = np.frombuffer(palette[: len(palette) // 3 * 3], np.uint8).reshape(-1, 3)
+    table[: len(clear), 3] = np.frombuffer(clear[:256], np.uint8)
+    channels = 4 if alpha else 3
+    return np.asarray(cv2.LUT(cv2.merge([ids] * channels), table[None, :, :channels])).reshape(*ids.shape, channels)
+
+
+def _with_clear(planes: list[Raster], stored: list[Raster], clear: bytes) -> Raster:
+    """Three planes and their alpha: none where all samples are those that are said to be transparent."""
+    opaque = np.iinfo(planes[0].dtype).max
+    alpha = np.full(planes[0].shape, opaque, planes[0].dtype)
+    if len(clear) >= 2 * len(stored):
+        values = np.frombuffer(clear, ">u2", len(stored)).tolist()
+        alpha[np.logical_and.reduce([p == v for p, v in zip(stored, values, strict=True)])] = 0
+    return np.dstack([*planes, alpha])
+
+
+FORMAT = Format(
+    "png",
+    "PNG",
+    lambda data: data[:8] == SIGNATURE,
+    header,
+    decode,
+    labels,
+    complete=lambda header, last, size: b"\0\0\0\0IEND\xaeB`\x82" in last,
+    header_at="first",
+    by_parts=True,
+)

@@ -1,0 +1,215 @@
+"""From a path to the bytes of a file, and from these to the format and header; or the reason why there is none.
+
+What a file is its first bytes say, never its name.
+
+>>> sniff(b"GIF89a...").title
+'GIF'
+>>> read_header(b"P5 640 480 255\\n").width
+640
+>>> sniff(b"<!DOCTYPE html>") is None
+True
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import stat
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from augrecipes.images import arrays, jpeg_windows, pillow, png
+from augrecipes.images.format import Format, ImageHeader, UnreadableError
+from augrecipes.progress import Progress
+from augrecipes.sources.remote import remote_place
+from augrecipes.sources.remote_requests import RemoteError
+
+PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+MaybeHeader = ImageHeader | str  # or why there is none
+MAX_BYTES = 2**30
+_FIRST = 4_096
+_ENOUGH, _LAST = 16_384, 4_096  # bytes that most headers are in, and most ends
+_THREADS = 8
+
+_ALL = (jpeg_windows.FORMAT, png.FORMAT, *pillow.ALL, arrays.FORMAT)
+FORMATS: dict[str, Format] = {format.name: format for format in _ALL}
+
+
+def sniff(data: bytes) -> Format | None:
+    """The format that `data` begins with, or None for anything else."""
+    return next((format for format in FORMATS.values() if format.begins(data)), None)
+
+
+def read_header(data: bytes) -> ImageHeader:
+    """The header of an image; `data` may be the beginning of a file where the format has its header there.
+
+    Raises:
+        UnreadableError: not an image in a known format, or its header is cut or damaged.
+    """
+    if not data:
+        raise UnreadableError("the file is empty")
+    format = sniff(data)
+    if format is None:
+        known = ", ".join(format.title for format in FORMATS.values())
+        raise UnreadableError(f"not a picture in a known format ({known})")
+    try:
+        return format.header(data)
+    except (struct.error, IndexError) as error:
+        raise UnreadableError(f"truncated or damaged in its {format.name.upper()} header ({error})") from None
+
+
+def read_headers(paths: Sequence[str], advance: Progress | None = None) -> list[MaybeHeader]:
+    """The header of each file, or the reason why it has none.
+
+    Args:
+        paths: the files.
+        advance: called with how many are done, and of how many.
+
+    >>> read_headers(["missing.png"])
+    ['no such file']
+    """
+    headers: list[MaybeHeader] = []
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for header in pool.map(_header_or_reason, paths):
+            headers.append(header)
+            if advance is not None:
+                advance(len(headers), len(paths))
+    return headers
+
+
+def read_file_header(path: str) -> ImageHeader:
+    """The header of one file. Pixels are not decoded: damage in the middle of them is not noticed.
+
+    Raises:
+        UnreadableError: no such file, no image, or cut off.
+    """
+    first, last, size = read_ends(path, _ENOUGH, _LAST)
+    try:
+        header = read_header(first)
+        read_all = FORMATS[header.format].header_at == "anywhere" and len(first) < size
+    except UnreadableError:
+        if len(first) == size:
+            raise
+        read_all = True  # such as a JPEG behind a large colour profile
+    if read_all:
+        first = last = read_bytes(path)
+        header = read_header(first)
+    ended = FORMATS[header.format].complete
+    if not ended(header, last, size) and not ended(header, read_bytes(path), size):
+        raise UnreadableError(f"truncated: its {header.format.upper()} data does not end")
+    return header
+
+
+def _header_or_reason(path: str) -> MaybeHeader:
+    try:
+        return replace(read_file_header(path), layout=None)  # there may be a million of them
+    except UnreadableError as error:
+        return str(error)
+
+
+def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, picture: bool = True) -> bytes:
+    """A whole file; where a `picture` is wanted, of what is none only the beginning. Raises UnreadableError.
+
+    Of a format that is mapped it is a view of the file.
+    """
+    if (place := remote_place(path)) is not None:
+        with _server_errors():
+            data = place.read_bytes()
+        _check_size(len(data), max_bytes)
+        return data
+    with _opened(path, max_bytes) as (file, size):
+        first = bytes(file.read(min(size, _FIRST)) or b"")
+        format = sniff(first) if picture else None
+        if len(first) == size or (picture and format is None):
+            return first
+        if format and format.header_at == "first":
+            read_header(first)  # tells what is none before all of it is read
+        if format and format.mapped:
+            return memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))  # type: ignore[return-value]
+        file.seek(0)
+        data = file.read(size) or b""  # in one piece: joining would copy it
+        while len(data) < size and (part := file.read(size - len(data))):
+            data += part
+        return bytes(data)
+
+
+def read_ends(path: PathLike, first: int, last: int) -> tuple[bytes, bytes, int]:
+    """The first and the last bytes of a file, at most so many each, and its size. Raises UnreadableError.
+
+    A file of no more than `first` bytes comes whole as both.
+    """
+    if (place := remote_place(path)) is not None:
+        with _server_errors():
+            size = int(place.about()["size"])
+            if size <= first:
+                start = place.read_bytes()
+                return start, start, size
+            return place.read_part(0, first), place.read_part(max(size - last, 0), size), size
+    with _opened(path, MAX_BYTES) as (file, size):
+        start = bytes(file.read(min(size, first)) or b"")
+        if len(start) == size:
+            return start, start, size
+        file.seek(max(size - last, 0))
+        return start, bytes(file.read(last) or b""), size
+
+
+def stamp_of(path: PathLike) -> str:
+    """What tells a file from what takes its place: its size, time and first bytes; "gone" where it cannot be read.
+
+    >>> stamp_of("nowhere")
+    'gone'
+    """
+    try:
+        if (place := remote_place(path)) is not None:
+            with _server_errors():
+                return place.stamp()
+        with _opened(path, MAX_BYTES) as (file, size):
+            return f"{size} {os.fstat(file.fileno()).st_mtime_ns} {zlib.crc32(file.read(_FIRST) or b'')}"
+    except UnreadableError:
+        return "gone"
+
+
+def _check_size(size: int, max_bytes: int) -> None:
+    if size > max_bytes:
+        raise UnreadableError(f"{size:,} bytes are more than the limit of {max_bytes:,}")
+
+
+@contextmanager
+def _server_errors() -> Iterator[None]:
+    """What a server, or the system, says about a file as an UnreadableError."""
+    try:
+        yield
+    except OSError as error:
+        raise UnreadableError(str(error) if isinstance(error, RemoteError) else _why(error)) from None
+
+
+@contextmanager
+def _opened(path: PathLike, max_bytes: int) -> Iterator[tuple[Any, int]]:
+    """A regular file and its size."""
+    # Opened without blocking: a pipe without a writer would otherwise wait for ever.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    with _server_errors():
+        try:
+            handle = os.open(path, flags)
+        except ValueError as error:  # a zero byte in the name
+            raise UnreadableError(f"cannot be opened: {error}") from None
+        with os.fdopen(handle, "rb", buffering=0) as file:
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise UnreadableError("not a regular file")
+            _check_size(about.st_size, max_bytes)
+            yield file, about.st_size
+
+
+def _why(error: OSError) -> str:
+    known = {FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES, IsADirectoryError: errno.EISDIR}
+    said = {errno.ENOENT: "no such file", errno.EISDIR: "a folder, not a file"}
+    said |= dict.fromkeys((errno.EACCES, errno.EPERM), "no permission to read it")
+    code = error.errno or known.get(type(error), 0)  # drivers of fsspec give no number
+    return said.get(code, f"cannot be read: {error.strerror or error}")

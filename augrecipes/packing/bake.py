@@ -1,0 +1,203 @@
+"""The rows of a store: images, scenes or tiles, read and run through the steps that are baked. Runs in workers."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from augrecipes.compiler.run.pipeline import Pipeline
+from augrecipes.data.read import naming_all, read_targets
+from augrecipes.data.tables.packed_table import POINTS
+from augrecipes.data.tables.table import Columns, GivenTable
+from augrecipes.errors import DataError
+from augrecipes.images.encoded import Encoded, open_encoded
+from augrecipes.images.jpeg_windows import kept
+from augrecipes.images.reading import stamp_of
+from augrecipes.redact import redact
+from augrecipes.store import Item, decodes_to, encoded_item, make_item
+
+_RUN = 64  # rows of one file that a process makes at a time, where they are no epochs
+_WHOLE = 50_000_000  # px; of larger images each row decodes its own window
+_KEPT = 256 << 20  # bytes of decoded images that a process keeps for rows to come
+
+
+@dataclass
+class Baked:
+    """What becomes of one row.
+
+    Attributes:
+        items: the pixels, by target; none where the input is unreadable.
+        note: what else is known of the row, as JSON text: the stamps of its files; boxes and keypoints, or why there
+            are no pixels.
+    """
+
+    items: dict[str, list[Item]] = field(default_factory=dict)
+    note: str = ""
+
+
+class Opened(OrderedDict[tuple[str, ...], Mapping[str, Any]]):
+    """The images of the last files, by their paths and stamps. Pickles empty: each process opens its own."""
+
+    size = 0  # bytes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Opened, ()
+
+    def keep(self, key: tuple[str, ...], images: Mapping[str, Any]) -> None:
+        """Keeps the images of files, and lets go of others that were not asked for longest."""
+        self[key] = images
+        self.size += sum(image.nbytes for image in images.values())
+        while self.size > _KEPT:
+            self.size -= sum(image.nbytes for image in self.popitem(last=False)[1].values())
+
+
+@dataclass(frozen=True)
+class Baker:
+    """Makes the rows of a store; pickles.
+
+    Attributes:
+        pipeline: the baked steps.
+        table: the data.
+        decode: arguments of `read_image`.
+        roles: of the targets, `image` or `mask`.
+        format: of the store.
+        quality: of formats that lose something.
+        keeps: JPEGs, which no step changes, are kept as they are.
+        times: how often each image, scene or tile is baked: with the random parameters of so many epochs.
+        repeats: whether a file is in several rows, besides those of its epochs.
+    """
+
+    pipeline: Pipeline
+    table: Columns
+    decode: dict[str, Any]
+    roles: dict[str, Any]
+    format: str
+    quality: int
+    keeps: bool = False
+    times: int = 1
+    repeats: bool = False
+    _opened: Opened = field(default_factory=Opened)
+
+    def runs(self, rows: range) -> Iterator[range]:
+        """Rows that are best made by one process, because they are of one file."""
+        start = rows.start
+        while start < rows.stop:
+            end = self._behind(start)
+            while self.repeats and end < rows.stop and end - start < _RUN and self._same(start, end):
+                end = self._behind(end)
+            yield range(start, min(end, rows.stop))
+            start = end
+
+    def several(self, rows: range) -> Iterator[Baked]:
+        """Some rows: of each image, scene or tile one row a baked epoch, side by side; its files are opened once."""
+        while rows:
+            unit = rows.start // self.times
+            mine = range(rows.start, min(self._behind(rows.start), rows.stop))
+            stamp = self.stamp(rows.start)
+            try:
+                given = self._read(unit, stamp, several=len(mine) > 1)
+            except DataError as error:
+                yield from [self._lost(unit, stamp, error)] * len(mine)
+            else:
+                for row in mine:
+                    yield self._baked(unit, row % self.times, stamp, given)
+            rows = rows[len(mine) :]
+
+    def _behind(self, row: int) -> int:
+        """The first row of the next unit."""
+        return (row // self.times + 1) * self.times
+
+    def _same(self, row: int, other: int) -> bool:
+        return self.table.paths(row // self.times) == self.table.paths(other // self.times)
+
+    def _lost(self, unit: int, stamp: list[str], error: DataError) -> Baked:
+        lost = error if error.path else error.with_path(next(iter(self.table.paths(unit).values())))
+        return Baked(note=_dump({"stamp": stamp, "path": redact(lost.path or ""), "reason": lost.reason_in_step}))
+
+    def _baked(self, unit: int, epoch: int, stamp: list[str], given: dict[str, Any]) -> Baked:
+        """What the baked steps leave of a unit in an epoch."""
+        pipeline, (index, tile) = self.pipeline, self.table.place(unit)
+        try:
+            done = pipeline.at(index, epoch, tile)(**given)
+            if "mask" in done:
+                done["mask"] = _as_before(done["mask"], given["mask"])
+        except DataError as error:
+            paths = self.table.paths(unit)
+            return self._lost(unit, stamp, naming_all(error, {name: paths[name] for name in pipeline.targets}))
+        made = {name: [self._item(unit, name, role, done[name])] for name, role in self.roles.items()}
+        label = self.table.label_of(unit)
+        report = {} if label is None else {"label": label}
+        return Baked(made, _dump({"stamp": stamp, **report, **self._points(done)}))
+
+    def _item(self, unit: int, name: str, role: Any, array: npt.NDArray[Any]) -> Item:
+        """An image or mask: the file's own coefficients where they are kept, and are the image."""
+        if self.keeps and role == "image" and (found := self._encoded(unit, name)) is not None:
+            data = kept(found.data, found.header, found.turn)
+            if data is not None and decodes_to(array, data):
+                return encoded_item(data, array)
+        return make_item(array, format=self.format, role=role, quality=self.quality)
+
+    def _encoded(self, unit: int, name: str) -> Encoded | None:
+        """The image in its file format; None where it comes as pixels."""
+        if isinstance(self.table, GivenTable):
+            inputs = self.pipeline.recipe.inputs
+            found = self.table.read(unit, inputs, undecoded=True, names=(name,), **self.decode)[name]
+            return found if isinstance(found, Encoded) else None
+        return open_encoded(self.table.sources()[name][unit], **self.decode)
+
+    def stamp(self, row: int) -> list[str]:
+        """What tells the files of a row from others that take their places while a run is interrupted."""
+        unit = row // self.times
+        if isinstance(self.table, GivenTable):
+            return [self.table.stamp(unit)]
+        sources = self.table.sources()
+        taken = (name for name in (*self.pipeline.targets, "mask") if name in sources)
+        return [stamp_of(sources[name][unit]) for name in taken]
+
+    def _read(self, unit: int, stamp: list[str], *, several: bool) -> dict[str, Any]:
+        """What the baked steps take of an image, scene or tile."""
+        recipe, names = self.pipeline.recipe, self.pipeline.targets
+        undecoded = self.pipeline.reads and not (recipe.facts.scales or recipe.facts.tiles)
+        key = (*self.table.paths(unit).values(), *stamp[: len(names)]) if self.repeats else ()  # a mask is each row's
+        how = {"inputs": recipe.inputs, "undecoded": undecoded, "names": names, **self.decode}
+        if (known := self._opened.get(key)) is not None:
+            self._opened.move_to_end(key)
+        given = read_targets(self.table, unit, opened=known, **how)
+        if several or self.repeats:
+            given = {name: value.array() if _is_small(value) else value for name, value in given.items()}
+        if self.repeats and known is None:
+            self._opened.keep(key, {name: given[name] for name in names})
+        return given
+
+    def _points(self, done: dict[str, Any]) -> dict[str, Any]:
+        """Boxes and keypoints, with the dtype that the steps left them in."""
+        inputs = self.pipeline.recipe.inputs
+        report = {}
+        for name, declared in zip(POINTS, (inputs.boxes, inputs.keypoints), strict=True):
+            if name in done and declared is not None:
+                values: npt.NDArray[Any] = done[name]
+                labels = np.asarray(done[declared.labels], np.int64) if declared.labels else np.zeros(len(values))
+                report[name] = [str(values.dtype), values.tolist(), labels.astype(int).tolist()]
+        return report
+
+
+def _is_small(value: Any) -> bool:
+    return isinstance(value, Encoded) and value.shape[0] * value.shape[1] <= _WHOLE
+
+
+def _as_before(mask: npt.NDArray[Any], given: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The mask in the dtype of its file, which holds all that steps can make of it."""
+    back = mask.astype(given.dtype)
+    if not np.array_equal(back, mask):
+        raise DataError(f"the baked steps leave mask labels that {given.dtype} does not hold")
+    return back
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))

@@ -1,0 +1,247 @@
+"""Packing: a recipe's first steps run over all the data, once; rows go on from where an interrupted run stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from augrecipes.compiler.prefix import compile_prefix
+from augrecipes.data.reading.find import list_data
+from augrecipes.data.reading.listing import Data
+from augrecipes.data.tables.packed_table import Unreadable
+from augrecipes.data.tables.table import Columns, GivenTable
+from augrecipes.errors import DataError, StoreError
+from augrecipes.machine import bytes_of, cores
+from augrecipes.packing.bake import Baker
+from augrecipes.packing.content import Packing, StorePlan, estimate, plan_of, unreadable_in
+from augrecipes.packing.merge import about_part, notes_of
+from augrecipes.packing.parts import part_of
+from augrecipes.packing.plan import plan_pack
+from augrecipes.packing.workers import baked
+from augrecipes.progress import Progress
+from augrecipes.recipe.loading import Source, as_recipe
+from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.files import MAX_PIXELS
+from augrecipes.sources.remote import Place, place_of
+from augrecipes.store import FORMATS, StoreWriter, open_store
+from augrecipes.store.disk import naming
+from augrecipes.store.index import NAME, as_json, differences
+
+_QUALITY = 95  # of JPEGs that have to be made
+
+
+def prepare(
+    recipe: Recipe | Source,
+    data: Data,
+    out: str | os.PathLike[str],
+    *,
+    format: str = "raw",
+    mode: Mode | None = None,
+    epochs: int | None = None,
+    through: str | None = None,
+    seed: int = 0,
+    masks: Any = None,
+    split: str | None = None,
+    on_error: str = "skip",
+    quality: int | None = None,
+    channels: int | None = None,
+    exif: str = "apply",
+    max_pixels: int = MAX_PIXELS,
+    part: str | None = None,
+    shard_size: str | int | None = None,
+) -> Packing:
+    """Looks at everything and writes nothing; arguments as in `pack`."""
+    if on_error not in ("raise", "skip"):
+        raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
+    parsed = as_recipe(recipe)
+    mine = None if part is None else part_of(str(part))
+    if mine is not None:
+        refuse_parts(format, out)
+    most = None if shard_size is None else bytes_of(shard_size)
+    plan = plan_pack(parsed, mode=mode, epochs=epochs, through=through, seed=seed)
+    pipeline = compile_prefix(parsed, plan.mode, plan.count, seed)
+    how: dict[str, Any] = {"channels": channels, "exif": exif, "max_pixels": max_pixels, "masks": masks, "split": split}
+    strict = on_error == "raise"
+    given = list_data(parsed, pipeline.targets, data, mode=plan.mode, strict=strict, headers=True, **how)
+    roles = dict.fromkeys(pipeline.outputs, "image")
+    if given.table.masked:
+        roles["mask"] = "mask"
+    keeps = format == "jpeg" and quality is None and plan.count == 0
+    baker = Baker(
+        pipeline, given.table, given.decode, roles, format, quality or _QUALITY, keeps, plan.times, _repeat(given.table)
+    )
+    rows = given.table.units * plan.times
+    return Packing(plan, given, place_of(out), rows, baker, *estimate(baker, rows), part=mine, shard_bytes=most)
+
+
+def pack(
+    recipe: Recipe | Source,
+    data: Data,
+    out: str | os.PathLike[str],
+    *,
+    workers: int | None = 0,
+    on_error: str = "skip",
+    advance: Progress | None = None,
+    **options: Any,
+) -> Packing:
+    """Runs the first steps of a recipe over all the data, and keeps the images in a store for `ar.Packed`.
+
+    The shards that are whole when a run is interrupted are taken up by the next run with the same arguments, up to the
+    first file that has changed meanwhile (its size, time, or first bytes): from there on all is packed anew. The
+    bytes of a store depend on the recipe, the data and the arguments alone, not on `workers` or interruptions.
+
+    Args:
+        recipe: of any kind, a Recipe or what `augrecipes.load` takes.
+        data: a folder of images or of bags, or several; folders by target for pairs; or a CSV file; or a source, or
+            `ar.Samples` over one: images, annotations and labels that are integers are kept, nothing else of it.
+        out: the store, a folder that does not exist yet; or its address, such as `s3://bucket/store`: each shard is
+            sent when it is whole, the index last.
+        workers: processes that are started for it, in a script under `if __name__ == "__main__":`; None: one a core;
+            0: none but this one.
+        on_error: `skip` lists inputs that cannot be read in the store; `raise` stops at the first.
+        advance: called with how many rows are done, and of how many.
+        options: `format` (`raw`, `lossless`, `jpeg`, `hdf5`), `quality` of jpeg (None: JPEGs that no step changes
+            are kept as they are, others written at 95), `mode` (`train` or `eval`: for this section
+            alone), `epochs` (bake so many epochs of random steps), `through` (the last step to bake), `seed` of the
+            random parameters; `part` (`"3/8"`: the third of eight parts, into a folder of its own in `out`; see
+            `augrecipes.merge_parts`), `shard_size` (`"2G"`: the largest file of a target); of the data `masks`,
+            `split`, `channels`, `exif`, `max_pixels`, as in the datasets of files.
+
+    Raises:
+        RecipeError: the recipe is not valid, or cannot be packed so.
+        DataError: nothing to pack, or with `raise` an input that cannot be read.
+        StoreError: the store exists, is being packed by another process, or the disk is full.
+
+    >>> import tempfile, cv2, numpy as np
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> (folder / "photos").mkdir()
+    >>> cv2.imwrite(str(folder / "photos" / "1.png"), np.zeros((200, 300, 3), np.uint8))
+    True
+    >>> pack("folder-128", folder / "photos", folder / "store").rows
+    1
+    """
+    return write(prepare(recipe, data, out, on_error=on_error, **options), workers, on_error, advance)
+
+
+def write(
+    packing: Packing, workers: int | None = None, on_error: str = "skip", advance: Progress | None = None
+) -> Packing:
+    """Writes the store that was prepared; see `pack`. Returns it with what turned out to be unreadable."""
+    return replace(packing, unreadable=write_rows(packing, plan_of(packing), workers, on_error, advance))
+
+
+def write_rows(
+    packing: Packing, plan: StorePlan, workers: int | None, on_error: str, advance: Progress | None = None
+) -> tuple[Unreadable, ...]:
+    """Writes a store, or one part of it, as a folder in its `out`; a part that is there is left as it is.
+
+    A part is a store of its rows. It holds their notes, too, and what the whole store will say of itself; the first
+    part has the columns of the whole.
+
+    Returns:
+        The inputs without pixels.
+
+    Raises:
+        DataError: with `on_error` raise, an input that cannot be read.
+        StoreError: another packing's part is there, or one of files that have changed since; or the parts are a store.
+    """
+    baker, rows, place, about = packing.baker, packing.mine, packing.place, plan.said["about"]
+    columns: dict[str, Any] = {}
+    if packing.part is not None:
+        about, columns = about_part(packing.part, rows.start, plan)
+    said = {**plan.writer, "rows": len(rows), "about": about, "shard_bytes": packing.shard_bytes}
+    if packing.part is not None:
+        if _is_there(packing.out, place):
+            with suppress(StoreError):  # which clears up behind a run that was killed once all was done
+                StoreWriter.open(place, **said)
+            return unreadable_in(rows, _found(place, about, baker, rows))
+        refuse_published(packing.out)
+    with StoreWriter.open(place, **said, expected_bytes=packing.expected) as writer:
+        writer.keep(_unchanged(baker, writer, rows))
+        left = rows[writer.done :]
+        made = baked(baker, left, cores() if workers is None else workers)
+        for number, one in zip(range(writer.done, len(rows)), made, strict=True):
+            if not one.items and on_error == "raise":
+                lost = json.loads(one.note)
+                raise DataError(lost["reason"], lost["path"])
+            writer.add(number, one.items, note=one.note)
+            if advance is not None:
+                advance(number + 1, len(rows))
+        notes = writer.notes
+        if packing.part is not None:
+            writer.finish({"note": notes, **columns})
+        else:
+            columns, more, _ = plan.finished(notes)
+            writer.finish(columns, about=more)
+    return unreadable_in(rows, notes)
+
+
+def refuse_published(out: Place) -> None:
+    """Raises StoreError where the folder of parts is a store by now."""
+    with naming(out):
+        there = (out / NAME).exists()
+    if there:
+        raise StoreError(
+            f"is a store by now, and a published store is never modified: remove its {NAME} before a part is packed "
+            "again, and merge afterwards",
+            str(out),
+        )
+
+
+def refuse_parts(format: str, out: Any) -> None:
+    """Raises StoreError for a format that cannot be packed in parts."""
+    if FORMATS[format].assemble is not None:
+        raise StoreError(f"{format} is one file a target: pack it without parts, or the parts as raw", str(out))
+
+
+def _is_there(out: Place, part: Place) -> bool:
+    """Whether a part is there: of a folder of this machine its name is enough, since it is renamed when it is whole."""
+    if not isinstance(part, Path):
+        with naming(part):
+            return (part / NAME).exists()
+    folder = Path(str(out))
+    if not folder.absolute().parent.is_dir():
+        raise StoreError("the folder that it should be in does not exist; make it first", path=str(out))
+    with naming(folder):
+        folder.mkdir(exist_ok=True)
+    return os.path.lexists(part)
+
+
+def _found(folder: Place, about: dict[str, Any], baker: Baker, rows: range) -> list[str]:
+    """The notes of a part that is there already: the very part that would be written."""
+    store, about = open_store(folder, part=True), as_json(about)
+    if store.about != about:
+        other = ", ".join(differences(store.about, about))
+        raise StoreError(
+            f"there is such a part of another packing (other: {other}); take another folder, or remove it", str(folder)
+        )
+    notes = list(notes_of(store))
+    for row, note in zip(rows, notes, strict=True):
+        if row % baker.times == 0 and json.loads(note).get("stamp") != baker.stamp(row):
+            path = next(iter(baker.table.paths(row // baker.times).values()))
+            raise StoreError(f"was made before {path} changed; remove it, and run again", str(folder))
+    return notes
+
+
+def _unchanged(baker: Baker, writer: StoreWriter, rows: range) -> int:
+    """How many rows at the beginning were made of the very files that are there now."""
+    stamp = None
+    for number, (row, note) in enumerate(zip(rows, writer.notes, strict=False)):
+        if number == 0 or row % baker.times == 0:
+            stamp = baker.stamp(row)
+        if json.loads(note).get("stamp") != stamp:
+            return number
+    return writer.done
+
+
+def _repeat(table: Columns) -> bool:
+    """Whether an image is listed more than once."""
+    if isinstance(table, GivenTable):
+        return False
+    paths = next(iter(table.images_by_target().values()))
+    return len({hash(paths.encoded(unit)) for unit in range(len(paths))}) < len(paths)

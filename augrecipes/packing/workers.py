@@ -1,0 +1,129 @@
+"""Rows made by several processes, handed over in order: the same rows, and the same bytes, for any number of them."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import threading
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import get_context, parent_process, resource_tracker
+from typing import TYPE_CHECKING
+
+from augrecipes.compat.guard import albumentations, without_torch
+from augrecipes.errors import AugrecipesError
+from augrecipes.pack.orphan import end_with_parent
+
+if TYPE_CHECKING:
+    from augrecipes.packing.bake import Baked, Baker
+
+_AHEAD = 3  # rows in the making or waiting to be written, for each worker
+_BYTES = 32 << 20  # of pixels that a worker hands over at a time, unless a single row has more
+_here: list[Baker] = []  # in a worker: what it was started with
+
+
+class WorkerDied(AugrecipesError):  # noqa: N818 - what happened, as LoaderError's texts have it
+    """A process that bakes rows ended before its time."""
+
+
+def baked(baker: Baker, rows: range, workers: int) -> Iterator[Baked]:
+    """Every row of `rows`, in order.
+
+    Args:
+        baker: makes them.
+        rows: which.
+        workers: processes; 0 makes them in this one.
+
+    Raises:
+        WorkerDied: a process was killed, or crashed.
+    """
+    if not workers:
+        for run in baker.runs(rows):
+            yield from baker.several(run)
+        return
+    pool = ProcessPoolExecutor(
+        min(workers, max(1, len(rows))), get_context("spawn"), initializer=_start, initargs=(pickle.dumps(baker),)
+    )
+    waiting: deque[tuple[range, Future[list[Baked]]]] = deque()
+
+    def first() -> list[Baked]:
+        """The next rows, as far as a worker has made them; the rest of its run is then the next."""
+        run, future = waiting.popleft()
+        made = future.result()
+        if rest := run[len(made) :]:
+            waiting.appendleft((rest, pool.submit(_several, rest, _BYTES)))
+        return made
+
+    try:
+        for run in baker.runs(rows):
+            with _uninterrupted():  # starts a worker, until all are there
+                waiting.append((run, pool.submit(_several, run, _BYTES)))
+            while len(waiting) > workers and sum(len(run) for run, _ in waiting) >= _AHEAD * workers:
+                yield from first()
+        while waiting:
+            yield from first()
+    except BrokenProcessPool as error:
+        raise WorkerDied(
+            "a worker process died; the system may have run out of memory and killed it (use fewer workers), or a "
+            "library crashed (with 0 workers the reason shows); a script that starts workers does so under "
+            'if __name__ == "__main__":'
+        ) from error
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Processes that are started inside are born deaf to Ctrl-C, before they could say so; here it waits meanwhile."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # starting it would lift what is blocked
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_with_parent() -> None:
+    """From now on this process ends when its parent does, however that ended."""
+
+    def wait() -> None:
+        if (parent := parent_process()) is not None:
+            parent.join()
+            os._exit(0)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _start(pickled: bytes) -> None:
+    """Runs first in a worker. torch is left out: nothing here needs it."""
+    _end_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to all; the parent decides
+    get_ready()
+    _here.append(pickle.loads(pickled))
+
+
+def get_ready() -> None:
+    """Imports what rows are made with, without torch: nothing here needs it, and it takes longer than all the rest."""
+    without_torch()
+    albumentations()  # before anything else imports it
+    import cv2  # late, like all that takes long: until here nobody watches the parent
+
+    cv2.setNumThreads(0)
+
+
+def _several(rows: range, most: int) -> list[Baked]:
+    """The first of some rows at least, and no more than have so many bytes."""
+    made: list[Baked] = []
+    for row in _here[0].several(rows):
+        made.append(row)
+        most -= sum(item.size for items in row.items.values() for item in items)
+        if most <= 0:
+            break
+    return made

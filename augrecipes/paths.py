@@ -1,0 +1,101 @@
+"""Paths and addresses, and whole files: `s3://bucket/photos` lies elsewhere, `file:///tmp/photos` on this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+from urllib.request import url2pathname
+
+from augrecipes.errors import DataError
+
+STAGED = ".new"  # how files end that are not in place yet
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+(::[A-Za-z][A-Za-z0-9+.\-]+)*://")
+_CRUMPLED = re.compile(r"([A-Za-z][A-Za-z0-9+\-]+):/(?!/)")  # what pathlib makes of an address
+_ARCHIVE = re.compile(r"\.(tar|tgz|tbz2?|txz|tar\.(gz|bz2|xz|zst|lz4))$", re.IGNORECASE)
+_LOCAL = ("file://", "local://")
+
+
+def address_of(path: Any) -> str | None:
+    """The address that a path is; None of one of this machine, and of what is no text, bytes or path.
+
+    `pathlib.Path("s3://a/b")` has lost a slash, which is given back.
+
+    >>> address_of("s3://bucket/a.jpg"), address_of(Path("s3://bucket/a.jpg"))
+    ('s3://bucket/a.jpg', 's3://bucket/a.jpg')
+    >>> address_of("C:/a.jpg"), address_of("file:///tmp/a.jpg"), address_of("a/b"), address_of(3)
+    (None, None, None, None)
+    """
+    if not isinstance(path, str | bytes | os.PathLike):
+        return None
+    text = os.fsdecode(path)
+    if ":/" not in text or text.startswith(_LOCAL):
+        return None
+    if _ADDRESS.match(text):
+        return text
+    if not isinstance(path, str | bytes) and (match := _CRUMPLED.match(text)) and not os.path.lexists(text):
+        return f"{match[1]}://{text[match.end() :]}"
+    return None
+
+
+def is_archive(name: str) -> bool:
+    """Whether a path, or a pattern, ends as tar archives do; compressed ones are told to be so when they are opened.
+
+    >>> is_archive("train-{000..015}.tar"), is_archive("a.TGZ"), is_archive("photos"), is_archive("{a,b}.tar")
+    (True, True, False, True)
+    """
+    return _ARCHIVE.search(name) is not None
+
+
+def local(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Path:
+    """A path of this machine. DataError for an address, of which pathlib would make folders here.
+
+    >>> local("file:///tmp/photos") == local("file:///tmp/%70hotos") == Path("/tmp/photos")
+    True
+    >>> local("s3://bucket/grid.png")
+    Traceback (most recent call last):
+    augrecipes.errors.DataError: s3://bucket/grid.png: is an address: give a path of this machine
+    """
+    if (address := address_of(path)) is not None:
+        raise DataError("is an address: give a path of this machine", path=address)
+    text = os.fsdecode(path)
+    if not text.startswith(_LOCAL):
+        return Path(text)
+    place = Path(text.partition("://")[2])
+    # `Path.as_uri` writes a space as %20, and the drive of Windows behind a slash; others write names as they are.
+    return place if ("%" not in text and os.name != "nt") or os.path.lexists(place) else Path(url2pathname(str(place)))
+
+
+def write_file(path: Path, data: bytes, *, lasting: bool = True, private: bool = False) -> None:
+    """Write a file under a name of its own beside `path`, and put it in place by renaming; missing folders are made.
+
+    Args:
+        path: of the file.
+        data: its content.
+        lasting: wait until it would outlive a power failure; a cache need not.
+        private: only this user may read it.
+
+    Raises:
+        OSError: it cannot be written; what was at `path` before is still there.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_file(Path(folder) / "a" / "b.txt", b"whole")
+    ...     [(file.name, file.read_text()) for file in (Path(folder) / "a").iterdir()]
+    [('b.txt', 'whole')]
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, staged = tempfile.mkstemp(STAGED, f".{path.name}.", path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
+        if not private:
+            Path(staged).chmod(0o644)  # mkstemp's 0600 would hide it from others
+        Path(staged).replace(path)
+    except BaseException:
+        Path(staged).unlink(missing_ok=True)
+        raise

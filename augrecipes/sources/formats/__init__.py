@@ -1,1 +1,0 @@
-"""One file a picture format: what its header says, and how its pixels are had. See `augrecipes.sources.headers`."""

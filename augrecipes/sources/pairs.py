@@ -1,0 +1,275 @@
+"""Which files of several targets show the same scene: by name, never by the order in which a folder lists them.
+
+The files of a target are named in one way, such as ``{}`` and ``{}x4``. Where nobody says which (`names=`), it is what
+the field adds to names (`_HR`, `_GT`, `x4`, `_LRBI_x3`, `_SRF_4_LR`, `HR_` in front), under which most scenes have both
+files. Whatever is left over is a defect: files are never paired one by one by guess.
+
+Folders below the roots count where the targets have the same ones: ``a/1`` and ``b/1`` are two scenes. Where they
+have none in common, names alone decide.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import chain, product
+from typing import Any, TypeVar
+
+from augrecipes.errors import DataError, counted
+from augrecipes.sources.defects import Defect
+from augrecipes.sources.listing import EXTENSIONS, list_folders
+from augrecipes.sources.paths import PathLike
+
+Roots = PathLike | Sequence[PathLike]
+_Files = Mapping[str, str]  # paths, and their names below the root, without extension
+_Key = tuple[str, str]  # of a scene: its folder and its name
+T = TypeVar("T")
+
+_EXTENSION = re.compile(rf"\.(?i:{'|'.join(sorted(os.fsdecode(name) for name in EXTENSIONS))})$")
+_LAST = re.compile(
+    r"(?i)(?:[-_. ](?:hr|gt|hq|lq|lr[a-z]*\d*|bicubic|down[a-z]*|srf[-_]?\d+|\d{1,2}x)|[-_. ]?[x×]\d{1,2}m?)$"
+)
+_FIRST = re.compile(r"(?i)(?:hr|gt|hq|lr|lq)[-_. ](?=.)")
+_SCALE = re.compile(r"[xX×](\d{1,2}(?:\.\d+)?)|(?<!\d)(\d{1,2})[xX](?!\d)")
+_MOST_WAYS = 4  # of naming a target's files that are tried, besides their plain names
+
+
+@dataclass(slots=True)
+class Scenes:
+    """Scenes of which every target has one file, before and after the files were checked.
+
+    Attributes:
+        targets: their names, the one of the largest scale first.
+        scenes: one path a target, in the order of `targets`; sorted by root, then by path.
+        defects: what is wrong with files, and with those that belong to no scene.
+        listed: number of files of each target.
+        roots: folders, for names that do not depend on where the data lies.
+        notes: what is no defect and should be known all the same.
+        columns: of a CSV file, for the scenes.
+    """
+
+    targets: tuple[str, ...]
+    scenes: list[tuple[str, ...]] = field(default_factory=list)
+    defects: list[Defect] = field(default_factory=list)
+    listed: dict[str, int] = field(default_factory=dict)
+    roots: Sequence[str] = ()
+    notes: list[str] = field(default_factory=list)
+    columns: dict[str, Any] = field(default_factory=dict)
+
+
+def pair(
+    roots: Mapping[str, Roots],
+    scales: Mapping[str, int],
+    *,
+    names: Mapping[str, str] | None = None,
+    cache: bool = True,
+) -> Scenes:
+    """Find the scenes of which every target has exactly one file.
+
+    Args:
+        roots: of each target: a folder, or a list of folders. Lists of one length are data sets side by side, whose
+            i-th folders belong together; a single folder beside a list goes with all of them.
+        scales: relative grid of each target.
+        names: templates such as ``{"lr": "{}x4"}``: the name of a target's file below its root, where ``{}`` is the
+            scene, which is the whole name where a target has no template. Files of other names are left out, with a
+            note. Without it they are found.
+        cache: see `augrecipes.sources.listing.list_folders`.
+
+    Raises:
+        DataError: a root is missing or empty, a template is none, or one file would be of two targets.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as root:
+    ...     for name in ("HR/box.png", "HR/box2.png", "X4/boxx4.png", "X4/box2x4.png", "X4/bagx4.png"):
+    ...         file = pathlib.Path(root, name)
+    ...         file.parent.mkdir(exist_ok=True)
+    ...         file.touch()
+    ...     found = pair({"lr": f"{root}/X4", "hr": f"{root}/HR"}, {"lr": 1, "hr": 4})
+    >>> [tuple(pathlib.Path(path).name for path in scene) for scene in found.scenes]
+    [('box.png', 'boxx4.png'), ('box2.png', 'box2x4.png')]
+    >>> [pathlib.Path(file).name for defect in found.defects for file in defect.files]
+    ['bagx4.png']
+    """
+    order = sorted((name for name in scales if name in roots), key=lambda name: -scales[name])
+    if unknown := sorted(set(names or ()) - set(order)):
+        raise DataError(f"names= has {', '.join(unknown)}; the targets that are read are {', '.join(order)}")
+    given = {name: template((names or {}).get(name, "{}")) for name in order}
+    lists = {name: _texts(roots[name]) for name in order}
+    found = Scenes(tuple(order), listed=dict.fromkeys(order, 0), roots=[*chain(*lists.values())])
+    for part in _side_by_side(lists):
+        files = _files(part, cache=cache)
+        for name, some in files.items():
+            found.listed[name] += len(some)
+            if names:
+                files[name] = {path: text for path, text in some.items() if given[name].fullmatch(text)}
+                if left := [path for path in some if path not in files[name]]:
+                    what = f"{counted(len(left), 'file')} of {name}, {left[0]} first: not named {names.get(name, '{}')}"
+                    found.notes.append(f"{what}, and not read")
+        _match(
+            files, {name: Fraction(scales[order[0]], scales[name]) for name in order}, given if names else None, found
+        )
+    return found
+
+
+def template(text: str) -> re.Pattern[str]:
+    """What a file is called below its root, without the extension: ``{}x4``; folders may be part of it.
+
+    Raises:
+        DataError: it has not exactly one ``{}``.
+
+    >>> template("X4/{}x4").fullmatch("a/X4/0001x4").groups(), template("{}x4").fullmatch("0001") is None
+    (('a', '0001'), True)
+    """
+    if text.count("{}") != 1 or any(c in text.replace("{}", "") for c in "{}"):
+        raise DataError(f"names=: a template holds {{}} once, for the scene's name, such as {{}}x4; got {text!r}")
+    text = _EXTENSION.sub("", unicodedata.normalize("NFC", text).replace("\\", "/"))
+    before, after = map(re.escape, text.split("{}"))
+    return re.compile(rf"(?:(.*)/)?{before}([^/]+){after}")
+
+
+def readings(stem: str) -> Iterator[str]:
+    """Templates that a name may be made by, besides ``{}``.
+
+    >>> list(readings("img_1_HR_x4")), list(readings("LR_baby"))
+    (['{}_x4', '{}_HR_x4'], ['LR_{}'])
+    """
+    at = len(stem)
+    while (found := _LAST.search(stem, 0, at)) and (at := found.start()):
+        yield f"{{}}{stem[at:]}"
+    if found := _FIRST.match(stem):
+        yield f"{found[0]}{{}}"
+
+
+def _texts(given: Roots) -> list[str]:
+    return [os.fsdecode(path) for path in ([given] if isinstance(given, str | bytes | os.PathLike) else given)]
+
+
+def _side_by_side(lists: Mapping[str, list[str]]) -> Iterable[Mapping[str, list[str]]]:
+    """Folders that belong together, by target: one data set after another."""
+    if empty := [name for name, paths in lists.items() if not paths]:
+        raise DataError(f"no folder was given for {empty[0]}")
+    lengths = {len(paths) for paths in lists.values()}
+    if len(lengths) == 1:
+        return [{name: [paths[i]] for name, paths in lists.items()} for i in range(*lengths)]
+    if len(lengths - {1}) == 1:
+        return [lists]
+    text = ", ".join(f"{name}: {len(paths)}" for name, paths in lists.items())
+    raise DataError(
+        f"the lists of folders differ in length ({text}): the i-th folders of all targets belong together; "
+        "give lists of one length, or one folder for a target"
+    )
+
+
+def _files(lists: Mapping[str, list[str]], *, cache: bool) -> dict[str, _Files]:
+    """The files of each target, sorted by path, without those in folders of other targets inside its own."""
+    files: dict[str, _Files] = {}
+    problems: list[str] = []
+    for target, roots in lists.items():
+        others = [other for name in lists if name != target for other in lists[name]]
+        inner = tuple(os.path.join(o, "") for o in others if o.startswith(tuple(os.path.join(r, "") for r in roots)))  # noqa: PTH118
+        try:
+            paths = list_folders(roots, cache=cache, layout="flat").paths
+        except DataError as error:
+            problems.append(f"{target}: {error}")
+            continue
+        named = {paths[i]: bare(paths.name(i)) for i in range(len(paths))}
+        files[target] = {path: named[path] for path in sorted(named, key=os.fsencode) if not path.startswith(inner)}
+    if problems:
+        raise DataError("\n".join(problems))
+    return files
+
+
+def bare(name: str) -> str:
+    """A name without its extension, composed (NFC): some systems store é as one letter, others as e and an accent."""
+    bare = os.path.splitext(name)[0].replace(os.sep, "/")  # noqa: PTH122 (a name may end in a dot)
+    return unicodedata.normalize("NFC", bare)
+
+
+def by_scene(files: Mapping[T, str], named: re.Pattern[str]) -> dict[_Key, list[T]]:
+    """Files whose names fit a template, by the folder and the name of their scene."""
+    scenes: dict[_Key, list[T]] = defaultdict(list)
+    for file, name in files.items():
+        if found := named.fullmatch(name):
+            scenes[found[1] or "", found[2]].append(file)
+    return scenes
+
+
+def alike(ours: dict[_Key, list[T]], theirs: dict[_Key, list[T]]) -> tuple[dict[_Key, list[T]], dict[_Key, list[T]]]:
+    """The scenes of two targets; without their folders, unless both have the same ones."""
+    folders = [{folder for folder, _ in scenes} for scenes in (ours, theirs)]
+    if folders[0] == folders[1] or (folders[0] & folders[1]) - {""}:
+        return ours, theirs
+    flat: list[dict[_Key, list[T]]] = [defaultdict(list), defaultdict(list)]
+    for scenes, joined in zip((ours, theirs), flat, strict=True):
+        for (_, scene), files in scenes.items():
+            joined["", scene] += files
+    return flat[0], flat[1]
+
+
+def _find_names(large: _Files, small: _Files, ratio: Fraction) -> tuple[dict[_Key, list[str]], dict[_Key, list[str]]]:
+    """The scenes of both by the names under which most have both files.
+
+    Of equals those that say the scale, then the shortest.
+    """
+    ways = []
+    for files in (large, small):
+        seen = Counter(text for name in files.values() for text in readings(name.rpartition("/")[2]))
+        texts = ["{}", *(text for text, _ in seen.most_common(_MOST_WAYS))]
+        ways.append([(text, by_scene(files, template(text))) for text in texts])
+    best = (-1, False, 0), ways[0][0][1], ways[1][0][1]
+    for (text, some), (said, others) in product(*ways):
+        two = alike(some, others)
+        score = len(two[0].keys() & two[1].keys()), _scale_in(said) == ratio, -len(text + said)
+        best = max(best, (score, *two), key=lambda one: one[0])
+    return best[1:]
+
+
+def _scale_in(text: str) -> Fraction | None:
+    """The scale that a name speaks of."""
+    said = _SCALE.search(text)
+    return Fraction(said[1] or said[2]) if said else None
+
+
+def _match(
+    files: Mapping[str, _Files], ratios: Mapping[str, Fraction], given: Mapping[str, re.Pattern[str]] | None, to: Scenes
+) -> None:
+    """Add the scenes of one data set: the largest target's files against those of each of the others."""
+    first, *others = to.targets
+    partners: dict[str, dict[str, str]] = {}
+    spoilt: set[str] = set()
+    for name in others:
+        large, small = files[first], files[name]
+        if given is None:
+            scenes = _find_names(large, small, ratios[name])
+        else:
+            scenes = alike(by_scene(large, given[first]), by_scene(small, given[name]))
+        partners[name] = {}
+        for scene, these in scenes[0].items():
+            theirs = scenes[1].get(scene, [])
+            if both := set(these) & set(theirs):
+                example = f'names={{"{first}": "{{}}_HR", "{name}": "{{}}_LR"}}'
+                raise DataError(f"{first} and {name} lie in one folder, {min(both)} is one of both: give each a folder "
+                                f"of its own, or say how the files of each are named, as in {example}")  # fmt: skip
+            if len(these) == len(theirs) == 1:
+                partners[name][these[0]] = theirs[0]
+            elif theirs:
+                spoilt.update(these, theirs)
+                every = (*these, *theirs)
+                to.defects.append(Defect("ambiguous", every, f"one scene, several files: {', '.join(every)}"))
+    for path in files[first]:
+        lacking = [name for name in others if path not in partners[name]]
+        if lacking and path not in spoilt:
+            to.defects.append(Defect("missing", (path,), f"{path}: no {' and no '.join(lacking)}"))
+    for name in others:
+        paired = spoilt.union(partners[name].values())
+        for path in [path for path in files[name] if path not in paired]:
+            said = _scale_in(files[name][path].rpartition("/")[2])
+            odd = f"; its name says ×{said}, and {name} is ×{ratios[name]}" if said not in (None, ratios[name]) else ""
+            to.defects.append(Defect("missing", (path,), f"{path}: no {first}{odd}"))
+    rows = ((path, *(partners[name].get(path, "") for name in others)) for path in files[first])
+    to.scenes += [paths for paths in rows if all(paths) and spoilt.isdisjoint(paths)]

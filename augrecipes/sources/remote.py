@@ -1,0 +1,265 @@
+"""Files that lie elsewhere: `s3://`, `gs://`, `hf://`, `memory://` and whatever else fsspec knows.
+
+Addresses as paths. Fetched files of stores are kept by `augrecipes.store.cache`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from augrecipes.errors import DataError
+from augrecipes.paths import STAGED, address_of, local
+from augrecipes.redact import redact
+from augrecipes.sources.remote_requests import RemoteError, request, stamp_in
+
+StrPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+
+_PARTLY = 48 << 20  # bytes from which a driver may read an object in several requests
+# Where an object is there whole, or not at all, and folders are but names.
+_OF_OBJECTS = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "hf", "memory"}
+_MAGIC = re.compile(r"[*\[]|\?(?![\w.%~-]+=)")  # `?versionId=` begins a query
+_WEB = re.compile(r"(https?://[^/?#]*)([^?#]*)(.*)", re.IGNORECASE | re.DOTALL)  # where a `?` always does
+
+
+def is_remote(path: Any) -> bool:
+    """Whether a path is the address of something that lies elsewhere; text, bytes, or a path object.
+
+    >>> is_remote("s3://bucket/a.jpg"), is_remote("C:/a.jpg"), is_remote("file:///tmp/a.jpg"), is_remote("a/b")
+    (True, False, False, False)
+    """
+    return remote_place(path) is not None
+
+
+def remote_place(path: Any) -> RemotePath | None:
+    """The address that a path is; None of one of this machine, and of what is no path.
+
+    >>> remote_place("s3://bucket/photos/"), remote_place(Path("s3://bucket/photos")), remote_place("a/b")
+    (RemotePath(url='s3://bucket/photos'), RemotePath(url='s3://bucket/photos'), None)
+    """
+    if isinstance(path, RemotePath):
+        return path
+    if (address := address_of(path)) is None:
+        return None
+    url, query = _split(address)  # which may end with a slash of its own
+    return RemotePath((url if url.endswith("://") else url.rstrip("/")) + query)
+
+
+def place_of(path: StrPath) -> Place:
+    """A path of this machine, or an address.
+
+    >>> place_of("file:///tmp/photos") == Path("/tmp/photos"), place_of("memory://photos")
+    (True, RemotePath(url='memory://photos'))
+    """
+    return remote_place(path) or local(path)
+
+
+def is_pattern(path: Any) -> bool:
+    """Whether an address names several files: `s3://bucket/photos/*.jpg`.
+
+    >>> is_pattern("s3://bucket/*.jpg"), is_pattern("photos/*.jpg"), is_pattern("https://host/a.jpg?sig=x*")
+    (True, False, False)
+    """
+    return is_remote(path) and _magic_at(os.fsdecode(path)) is not None
+
+
+def is_folder(path: StrPath) -> bool:
+    """Whether there is a folder, or a pattern that files elsewhere are named by. Raises DataError.
+
+    >>> is_folder("nowhere"), is_folder("memory://*.jpg")
+    (False, True)
+    """
+    return is_pattern(path) or _there(path, "is_dir")
+
+
+def is_file(path: StrPath) -> bool:
+    """Whether there is a file. Raises DataError."""
+    return not is_pattern(path) and _there(path, "is_file")
+
+
+def is_there(path: StrPath) -> bool:
+    """Whether there is anything. Raises DataError."""
+    return _there(path, "exists")
+
+
+def _there(path: StrPath, what: str) -> bool:
+    place = place_of(path)
+    try:
+        return bool(getattr(place, what)())
+    except (PermissionError, RemoteError) as error:
+        if isinstance(place, Path):
+            raise
+        denied = "no permission to look at it: " if isinstance(error, PermissionError) else ""
+        raise DataError(f"{denied}{error}", str(place)) from None
+
+
+def _magic_at(url: str) -> int | None:
+    """Where the first wildcard of an address stands; None where it is no pattern."""
+    web = _WEB.fullmatch(url)
+    match = _MAGIC.search(url) if web is None else re.compile(r"[*\[]").search(url, web.start(2), web.end(2))
+    return None if match is None else match.start()
+
+
+def _split(url: str) -> tuple[str, str]:
+    """An address, and the query behind it, which goes along with every file below: a signature, say."""
+    web = _WEB.fullmatch(url)
+    return (url, "") if web is None else (web[1] + web[2], web[3])
+
+
+@dataclass(frozen=True, slots=True, order=True, repr=False)
+class RemotePath:
+    """An address, with what a `pathlib.Path` can do and is needed here. Everything is asked of the server anew.
+
+    Attributes:
+        url: protocol, `://`, and the path there.
+
+    >>> place = RemotePath("memory://shop/index.json")
+    >>> place.write_bytes(b"{}")
+    >>> place.name, place.parent.is_dir(), (place.parent / "index.json").read_bytes()
+    ('index.json', True, b'{}')
+    """
+
+    url: str
+
+    def __str__(self) -> str:
+        return self.url
+
+    def __repr__(self) -> str:
+        return f"RemotePath(url={redact(self.url)!r})"
+
+    def __fspath__(self) -> str:
+        return self.url
+
+    def __truediv__(self, name: str) -> RemotePath:
+        url, query = _split(self.url)
+        return RemotePath((url if url.endswith("://") else f"{url.rstrip('/')}/") + name + query)
+
+    @property
+    def name(self) -> str:
+        """What stands behind the last slash."""
+        return _split(self.url)[0].rpartition("/")[2]
+
+    @property
+    def parent(self) -> RemotePath:
+        """The folder that it is in."""
+        url, query = _split(self.url)
+        return RemotePath(url.rpartition("/")[0] + query)
+
+    def about(self) -> dict[str, Any]:
+        """What the server says of it: at least its size. FileNotFoundError where there is nothing."""
+        return request(self.url, lambda system, path: dict(_fresh(system).info(path)))
+
+    def stamp(self) -> str:
+        """What tells it from what takes its place."""
+        return stamp_in(self.about())
+
+    def exists(self) -> bool:
+        """Whether there is a file, or anything below."""
+        return request(self.url, lambda system, path: bool(_fresh(system).exists(path)))
+
+    def is_dir(self) -> bool:
+        """Whether there is anything below."""
+        return request(self.url, lambda system, path: bool(_fresh(system).isdir(path)))
+
+    def is_file(self) -> bool:
+        """Whether it is a file."""
+        return request(self.url, lambda system, path: bool(_fresh(system).isfile(path)))
+
+    def iterdir(self) -> Iterator[RemotePath]:
+        """What is directly below."""
+        found = request(self.url, lambda system, path: _fresh(system).ls(path, detail=False))
+        return (self / name.rstrip("/").rpartition("/")[2] for name in found)
+
+    def files(self) -> dict[str, int]:
+        """Every file below, or of a pattern, by its name behind this address or the pattern's fixed part; its size.
+
+        Raises:
+            FileNotFoundError: there is nothing.
+        """
+        how = "glob" if is_pattern(self) else "find"
+        found = request(self.url, lambda system, path: getattr(_fresh(system), how)(path, detail=True))
+        if not found and how == "find" and not self.exists():
+            raise FileNotFoundError("no such folder")
+        root = request(self.fixed.url, lambda _, path: path).strip("/") + "/"
+        there = {path.lstrip("/"): about for path, about in found.items() if about.get("type") != "directory"}
+        return {
+            path.removeprefix(root): int(about.get("size") or 0)
+            for path, about in there.items()
+            if path.startswith(root)
+        }
+
+    @property
+    def fixed(self) -> RemotePath:
+        """The folder that all files of a pattern are in; of other addresses they themselves."""
+        at = _magic_at(self.url)
+        return self if at is None else RemotePath(self.url[:at].rpartition("/")[0] + _split(self.url)[1])
+
+    def read_bytes(self) -> bytes:
+        """All of it. RemoteError where it changes meanwhile."""
+
+        def whole(system: Any, path: str) -> bytes:
+            data = bytes(system.cat_file(path))
+            return data if len(data) < _PARTLY else _unchanged(system, path)
+
+        return request(self.url, whole)
+
+    def read_part(self, start: int, end: int) -> bytes:
+        """A part of it; `end` may lie behind its own."""
+        return request(self.url, lambda system, path: bytes(system.cat_file(path, start=start, end=end)))
+
+    def write_bytes(self, data: bytes) -> None:
+        """A file of this content."""
+        self._put(lambda system, path: system.pipe_file(path, data), len(data))
+
+    def fetch(self, path: Path) -> None:
+        """Writes all of it to a file of this machine."""
+        request(self.url, lambda system, there: system.get_file(there, str(path)))
+
+    def send(self, path: Path) -> None:
+        """Makes it a copy of a file of this machine, whole or not at all."""
+        self._put(lambda system, there: system.put_file(str(path), there), path.stat().st_size)
+
+    def _put(self, write: Callable[[Any, str], object], size: int) -> None:
+        """Writes a file of so many bytes, under a name of its own where others might see a part of it."""
+
+        def put(system: Any, there: str) -> None:
+            by_name = self.url.partition("://")[0] not in _OF_OBJECTS
+            folder, _, name = there.rpartition("/")
+            place = f"{folder}/.{name}.{os.getpid()}{STAGED}" if by_name else there
+            if by_name and folder:
+                system.makedirs(folder, exist_ok=True)
+            write(system, place)
+            if (arrived := _fresh(system).info(place).get("size")) != size:
+                raise ConnectionError(f"{arrived} of {size:,} bytes arrived")
+            if by_name:
+                if system.exists(there):
+                    system.rm_file(there)
+                system.mv(place, there)
+
+        request(self.url, put)
+
+    def unlink(self) -> None:
+        """Removes it; nothing where there is none."""
+        request(self.url, lambda system, path: system.rm_file(path) if _fresh(system).exists(path) else None)
+
+
+Place = Path | RemotePath
+
+
+def _fresh(system: Any) -> Any:
+    """The file system, which has forgotten what it remembers of folders."""
+    system.invalidate_cache()
+    return system
+
+
+def _unchanged(system: Any, path: str) -> bytes:
+    """A large object, which a driver reads in parts: those of one version."""
+    before = stamp_in(_fresh(system).info(path))
+    data = bytes(system.cat_file(path))
+    if stamp_in(_fresh(system).info(path)) != before:
+        raise RemoteError("changed while it was read")
+    return data

@@ -1,0 +1,320 @@
+"""TIFF pyramids of JPEG tiles, read tile by tile: the bytes from the file, the pixels by the decoder of all our JPEGs.
+
+tifffile says once where the tiles lie. Of the images in a file the first is level 0; of the others those are levels
+that are said to be reduced copies of it, or stand below it as sub-images, or, in files of Aperio, have tiles. Strips
+count as tiles of an image's full width.
+
+Of a tile that is asked for once no more is decoded than the window shows. Where a window begins in the tiles that
+another one ended in, the next will begin in its own: they are decoded whole, for all windows, and kept for a while.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.errors import DataError
+from augrecipes.images.encoded import MAX_PIXELS, Encoded, encoded
+from augrecipes.images.watch import stage
+from augrecipes.sources.open_files import bytes_at
+from augrecipes.sources.slides.pyramid import WHITE, Part, Pixels, levels_of, needed
+
+JPEG, JPEG_OLD_NAME = 7, 33007  # values of the tag Compression; the second is one that some writers use for the first
+_X_RESOLUTION, _Y_RESOLUTION = 282, 283
+_MICROMETRES = {2: 25_400.0, 3: 10_000.0}  # by the tag ResolutionUnit: an inch, a centimetre
+_MOST_IMAGES = 256  # that are looked at in a file: slides have a dozen
+_GREY, _RGB, _YCBCR = 1, 2, 6  # of PhotometricInterpretation
+# An Adobe segment says how colours are coded: as they are, or as luma and chroma. Without one decoders guess.
+_ADOBE = b"\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00"
+_CODED = {_GREY: b"", _RGB: _ADOBE + b"\x00", _YCBCR: _ADOBE + b"\x01"}
+_START, _END = b"\xff\xd8", b"\xff\xd9"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TileIndex:
+    """The tiles of one level.
+
+    Attributes:
+        width: of the level, px.
+        height: of the level, px.
+        tile_width: px; the last column's tiles reach over the edge.
+        tile_height: px; so do the last row's, strips end there.
+        strips: whether they are strips.
+        offsets: int64, where each tile begins in the file, row by row.
+        counts: int64, its bytes.
+        head: what a tile's own JPEG data lacks in front: the start marker, how colours are coded, and tables.
+    """
+
+    width: int
+    height: int
+    tile_width: int
+    tile_height: int
+    strips: bool
+    offsets: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    head: bytes
+
+    @property
+    def across(self) -> int:
+        """Tiles in a row."""
+        return -(-self.width // self.tile_width)
+
+    def whole(self, data: bytes) -> bytes:
+        """The bytes of a tile as a JPEG that can be decoded by itself."""
+        return self.head + data[len(_START) :]
+
+    def rows_of(self, row: int) -> int:
+        """How many rows of pixels the tiles of a row have."""
+        return min(self.tile_height, self.height - row * self.tile_height) if self.strips else self.tile_height
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PyramidIndex:
+    """A file of JPEG tiles.
+
+    Attributes:
+        levels: the largest first.
+        mpp: micrometres a pixel, across and down, by the tags of resolution; None where there are none.
+    """
+
+    levels: tuple[TileIndex, ...]
+    mpp: tuple[float, float] | None
+
+
+def index_of(path: str) -> PyramidIndex | None:
+    """The levels of a TIFF of JPEG tiles; None where it is anything else.
+
+    Raises:
+        Exception: whatever tifffile says of a damaged file.
+    """
+    tifffile = needed("tifffile")
+    try:
+        file = tifffile.TiffFile(path)
+    except tifffile.TiffFileError:
+        return None
+    with file:
+        images = list(_images(file))
+        found = [_level(page) for page in images]
+        mpp = _mpp(images[0]) if images else None
+    levels = sorted((level for level in found if level is not None), key=lambda level: -level.width)
+    whole = bool(levels) and len(levels) == len(found) and levels[0] is found[0]
+    return PyramidIndex(tuple(levels), mpp) if whole else None
+
+
+def _images(file: Any) -> Iterator[Any]:
+    """The images of a pyramid."""
+    pages = list(islice(file.pages, _MOST_IMAGES))
+    if not pages:
+        return
+    first = pages[0]
+    yield first
+    yield from (page.aspage() for page in first.pages or ()) if first.subifds else ()
+    for page in (page.aspage() for page in pages[1:]):
+        belongs = page.is_tiled if file.is_svs else page.is_reduced and page.is_tiled == first.is_tiled
+        if belongs and page.samplesperpixel == first.samplesperpixel:
+            yield page
+
+
+def _mpp(page: Any) -> tuple[float, float] | None:
+    unit = _MICROMETRES.get(int(page.resolutionunit))
+    if unit is None or not {_X_RESOLUTION, _Y_RESOLUTION} <= {tag.code for tag in page.tags}:
+        return None
+    across, down = page.resolution
+    return (unit / across, unit / down) if 0 < across < np.inf and 0 < down < np.inf else None
+
+
+def _level(page: Any) -> TileIndex | None:
+    """The tiles of an image, where all of them are JPEGs of 8 bits."""
+    tiled, samples = bool(page.is_tiled), int(page.samplesperpixel)
+    coded = _CODED.get(int(page.photometric))
+    wanted = {_GREY: 1}.get(int(page.photometric), 3)
+    plain = int(page.compression) in (JPEG, JPEG_OLD_NAME) and int(page.bitspersample) == 8 and page.imagedepth == 1
+    if not plain or coded is None or samples != wanted or (samples > 1 and int(page.planarconfig) != 1):
+        return None
+    width, height = int(page.imagewidth), int(page.imagelength)
+    across, down = (int(page.tilewidth), int(page.tilelength)) if tiled else (width, int(page.rowsperstrip))
+    if min(width, height, across, down) < 1:
+        return None
+    down = down if tiled else min(down, height)
+    offsets, counts = (np.asarray(values, np.int64) for values in (page.dataoffsets, page.databytecounts))
+    tables = page.jpegtables or _START + _END
+    made = TileIndex(width, height, across, down, not tiled, offsets, counts, _START + coded + tables[2:-2])
+    expected = made.across * -(-height // down)
+    # Tiles that are left out, which other readers fill from a coarser level, are theirs to read.
+    return made if len(offsets) == len(counts) == expected and counts.all() else None
+
+
+class RecentTiles:
+    """The tiles that were asked for last, and the pixels of those that were kept; for any number of threads.
+
+    Args:
+        most: bytes. A tile that is not kept counts as if it were: that it was asked for is forgotten as soon.
+
+    >>> import numpy as np
+    >>> tiles = RecentTiles(2 * 48)
+    >>> tiles.ask(["a"], 48), tiles.ask(["a", "b"], 48), tiles.pixels("a")
+    (False, True, None)
+    >>> tiles.keep("a", np.zeros((4, 4, 3), np.uint8))
+    >>> tiles.pixels("a").shape, tiles.ask(["c", "d"], 48), tiles.pixels("a")
+    ((4, 4, 3), False, None)
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all, and a lock that another thread may have held before a fork."""
+        self._bytes, self._lock = 0, threading.Lock()
+        self._tiles: OrderedDict[Hashable, tuple[int, Pixels | None]] = OrderedDict()
+
+    def ask(self, tiles: Sequence[Hashable], size: int) -> bool:
+        """Whether a side of these tiles was asked for lately, of a square of so many; from now on all were.
+
+        Args:
+            tiles: that a window touches.
+            size: bytes of each, when it is decoded.
+        """
+        if size * len(tiles) > self._most:
+            return False
+        with self._lock:
+            lately = 0
+            for tile in tiles:
+                if tile in self._tiles:
+                    lately += 1
+                    self._tiles.move_to_end(tile)
+                else:
+                    self._tiles[tile] = size, None
+                    self._bytes += size
+            while self._bytes > self._most:
+                _, (freed, _) = self._tiles.popitem(last=False)
+                self._bytes -= freed
+        return lately >= math.isqrt(len(tiles)) > 0
+
+    def pixels(self, tile: Hashable) -> Pixels | None:
+        """Those of a tile, which nobody may change; None where they are not kept."""
+        return self._tiles.get(tile, (0, None))[1]
+
+    def keep(self, tile: Hashable, pixels: Pixels) -> None:
+        """Keep the pixels of a tile that was asked for, for as long as that is not forgotten."""
+        with self._lock:
+            if tile in self._tiles:
+                size, _ = self._tiles[tile]
+                self._tiles[tile] = size, pixels
+
+
+RECENT = RecentTiles(32 << 20)
+"""Those of all slides of a process."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=RECENT.clear)
+_NUMBERS = itertools.count()  # one for each reader: what it kept is no other's, be it of the same path
+
+
+class JpegTiles:
+    """Reads parts of a TIFF whose levels are JPEG tiles, or strips. Closes its file when it is forgotten.
+
+    Args:
+        path: of the file.
+        indices: of its levels, the largest first.
+        mpp: micrometres a pixel, across and down.
+    """
+
+    def __init__(self, path: str, indices: Sequence[TileIndex], mpp: tuple[float, float] | None) -> None:
+        self.path, self.mpp, self._indices = path, mpp, tuple(indices)
+        self.levels = levels_of([(index.width, index.height) for index in indices])
+        self._file = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
+        self._size, self._number = os.fstat(self._file).st_size, next(_NUMBERS)
+
+    def __del__(self) -> None:
+        if (file := self.__dict__.pop("_file", None)) is not None:
+            os.close(file)
+
+    def reduces(self, level: int, most: int) -> int:
+        """As `Pyramid`: a tile has to be a whole number of blocks."""
+        index = self._indices[level]
+        sides = (index.tile_width, index.tile_height)
+        return max((k for k in (1, 2, 4, 8) if k <= most and not any(side % (2 * k) for side in sides)), default=1)
+
+    def read(self, level: int, part: Part, reduce: int = 1) -> Pixels:
+        """As `Pyramid`."""
+        index, k = self._indices[level], reduce
+        there = part.inside(index.width, index.height)
+        pieces = [*_touched(index, there)]
+        size = index.tile_width * index.tile_height * 3
+        whole = k == 1 and RECENT.ask([(self._number, level, *tile) for *tile, _ in pieces], size)
+        if len(pieces) == 1 and there == part and k == 1 and not whole:
+            return np.ascontiguousarray(self._decoded(level, *pieces[0]))
+        out = np.empty((-(-part.height // k), -(-part.width // k), 3), np.uint8)
+        if there != part:
+            out.fill(WHITE)
+        for column, row, piece in pieces:
+            pixels = self._kept(level, column, row, piece) if whole else None
+            if pixels is None:
+                pixels = self._decoded(level, column, row, piece, k)
+            y, x = (piece.y - part.y) // k, (piece.x - part.x) // k
+            out[y : y + len(pixels), x : x + pixels.shape[1]] = pixels
+        return out
+
+    def _kept(self, level: int, column: int, row: int, piece: Part) -> Pixels | None:
+        """A piece of a tile that is kept from now on; None where the tile is damaged: the piece may not be."""
+        index = self._indices[level]
+        left, top = column * index.tile_width, row * index.tile_height
+        pixels = RECENT.pixels(name := (self._number, level, column, row))
+        if pixels is None:
+            try:
+                pixels = self._decoded(level, column, row, Part(left, top, index.tile_width, index.rows_of(row)))
+            except DataError:
+                return None
+            RECENT.keep(name, pixels)
+        return pixels[piece.y - top : piece.y - top + piece.height, piece.x - left : piece.x - left + piece.width]
+
+    def _decoded(self, level: int, column: int, row: int, piece: Part, reduce: int = 1) -> Pixels:
+        """A piece of a tile, as a view of more maybe; what a tile has beyond its level belongs to it."""
+        index = self._indices[level]
+        left, top = column * index.tile_width, row * index.tile_height
+        y, x = piece.y - top, piece.x - left
+        rect = y, x, y + piece.height, x + piece.width
+        try:
+            tile = self._tile(level, column, row)
+            return tile.array() if reduce == 1 and rect == (0, 0, *tile.shape[:2]) else tile.view(*rect, reduce)
+        except (DataError, OSError) as error:
+            what = f"the {'strip' if index.strips else 'tile'} at x={left}, y={top} of level {level}"
+            why = error.reason if isinstance(error, DataError) else f"cannot be read: {error.strerror or error}"
+            raise DataError(f"{what}: {why}", self.path) from None
+
+    def _tile(self, level: int, column: int, row: int) -> Encoded:
+        """A tile, its header read and found to be what the file says."""
+        index = self._indices[level]
+        number = row * index.across + column
+        start, count = int(index.offsets[number]), int(index.counts[number])
+        if not 0 < start <= start + count <= self._size:
+            raise DataError("truncated: it would lie behind the end of the file")
+        with stage("read"):
+            data = bytes_at(self._file, start, count)
+        found = encoded(index.whole(data), name=self.path, exif="ignore", max_pixels=MAX_PIXELS)
+        if found.header.format != "jpeg" or found.shape[:2] != (index.rows_of(row), index.tile_width):
+            size = f"{found.shape[1]}×{found.shape[0]} px where {index.tile_width}×{index.rows_of(row)} are expected"
+            raise DataError(f"holds an image of {size}")
+        return found
+
+
+def _touched(index: TileIndex, part: Part) -> Iterator[tuple[int, int, Part]]:
+    """The tiles that a part of a level touches: column, row, and what of the part lies on it."""
+    if not part.width * part.height:
+        return
+    for row in range(part.y // index.tile_height, -(-(part.y + part.height) // index.tile_height)):
+        top, bottom = max(part.y, row * index.tile_height), min(part.y + part.height, (row + 1) * index.tile_height)
+        for column in range(part.x // index.tile_width, -(-(part.x + part.width) // index.tile_width)):
+            left = max(part.x, column * index.tile_width)
+            right = min(part.x + part.width, (column + 1) * index.tile_width)
+            yield column, row, Part(left, top, right - left, bottom - top)

@@ -1,0 +1,304 @@
+"""Lists slides: which files, at which resolution, and which of their windows show tissue.
+
+What was found in a slide is kept from run to run, a bit a window, for as long as the files that decide it stay as they
+are: a slide is opened to be listed once, not at each start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import glob
+import os
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+
+from augrecipes import cache
+from augrecipes.errors import DataError
+from augrecipes.machine import cores
+from augrecipes.sources.files import MAX_PIXELS, read_mask
+from augrecipes.sources.paths import PathLike
+from augrecipes.sources.slides.opened import OPENED
+from augrecipes.sources.slides.pyramid import Level, Pixels, downsample_of, thumbnail
+from augrecipes.sources.slides.tissue import (
+    Grid,
+    Mask,
+    Places,
+    mask_of_regions,
+    mask_over,
+    tissue_by_saturation,
+    white_in,
+)  # fmt: skip
+
+EXTENSIONS = frozenset(
+    [".svs", ".tif", ".tiff", ".btf", ".ndpi", ".vms", ".vmu", ".scn", ".mrxs", ".bif", ".svslide", ".czi", ".dcm"]
+)
+"""What slides in a folder are called."""
+MPP = 0.5
+"""Micrometres a pixel where nothing is said: what scanners call 20×."""
+_REGIONS = (".geojson", ".json")
+_MASKS = (*_REGIONS, ".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp")
+_CELLS = 8  # px of a thumbnail along a window, at least where
+_LONGEST = 4096  # no side of it would be longer
+_RULES = 3  # of how windows are chosen: what was chosen otherwise is not used
+_IN_FOLDER_BELOW = (".mrxs",)  # whose pixels lie in a folder of their name
+_IN_FOLDER_BESIDE = (".vms", ".vmu", ".dcm")
+# Of a DICOM file the numbers of its study and its series, which stand beside each other: a tag, four bytes of type and
+# length, and the number. Others that are named before are those of other files.
+_SERIES = re.compile(rb"\x20\0\x0d\0.{4}[\d. \0]{1,65}\x20\0\x0e\0.{4}([\d.]{1,64})[^\d.]", re.DOTALL)
+_HEADS = 1 << 16, 1 << 20  # bytes that they lie within: of nearly all files, and at most
+Tissue = str | float | None
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Which windows of slides are taken.
+
+    Attributes:
+        tile: their side, in their own px.
+        mpp: their resolution in micrometres a pixel; `MPP` where `level` is not given either.
+        level: of the slide's own that they are of, instead.
+        stride: from one to the next, in their px; None: they lie side by side.
+        tissue: `otsu`; a threshold of saturation, 0 to 1; a mask file or GeoJSON; a folder of such; None: all windows.
+        min_tissue: the share of a window that is tissue, at least.
+        max_white: the share of a window that is white, at most.
+        regions: classes of regions in GeoJSON; None: all.
+        slide_mpp: micrometres a pixel of level 0, where slides do not say, or say what is wrong.
+        max_pixels: of a mask file, and of what a window is made of.
+
+    Raises:
+        ValueError: one of them makes no sense.
+    """
+
+    tile: int = 256
+    mpp: float | None = None
+    level: int | None = None
+    stride: int | None = None
+    tissue: Tissue = "otsu"
+    min_tissue: float = 0.5
+    max_white: float = 0.8
+    regions: Sequence[str] | None = None
+    slide_mpp: float | None = None
+    max_pixels: int = MAX_PIXELS
+
+    def __post_init__(self) -> None:
+        if self.mpp is None and self.level is None:
+            object.__setattr__(self, "mpp", MPP)
+        for name, least in (("tile", 1), ("stride", 1), ("level", 0)):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__") or value < least):
+                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+        if self.mpp is not None and self.level is not None:
+            raise ValueError("give either mpp= (micrometres a pixel) or level= (one of the slide's own)")
+        for name, value in (("mpp", self.mpp), ("slide_mpp", self.slide_mpp)):
+            if value is not None and not 0 < value < np.inf:
+                raise ValueError(f"{name} must be more than 0, got {value}")
+        if isinstance(self.tissue, bool) or (isinstance(self.tissue, int | float) and not 0 < self.tissue < 1):
+            raise ValueError(f"a threshold of tissue= lies between 0 and 1, got {self.tissue}")
+        for name, value in (("min_tissue", self.min_tissue), ("max_white", self.max_white)):
+            if not 0 <= value <= 1:
+                raise ValueError(f"{name} is a share, 0 to 1, got {value}")
+        if isinstance(self.regions, str):
+            raise ValueError(f"regions= is a list of names, got {self.regions!r}")
+        if self.regions is not None and not self.tissue_is_path:
+            raise ValueError("regions= names classes of annotations: tissue= is a GeoJSON file, or a folder of them")
+
+    @property
+    def tissue_is_path(self) -> bool:
+        """Whether `tissue` names files."""
+        return self.tissue is not None and not isinstance(self.tissue, int | float) and self.tissue != "otsu"
+
+
+@dataclass(frozen=True)
+class ListedSlide:
+    """A slide, and the windows of it that are taken.
+
+    Attributes:
+        stamp: what tells its file from one that takes its place.
+        downsample: so many pixels of level 0 are one of a window.
+        places: corners of windows in px of level 0, int64 (n, 2).
+        note: how it came by its windows, or what is wrong with it.
+    """
+
+    stamp: str
+    downsample: float
+    places: Places
+    note: str
+
+
+def list_slides(paths: Sequence[str], windows: Windows) -> list[ListedSlide | DataError]:
+    """The slides at paths, and what is wrong with those that cannot be listed."""
+    folders = functools.cache(_state_of_folder)
+
+    def listed(path: str) -> ListedSlide | DataError:
+        try:
+            return _listed(path, windows, folders)
+        except DataError as error:
+            return error
+
+    with ThreadPoolExecutor(cores()) as pool:
+        return list(pool.map(listed, paths))
+
+
+def slides_in(given: PathLike | Sequence[PathLike]) -> list[str]:
+    """The files that patterns, folders and paths name, each once, in the order given, and by name in each.
+
+    Of the DICOM files in a folder that are one series, and so one slide, it is the first.
+
+    Raises:
+        DataError: one of them names none.
+    """
+    several = [given] if isinstance(given, str | bytes | os.PathLike) else list(given)
+    found: dict[str, None] = {}
+    for text in map(os.fsdecode, several):
+        try:
+            found.update(dict.fromkeys(_files(text)))
+        except OSError as error:
+            raise DataError(f"cannot be listed: {error.strerror or error}", text) from None
+    if not found:
+        raise ValueError("an empty list of slides")
+    firsts = {*{(Path(path).parent, series_of(path) or path): path for path in reversed(found)}.values()}
+    return [path for path in found if path in firsts]
+
+
+def series_of(path: str) -> str | None:
+    """The number of a DICOM file's series, whose files are one slide; None where there is none, or it is not found."""
+    if Path(path).suffix.lower() != ".dcm":
+        return None
+    with contextlib.suppress(OSError), Path(path).open("rb") as file:
+        for many in _HEADS:
+            file.seek(0)
+            if numbers := _SERIES.findall(file.read(many)):
+                return str(numbers[-1].decode())
+    return None
+
+
+def _files(text: str) -> list[str]:
+    """The slides that a pattern, a folder or a path names; in folders and by patterns none that are hidden."""
+    path = Path(text)
+    if path.is_dir():
+        there = (file for file in path.iterdir() if not file.name.startswith("."))
+        files = sorted(str(file) for file in there if file.suffix.lower() in EXTENSIONS)
+        if not files:
+            raise DataError(f"there are no slides here ({', '.join(sorted(EXTENSIONS))})", text)
+        return files
+    if path.exists():
+        return [text]
+    files = sorted(file for file in glob.glob(text, recursive=True) if Path(file).is_file())  # noqa: PTH207
+    if not files:
+        raise DataError("no such slide", text)
+    return files
+
+
+def _listed(path: str, windows: Windows, folders: Callable[[Path], str | None]) -> ListedSlide:
+    stamp, mask = cache.stamp_of_file(path, "slide"), None
+    if windows.tissue_is_path:
+        mask = mask_file(path, os.fsdecode(str(windows.tissue)))
+    state = state_of(path, mask, folders)
+    OPENED.forget(path, stamp)
+    asked = blake2b(f"{_RULES} {windows!r}".encode(errors="surrogateescape"), digest_size=16).hexdigest()
+    key = asked if state is None else f"{cache.identity(path)}-{asked}"
+    found = cache.memo(cache.SLIDES, key, state, lambda: _found(path, stamp, windows, mask))
+    width, height = found["size"].tolist()
+    downsample = float(found["downsample"])
+    grid = _grid(windows, downsample)
+    places = grid.places(Level(width, height, 1.0))
+    taken = np.unpackbits(found["taken"], count=len(places)).astype(bool)
+    note = f"{len(taken)} windows of {grid.side:.6g}² px of level 0 fit on its {width}×{height}"
+    if not taken.all():
+        note += f", and {taken.sum()} show tissue enough, and not too much white (tissue=, min_tissue=, max_white=)"
+    return ListedSlide(stamp, downsample, places[taken], note)
+
+
+def _grid(windows: Windows, downsample: float) -> Grid:
+    return Grid(windows.tile * downsample, (windows.stride or windows.tile) * downsample)
+
+
+def _found(path: str, stamp: str, windows: Windows, mask: str | None) -> cache.Arrays:
+    """The size of a slide, the downsample of its windows, and which of them are taken."""
+    slide = OPENED.at(path, stamp)
+    downsample = downsample_of(slide, path, windows.mpp, windows.level, windows.slide_mpp)
+    first, grid = slide.levels[0], _grid(windows, downsample)
+    places = grid.places(first)
+    taken = np.ones(len(places), bool)
+    if len(places) and (windows.tissue is not None or windows.max_white < 1):
+        small = thumbnail(slide, max(grid.side / _CELLS, max(first.width, first.height) / _LONGEST, 1.0))
+        taken = grid.shares(white_in(small), places, first) <= windows.max_white
+        if windows.tissue is not None:
+            shares = grid.shares(_tissue(windows, first, small, mask), places, first)
+            taken &= shares >= max(windows.min_tissue, np.finfo(float).tiny)
+    size = np.array([first.width, first.height])
+    return {"size": size, "downsample": np.array(downsample), "taken": np.packbits(taken)}
+
+
+def _tissue(windows: Windows, slide: Level, small: Pixels, file: str | None) -> Mask:
+    if file is None:
+        return tissue_by_saturation(small, windows.tissue if isinstance(windows.tissue, int | float) else None)
+    if Path(file).suffix.lower() in _REGIONS:
+        return mask_of_regions(file, slide, small.shape[:2], windows.regions)
+    return mask_over(read_mask(file, exif="ignore", max_pixels=windows.max_pixels), slide, file)
+
+
+def mask_file(slide: str, given: str) -> str:
+    """The mask or the regions of a slide: a file, a template with `{stem}`, or a folder with a file of its name.
+
+    A template without a folder lies beside the slide.
+
+    Raises:
+        DataError: there is none.
+
+    >>> mask_file("slides/a.svs", "masks/{stem}.png").replace(os.sep, "/")
+    'masks/a.png'
+    >>> mask_file("slides/a.svs", "{stem}.geojson").replace(os.sep, "/")
+    'slides/a.geojson'
+    """
+    stem, path = Path(slide).stem, Path(given)
+    if "{stem}" in given:
+        named = Path(given.replace("{stem}", stem))
+        return str(named if named.parent != Path() else Path(slide).parent / named)
+    if not path.is_dir():
+        if not path.exists():
+            raise DataError('no such file; tissue= may also be "otsu", a number between 0 and 1, or None', given)
+        return given
+    for suffix in _MASKS:
+        if (file := path / f"{stem}{suffix}").is_file():
+            return str(file)
+    raise DataError(f"has no mask and no regions in {given}: {stem} with {', '.join(_MASKS)} is looked for", slide)
+
+
+def state_of(path: str, mask: str | None, folders: Callable[[Path], str | None]) -> str | None:
+    """What tells the files that decide a slide's windows from others; None where they cannot be told from later ones.
+
+    Args:
+        path: of the slide.
+        mask: of the file that says where its tissue is.
+        folders: says the same of all files in a folder that slides lie in.
+    """
+    here = Path(path)
+    kind = here.suffix.lower()
+    states = [_state_of_files([path] if mask is None else [path, mask])]
+    folder = here.with_suffix("") if kind in _IN_FOLDER_BELOW else here.parent
+    if kind in (*_IN_FOLDER_BELOW, *_IN_FOLDER_BESIDE) and folder.is_dir():
+        states.append(folders(folder))
+    return None if None in states else " ".join(map(str, states))
+
+
+def _state_of_folder(folder: Path) -> str | None:
+    try:
+        state = _state_of_files(sorted(str(file) for file in folder.iterdir() if file.is_file()))
+    except OSError:
+        return None
+    return None if state is None else blake2b(state.encode()).hexdigest()[:32]
+
+
+def _state_of_files(files: Sequence[str]) -> str | None:
+    try:
+        return cache.stamp_of(*(os.stat(file) for file in files))  # noqa: PTH116  the text of a path that users gave
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,168 @@
+"""Files of a store: written whole, made to last, mapped with care, locked; failures are StoreErrors that name them."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from filelock import FileLock, Timeout
+
+from augrecipes.errors import StoreError
+from augrecipes.sources.remote import Place, RemotePath
+from augrecipes.sources.remote_requests import RemoteError
+
+try:
+    from isal.isal_zlib import crc32  # takes a fraction of the time that zlib does
+except ImportError:  # it is built for few processors
+    from zlib import crc32
+
+READ_ONLY = 0o444
+"""The mode of files that stay as they are."""
+
+_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_CHUNK = 1 << 22
+
+
+@contextmanager
+def naming(path: Place, needed: int = 0) -> Iterator[None]:
+    """Turns what the system says about `path` into a StoreError."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(_why(error, path, needed), path=str(path)) from error
+
+
+def write_all(file: BinaryIO, data: bytes | memoryview, path: Path) -> None:
+    """Writes all of `data` where the file stands."""
+    left = memoryview(data)
+    with naming(path, left.nbytes):
+        while left.nbytes:
+            left = left[file.write(left) :]
+
+
+def sync(file: BinaryIO, path: Path) -> None:
+    """Waits until what was written to `file` would outlive a power failure."""
+    with naming(path):
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Waits until the names in `folder` would outlive a power failure."""
+    if os.name == "nt":  # folders cannot be opened there
+        return
+    with naming(folder):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems keep names by themselves
+                raise
+        finally:
+            os.close(handle)
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Writes a read-only file that is there whole or not at all, and would outlive a power failure."""
+    new = path.with_name(f".{path.name}.new")
+    with naming(path):
+        new.unlink(missing_ok=True)
+        with new.open("xb", buffering=0) as file:
+            write_all(file, data, new)
+            sync(file, new)
+        new.chmod(READ_ONLY)
+        new.replace(path)
+    sync_folder(path.parent)
+
+
+def free_bytes(folder: Path) -> int:
+    """Returns how many bytes can be written in `folder`."""
+    with naming(folder):
+        return shutil.disk_usage(folder).free
+
+
+def record_of(path: Path) -> dict[str, int]:
+    """Returns the size of a file and the CRC-32 of all its bytes, as an index has them."""
+    size = checksum = 0
+    with path.open("rb", buffering=0) as file:
+        while chunk := file.read(_CHUNK):
+            size, checksum = size + len(chunk), crc32(chunk, checksum)
+    return {"size": size, "checksum": checksum}
+
+
+def map_file(path: Path, size: int) -> mmap.mmap | bytes:
+    """Maps a regular file of just `size` bytes for reading."""
+    with naming(path):
+        handle = os.open(path, _READ)
+        try:
+            check_size(path, os.fstat(handle), size)
+            return mmap.mmap(handle, size, access=mmap.ACCESS_READ) if size else b""
+        finally:
+            os.close(handle)
+
+
+def check_size(path: Path, about: os.stat_result, size: int) -> None:
+    """Raises StoreError unless what is known of a file says that it is a regular one of `size` bytes."""
+    if not stat.S_ISREG(about.st_mode):
+        raise StoreError("not a regular file; pack the store again", path=str(path))
+    if about.st_size != size:
+        wrong = "cut short" if about.st_size < size else "too long"
+        found = f"{about.st_size:,} bytes where the index says {size:,}"
+        raise StoreError(f"{wrong}: {found}; copy this file again, or pack the store again", path=str(path))
+
+
+class HeldError(StoreError):
+    """Somebody else holds a lock."""
+
+
+class Lock:
+    """The right to write in a folder, from construction to `release`; the system drops it with the process.
+
+    Raises HeldError where another process, or another holder in this one, has it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._lock = path, FileLock(path, timeout=0, thread_local=False)
+        with naming(path):
+            path.parent.mkdir(exist_ok=True)
+            try:
+                self._lock.acquire()
+            except Timeout:
+                message = "the store is being written by another process; wait for it, or end it"
+                raise HeldError(message, path=str(path.parent)) from None
+
+    def release(self) -> None:
+        """Gives the right back; the file may be gone by then."""
+        self._lock.release()
+
+
+def _why(error: OSError, path: Place, needed: int) -> str:
+    if isinstance(error, RemoteError):
+        return str(error)
+    if isinstance(path, RemotePath) and isinstance(error, PermissionError):
+        return f"no permission: {error}"
+    if isinstance(error, FileNotFoundError):
+        return "no such file"
+    if error.errno in _FULL:
+        want = f"{needed:,} more bytes are needed, " if needed else ""
+        try:
+            free = f"{shutil.disk_usage(str(path.parent)).free:,}"
+        except OSError:
+            free = "an unknown number"
+        return (
+            f"the disk is full, or a quota or limit on file size is reached ({error.strerror}): {want}{free} are free; "
+            "make room and run again: what is written is kept and continued"
+        )
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return f"no permission: {error.strerror}"
+    if error.errno == errno.ENOTDIR:
+        return "a part of this path is a file, not a folder"
+    return f"the system says: {error.strerror or error}"

@@ -1,0 +1,231 @@
+"""How images and masks become bytes in the files of a store, and come back: one record a format, and `make_item`.
+
+raw: the samples themselves, one item after another, each at a multiple of 64 bytes, read by mapping the file.
+lossless: compressed tiles, about as large as PNGs, read one by one.
+jpeg: JPEG files one after another, small, slower to read, and not exactly what was given; masks are raw. An image that
+is a JPEG already may be kept with its own coefficients (`augrecipes.sources.formats.jpeg_kept`): they are exactly what
+was given. Of others chroma is kept at full resolution (4:4:4); a restart marker after each row of blocks lets a reader
+of a window skip what lies above it, for a sixth of a percent more bytes.
+hdf5: see `augrecipes.store.hdf5`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import cv2
+import numpy as np
+import simplejpeg
+from numpy.typing import NDArray
+
+from augrecipes.errors import DataError, StoreError
+from augrecipes.images import lossless
+from augrecipes.store import hdf5
+from augrecipes.store.columns import DTYPES, Texts
+from augrecipes.store.disk import crc32
+
+Role = Literal["image", "mask"]
+Assemble = Callable[[Path, Sequence[Path], Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any] | Texts]], int]
+
+_SPACES = {1: "GRAY", 3: "RGB"}
+_LONGEST = 65_500  # libjpeg's limit
+_BLOCK = 8  # px
+_JFIF = b"\xff\xe0"  # how plain files go on behind the first marker
+_SLAB = 1 << 22  # bytes of an array that is not contiguous, copied at a time
+
+
+@dataclass(frozen=True, slots=True)
+class StoreFormat:
+    """How items lie in a file.
+
+    Attributes:
+        name: what users call it.
+        suffix: of the files.
+        alignment: items begin at multiples of so many bytes, and of their samples' size; zeros lie between.
+        encode: array and quality (1 to 100) to bytes; None where the samples themselves are kept, in C order,
+            little-endian.
+        decode: bytes and number of channels to an array; None as in `encode`.
+        assemble: writes all items of a target, from staged files, into one file, and returns where the first begins.
+        ready: raises StoreError where the format cannot be written here, before anything is.
+        masks: the format that masks are kept in, where this one cannot keep them.
+        lossless: whether what is encoded comes back as it was, of any dtype.
+        undecoded: the bytes and a name to an image of which parts are decoded (`Decodable`); for formats of its own.
+    """
+
+    name: str
+    suffix: str
+    alignment: int = 1
+    encode: Callable[[NDArray[Any], int], bytes] | None = None
+    decode: Callable[[memoryview, int], NDArray[Any]] | None = None
+    assemble: Assemble | None = None
+    ready: Callable[[], object] | None = None
+    masks: StoreFormat | None = None
+    lossless: bool = False
+    undecoded: Callable[[memoryview, str], Any] | None = None
+
+    def of(self, role: Role) -> StoreFormat:
+        """Returns the format that targets of `role` are kept in."""
+        return self.masks if role == "mask" and self.masks else self
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Turns what cannot be decoded into a ValueError, and a package that is missing into a StoreError."""
+    try:
+        yield
+    except ImportError as error:
+        raise StoreError(f"{error}: pip install 'augrecipes[lossless]'") from None
+    except DataError as error:
+        raise ValueError(error.reason) from None
+
+
+def _jpeg(array: NDArray[Any], quality: int) -> bytes:
+    height, width, channels = array.shape
+    if channels not in _SPACES:
+        raise StoreError(f"JPEG keeps 1 or 3 channels, not {channels}; pack as raw or hdf5")
+    if max(height, width) > _LONGEST:
+        raise StoreError(
+            f"JPEG keeps up to {_LONGEST:,} rows and columns, not {height:,}×{width:,}; pack as raw or hdf5"
+        )
+    options = [
+        *(cv2.IMWRITE_JPEG_QUALITY, quality),
+        *(cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444),
+        *(cv2.IMWRITE_JPEG_RST_INTERVAL, -(-width // _BLOCK)),
+    ]
+    pixels = array if channels == 1 else cv2.cvtColor(np.ascontiguousarray(array), cv2.COLOR_RGB2BGR)
+    return cv2.imencode(".jpg", pixels, options)[1].tobytes()
+
+
+def _of_jpeg(data: memoryview, channels: int) -> NDArray[np.uint8]:
+    if data[2:4] == _JFIF and channels in _SPACES:
+        with suppress(ValueError):
+            return np.asarray(simplejpeg.decode_jpeg(data, _SPACES[channels]))
+    # A file that is kept as it is may be turned, CMYK, or in a layout that simplejpeg does not know.
+    from augrecipes.images.encoded import encoded
+
+    with _told():
+        return encoded(bytes(data), name="it", channels=channels).array()
+
+
+def _tiles(array: NDArray[Any], _: int) -> bytes:
+    with _told():
+        return lossless.encode(array)
+
+
+def _of_tiles(data: memoryview, _: int) -> NDArray[Any]:
+    with _told():
+        return lossless.LosslessPicture(data, checked=True).array()
+
+
+_RAW = StoreFormat("raw", ".bin", alignment=64)
+FORMATS: dict[str, StoreFormat] = {
+    "hdf5": StoreFormat("hdf5", ".h5", assemble=hdf5.assemble, ready=hdf5.h5py),
+    "jpeg": StoreFormat("jpeg", ".jpgs", encode=_jpeg, decode=_of_jpeg, masks=_RAW),
+    "lossless": StoreFormat(
+        "lossless", ".tiles", encode=_tiles, decode=_of_tiles, lossless=True, undecoded=lossless.LosslessPicture
+    ),
+    "raw": _RAW,
+}
+
+
+def formats_of(format: str, targets: Mapping[str, Role]) -> dict[str, StoreFormat]:
+    """Returns what each target is kept in. Raises ValueError for names and roles that there are not."""
+    if format not in FORMATS:
+        raise ValueError(f"format {format!r} is unknown; there are {', '.join(FORMATS)}")
+    for name, role in targets.items():
+        if not name.isidentifier() or role not in ("image", "mask"):
+            raise ValueError(f"target {name!r}: {role!r}; names are identifiers, roles are image and mask")
+    if not targets:
+        raise ValueError("a store has at least one target")
+    return {name: FORMATS[format].of(role) for name, role in targets.items()}
+
+
+class Item(NamedTuple):
+    """What a store keeps of one array. Pickles, so that worker processes can make items.
+
+    Attributes:
+        data: the samples (an array), or what a format encoded them to (bytes).
+        shape: height, width, channels; 0 channels for a mask.
+        sample: place of its dtype in `DTYPES`.
+        size: bytes.
+        checksum: CRC-32 of the bytes.
+    """
+
+    data: NDArray[Any] | bytes
+    shape: tuple[int, int, int]
+    sample: int
+    size: int
+    checksum: int
+
+
+def make_item(array: NDArray[Any], *, format: str, role: Role, quality: int = 95) -> Item:
+    """Encodes and checksums an array, as `StoreWriter.add` would: for worker processes.
+
+    Args:
+        array: uint8 H×W×C for an image; uint8, uint16 or int32 H×W for a mask.
+        format: name of a storage format.
+        role: whether it is an image or a mask.
+        quality: 1 to 100, for formats that lose something.
+
+    Raises:
+        StoreError: a store, or this format, cannot keep such an array.
+
+    >>> item = make_item(np.zeros((2, 3, 3), np.uint8), format="raw", role="image")
+    >>> item.shape, item.size
+    ((2, 3, 3), 18)
+    """
+    return item_of(array, FORMATS[format].of(role), role, quality)
+
+
+def item_of(array: NDArray[Any], kept: StoreFormat, role: Role, quality: int) -> Item:
+    """Makes an item, for a format that is looked up already."""
+    shape, sample = _checked(array, role)
+    encode = kept.encode
+    data = array.astype(DTYPES[sample], copy=False) if encode is None else encode(array, quality)
+    size = checksum = 0
+    for piece in pieces(data):
+        size, checksum = size + len(piece), crc32(piece, checksum)
+    return Item(data, shape, sample, size, checksum)
+
+
+def encoded_item(data: bytes, array: NDArray[Any]) -> Item:
+    """Makes an item of the bytes of a JPEG that decodes to an image, `array`."""
+    shape, sample = _checked(array, "image")
+    return Item(data, shape, sample, len(data), crc32(data))
+
+
+def decodes_to(array: NDArray[Any], data: bytes) -> bool:
+    """Whether a store gives these pixels for these bytes of a JPEG."""
+    try:
+        return np.array_equal(_of_jpeg(memoryview(data), array.shape[2]), array)
+    except ValueError:
+        return False
+
+
+def pieces(data: NDArray[Any] | bytes) -> Iterator[memoryview]:
+    """The bytes of an item in order: at once where they lie together, else copied a slab of rows at a time."""
+    if isinstance(data, bytes):
+        yield memoryview(data)
+    elif data.flags.c_contiguous:
+        yield data.reshape(-1).view(np.uint8).data
+    else:
+        rows = max(1, _SLAB * len(data) // data.nbytes)
+        for top in range(0, len(data), rows):
+            yield np.ascontiguousarray(data[top : top + rows]).reshape(-1).view(np.uint8).data
+
+
+def _checked(array: NDArray[Any], role: Role) -> tuple[tuple[int, int, int], int]:
+    """The shape of an array, and the place of its dtype in `DTYPES`. StoreError where a store keeps no such array."""
+    dimensions, dtypes = (3, DTYPES[:1]) if role == "image" else (2, DTYPES)
+    dtype, said = array.dtype.newbyteorder("<"), "×".join(map(str, array.shape))
+    if array.ndim != dimensions or dtype not in dtypes:
+        allowed = "uint8 H×W×C" if role == "image" else "uint8, uint16 or int32 H×W"
+        raise StoreError(f"a store keeps a {role} as {allowed}, not as {array.dtype} {said}")
+    if not array.size or max(array.shape) >= 2**31:
+        raise StoreError(f"a {role} of {said} has no pixels, or too many")
+    height, width, channels = (*array.shape, 0)[:3]
+    return (height, width, channels), DTYPES.index(dtype)

@@ -1,0 +1,214 @@
+"""index.json: what a store says of itself. Written last; its digest stands for everything else that it names.
+
+Nothing is taken from it, or from anything else in JSON, before it is compared with a shape (`check`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from augrecipes.errors import StoreError
+from augrecipes.images.format import UnreadableError
+from augrecipes.images.reading import read_bytes
+from augrecipes.sources.remote import Place, RemotePath
+from augrecipes.store.disk import naming
+
+VERSION = 3
+NAME = "index.json"
+COLUMNS = "columns.npz"
+MARK = "augrecipes"
+OLD = (1, 2)  # of 0.1
+
+_SHOWN = 60  # characters of a value that is wrong
+_WORDS = {str: "text", dict: "an object", list: "a list", int: "a whole number", None: "null"}
+SIZE = range(2**63)
+QUALITY = (None, range(1, 101))
+# Names become names of files: nothing that leads out of the folder may pass.
+NAMED: Callable[[str], bool] = str.isidentifier
+FILE = {"size": SIZE, "checksum": range(2**32)}
+INDEX: dict[str, Any] = {
+    "format": str,
+    "kind": str,
+    "quality": QUALITY,
+    "rows": SIZE,
+    "about": dict,
+    "targets": {NAMED: ("image", "mask")},
+    "shards": [{"rows": range(1, 2**63), "files": {NAMED: FILE}, "part?": re.compile(r"part-\d+-of-\d+")}],
+    "columns": FILE,
+}
+
+
+def shard_name(target: str, number: int, suffix: str, part: str | None = None) -> str:
+    """Returns the name of the file of one target in a shard, below its store.
+
+    >>> shard_name("image", 3, ".bin"), shard_name("image", 0, ".bin", "part-1-of-2")
+    ('image-00003.bin', 'part-1-of-2/image-00000.bin')
+    """
+    return f"{part + '/' if part else ''}{target}-{number:05}{suffix}"
+
+
+def stage_folder(store: Path) -> Path:
+    """Returns where a store grows until it is published."""
+    return store.parent / f".{store.name}.partial"
+
+
+def render(content: Mapping[str, Any]) -> bytes:
+    """Returns the bytes of an index: the same for the same content."""
+    marked = {**content, "version": VERSION, "store": MARK}
+    return _dump({**marked, "digest": _digest(marked)})
+
+
+def load(store: Place) -> dict[str, Any]:
+    """Reads the index of a store and checks it; its "digest" is included. Raises StoreError."""
+    path = store / NAME
+    with naming(store):
+        if isinstance(store, RemotePath):
+            if not path.exists():
+                raise StoreError(f"no such store: there is no {NAME} there", path=str(store))
+        elif not store.exists() and stage_folder(store).exists():
+            raise StoreError("not finished: packing it was interrupted, or goes on; run it again", path=str(store))
+        elif not store.is_dir():
+            raise StoreError("not a store: it is a file" if store.exists() else "no such store", path=str(store))
+        elif not path.exists():
+            raise StoreError(f"not a store: there is no {NAME} in it", path=str(store))
+    content, fits = read(path)
+    version = content.get("version")
+    if type(version) is not int or version < 1:
+        raise StoreError(f"the index of a store of version {version!r}, which never was", path=str(path))
+    if version in OLD:
+        message = "a store of augrecipes 0.1: `augrecipes convert-store OLD NEW` makes one of it that is read today"
+        raise StoreError(message, path=str(path))
+    if version > VERSION:
+        message = f"a store of version {version}; this augrecipes reads version {VERSION}: install a newer one"
+        raise StoreError(message, path=str(path))
+    if not fits:
+        raise StoreError("edited or damaged: its digest does not fit; pack the store again", path=str(path))
+    check(content, INDEX, str(path))
+    targets, shards = content["targets"].keys(), content["shards"]
+    rows = sum(shard["rows"] for shard in shards)
+    if not targets or rows != content["rows"] or any(shard["files"].keys() != targets for shard in shards):
+        raise wrong(str(path), "shards, targets", "they do not hold all rows, of all targets")
+    return content
+
+
+def read(path: Place) -> tuple[dict[str, Any], bool]:
+    """Reads an index of any version: what it says, and whether its digest fits. Raises StoreError where it is none."""
+    try:
+        data = read_bytes(path, picture=False)
+        content = json.loads(data)
+    except (UnreadableError, ValueError, RecursionError) as error:
+        raise StoreError(f"not the index of a store, or a damaged one: {error}", path=str(path)) from None
+    if not isinstance(content, dict) or content.get("store") != MARK:
+        raise StoreError("not the index of a store", path=str(path))
+    body = {key: value for key, value in content.items() if key != "digest"}
+    try:
+        return content, content.get("digest") == _digest(body) and _dump(content) == data
+    except (ValueError, RecursionError):  # not a number, or nested deeper than is ever written
+        return content, False
+
+
+def as_json(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns `about` as it will come back from an index. Raises StoreError for what JSON cannot hold."""
+    try:
+        return json.loads(_dump(about))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StoreError(f"what is said about a store must be JSON: {error}") from None
+
+
+def _dump(content: Mapping[str, Any]) -> bytes:
+    return (json.dumps(content, sort_keys=True, indent=1, allow_nan=False) + "\n").encode("ascii")
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_dump(content)).hexdigest()
+
+
+def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """Returns the names of what differs, the deepest that are objects in both."""
+    found = []
+    for name in sorted({*one, *other}):
+        a, b = one.get(name), other.get(name)
+        if a != b:
+            found += differences(a, b) if isinstance(a, dict) and isinstance(b, dict) else [name]
+    return found
+
+
+def check(content: Any, shape: Any, path: str, inside: str = "") -> None:
+    """Raises StoreError, naming the file `path` and the field, unless `content` is of a shape.
+
+    Args:
+        content: what was read from JSON.
+        shape: a type; a range of whole numbers; a pattern of text; a value; a list of one shape; a tuple of shapes, of
+            which one fits; a dict of the shapes of fields (a ? marks one that may be missing; others may be there), or
+            with a function as its key, which all keys pass (`str`: any).
+        path: of the file.
+        inside: what stands before the names of fields.
+
+    >>> check({"size": -1, "checksum": 0}, FILE, "s/index.json", "columns")
+    Traceback (most recent call last):
+    augrecipes.errors.StoreError: s/index.json: columns.size: should be 0 to 9223372036854775807, not -1; it was ...
+    """
+    try:
+        for place, what in _faults(content, shape, inside):
+            raise wrong(path, place, what)
+    except RecursionError:
+        raise wrong(path, inside, "is nested deeper than is ever written") from None
+
+
+def wrong(path: str, place: str, what: str) -> StoreError:
+    """Returns the error for a field or a column, `place`, of the file `path` that is not as it is written."""
+    return StoreError(f"{place}: {what}; it was edited or damaged: pack the store again", path=path)
+
+
+def _faults(value: Any, shape: Any, place: str) -> Iterator[tuple[str, str]]:
+    below = f"{place}." if place else ""
+    if isinstance(shape, list) and isinstance(value, list):
+        for k, one in enumerate(value):
+            yield from _faults(one, shape[0], f"{below}{k}")
+    elif isinstance(shape, dict) and isinstance(value, dict):
+        for key, inner in shape.items():
+            if callable(key):
+                for name, one in value.items():
+                    if key is not str and not key(name):
+                        yield below + _brief(name), "should be an identifier, such as image"
+                    yield from _faults(one, inner, below + _brief(name))
+            elif (name := key.removesuffix("?")) in value:
+                yield from _faults(value[name], inner, below + name)
+            elif name == key:
+                yield below + name, "is missing"
+    elif not _fits(value, shape):
+        yield place, f"should be {_said(shape)}, not {_brief(value, quoted=True)}"
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    if isinstance(shape, tuple):
+        return any(next(_faults(value, one, ""), None) is None for one in shape)
+    if isinstance(shape, type):
+        return type(value) is shape
+    if isinstance(shape, range):
+        return type(value) is int and value in shape
+    if isinstance(shape, re.Pattern):
+        return isinstance(value, str) and shape.fullmatch(value) is not None
+    return type(value) is type(shape) and value == shape and not isinstance(shape, list | dict)
+
+
+def _said(shape: Any) -> str:
+    if isinstance(shape, tuple):
+        return " or ".join(map(_said, shape))
+    if isinstance(shape, range):
+        return f"{shape.start} to {shape.stop - 1}"
+    if isinstance(shape, list | dict):
+        return _WORDS[type(shape)]
+    return f"like {shape.pattern}" if isinstance(shape, re.Pattern) else _WORDS.get(shape, repr(shape))
+
+
+def _brief(value: object, *, quoted: bool = False) -> str:
+    if isinstance(value, dict | list):
+        return f"{_WORDS[type(value)]} of {len(value)}"
+    text = value if isinstance(value, str) and not quoted and value.isprintable() else repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -1,0 +1,298 @@
+"""Opening and reading a packed store, in a folder of this machine or elsewhere; then its files are fetched whole."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.errors import StoreError
+from augrecipes.machine import bytes_of
+from augrecipes.redact import redact
+from augrecipes.sources.remote import Place, RemotePath, place_of
+from augrecipes.store import columns, index, items
+from augrecipes.store.cache import FileCache
+from augrecipes.store.disk import check_size, crc32, map_file, naming, record_of
+from augrecipes.store.formats import FORMATS, Role
+from augrecipes.store.items import Items, MappedShards, Verify, files_of
+
+_PART = "part"  # what a part says about itself, and a store does not
+_TIMES = 2  # that a file which arrived damaged is fetched
+
+
+class LocalFolder:
+    """The files of a store in a folder of this machine, by their names in its index."""
+
+    def __init__(self, path: Path) -> None:
+        self.path: Place = path
+
+    def look(self, name: str, size: int) -> None:
+        """Raises StoreError unless a file is of its size."""
+        path = Path(self.path / name)
+        with naming(path):
+            check_size(path, path.stat(), size)
+
+    def mapped(self, name: str, size: int, checksum: int) -> mmap.mmap | bytes:
+        """Maps a file; its bytes are compared when they are read, if at all."""
+        del checksum
+        path = Path(self.path / name)
+        if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.path)):
+            raise StoreError("is a link that leaves the store: copy the file itself", str(path))
+        return map_file(path, size)
+
+    @contextmanager
+    def at_hand(self, name: str) -> Iterator[Path]:
+        """The file itself."""
+        yield Path(self.path / name)
+
+
+class FetchedFolder:
+    """A folder elsewhere: its files are fetched whole when they are first needed, and compared with their checksums.
+
+    Args:
+        path: its address.
+        digest: of the store: what is in the cache under it is of this store, wherever it was fetched from.
+        cache: keeps the files.
+    """
+
+    def __init__(self, path: RemotePath, digest: str, cache: FileCache) -> None:
+        self.path: Place = path
+        self.there, self.digest, self.cache = path, digest, cache
+
+    def look(self, name: str, size: int) -> None:
+        """Does nothing: a file is compared when it is fetched."""
+
+    def has(self, name: str, size: int) -> bool:
+        """Whether a file is here already."""
+        return self.cache.has(self.digest[:32], name, size)
+
+    def mapped(self, name: str, size: int, checksum: int) -> mmap.mmap | bytes:
+        """Maps a file, which was fetched now or before, and is what the index says.
+
+        Raises:
+            StoreError: it is not there, it is another by now, or cannot be fetched.
+        """
+        said = {"size": size, "checksum": checksum}
+        return self.cache.mapped(self.digest[:32], name, size, lambda staged: self._fetch(name, said, staged))
+
+    @contextmanager
+    def at_hand(self, name: str) -> Iterator[Path]:
+        """The file as it is there now, for as long as it is looked at."""
+        with tempfile.TemporaryDirectory(prefix="augrecipes-") as folder, naming(self.path / name):
+            staged = Path(folder, "file")
+            (self.there / name).fetch(staged)
+            yield staged
+
+    def _fetch(self, name: str, said: dict[str, int], staged: Path) -> None:
+        there = self.there / name
+        for _ in range(_TIMES):  # what arrives may have been cut on its way
+            with naming(there):
+                there.fetch(staged)
+                found = record_of(staged)
+            if found == said:
+                return
+        what = f"{found['size']:,} bytes where the index says {said['size']:,}"
+        wrong = what if found["size"] != said["size"] else "its checksum is another"
+        raise StoreError(
+            f"is not the file that the store's index speaks of ({wrong}): it was changed or damaged since; open the "
+            "store again, and where that does not help, copy or pack it again",
+            str(there),
+        )
+
+
+class Store:
+    """A published store, mapped. Made by `open_store`; pickles as its path, and is opened again where it arrives.
+
+    Safe to share between threads, and cheap to share with forked processes: tables are arrays in mapped files.
+
+    Attributes:
+        path: the folder, or its address.
+        format: ``raw``, ``lossless``, ``jpeg`` or ``hdf5``.
+        kind: what the caller called its rows.
+        targets: name to role (``image`` or ``mask``).
+        rows: number of rows.
+        about: what the caller said about the store, as JSON gives it back.
+        columns: the caller's columns: read-only arrays, and `Texts`.
+        digest: stands for everything in the store (sha256 of its index).
+        tables: where each target's items lie, as arrays: `augrecipes.store.items.Items`.
+        index: what index.json says.
+        checks: when items are compared with their checksums.
+        folder: has its files.
+        cache_size: how much of the disk files may take that are fetched.
+    """
+
+    def __init__(
+        self, path: Place, content: dict[str, Any], verify: Verify | None = "first", cache_size: str | int | None = None
+    ) -> None:
+        self.digest: str = content["digest"]
+        self.folder: LocalFolder | FetchedFolder
+        if isinstance(path, RemotePath):
+            cache = FileCache(None if cache_size is None else bytes_of(cache_size))
+            self.folder = FetchedFolder(path, self.digest, cache)
+        else:
+            self.folder = LocalFolder(Path(os.path.abspath(path)))  # noqa: PTH100 (symbolic links are left as they are)
+        self.path = self.folder.path
+        self.format: str = content["format"]
+        self.kind: str = content["kind"]
+        self.rows: int = content["rows"]
+        self.about: dict[str, Any] = content["about"]
+        self.targets: dict[str, Role] = content["targets"]
+        self.index, self.checks, self.cache_size = content, verify, cache_size
+        index.check(self.format, (*FORMATS,), str(path / index.NAME), "format")
+        said, name = content["columns"], str(path / index.COLUMNS)
+        blob = self.folder.mapped(index.COLUMNS, said["size"], said["checksum"])
+        if crc32(blob) != said["checksum"]:
+            raise StoreError("damaged: its checksum is not the one in the index; pack the store again", path=name)
+        table = columns.load(blob, name)
+        self.columns = {name: column for name, column in table.items() if not name.startswith(columns.OWN)}
+        self.tables = {name: self._open(name, role, table) for name, role in self.targets.items()}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return reopen_store, (self.path, self.digest, self.checks, self.cache_size)
+
+    def __repr__(self) -> str:
+        return f"Store({redact(str(self.path))!r}, {self.format}, {self.rows:,} rows of {', '.join(self.targets)})"
+
+    def items(self, target: str, row: int) -> range:
+        """Numbers of the items that a row has of a target: one, many (bags) or none (could not be read)."""
+        return self.tables[target].of_row(row)
+
+    def count(self, target: str) -> int:
+        """Number of items of a target, in all rows."""
+        return len(self.tables[target])
+
+    def shape(self, target: str, item: int) -> tuple[int, ...]:
+        """Height, width and channels of an image; height and width of a mask."""
+        return self.tables[target].shape(item)
+
+    def array(self, target: str, item: int) -> NDArray[Any]:
+        """One item: uint8 H×W×C, 0 to 255, or a mask H×W. Read-only view of the file; decoded from jpeg.
+
+        A view holds no copy: copy what is to be changed, or kept for long. Raises StoreError where a JPEG is damaged.
+        """
+        return self.tables[target].array(item)
+
+    def data(self, target: str, item: int) -> memoryview:
+        """The bytes of one item as they lie in the file: samples, or a JPEG file."""
+        return self.tables[target].data(item)
+
+    def files_of_rows(self, target: str, rows: NDArray[np.int64]) -> list[tuple[str, int, Callable[[], object]]]:
+        """The files that some rows' items of a target lie in: name, bytes, and what opens each."""
+        return self.tables[target].files_of_rows(rows)
+
+    @property
+    def encodes(self) -> bool:
+        """Whether images are encoded: then a plan decodes what it needs of one, by `encoded`."""
+        return FORMATS[self.format].encode is not None
+
+    def encoded(self, target: str, item: int) -> Any:
+        """An image that is not decoded yet, where the format encodes: parts of it are read by `view`.
+
+        Of other formats, and of masks, the array: parts of a mapped one are read by slicing.
+        """
+        table = self.tables[target]
+        if table.decode is None:
+            return table.array(item)
+        from augrecipes.images.encoded import encoded
+
+        height, width, channels = table.shape(item)
+        name = f"{table.file_of(item)}: item {item}"
+        if (parts := FORMATS[self.format].undecoded) is not None:
+            return table.undecoded(item, parts, name)
+        data = bytes(table.whole_data(item))
+        return encoded(data, name=name, channels=channels, max_pixels=height * width)
+
+    def _open(self, name: str, role: Role, found: dict[str, Any]) -> Items:
+        kept = FORMATS[self.format].of(role)
+        prefix = f"{columns.OWN}{name}/"
+        table = {key.removeprefix(prefix): column for key, column in found.items() if key.startswith(prefix)}
+        try:
+            items.check(table, kept, role, self.rows)
+            files = files_of(name, kept.suffix, self.index["shards"], table["rows"])
+            items.check_files(table, files)
+        except ValueError as error:
+            raise index.wrong(str(self.path / index.COLUMNS), prefix, str(error)) from None
+        for file in files:
+            self.folder.look(file.name, file.size)
+        folder = self.folder  # a store that is let go of lets go of its files: no circle leads back to it
+        shards = MappedShards(files, lambda file: folder.mapped(file.name, file.size, file.checksum))
+        if isinstance(folder, LocalFolder):
+            shards.map_all()
+        return Items(self.path, kept, shards, table, self.checks)
+
+
+def reopen_store(
+    path: str | os.PathLike[str], digest: str, verify: Verify | None = "first", cache_size: str | int | None = None
+) -> Store:
+    """Opens the store of this digest again, as a worker does. StoreError where another is in its place by now.
+
+    >>> reopen_store("nowhere", "1a2b")
+    Traceback (most recent call last):
+    augrecipes.errors.StoreError: nowhere: no such store
+    """
+    store = open_store(path, verify, cache_size=cache_size)
+    if store.digest != digest:
+        raise StoreError("was replaced by another store since it was opened: open it again", path=str(path))
+    return store
+
+
+def is_store(path: str | os.PathLike[str], *, damaged: bool = False) -> bool:
+    """Whether a folder looks like a store; `open_store` says whether it is whole.
+
+    Args:
+        path: the folder, or its address.
+        damaged: a store of which the index, or the columns, are gone counts, too.
+
+    >>> is_store("nowhere")
+    False
+    """
+    place = place_of(path)
+    with naming(place):
+        return (any if damaged else all)((place / name).is_file() for name in (index.NAME, index.COLUMNS))
+
+
+def open_store(
+    path: str | os.PathLike[str],
+    verify: Verify | None = "first",
+    *,
+    cache_size: str | int | None = None,
+    part: bool = False,
+) -> Store:
+    """Opens a published store; checks its index, its columns and the size of every file, but reads no pixels.
+
+    A published store is never modified, and the process that does so regardless (cuts a file short under a running
+    reader) is beyond what can be caught: the system ends the reader. Reading by calls instead of a map would catch it,
+    and takes about a microsecond longer for 50 kB; copy a store that lies where others cut files to a disk of your own.
+    Replacing it by another is safe: a reader keeps the files that it opened.
+
+    Args:
+        path: the folder; or an address such as ``s3://bucket/store``: its files are then fetched whole, each when it is
+            first read from, compared with their checksums, and kept in the user's cache folder.
+        verify: compare the bytes of each item with their checksum at its `first` read in this process, or `always`;
+            None: only what is decoded anyway (`verify_store` reads all at once).
+        cache_size: how much of the disk fetched files may take, of all stores together: bytes, or ``"50G"``; None: what
+            AUGRECIPES_CACHE_SIZE says, or half of what is free.
+        part: it is a part of a store, which is refused else.
+
+    Raises:
+        StoreError: not a store, a newer version, or not whole; names the file.
+
+    >>> open_store("nowhere")
+    Traceback (most recent call last):
+    augrecipes.errors.StoreError: nowhere: no such store
+    """
+    place = place_of(path)
+    if verify not in (None, "first", "always"):
+        raise ValueError(f"verify must be None, 'first' or 'always', got {verify!r}")
+    content = index.load(place)
+    if (_PART in content["about"]) != part:
+        a_part = "is a part of a store: augrecipes pack --merge makes a store of the folder that all parts are in"
+        raise StoreError("is a store, and no part of one" if part else a_part, str(place))
+    return Store(place, content, verify, cache_size)

@@ -1,0 +1,229 @@
+"""Where a store grows until it is published: a hidden folder beside its place, which an interrupted run goes on with.
+
+    .NAME.partial/
+      lock              held by the writer
+      plan.json         what the store is to be: another run goes on only with the same
+      00000.npz         what is known of the items and rows of a shard; written once its files are whole
+      store/            what will be published
+
+An interrupted run goes on behind its last whole shard. Nothing in here is believed: the files of each shard are read
+and compared with their checksums first.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import zipfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.errors import StoreError
+from augrecipes.store import columns
+from augrecipes.store.columns import DTYPES, Texts
+from augrecipes.store.disk import READ_ONLY, crc32, naming, record_of, sync, sync_folder, write_all, write_file
+from augrecipes.store.formats import Item, StoreFormat, pieces
+from augrecipes.store.index import differences, shard_name
+from augrecipes.store.items import TABLE
+
+Records = Mapping[str, dict[str, int]]
+"""Of each target the size and checksum of its file, as an index has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagedShard:
+    """A shard that is whole.
+
+    Attributes:
+        files: size and checksum of each target's file.
+        tables: of each target what is known of its items; `rows` and `start` count from the shard's own beginning.
+        notes: of the rows.
+    """
+
+    files: Records
+    tables: Mapping[str, Mapping[str, NDArray[Any]]]
+    notes: Texts
+
+    def render(self) -> bytes:
+        """Returns it as the bytes of a file."""
+        found: dict[str, Any] = {"notes": self.notes}
+        found |= {f"{name}/{key}": table[key] for name, table in self.tables.items() for key in TABLE}
+        found |= {f"{name}/file": np.array([said["size"], said["checksum"]]) for name, said in self.files.items()}
+        return columns.render(found)
+
+
+def table_of(records: Sequence[tuple[int, ...]], counts: Sequence[int]) -> dict[str, NDArray[Any]]:
+    """What is known of items, as it is kept: of each start, size, shape, sample and checksum; and where rows begin."""
+    found = np.array(records, np.int64).reshape(-1, 7)
+    parts = {"start": found[:, 0], "size": found[:, 1], "shape": found[:, 2:5], "sample": found[:, 5]}
+    parts |= {"checksum": found[:, 6], "rows": np.array(counts)}
+    return {name: parts[name].astype(dtype) for name, dtype in TABLE.items()}
+
+
+class OpenShard:
+    """A shard that grows: a file for each target.
+
+    Args:
+        folder: of the store.
+        files: the names of its files, by target.
+        kept: the format of each target.
+
+    Attributes:
+        notes: of its rows.
+    """
+
+    def __init__(self, folder: Path, files: Mapping[str, str], kept: Mapping[str, StoreFormat]) -> None:
+        self._kept, self._folder = kept, folder
+        self._paths = {name: folder / file for name, file in files.items()}
+        self._said = {name: {"size": 0, "checksum": 0} for name in kept}
+        self._records: dict[str, list[tuple[int, ...]]] = {name: [] for name in kept}
+        self._counts: dict[str, list[int]] = {name: [0] for name in kept}
+        self.notes: list[str] = []
+        self._files: dict[str, BinaryIO] = {}
+        with ExitStack() as opened:
+            for name, path in self._paths.items():
+                with naming(path):
+                    path.unlink(missing_ok=True)
+                    self._files[name] = opened.enter_context(path.open("xb", buffering=0))
+            self.close = opened.pop_all().close
+
+    def with_(self, made: Mapping[str, Sequence[Item]]) -> int:
+        """Returns the size of the largest file with these items, or a little more."""
+        more = {name: sum(item.size + self._kept[name].alignment for item in items) for name, items in made.items()}
+        return max(said["size"] + more[name] for name, said in self._said.items())
+
+    def add(self, made: Mapping[str, Sequence[Item]], note: str) -> None:
+        """Writes a row; all of it or, after an error, nothing."""
+        before = {name: dict(said) for name, said in self._said.items()}
+        try:
+            records = {name: [self._put(name, item) for item in items] for name, items in made.items()}
+        except BaseException:
+            for name, file in self._files.items():
+                with naming(self._paths[name]):
+                    file.truncate(before[name]["size"])
+            self._said = before
+            raise
+        for name, found in records.items():
+            self._records[name] += found
+            self._counts[name].append(len(self._records[name]))
+        self.notes.append(note)
+
+    def finished(self) -> StagedShard:
+        """Returns what was written, once it would outlive a power failure; no row can follow."""
+        for name, file in self._files.items():
+            sync(file, self._paths[name])
+            with naming(self._paths[name]):
+                self._paths[name].chmod(READ_ONLY)
+        self.close()
+        sync_folder(self._folder)
+        tables = {name: table_of(self._records[name], self._counts[name]) for name in self._kept}
+        return StagedShard(self._said, tables, Texts.of(self.notes))
+
+    def _start(self, name: str, item: Item, end: int) -> int:
+        """Where an item begins in a file that ends there."""
+        step = max(self._kept[name].alignment, DTYPES[item.sample].itemsize)
+        return -(-end // step) * step
+
+    def _put(self, name: str, item: Item) -> tuple[int, ...]:
+        """Writes an item behind a hole that reads as zeros; what is known of it."""
+        said, file = self._said[name], self._files[name]
+        start = self._start(name, item, said["size"])
+        checksum = crc32(bytes(start - said["size"]), said["checksum"])
+        with naming(self._paths[name]):
+            file.seek(start)
+        for piece in pieces(item.data):
+            write_all(file, piece, self._paths[name])
+            checksum = crc32(piece, checksum)
+        self._said[name] = {"size": start + item.size, "checksum": checksum}
+        return start, item.size, *item.shape, item.sample, item.checksum
+
+
+def staged_shards(root: Path, suffixes: Mapping[str, str], sent: Mapping[str, int] | None = None) -> list[StagedShard]:
+    """The shards that an interrupted run left whole, up to the first that is not.
+
+    Args:
+        root: the hidden folder.
+        suffixes: of the targets' files.
+        sent: the files that lie where the store will be, and their sizes; None: they are staged here.
+    """
+    found: list[StagedShard] = []
+    while (shard := _opened(root, len(found), suffixes, sent)) is not None:
+        found.append(shard)
+    return found
+
+
+def forget(root: Path, first: int, suffixes: Mapping[str, str]) -> None:
+    """Removes all that is staged but the first so many shards: what says that they are whole goes first."""
+    for path in sorted(root.glob("?????*.npz")):
+        if not path.stem.isdecimal() or int(path.stem) >= first:
+            path.unlink()
+    kept = {name for number in range(first) for name in shard_files(number, suffixes).values()}
+    for path in list((root / "store").iterdir()):
+        if path.name not in kept:
+            path.unlink()
+
+
+def begin(root: Path, plan: dict[str, Any]) -> None:
+    """Makes the folder, or takes one up that was begun with the same plan. Raises StoreError where it is another."""
+    path, wanted, names = root / "plan.json", json.dumps(plan, sort_keys=True), ""
+    with naming(path):
+        begun = path.read_text() if path.exists() else None
+        if begun is not None and begun != wanted:
+            with suppress(ValueError, AttributeError, TypeError):
+                names = ", ".join(differences(json.loads(begun), plan))
+            raise StoreError(
+                f"an interrupted run was to write another store here (other: {names or 'its plan cannot be read'}); go "
+                "on with the same arguments, or discard what it wrote by removing this folder",
+                path=str(root),
+            )
+        if begun is None:  # also where a run was interrupted before it had begun
+            shutil.rmtree(root / "store", ignore_errors=True)
+            for old in root.glob("*.npz"):
+                old.unlink()
+        (root / "store").mkdir(exist_ok=True)
+    if begun is None:
+        write_file(path, wanted.encode("ascii"))
+
+
+def remove(root: Path) -> None:
+    """Removes all that is staged, for the holder of its lock; the lock last, so that nobody else begins meanwhile."""
+    with suppress(OSError):
+        for path in list(root.iterdir()):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != "lock":
+                path.unlink()
+        (root / "lock").unlink()
+        root.rmdir()
+
+
+def shard_files(number: int, suffixes: Mapping[str, str]) -> dict[str, str]:
+    """Returns the names of a shard's files, by target."""
+    return {target: shard_name(target, number, suffix) for target, suffix in suffixes.items()}
+
+
+def _opened(root: Path, number: int, suffixes: Mapping[str, str], sent: Mapping[str, int] | None) -> StagedShard | None:
+    """A shard, where its files, and what is known of it, are what was written; of those sent, where they are there."""
+    try:
+        data = (root / f"{number:05}.npz").read_bytes()
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            if archive.testzip() is not None:
+                return None
+        found = columns.load(data, "")
+        said = {name: dict(zip(("size", "checksum"), found[f"{name}/file"].tolist(), strict=True)) for name in suffixes}
+        tables = {name: {key: found[f"{name}/{key}"] for key in TABLE} for name in suffixes}
+        for name, file in shard_files(number, suffixes).items():
+            if sent is not None and sent.get(file) != said[name]["size"]:
+                return None
+            if sent is None and record_of(root / "store" / file) != said[name]:
+                return None
+        return StagedShard(said, tables, cast("Texts", found["notes"]))
+    except (OSError, StoreError, KeyError, ValueError, zipfile.BadZipFile, NotImplementedError):
+        return None

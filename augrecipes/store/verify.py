@@ -1,0 +1,83 @@
+"""Reads a whole store and says which bytes are not those that were written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from augrecipes.errors import StoreError
+from augrecipes.progress import Progress
+from augrecipes.store.columns import Texts
+from augrecipes.store.disk import crc32, naming, record_of
+from augrecipes.store.items import StoredFile
+from augrecipes.store.reader import Store, open_store
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One place of a store that is not as it was written.
+
+    Attributes:
+        path: the file that is damaged.
+        reason: what is wrong.
+        target: name of the target, where the file belongs to one.
+        row: row of the sample, where the place belongs to one.
+        item: number of the item within its target.
+        source: the file that the item was packed from, where the store says so.
+    """
+
+    path: str
+    reason: str
+    target: str | None = None
+    row: int | None = None
+    item: int | None = None
+    source: str | None = None
+
+
+def verify_store(path: str | os.PathLike[str], progress: Progress | None = None) -> list[Fault]:
+    """Everything in the store at `path` that is not as it was written; a store that cannot be opened is one fault.
+
+    Args:
+        path: the store.
+        progress: called with the bytes and total.
+    """
+    try:
+        store = open_store(path, verify=None)  # the index, the columns and all sizes
+        files = [(name, file) for name, items in store.tables.items() for file in items.shards.files]
+        total, done, faults = sum(file.size for _, file in files), 0, list[Fault]()
+        for name, file in files:
+            faults += _faults(store, name, file)
+            done += file.size
+            if progress is not None:
+                progress(done, total)
+    except StoreError as error:
+        return [Fault(error.path or str(path), error.reason)]
+    return faults
+
+
+def _faults(store: Store, name: str, stored: StoredFile) -> Iterator[Fault]:
+    """Reads a file from beginning to end, and, where it is damaged, says which of its items are."""
+    items, place = store.tables[name], str(store.path / stored.name)
+    with store.folder.at_hand(stored.name) as path, naming(store.path / stored.name):
+        if record_of(path) == {"size": stored.size, "checksum": stored.checksum}:
+            return
+        whole = True
+        with path.open("rb") as file:
+            for item in stored.numbers:
+                file.seek(int(items.start[item]))
+                if crc32(file.read(int(items.size[item]))) != items.checksum[item]:
+                    row, reason = items.row_of(item), "its bytes are not those that were written"
+                    yield Fault(place, reason, name, row, item, _source(store, name, row, item))
+                    whole = False
+    if whole:
+        yield Fault(place, "the bytes around its items are not those that were written", name)
+
+
+def _source(store: Store, name: str, row: int, item: int) -> str | None:
+    for column in (store.columns.get(f"source/{name}"), store.columns.get("source")):
+        if isinstance(column, Texts) and len(column) == store.count(name) != store.rows:
+            return column[item]
+        if isinstance(column, Texts) and len(column) and store.rows % len(column) == 0:
+            return column[row * len(column) // store.rows]
+    return None

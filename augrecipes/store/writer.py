@@ -1,0 +1,340 @@
+"""Writing a store: shard by shard beside its place, resumed after an interruption, published by one rename."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.errors import StoreError
+from augrecipes.sources.remote import Place, RemotePath, place_of
+from augrecipes.store import columns, index
+from augrecipes.store.columns import Column, Texts, tables_of
+from augrecipes.store.disk import READ_ONLY, Lock, crc32, free_bytes, naming, record_of, sync, sync_folder, write_file
+from augrecipes.store.formats import Item, Role, StoreFormat, formats_of, item_of
+from augrecipes.store.index import shard_name
+from augrecipes.store.sending import Sending, saying_why
+from augrecipes.store.staging import OpenShard, StagedShard, begin, forget, remove, shard_files, staged_shards, table_of
+
+SHARD_BYTES = 512 << 20
+"""How large a file of a target may be, where nobody says it; one item that is larger has a file of its own."""
+
+_RAW = ".raw"  # what is staged for a format that is assembled in the end
+
+
+class StoreWriter:
+    """Takes rows in order, then publishes the store. Made by `StoreWriter.open`; use it in a ``with``.
+
+    Leaving the ``with`` before `finish`, by an error or not, keeps the shards that are whole: the next writer with the
+    same arguments goes on behind them, and publishes the same bytes as if nothing had happened.
+
+    Of a store that is to be at an address each shard is sent when it is whole, and the index last.
+
+    Attributes:
+        path: where the store will be.
+    """
+
+    def __init__(self, path: Place, plan: dict[str, Any], kept: Mapping[str, StoreFormat]) -> None:
+        self.path, self._plan, self._kept = path, plan, kept
+        self._sending = Sending(path) if isinstance(path, RemotePath) else None
+        self._root = self._sending.root if self._sending else index.stage_folder(Path(path))
+        self._folder = self._root / "store"
+        self._suffixes = {name: _RAW if how.assemble else how.suffix for name, how in kept.items()}
+        self._shards: list[StagedShard] = []
+        self._open: OpenShard | None = None
+        self._opened = ExitStack()
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        format: str,
+        kind: str,
+        targets: Mapping[str, Role],
+        rows: int,
+        about: Mapping[str, Any] | None = None,
+        quality: int = 95,
+        expected_bytes: int | None = None,
+        shard_bytes: int | None = None,
+    ) -> StoreWriter:
+        """Begins a store, or goes on with one that was interrupted, after reading back and checking what is staged.
+
+        Args:
+            path: where the store will be, or its address; nothing may be there yet, and the folder around it exists.
+            format: ``raw``, ``lossless``, ``jpeg`` or ``hdf5``.
+            kind: what the caller calls its rows; kept.
+            targets: names (identifiers) and what each keeps: ``image`` (uint8 H×W×C) or ``mask`` (uint8, uint16 or
+                int32 H×W).
+            rows: how many there will be.
+            about: what else to keep in the index, as JSON; keys come back sorted.
+            quality: of jpeg, 1 to 100.
+            expected_bytes: size of the store, where it is known: refused at once where the disk has not so much room.
+            shard_bytes: the largest file of a target (a row that is larger has a file of its own); None:
+                `SHARD_BYTES`.
+
+        Raises:
+            StoreError: the place is taken, another writer is at work, an interrupted run had other arguments, the
+                disk is full, or the format needs a package that is missing.
+        """
+        place, kept = _place(path), formats_of(format, targets)
+        if not isinstance(rows, int) or rows < 0 or not 1 <= quality <= 100:
+            raise ValueError(f"rows must be a number from 0, quality one from 1 to 100: not {rows!r}, {quality!r}")
+        if shard_bytes is not None and shard_bytes < 1:
+            raise ValueError(f"shard_bytes must be at least 1, got {shard_bytes}")
+        if isinstance(place, Path) and not place.parent.is_dir():
+            raise StoreError("the folder that it should be in does not exist; make it first", path=str(place))
+        for how in kept.values():
+            if how.ready is not None:
+                how.ready()
+        if any(how.assemble for how in kept.values()) and (shard_bytes is not None or not isinstance(place, Path)):
+            why = f"{format} is one file a target: it cannot be in shards, nor be sent while it grows"
+            raise StoreError(f"{why}; pack it here, and whole", path=str(place))
+        plan = {
+            "about": index.as_json(about or {}),
+            "format": format,
+            "kind": kind,
+            "quality": quality if any(how.encode for how in kept.values()) else None,
+            "rows": rows,
+            "shard_bytes": shard_bytes or SHARD_BYTES,
+            "targets": [[name, role] for name, role in targets.items()],
+            "version": index.VERSION,
+        }
+        writer = cls(place, plan, kept)
+        with writer._naming(), ExitStack() as opened:
+            opened.callback(Lock(writer._root / "lock").release)
+            opened.callback(writer._close_files)
+            writer._begin()
+            writer._check_room(expected_bytes)
+            writer._opened = opened.pop_all()
+        return writer
+
+    @property
+    def notes(self) -> list[str]:
+        """The notes of all rows that are staged, those of an interrupted run included."""
+        return [text for shard in (*self._shards, self._open) if shard is not None for text in shard.notes]
+
+    @property
+    def done(self) -> int:
+        """How many rows are staged: the next row's number."""
+        return sum(len(shard.notes) for shard in (*self._shards, self._open) if shard is not None)
+
+    def add(self, row: int, items: Mapping[str, Iterable[NDArray[Any] | Item]], note: str = "") -> None:
+        """Writes the next row; all of it or, after an error, nothing.
+
+        Args:
+            row: its number: `done`.
+            items: a target's arrays, or what `make_item` made of them: one, many (a bag), or none. A target left out
+                has none.
+            note: a text kept until `finish`, for the caller of an interrupted and resumed run; not published.
+
+        Raises:
+            StoreError: the disk is full, or an array is nothing that the store keeps.
+            ValueError: not the next row, or an unknown target.
+        """
+        if row != self.done or row >= self._plan["rows"]:
+            raise ValueError(f"row {row} of {self._plan['rows']} was given where row {self.done} is next")
+        if not items.keys() <= self._kept.keys():
+            raise ValueError(f"targets {', '.join(items)} were given; the store has {', '.join(self._kept)}")
+        made = {name: [self._item(row, name, given) for given in items.get(name, ())] for name in self._kept}
+        with self._naming():
+            if self._open is not None and self._open.notes and self._open.with_(made) > self._plan["shard_bytes"]:
+                self._close_shard()
+            if self._open is None:
+                self._open = OpenShard(self._folder, self._files(len(self._shards)), self._kept)
+            self._open.add(made, note)
+
+    def keep(self, rows: int) -> None:
+        """Forgets all rows behind the first so many, and those that are in a shard with them."""
+        self._close_files()
+        while self._shards and self.done > rows:
+            self._shards.pop()
+        with self._naming():
+            self._forget()
+
+    def finish(self, columns: Mapping[str, Column] | None = None, about: Mapping[str, Any] | None = None) -> None:
+        """Publishes the store, once all rows are there: everything is synced, the index last, then one rename.
+
+        Args:
+            columns: arrays of numbers or booleans, and lists of str, by name. The text column ``source`` (one a row),
+                or ``source/TARGET`` (one a row, one for so many rows side by side, or one an item), names files in what
+                `verify_store` finds.
+            about: more of what `open` was told.
+
+        Raises:
+            StoreError: rows are missing, the disk is full, or a column cannot be kept. What is staged stays.
+        """
+        if self.done != self._plan["rows"]:
+            raise StoreError(f"only {self.done:,} of {self._plan['rows']:,} rows were written", path=str(self.path))
+        tables = tables_of(columns or {})
+        with self._naming():
+            if self._open is not None:
+                self._close_shard()
+            said = {key: self._plan[key] for key in ("format", "kind", "quality", "rows")}
+            said |= {"about": {**self._plan["about"], **index.as_json(about or {})}}
+            said |= {"targets": dict(self._plan["targets"])}
+            shards: list[dict[str, Any]] = [
+                {"rows": len(shard.notes), "files": dict(shard.files)} for shard in self._shards
+            ]
+            items = {name: joined([shard.tables[name] for shard in self._shards]) for name in self._kept}
+            if any(how.assemble for how in self._kept.values()):
+                files = {name: self._assembled(name, items[name], tables) for name in self._kept}
+                shards = [{"rows": self.done, "files": files}] if self.done else []
+                for path in list(self._folder.glob(f"*{_RAW}")):
+                    path.unlink()
+            publish(self.path if isinstance(self.path, RemotePath) else self._folder, items, tables, said, shards)
+            if isinstance(self.path, Path):
+                with naming(self.path):
+                    self._folder.rename(self.path)
+                sync_folder(self.path.parent)
+            remove(self._root)
+            self.close()
+
+    def close(self) -> None:
+        """Lets go of the store; the shards that are whole stay. Done by leaving the ``with``."""
+        self._opened.close()
+
+    def __enter__(self) -> StoreWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _naming(self) -> AbstractContextManager[None]:
+        """Turns what the system says of where the store grows into a StoreError."""
+        return naming(self._root) if self._sending is None else saying_why(self._root)
+
+    def _begin(self) -> None:
+        if isinstance(self.path, Path) and os.path.lexists(self.path):
+            if not self._folder.exists():  # it was published, and the run was killed before it had cleared up
+                remove(self._root)
+            raise StoreError("exists already, and a published store is never modified; remove it first", str(self.path))
+        if self._sending is not None:
+            self._sending.refuse_other()
+        begin(self._root, self._plan)
+        sent = None if self._sending is None else self._sending.sizes()
+        self._shards = staged_shards(self._root, self._suffixes, sent)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Removes all that is staged, or was sent, but the shards that are whole."""
+        forget(self._root, len(self._shards), self._suffixes)
+        if self._sending is not None:
+            kept = [file for k in range(len(self._shards)) for file in self._files(k).values()]
+            self._sending.forget(kept, set(self._suffixes.values()))
+
+    def _item(self, row: int, name: str, given: NDArray[Any] | Item) -> Item:
+        kept, role = self._kept[name], dict(self._plan["targets"])[name]
+        try:
+            item = given if isinstance(given, Item) else item_of(given, kept, role, self._plan["quality"] or 0)
+        except StoreError as error:
+            raise StoreError(f"row {row}: {error.reason}", path=str(self.path)) from None
+        if isinstance(item.data, bytes) != (kept.encode is not None):
+            raise ValueError(f"row {row}: an item made for another format than {kept.name}")
+        return item
+
+    def _close_shard(self) -> None:
+        """Makes what was written a shard that an interrupted run goes on behind."""
+        if self._open is not None:
+            shard = self._open.finished()
+            if self._sending is not None:
+                self._sending.send([self._folder / name for name in self._files(len(self._shards)).values()])
+            write_file(self._root / f"{len(self._shards):05}.npz", shard.render())
+            self._shards.append(shard)
+            self._open = None
+
+    def _close_files(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    def _files(self, number: int) -> dict[str, str]:
+        return shard_files(number, self._suffixes)
+
+    def _assembled(self, name: str, table: dict[str, Any], tables: Mapping[str, Any]) -> dict[str, int]:
+        """Makes of a target's staged files the one of another program; `table` gets the places in it."""
+        how, staged = self._kept[name], [self._folder / self._files(k)[name] for k in range(len(self._shards))]
+        out = self._folder / shard_name(name, 0, how.suffix)
+        bases = np.cumsum([0, *(shard.files[name]["size"] for shard in self._shards)])[:-1]
+        table["start"] = table["start"] + np.repeat(bases, [len(shard.tables[name]["start"]) for shard in self._shards])
+        with naming(out):
+            out.unlink(missing_ok=True)
+            table["start"] += how.assemble(out, staged, table, tables) if how.assemble else 0
+            with out.open("rb+") as file:
+                sync(file, out)
+            out.chmod(READ_ONLY)
+            return record_of(out)
+
+    def _check_room(self, expected: int | None) -> None:
+        if expected is None:
+            return
+        expected -= sum(said["size"] for shard in self._shards for said in shard.files.values())
+        if self._sending is not None:
+            expected = min(expected, self._plan["shard_bytes"] * len(self._kept))
+        free = free_bytes(self._root)
+        if expected > free:
+            raise StoreError(
+                f"needs {expected:,} more bytes, and {free:,} are free; make room, or take another disk",
+                path=str(self.path),
+            )
+
+
+def _place(path: str | os.PathLike[str]) -> Place:
+    place = place_of(path)
+    return Path(os.path.abspath(place)) if isinstance(place, Path) else place  # noqa: PTH100 (links stay)
+
+
+def publish(
+    folder: Place,
+    items: Mapping[str, Mapping[str, NDArray[Any]]],
+    tables: Mapping[str, NDArray[Any] | Texts],
+    said: Mapping[str, Any],
+    shards: Sequence[Mapping[str, Any]],
+) -> None:
+    """Writes the columns and, last, the index of a folder in which all shards are.
+
+    Args:
+        folder: the store.
+        items: what is known of each target's items.
+        tables: the caller's columns.
+        said: what the index says.
+        shards: what it says of them.
+
+    Raises:
+        StoreError: the folder is another store already, or the disk is full.
+    """
+    own = {f"{columns.OWN}{name}/{key}": column for name, table in items.items() for key, column in table.items()}
+    blob = columns.render({**tables, **own})
+    described = {"size": len(blob), "checksum": crc32(blob)}
+    last = index.render({**said, "shards": list(shards), "columns": described})
+    with naming(folder / index.NAME):
+        if (folder / index.NAME).exists() and (folder / index.NAME).read_bytes() != last:
+            raise StoreError(
+                "exists already, and a published store is never modified; remove it first", str(folder / index.NAME)
+            )
+    for path, data in ((folder / index.COLUMNS, blob), (folder / index.NAME, last)):
+        if isinstance(path, RemotePath):
+            with naming(path):
+                path.write_bytes(data)
+        else:
+            write_file(path, data)
+
+
+def joined(tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """What is known of the items of several shards or stores, one behind another."""
+    if not tables:
+        tables = [table_of([], [0])]
+    firsts, count = [np.zeros(1, "<i8")], 0
+    for table in tables:
+        firsts.append(table["rows"][1:] + count)
+        count += len(table["start"])
+    found = {key: np.concatenate([table[key] for table in tables]) for key in tables[0]}
+    return {**found, "rows": np.concatenate(firsts)}

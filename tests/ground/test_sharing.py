@@ -1,0 +1,283 @@
+"""Large arrays travel to spawned workers once: their pickles do not grow with the data, and read alike."""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import context, reduction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from kind_laws import direct
+from kinds import KINDS, Kind
+
+from augrecipes import sharing
+from augrecipes.data.tables.ragged import Ragged
+from augrecipes.data.tables.table import Columns
+from augrecipes.sharing import Shared
+from augrecipes.sources.paths import PathTable
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="nothing is handed on there")
+
+
+class Handle:
+    """A descriptor as a child of `spawn` gets it, here in the same process."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def detach(self) -> int:
+        return self.number
+
+
+class Starting:
+    """A process that is being started, which wants each descriptor once, as that of `spawn` does."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def duplicate_for_child(self, number: int) -> int:
+        assert number not in self.seen
+        self.seen.append(number)
+        return os.dup(number)
+
+    def DupFd(self, number: int) -> Handle:  # noqa: N802
+        return Handle(number)
+
+
+@contextmanager
+def starting() -> Iterator[None]:
+    context.set_spawning_popen(Starting())  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        context.set_spawning_popen(None)  # type: ignore[attr-defined]
+
+
+def sent(given: Any) -> tuple[int, Any]:
+    """How large the pickle for a worker is, and what the worker makes of it."""
+    with starting():
+        data = bytes(reduction.ForkingPickler.dumps(given))
+    return len(data), pickle.loads(data)
+
+
+class Anything(Shared):
+    def __init__(self, **values: Any) -> None:
+        self.__dict__.update(values)
+
+
+DTYPES = st.sampled_from([np.dtype(d) for d in ("u1", "i4", "i8", "f4", "f8", "?", "U3", "c8")])
+ARRAYS = DTYPES.flatmap(lambda dtype: arrays(dtype, array_shapes(min_side=0, max_side=9, max_dims=3)))
+VALUES = st.one_of(ARRAYS, ARRAYS.map(np.transpose), st.binary(max_size=300), st.none(), st.text(max_size=5))
+
+
+def reads_alike(values: dict[str, Any]) -> None:
+    _, again = sent(Anything(**values))
+    assert vars(again).keys() == values.keys()
+    for name, value in values.items():
+        found = vars(again)[name]
+        if isinstance(value, np.ndarray):
+            assert (found.dtype, found.shape) == (value.dtype, value.shape)
+            assert found.tobytes() == value.tobytes()
+        else:
+            assert (bytes(found) if isinstance(found, memoryview) else found) == value
+
+
+@settings(max_examples=60)
+@given(st.dictionaries(st.sampled_from("abcdef"), VALUES), st.integers(1, 40))
+def test_whatever_is_sent_reads_alike(values: dict[str, Any], least: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sharing, "LEAST", least)
+        reads_alike(values)
+
+
+def test_what_changed_since_is_sent_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two passes a user's own class may give itself other arrays, or write into those that it has."""
+
+    def follows() -> None:
+        one: Any = Anything(a=np.zeros(9), b=b"123456")
+        changes: list[Any] = [
+            lambda: None,
+            lambda: one.__dict__.update(a=np.ones(9)),
+            lambda: one.a.__setitem__(3, 5),
+            lambda: one.__dict__.update(a=one.a.view(np.int64)),
+            lambda: one.__dict__.update(a=one.a.reshape(3, 3)),
+            lambda: one.__dict__.update(b=b"654321", c=np.arange(4)),
+        ]
+        for change in changes:
+            change()
+            again = sent(one)[1]
+            assert (again.a.dtype, again.a.tolist()) == (one.a.dtype, one.a.tolist())
+            assert bytes(again.b) == one.b
+
+    monkeypatch.setattr(sharing, "LEAST", 1)
+    follows()
+    monkeypatch.setattr(sharing._Memory, "holds", lambda self, head, buffers: self.head == head)
+    with pytest.raises(AssertionError):
+        follows()
+
+
+def test_a_planted_shift_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "LEAST", 1)
+    true = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda file, data, at: true(file, data, at + 1))
+    with pytest.raises(AssertionError):
+        reads_alike({"a": np.arange(5), "b": np.arange(5, 10)})
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_every_kind_reads_alike_in_a_worker(kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind.fill(tmp_path)
+    monkeypatch.setattr(sharing, "LEAST", 1)
+    ds = kind.open(tmp_path)
+    for each in (ds, ds.subset([3, 1, 1, 7])):
+        _, again = sent(each)
+        assert [again.path(k) for k in range(len(again))] == [each.path(k) for k in range(len(each))]
+        assert [again[0, k]["index"] for k in range(len(again))] == [each[0, k]["index"] for k in range(len(each))]
+        _, further = sent(again)  # a worker that starts workers
+        assert further.table.digest() == each.table.digest() == pickle.loads(pickle.dumps(again)).table.digest()
+    assert direct(sent(ds)[1]) == direct(ds)
+
+
+def table(n: int) -> Columns:
+    names = [f"n{k // 1000:05}/{k:08}.JPEG".encode() for k in range(n)]
+    boxes = Ragged(np.zeros((n, 4), np.float32), np.arange(n + 1), np.zeros(n, np.int64))
+    return Columns(
+        files={"image": PathTable.from_names(names, root=b"/data")}, labels=np.arange(n) // 1000, boxes=boxes
+    )
+
+
+def sizes(given: Any) -> list[int]:
+    """Bytes of the pickles of a dataset, and of a part of it, with 20,000 samples and with 80,000."""
+    found = []
+    for n in (20_000, 80_000):
+        given._hold(table(n), None, None)
+        part = given.subset(np.arange(n)[::-1])
+        found += [sent(given)[0], sent(part)[0]]
+    return found
+
+
+def test_pickles_do_not_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    KINDS[0].fill(tmp_path)
+    ds = KINDS[0].open(tmp_path)
+    found = sizes(ds)
+    assert max(found) - min(found) < 1000
+    monkeypatch.setattr(sharing, "_is_large", lambda value: isinstance(value, bytes))  # a planted fault
+    grown = sizes(ds)
+    assert grown[2] > 2 * grown[0]
+
+
+def test_memory_goes_with_the_data() -> None:
+    before = len(sharing._shared)
+    given = table(20_000)
+    _, again = sent(given)
+    _, third = sent(given)
+    assert len(sharing._shared) == before + 3  # the table, its paths, its boxes; once for both workers
+    digest = given.digest()
+    del given
+    gc.collect()
+    assert len(sharing._shared) == before
+    assert again.digest() == third.digest() == digest
+
+
+MANY = """
+import multiprocessing
+import numpy as np
+from augrecipes.sharing import Shared
+
+class Held(Shared):
+    def __init__(self, values): self.values = values
+
+def work(held, pipe):
+    pipe.send([int(one.values[0]) for one in held])
+
+if __name__ == "__main__":
+    mine, its = multiprocessing.Pipe()
+    held = [Held(np.full(10_000, k)) for k in range(300)]
+    multiprocessing.get_context("forkserver").Process(target=work, args=(held, its)).start()
+    its.close()
+    assert mine.recv() == list(range(300))
+"""
+
+
+def test_more_than_may_go_with_a_process(tmp_path: Path) -> None:
+    script = tmp_path / "many.py"
+    script.write_text(MANY)
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    assert subprocess.run([sys.executable, str(script)], env=env, check=False).returncode == 0
+
+
+def bounded(most: int) -> None:
+    """The law: however many objects there are, as many have a descriptor, and all read alike."""
+    before = len(sharing._shared)
+    given = [Anything(a=np.full(9, k)) for k in range(2 * most)]
+    assert [int(one.a[0]) for one in sent(given)[1]] == list(range(2 * most))
+    assert len(sharing._shared) == before + most
+
+
+def test_descriptors_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "LEAST", 1)
+    monkeypatch.setattr(sharing, "MOST", len(sharing._shared) + 5)
+    bounded(5)
+    monkeypatch.setattr(sharing, "MOST", 1000)  # planted
+    with pytest.raises(AssertionError):
+        bounded(5)
+
+
+OWNER = """
+import multiprocessing, sys, time
+import numpy as np
+from augrecipes.sharing import Shared
+
+class Held(Shared):
+    def __init__(self, values): self.values = values
+
+def work(held, pipe):
+    try:
+        while True:
+            pipe.send((pipe.recv(), int(held.values.sum()), held.values.flags.writeable))
+    except EOFError:
+        pass  # its owner is gone
+
+if __name__ == "__main__":
+    import os
+    known = set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
+    mine, its = multiprocessing.Pipe()
+    worker = multiprocessing.get_context(sys.argv[1]).Process(target=work, args=(Held(np.arange(200_000)), its))
+    worker.start()
+    for k in range(2):
+        mine.send(k)
+        assert mine.recv() == (k, 19_999_900_000, False)
+    names = set(os.listdir("/dev/shm")) - known if known else set()
+    print(worker.pid, sorted(name for name in names if "augrecipes" in name), flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_nothing_stays_of_an_owner_that_is_killed(tmp_path: Path, method: str) -> None:
+    script = tmp_path / "owner.py"
+    script.write_text(OWNER)
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, str(script), method]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as owner:
+        try:
+            assert owner.stdout is not None
+            pid, named = owner.stdout.readline().split(maxsplit=1)
+            maps = Path(f"/proc/{pid}/maps")
+            if maps.exists():
+                assert "augrecipes" in maps.read_text()  # it maps memory
+            assert named.strip() == "[]"  # which no name leads to
+        finally:
+            owner.send_signal(signal.SIGKILL)

@@ -1,0 +1,118 @@
+"""A JPEG as stores keep it decodes to the very pixels of the file, whole and in part, whatever kind it is of."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from drawn_jpegs import JPEGS, Jpeg
+from hypothesis import given
+from hypothesis import strategies as st
+from odd_jpegs import LAYOUTS, Layout, odd_jpeg
+from test_damage import damaged
+from test_encoded import FRACTIONS, corners_in, cut
+
+from augrecipes.errors import DataError
+from augrecipes.images import jpeg_windows
+from augrecipes.images.encoded import encoded
+from augrecipes.images.jpeg_windows import TURNED, kept
+from augrecipes.native.libjpeg import codec
+from augrecipes.store import decodes_to
+
+
+@pytest.fixture(scope="module", autouse=True, params=["libjpeg-turbo", "none"])
+def library(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """What writes the coefficients anew: everything here holds without it, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "none":
+            patch.setattr(jpeg_windows, "codec", lambda: None)
+        elif codec() is None:
+            pytest.skip("built without libjpeg-turbo")
+        yield request.param
+
+
+@given(JPEGS, st.sampled_from((1, 3)), st.sampled_from(("apply", "ignore")), FRACTIONS)
+def test_what_is_kept_is_the_picture(jpeg: Jpeg, channels: int, exif: Any, fractions: tuple[float, ...]) -> None:
+    picture = encoded(jpeg.data, name="it", channels=channels, exif=exif)
+    data = kept(picture.data, picture.header, picture.turn)
+    assert data is not None
+    assert decodes_to(picture.array(), data)
+    assert (data[2:4] == TURNED) == (picture.turn != 1)
+    again, corners = encoded(data, name="kept", channels=channels), corners_in(picture, fractions)
+    assert again.shape == picture.shape
+    np.testing.assert_array_equal(again.region(*corners), cut(picture.array(), corners))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_odd_layouts_are_kept_where_they_can_be_read(layout: Layout) -> None:
+    data = odd_jpeg((30, 50), layout)
+    picture = encoded(data, name="it")
+    if codec() is None:
+        pytest.skip("built without libjpeg-turbo")
+    found = kept(data, picture.header, 1)
+    assert found is not None
+    assert decodes_to(picture.array(), found)
+
+
+def test_every_row_of_blocks_begins_anew(library: str) -> None:
+    for jpeg, across in ((Jpeg(70, 90), 6), (Jpeg(70, 90, progressive=True, restart=2), 6), (Jpeg(70, 90, turn=6), 6)):
+        data = kept(jpeg.data, encoded(jpeg.data, name="it").header, jpeg.turn)
+        assert data is not None
+        if library == "libjpeg-turbo":
+            assert encoded(data, name="kept").header.layout.frame == 0xC0
+            assert b"\xff\xdd\0\4" + across.to_bytes(2, "big") in data
+
+
+def test_places_on_earth_and_thumbnails_are_not_kept() -> None:
+    plain = Jpeg(40, 50).data
+    secret = b"59.3293N" * 900
+    data = plain[:2] + b"\xff\xe1" + (len(secret) + 2).to_bytes(2, "big") + secret + plain[2:]
+    data = data[:2] + b"\xff\xfe\x00\x0ahusband.." + data[2:]
+    picture = encoded(data, name="it")
+    found = kept(data, picture.header, 1)
+    assert found is not None
+    assert b"59.3293N" not in found
+    assert b"husband" not in found
+    assert decodes_to(picture.array(), found)
+
+
+def test_other_files_are_not_kept() -> None:
+    ramp = b"P5 4 4 255\n" + bytes(range(16))
+    assert kept(ramp, encoded(ramp, name="ramp").header, 1) is None
+
+
+def check_damaged(count: int, rng: random.Random) -> Counter[str]:
+    """What is kept of a damaged file that can be read is its picture, or nothing; and nothing crashes."""
+    kinds = [Jpeg(40, 60).data, Jpeg(40, 60, progressive=True).data, Jpeg(30, 40, restart=2, components=1).data]
+    kinds.append(odd_jpeg((30, 50), ((3, 1), (1, 1), (1, 1))))
+    found = Counter[str]()
+    for _ in range(count):
+        try:
+            picture = encoded(damaged(rng.choice(kinds), rng), name="it", max_pixels=1_000_000)
+        except DataError:
+            continue
+        data = kept(picture.data, picture.header, picture.turn)
+        try:
+            whole = picture.array()
+        except DataError:
+            found["refused"] += 1
+            continue
+        found["same" if data is not None and decodes_to(whole, data) else "lost"] += 1
+    return found
+
+
+def test_damage_is_survived(capfd: pytest.CaptureFixture[str]) -> None:
+    found = check_damaged(300, random.Random(1))
+    assert found["same"] > 50 > found["lost"]
+    assert found["refused"] > 10
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.soak
+def test_soak() -> None:
+    found = check_damaged(10_000, random.Random())
+    assert found["same"] > 20 * found["lost"]

@@ -1,0 +1,375 @@
+"""Windows by the machine's libjpeg-turbo: the pixels and the verdicts of simplejpeg, of files whole and damaged."""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import random
+import re
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import simplejpeg
+from drawn_jpegs import JPEGS, SAMPLINGS, Jpeg
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from odd_jpegs import LAYOUTS, Layout, odd_jpeg
+from PIL import Image
+from test_damage import damaged
+from test_encoded import FRACTIONS, corners_in
+
+from augrecipes.errors import DataError
+from augrecipes.images import jpeg, jpeg_windows
+from augrecipes.images.encoded import Encoded, encoded
+from augrecipes.native import build
+from augrecipes.native.libjpeg import Window, codec, opened
+
+pytestmark = pytest.mark.skipif(codec() is None, reason="built without libjpeg-turbo")
+Corners = tuple[int, int, int, int]
+KNOWN: list[Layout] = [
+    ((1, 1),),
+    ((2, 2),),
+    ((1, 1), (1, 1), (1, 1)),
+    ((2, 1), (1, 1), (1, 1)),
+    ((2, 2), (1, 1), (1, 1)),
+    ((1, 2), (1, 1), (1, 1)),
+    ((4, 1), (1, 1), (1, 1)),
+    ((1, 4), (1, 1), (1, 1)),
+    ((1, 1), (1, 1), (1, 1), (1, 1)),
+]
+
+
+@contextmanager
+def decoding_by(library: Any) -> Iterator[None]:
+    """Windows are decoded by this library inside, or with None by simplejpeg."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jpeg_windows, "codec", lambda: library)
+        yield
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A codec that counts what it is asked for, and what it answers."""
+
+    found: Counter[str]
+    changed: tuple[tuple[str, int], ...] = ()
+
+    def decode(self, data: bytes, window: Window) -> NDArray[np.uint8]:
+        library = codec()
+        assert library is not None
+        self.found["asked"] += 1
+        for name, value in self.changed:
+            setattr(window, name, value)
+        out = library.decode(data, window)
+        self.found["answered"] += 1
+        return out
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def part_of(picture: Encoded, corners: Corners, reduce: int = 1) -> NDArray[np.uint8] | str:
+    """A part, or why there is none."""
+    try:
+        return picture.region(*corners, reduce)
+    except DataError as error:
+        return str(error)
+
+
+LEFT_OVER = re.compile(r"Corrupt JPEG data: \d+ extraneous bytes before marker 0xd9")
+
+
+def down_to(picture: Encoded, row: int, reduce: int) -> NDArray[np.uint8] | None:
+    """The picture down to a row, by simplejpeg that is told of no more; None where it has anything to say of it."""
+    changed, s = bytearray(picture.data), picture.header.layout
+    struct.pack_into(">H", changed, s.at + 5, row)
+    kind = {1: "GRAY", 3: "RGB", 4: "RGBA"}[picture.shape[2]]
+    out = np.empty((-(-row // reduce), -(-s.width // reduce), picture.shape[2]), np.uint8)
+    try:
+        simplejpeg.decode_jpeg(changed, kind, False, False, *(out.shape[:2] if reduce > 1 else (0, 0)), buffer=out)
+    except ValueError as error:
+        return out if LEFT_OVER.fullmatch(str(error)) else None
+    return out
+
+
+def check_alike(picture: Encoded, corners: Corners, reduce: int = 1, library: Any = None) -> None:
+    """With the library and without it: the same pixels, or the same refusal, unless the damage lies elsewhere.
+
+    Then the pixels are those of a decoder that is told of no row below.
+    """
+    with decoding_by(library or codec()):
+        ours = part_of(picture, corners, reduce)
+    with decoding_by(None):
+        theirs = part_of(picture, corners, reduce)
+    s = picture.header.layout
+    if isinstance(theirs, str) and not isinstance(ours, str):
+        y0, x0, y1, x1 = corners
+        whole = down_to(picture, min(y1 + reduce, s.height), reduce) if picture.turn == 1 else None
+        if whole is not None:
+            np.testing.assert_array_equal(ours, whole[y0 // reduce : -(-y1 // reduce), x0 // reduce : -(-x1 // reduce)])
+        else:  # damage above the window is passed over where restart markers stand
+            assert b"\xff\xdd\0\4" in picture.data or picture.turn != 1
+    elif isinstance(ours, str) or isinstance(theirs, str):
+        assert type(ours) is type(theirs)
+        assert ours == theirs
+    else:
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@given(JPEGS, st.sampled_from((1, 3, 4, None)), FRACTIONS)
+def test_windows_are_those_of_simplejpeg(jpeg: Jpeg, channels: int | None, fractions: tuple[float, ...]) -> None:
+    picture = encoded(jpeg.data, name="it", channels=channels)
+    for reduce in (1, *picture.scales()):
+        check_alike(picture, corners_in(picture, fractions, reduce), reduce)
+
+
+@pytest.mark.parametrize("sampling", sorted(SAMPLINGS))
+def test_every_place_of_a_window(sampling: str) -> None:
+    found = Counter[str]()
+    for restart in (0, 4, 8):
+        data = Jpeg(52, 61, sampling=sampling, restart=restart, seed=restart).data
+        picture = encoded(data, name="it")
+        whole = picture.array()
+        with decoding_by(Counted(found)):
+            for y0 in range(0, 52, 3):
+                for x0 in range(61):
+                    y1, x1 = min(y0 + 1 + x0 % 9, 52), min(x0 + 1 + y0 % 11, 61)
+                    np.testing.assert_array_equal(picture.region(y0, x0, y1, x1), whole[y0:y1, x0:x1])
+    assert found["answered"] == found["asked"]
+
+
+@given(st.sampled_from(KNOWN), st.integers(1, 50), st.integers(1, 70), st.sampled_from((0, 1, 3)), FRACTIONS)
+def test_windows_of_every_layout(
+    layout: Layout, height: int, width: int, restart: int, fractions: tuple[float, ...]
+) -> None:
+    picture = encoded(odd_jpeg((height, width), layout, restart=restart), name="it")
+    for reduce in (1, *picture.scales()):
+        check_alike(picture, corners_in(picture, fractions, reduce), reduce)
+
+
+@given(
+    st.sampled_from(KNOWN[2:5]), st.integers(4, 16), st.integers(9, 16), st.sampled_from((0, 3)),
+    st.sampled_from((1, 12)), FRACTIONS,
+)  # fmt: skip
+def test_codes_of_every_length(
+    layout: Layout, of_dc: int, of_ac: int, restart: int, step: int, fractions: tuple[float, ...]
+) -> None:
+    lengths, found = (of_dc, of_ac), Counter[str]()
+    picture = encoded(odd_jpeg((50, 61), layout, restart=restart, step=step, lengths=lengths), name="it")
+    for reduce in (1, *picture.scales()):
+        check_alike(picture, corners_in(picture, fractions, reduce), reduce, Counted(found))
+    assert found["answered"] == found["asked"]
+
+
+@pytest.mark.parametrize("margins", [("_LEFT", 0), ("_RIGHT", 0)])
+@pytest.mark.parametrize("sampling", ["4:2:0", "4:2:2"])
+def test_without_the_margin_of_columns_the_law_fails(
+    sampling: str, margins: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    picture = encoded(Jpeg(52, 61, sampling=sampling).data, name="it")
+    check_alike(picture, (3, 16, 40, 34))
+    monkeypatch.setattr(jpeg_windows, *margins)
+    with pytest.raises(AssertionError):
+        check_alike(picture, (3, 16, 40, 34))
+
+
+def test_a_library_of_other_pixels_is_not_used() -> None:
+    class Other(Counted):
+        def decode(self, data: bytes, window: Window) -> NDArray[np.uint8]:
+            return super().decode(data, window) ^ np.uint8(1)
+
+    picture, found = encoded(Jpeg(52, 61).data, name="it"), Counter[str]()
+    check_alike(picture, (3, 16, 40, 34), library=Other(found))
+    assert found["answered"] == 1  # the picture that it was tried out on
+
+
+# -- damage -----------------------------------------------------------------------------------------------------------
+
+KINDS = [
+    Jpeg(120, 90),
+    Jpeg(120, 90, restart=6),
+    Jpeg(120, 90, restart=5, sampling="4:4:4"),
+    Jpeg(120, 90, components=1, restart=3),
+    Jpeg(90, 120, sampling="4:1:1"),
+    Jpeg(90, 120, sampling="4:4:0", restart=30),
+]
+
+
+def mutated(kinds: list[bytes], rng: random.Random) -> tuple[Encoded, Corners] | None:
+    """A damaged file and a window of it; None where not even its header is left."""
+    try:
+        picture = encoded(damaged(rng.choice(kinds), rng), name="it", max_pixels=1_000_000)
+    except DataError:
+        return None
+    return picture, corners_in(picture, tuple(rng.random() for _ in range(4)))
+
+
+def check_mutated(count: int, rng: random.Random, library: Any = None) -> Counter[str]:
+    kinds, found = [kind.data for kind in KINDS], Counter[str]()
+    for _ in range(count):
+        made = mutated(kinds, rng)
+        if made is not None:
+            check_alike(*made, library=library or Counted(found))
+    return found
+
+
+def test_verdicts_on_damaged_files_stay() -> None:
+    found = check_mutated(400, random.Random(3))
+    assert 50 < found["answered"] < found["asked"]
+
+
+def test_a_library_that_goes_on_after_a_warning_is_caught() -> None:
+    with pytest.raises(AssertionError):
+        check_mutated(2000, random.Random(4), Counted(Counter(), (("strict", 0),)))
+
+
+FAULTS = {
+    "levels go on over a restart marker": ("    memset(c->levels, 0, sizeof c->levels);\n}\n\n/* The next", "}\n/* "),
+    "what follows a block's end is left out with it": ("next >= ENDS + LAST", "next > ENDS + LAST"),
+    "bits of a coefficient that lie behind are not left out": ("used += length + size", "used += length"),
+    "more is left out than is at hand": ("WIDE = 14", "WIDE = 20"),
+    "long codes are one longer": ("length = LOOK + 1; length <= LONGEST", "length = LOOK + 2; length <= LONGEST"),
+    "what is not there is zeros": ("if (b.count < c->bytes.made)", "if (0)"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_in_reading_codes_is_caught(
+    fault: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = _spoilt(*FAULTS[fault], tmp_path_factory.mktemp("codec"), monkeypatch)
+    monkeypatch.setattr(jpeg_windows, "agrees", lambda *_: True)
+    with pytest.raises(AssertionError):
+        _check_some(library)
+
+
+def _check_some(library: Any) -> None:
+    layout = KNOWN[4]
+    for step, restart, lengths in ((1, 0, (5, 9)), (1, 3, (12, 16)), (12, 2, (5, 10))):
+        picture = encoded(odd_jpeg((90, 121), layout, restart=restart, step=step, lengths=lengths), name="it")
+        for y0, x0 in ((0, 0), (20, 40), (50, 80), (33, 16)):
+            check_alike(picture, (y0, x0, y0 + 30, x0 + 30), library=library)
+    check_mutated(1000, random.Random(4), library)
+    data = Jpeg(60, 70).data
+    for at in range(data.find(b"\xff\xda") + 20, len(data) - 2, 97):
+        check_alike(encoded(data[:at] + b"\xff\xd9", name="it"), (20, 10, 50, 70), library=library)
+
+
+def test_what_ends_early_is_noticed() -> None:
+    _check_some(codec())
+
+
+def _spoilt(was: str, becomes: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The library, built with another text in place of one."""
+    texts = {file.name: file.read_text(encoding="utf-8") for file in build.CODEC.iterdir()}
+    assert sum(was in text for text in texts.values()) == 1
+    for name, text in texts.items():
+        (folder / name).write_text(text.replace(was, becomes, 1))
+    monkeypatch.setattr(build, "CODEC", folder)
+    try:
+        made = build.build_codec(folder / "kernels.so")
+    except build.NoCompilerError:
+        made = None
+    if made is None:
+        pytest.skip("nothing here builds it")
+    return opened(ctypes.CDLL(str(made)))
+
+
+def test_nothing_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+    check_mutated(100, random.Random(5))
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.soak
+def test_soak() -> None:
+    found = check_mutated(10_000, random.Random())
+    assert 1000 < found["answered"] < found["asked"]
+
+
+def test_what_does_not_lie_in_the_file_is_refused() -> None:
+    """Numbers that no caller would give are not followed out of memory."""
+    data, rng, library = Jpeg(60, 50, restart=2).data, random.Random(6), codec()
+    assert library is not None
+    good = {"size": len(data), "strict": 1, "codes": 1, "reduce": 1, "channels": 3, "y1": 60, "x1": 50}
+    assert library.decode(data, Window(**good)).shape == (60, 50, 3)
+    wrong = 0
+    for _ in range(2000):
+        names = rng.sample(("strict", "codes", "reduce", "channels", "x0", "y0"), 2)
+        try:
+            library.decode(data, Window(**good | {name: rng.choice((-1, 0, 1, 2, 7, 16, 49)) for name in names}))
+        except (ValueError, KeyError):
+            wrong += 1
+    assert wrong > 1000
+
+
+def test_both_sides_name_the_same_fields() -> None:
+    text = (build.CODEC / "jpeg_window.c").read_text(encoding="utf-8")
+    body = text[text.index("struct window {") : text.index("};")]
+    fields = [
+        (name.strip(), getattr(ctypes, f"c_int{size}"))
+        for size, names in re.findall(r"int(\d+)_t ([\w, ]+);", body)
+        for name in names.split(",")
+    ]
+    assert fields == list(Window._fields_)
+
+
+# -- processes and threads --------------------------------------------------------------------------------------------
+
+
+def test_threads_decode_at_once() -> None:
+    pictures = [encoded(Jpeg(120, 90, seed=seed).data, name="it") for seed in range(4)]
+    wholes = [picture.array() for picture in pictures]
+    with ThreadPoolExecutor(4) as pool:
+        for y, found in enumerate(pool.map(lambda y: pictures[y % 4].region(y, 7, y + 20, 80), range(100))):
+            np.testing.assert_array_equal(found, wholes[y % 4][y : y + 20, 7:80])
+
+
+def _sum_of(data: bytes) -> int:
+    return int(encoded(data, name="it").region(30, 20, 60, 70).sum())
+
+
+def test_a_fork_after_first_use_decodes() -> None:
+    data = Jpeg(120, 90).data
+    here = _sum_of(data)
+    with get_context("fork").Pool(2) as pool:
+        assert pool.map(_sum_of, [data] * 4) == [here] * 4
+
+
+# -- layouts that simplejpeg does not know ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", [*KNOWN[:-1], *LAYOUTS], ids=str)
+def test_what_pillow_reads_is_read_alike(layout: Layout) -> None:
+    for height, width, restart in ((37, 61, 0), (8, 9, 2), (1, 1, 0), (50, 26, 1)):
+        data = odd_jpeg((height, width), layout, restart=restart, seed=height)
+        picture = encoded(data, name="it")
+        theirs = np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
+        np.testing.assert_array_equal(picture.array(), theirs)
+        np.testing.assert_array_equal(picture.region(0, 0, height, width // 2 + 1), theirs[:, : width // 2 + 1])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS[:3], ids=str)
+def test_damage_in_odd_layouts_is_a_data_error(layout: Layout) -> None:
+    data = odd_jpeg((60, 50), layout)
+    start = data.find(b"\xff\xda") + 20
+    for at in range(start, len(data) - 2, 97):
+        for hurt in (data[:at], data[:at] + b"\xff\xd9" + data[at:]):
+            with pytest.raises(DataError, match=r"truncated|damaged"):
+                encoded(hurt, name="it").array()
+
+
+def test_without_the_library_odd_layouts_are_refused_with_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jpeg, "codec", lambda: None)
+    picture = encoded(odd_jpeg((20, 20), LAYOUTS[0]), name="it")
+    with pytest.raises(DataError, match=r"built with libjpeg-turbo; or save it again as 4:4:4"):
+        picture.array()

@@ -1,0 +1,87 @@
+"""Starts workers of one sort, which are busy, and waits to be killed.
+
+    python orphans.py SORT FOLDER [PLANTED]
+
+SORT is pack, fork, spawn or forkserver. Each worker locks a file of its own in FOLDER once it reads, so that anybody
+can tell whether it lives; then it is busy for a minute. Or it is start: a pack whose workers take seconds to start, and
+leave a file in FOLDER when they begin to.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from augrecipes.packing import workers
+
+# Workers that are started afresh come through here, too.
+if len(sys.argv) > 3:  # planted: nobody looks at the parent, and all hear of Ctrl-C
+    workers._end_with_parent = lambda: None  # type: ignore[attr-defined]
+    workers._uninterrupted = nullcontext
+if sys.argv[1] == "start" and __name__ == "__mp_main__":
+    Path(sys.argv[2], str(os.getpid())).touch()
+    time.sleep(3)
+
+_held: list[Any] = []
+
+
+def busy(folder: str) -> None:
+    file = Path(folder, str(os.getpid())).open("w")  # noqa: SIM115 (held until the end)
+    fcntl.flock(file, fcntl.LOCK_EX)
+    _held.append(file)
+    time.sleep(60)
+
+
+class Baker:
+    """Makes rows, in its time."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def runs(self, rows: range) -> Iterator[range]:
+        return (range(row, row + 1) for row in rows)
+
+    def several(self, rows: range) -> list[None]:
+        if self.folder:
+            busy(self.folder)
+        return [None] * len(rows)
+
+
+class Slow:
+    """A dataset whose samples take their time."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __len__(self) -> int:
+        return 100
+
+    def __getitem__(self, index: int) -> int:
+        busy(self.folder)
+        return index
+
+
+def main(sort: str, folder: str) -> None:
+    if sort in ("pack", "start"):
+        list(workers.baked(Baker(folder if sort == "pack" else ""), range(10**6), 2))  # type: ignore[arg-type]
+    else:
+        from augrecipes import loader
+
+        list(loader(Slow(folder), 1, num_workers=2, in_order=False, multiprocessing_context=sort))  # type: ignore[arg-type]
+
+
+if __name__ == "__main__":
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # so would this in the background of a shell
+    try:
+        main(sys.argv[1], sys.argv[2])
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)

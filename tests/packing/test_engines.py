@@ -1,0 +1,246 @@
+"""Packing on Ray: the samples of one process, whatever fails on the way; and which options go together."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from failing_parts import dies
+from pictures import draw
+from stored import all_of
+
+from augrecipes.cli import pack_engine
+from augrecipes.errors import DataError, StoreError
+from augrecipes.packing import merge, run
+from augrecipes.packing import ray as on_ray
+from augrecipes.packing.merge import Merged
+from augrecipes.packing.run import pack, prepare
+from augrecipes.packing.workers import WorkerDied, get_ready
+from augrecipes.recipe.parse import parse_text
+
+RECIPE = parse_text("{version: 1, recipe: r, steps: [Resize: {height: 12, width: 10}, Rotate: {p: 1.0}]}")
+HOW: dict[str, Any] = {"epochs": 2, "through": "Rotate"}
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    for k in range(9):
+        draw(tmp_path / "photos" / f"{k}.png", seed=k, size=(30, 28))
+    return tmp_path / "photos"
+
+
+# -- Ray --------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def two_workers() -> Iterator[Any]:
+    """Ray on this machine, with two workers; nothing of it is left behind."""
+    ray = pytest.importorskip("ray", reason="packing on Ray wants it: pip install '.[ray]'")
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
+    ray.init(
+        address="local", num_cpus=2, include_dashboard=False, object_store_memory=80_000_000, log_to_driver=False,
+        logging_level="error",
+    )  # fmt: skip
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_on_ray(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of it with one cluster, which takes seconds to begin."""
+    (tmp_path / "marks").mkdir()
+    monkeypatch.setenv("AUGRECIPES_TEST_MARKS", str(tmp_path / "marks"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))
+    pack(RECIPE, str(photos), tmp_path / "one", workers=0, **HOW)
+    wanted = all_of(tmp_path / "one")
+
+    def on_cluster(name: str, parts: int | None = None, **options: Any) -> list[int]:
+        told: list[int] = []
+        packing = prepare(RECIPE, str(photos), tmp_path / name, **HOW)
+        on_ray.write_on_ray(packing, parts=parts, advance=lambda done, _: told.append(done), **options)
+        return told
+
+    with two_workers():
+        assert on_cluster("two", 2)[-1] == 18
+        assert all_of(tmp_path / "two") == wanted
+        with pytest.raises(StoreError, match="is a store by now"):
+            on_cluster("two")
+        # A part whose worker is killed, and parts that fail, are tried again.
+        with monkeypatch.context() as patch:
+            patch.setattr(on_ray, "write_one", dies)
+            assert sorted(on_cluster("killed", 3)) == [6, 12, 18]
+        assert all_of(tmp_path / "killed") == wanted
+        assert [len(path.read_text()) for path in sorted((tmp_path / "marks").iterdir())] == [1, 3, 1]
+        # Planted: nothing is tried again, and the law does not hold.
+        (tmp_path / "marks" / "2").write_text("x")  # it fails at once: a worker that is killed costs a new one
+        with monkeypatch.context() as patch, pytest.raises(WorkerDied, match="part 2/3 failed 1 times"):
+            patch.setattr(on_ray, "write_one", dies)
+            patch.setattr(on_ray, "TRIES", 1)
+            on_cluster("given-up", 3)
+        # What was done is taken up: in as many parts as there were, whatever a cluster would have of itself.
+        with pytest.raises(StoreError, match="left parts of 3 here: --parts 3 goes on with them"):
+            on_cluster("given-up", 2)
+        on_cluster("given-up")
+        assert all_of(tmp_path / "given-up") == wanted
+        # What cannot be read is no failure.
+        (photos / "3.png").write_bytes(b"nonsense")
+        done = on_ray.write_on_ray(prepare(RECIPE, str(photos), tmp_path / "lost", **HOW))
+        assert {one.path for one in done.unreadable} == {str(photos / "3.png")}
+        with pytest.raises(DataError, match=r"3\.png"):
+            on_ray.write_on_ray(prepare(RECIPE, str(photos), tmp_path / "raised", **HOW), on_error="raise")
+
+
+LIGHT = "import pickle, sys; pickle.loads(bytes.fromhex({!r}))({}); sys.exit(sys.modules.get('torch') is not None)"
+
+
+def brings_torch(task: Any, arguments: str = "") -> bool:
+    """Whether a process that is handed a task, as Ray hands it over, imports torch, which takes longer than a part."""
+    program = LIGHT.format(pickle.dumps(task).hex(), arguments)
+    return subprocess.run([sys.executable, "-c", program], check=False).returncode != 0
+
+
+def test_tasks_come_without_torch() -> None:
+    assert not brings_torch(get_ready)
+    assert not brings_torch(on_ray.connected, "None")
+    assert brings_torch(pack, "None, 1, 2")  # planted: what brings it by itself
+
+
+def test_without_ray(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(StoreError, match=r"pip install 'augrecipes\[ray\]'"):
+        on_ray.write_on_ray(prepare(RECIPE, str(photos), tmp_path / "store"))
+
+
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_an_address_where_nobody_is(scheme: str) -> None:
+    """Ray alone would try for many minutes: whoever mistypes a port is told at once."""
+    pytest.importorskip("ray", reason="packing on Ray wants it: pip install '.[ray]'")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        address = f"{scheme}127.0.0.1:{taken.getsockname()[1]}"
+        for one in (address, f"{scheme}127.0.0.1:99999"):
+            with pytest.raises(StoreError, match=f"no Ray cluster at {one}"), on_ray.connected(one):
+                pass
+
+
+# -- the options of `augrecipes pack`, all of them --------------------------------------------------------------------
+
+OPTIONS: dict[str, list[str]] = {
+    "data": ["--data", "others"], "format_": ["--format", "jpeg"], "quality": ["--quality", "90"],
+    "mode": ["--mode", "train"], "epochs": ["--epochs", "2"], "through": ["--through", "Rotate"],
+    "seed": ["--seed", "3"], "masks": ["--masks", "masks"], "split": ["--split", "val"], "workers": ["--workers", "3"],
+    "on_error": ["--on-error", "raise"], "out": ["--out", "store"], "part": ["--part", "1/2"],
+    "merge": ["--merge", "parts"], "shard_size": ["--shard-size", "2G"], "engine": ["--engine", "ray"],
+    "address": ["--address", "auto"], "parts": ["--parts", "3"], "dry_run": ["--dry-run"], "json_": ["--json=-"],
+    "set_": ["--set", "Resize.height=14"], "without": ["--without", "Rotate"],
+}  # fmt: skip
+# What each way of packing does not take along. All else it takes, and so it takes whatever is not in the table.
+REFUSED: dict[str, set[str]] = {
+    "none": {"address", "parts"},
+    "ray": {"part", "workers"},
+    "merge": set(OPTIONS) - {"merge", "json_"},
+}
+
+
+def options_reach(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The law: every option of the command reaches what packs, or is refused by its name."""
+    from typer.main import get_command
+    from typer.testing import CliRunner
+
+    from augrecipes.cli.app import app
+
+    command: Any = get_command(app)
+    assert set(OPTIONS) == {one.name for one in command.commands["pack"].params} - {"recipe", "words"}
+    told: dict[str, Any] = {}
+
+    class Reached(Exception):  # noqa: N818
+        pass
+
+    def prepared(recipe: Any, data: Any, out: Any, **options: Any) -> Any:
+        told.update(options, recipe=recipe, data=data, out=out)
+        return real(RECIPE, "photos", out, **HOW)
+
+    def reached(name: str) -> Any:
+        def stop(*given: Any, **options: Any) -> Any:
+            told.update(options, given=given)
+            raise Reached(name)
+
+        return stop
+
+    real = run.prepare
+    monkeypatch.setattr(run, "prepare", prepared)
+    monkeypatch.setattr(run, "write", reached("write"))
+    monkeypatch.setattr(on_ray, "write_on_ray", reached("ray"))
+    merged = Merged(Path("here"), 1, 1, ())
+    monkeypatch.setattr(merge, "merge_parts", lambda *given, **options: told.update(options, given=given) or merged)
+
+    packing = ["r.yaml", *([] if way == "none" else ["--engine", way])]
+
+    def outcome(name: str, words: list[str]) -> tuple[Any, ...]:
+        told.clear()
+        out = [] if name == "out" or way == "merge" else ["--out", "here"]
+        data = [] if name == "data" or way == "merge" else ["--data", "photos"]
+        done = CliRunner().invoke(
+            app, ["pack", *(["--merge", "p"] if way == "merge" else packing), *data, *out, *words]
+        )
+        if name in REFUSED[way]:
+            assert done.exit_code == 2, words
+            assert words[0].split("=")[0] in done.output, (words, done.output)
+        else:
+            assert done.exit_code == 0 or isinstance(done.exception, Reached), (words, done.output)
+        return done.stdout, dict(told)
+
+    plain = outcome("", [])
+    for name, words in OPTIONS.items():
+        if name not in ("engine", "merge"):  # the ways themselves
+            assert outcome(name, words) != plain, words
+
+
+@pytest.fixture
+def beside(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "r.yaml").write_text(
+        "{version: 1, recipe: r, steps: [Resize: {height: 12, width: 10}, Rotate: {p: 1.0}], eval: []}"
+    )
+    monkeypatch.chdir(photos.parent)
+
+
+@pytest.mark.usefixtures("beside")
+@pytest.mark.parametrize("way", REFUSED)
+def test_no_option_is_dropped(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    options_reach(way, monkeypatch)
+
+
+@pytest.mark.usefixtures("beside")
+def test_an_option_that_is_dropped_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(pack_engine._REFUSED, "ray", {})
+    with pytest.raises(AssertionError):
+        options_reach("ray", monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--engine", "ray", "--part", "1/2"], "leave --part out"),
+        (["--address", "auto"], "goes with --engine ray"),
+        (["--parts", "3"], "goes with --engine"),
+        (["--engine", "slurm"], "ray"),
+    ],
+)
+def test_options_that_do_not_go_together(words: list[str], said: str, photos: Path) -> None:
+    from typer.testing import CliRunner
+
+    from augrecipes.cli.app import app
+
+    done = CliRunner().invoke(app, ["pack", "folder-128", str(photos), "--out", "x", *words])
+    assert done.exit_code == 2
+    assert said in " ".join(done.output.replace("│", " ").split())

@@ -1,0 +1,357 @@
+"""Packing: the same bytes however it went, epochs of what draws, and what is said before anything is written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kinds import BAG, IMAGE, PAIR, Kind, N, pixels
+from packed_kinds import KINDS, recipe_of
+from pictures import draw
+
+from augrecipes.data.packed import Packed
+from augrecipes.errors import DataError, LintError, RecipeError, StoreError
+from augrecipes.packing import run
+from augrecipes.packing.bake import Baked, Baker
+from augrecipes.packing.run import pack, prepare
+from augrecipes.packing.workers import WorkerDied
+from augrecipes.recipe.parse import parse_text
+
+by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
+EPOCHS = {
+    "image": """
+version: 1
+recipe: heavy
+steps:
+  - SmallestMaxSize: {max_size: 30}
+  - Rotate: {limit: 20, p: 1.0}
+  - GaussianBlur: {p: 0.5}
+  - RandomCrop: {height: 16, width: 16}
+  - HorizontalFlip
+eval: [CenterCrop: {height: 16, width: 16}]
+""",
+    "pair": """
+version: 1
+recipe: heavy
+kind: pair
+scales: {lr: 1, hr: 2}
+steps:
+  - RandomCrop: {height: 14, width: 14, at: lr}
+  - GaussianBlur: {p: 0.5, target: lr}
+  - D4: {p: 1.0}
+eval: []
+""",
+    "bag": """
+version: 1
+recipe: heavy
+kind: bag
+bag: {max_tiles: 3}
+steps:
+  - Rotate: {limit: 20, p: 1.0}
+  - GaussianBlur: {p: 0.5, share: bag}
+  - RandomCrop: {height: 12, width: 10}
+  - HorizontalFlip: {share: bag}
+eval: [CenterCrop: {height: 12, width: 10}]
+""",
+}
+
+
+def data_of(kind: Kind, root: Path) -> Any:
+    given = kind.where(root)
+    return {key: str(path) for key, path in given.items()} if isinstance(given, dict) else str(given)
+
+
+def content(store: Path) -> dict[str, bytes]:
+    """Every file of a store."""
+    return {file.name: file.read_bytes() for file in sorted(store.iterdir())}
+
+
+# -- the same bytes ---------------------------------------------------------------------------------------------------
+
+
+class InterruptedRunError(Exception):
+    """What ends a run in the middle."""
+
+
+@by_kind
+@pytest.mark.parametrize("form", ["raw", "lossless", "jpeg", "hdf5"])
+def test_interruptions_change_no_byte(
+    roots: dict[str, Path], tmp_path: Path, kind: Kind, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("augrecipes.store.writer.SHARD_BYTES", 9_000)
+    recipe, data = parse_text(recipe_of(kind)), data_of(kind, roots[kind.name])
+    pack(recipe, data, tmp_path / "once", workers=0, format=form)
+    runs: list[list[int]] = []
+
+    def stop_after(done: int, total: int) -> None:
+        runs[-1].append(done)
+        if len(runs[-1]) == 3 + 2 * len(runs):
+            raise InterruptedRunError
+
+    while not (tmp_path / "often").exists():
+        runs.append([])
+        try:
+            pack(recipe, data, tmp_path / "often", workers=0, format=form, advance=stop_after)
+        except InterruptedRunError:
+            assert not (tmp_path / "often").exists()
+    assert any(run[0] > 1 for run in runs) == (len(list(tmp_path.glob("once/*-00001.*"))) > 0 or form == "hdf5")
+    assert content(tmp_path / "often") == content(tmp_path / "once")
+    assert {path.name for path in tmp_path.iterdir()} == {"often", "once"}
+
+
+def test_workers_change_no_byte(roots: dict[str, Path], tmp_path: Path) -> None:
+    recipe = parse_text(recipe_of(BAG))
+    for workers in (0, 2):
+        pack(recipe, str(roots["bag"]), tmp_path / str(workers), workers=workers)
+    assert content(tmp_path / "0") == content(tmp_path / "2")
+
+
+def test_boxes_of_staged_rows_survive_an_interruption(tmp_path: Path) -> None:
+    rows = ["image,boxes"]
+    for i in range(6):
+        draw(tmp_path / f"{i}.png", seed=i, size=(40, 40))
+        rows.append(f'{i}.png,"[[{i}, 2, 20, 30.5]]"')
+    (tmp_path / "5.png").write_bytes(b"no picture")
+    (tmp_path / "list.csv").write_text("\n".join(rows))
+    text = "{version: 1, recipe: r, inputs: {boxes: {}}, steps: [Resize: {height: 20, width: 24}], eval: []}"
+    recipe = parse_text(text.replace(", eval: []", ""))
+
+    def stop(done: int, total: int) -> None:
+        if done == 3:
+            raise InterruptedRunError
+
+    arguments: Any = (recipe, str(tmp_path / "list.csv"))
+    with pytest.raises(InterruptedRunError):
+        pack(*arguments, tmp_path / "often", workers=0, advance=stop)
+    assert len(pack(*arguments, tmp_path / "often", workers=0).unreadable) == 1
+    pack(*arguments, tmp_path / "once", workers=0)
+    assert content(tmp_path / "often") == content(tmp_path / "once")
+    ds = Packed(tmp_path / "often", recipe)
+    assert [len(ds[i]["boxes"]) for i in range(5)] == [1] * 5
+
+
+def test_an_index_may_be_long(tmp_path: Path) -> None:
+    """Hundreds of unreadable inputs, each with its reason."""
+    for i in range(300):
+        path = tmp_path / "files" / f"{'long-' * 8}{i:04}.png"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"no picture")
+    draw(tmp_path / "files" / "0.png", seed=0)
+    recipe = parse_text("{version: 1, recipe: r, steps: [], eval: []}")
+    assert len(pack(recipe, str(tmp_path / "files"), tmp_path / "store", workers=0).unreadable) == 300
+    assert (tmp_path / "store" / "index.json").stat().st_size > 40_000
+    ds = Packed(tmp_path / "store", recipe)
+    assert len(ds.unreadable) == 300
+    assert ds[0]["path"].endswith("0.png")
+
+
+def test_other_arguments_do_not_go_on_with_it(roots: dict[str, Path], tmp_path: Path) -> None:
+    def stop(done: int, total: int) -> None:
+        raise InterruptedRunError
+
+    arguments: Any = (parse_text(recipe_of(IMAGE)), str(roots["image"]), tmp_path / "store")
+    with pytest.raises(InterruptedRunError):
+        pack(*arguments, workers=0, advance=stop)
+    with pytest.raises(StoreError):
+        pack(*arguments, workers=0, mode="train", epochs=2, through="RandomCrop")
+    assert not (tmp_path / "store").exists()
+
+
+class Dies(Baker):
+    """A worker that is killed, as for want of memory."""
+
+    def several(self, rows: range) -> Iterator[Baked]:
+        if 4 in rows:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().several(rows)
+
+
+def test_a_dead_worker_is_told_and_the_rest_is_kept(
+    roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe, out = parse_text(recipe_of(IMAGE)), tmp_path / "store"
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "Baker", Dies)
+        patch.setattr(run, "estimate", lambda *_: (0, 3))
+        with pytest.raises(WorkerDied, match="a worker process died"):
+            pack(recipe, str(roots["image"]), out, workers=1)
+    pack(recipe, str(roots["image"]), out, workers=0)
+    assert len(Packed(out, recipe)) == N
+
+
+# -- epochs -----------------------------------------------------------------------------------------------------------
+
+
+@by_kind
+def test_baked_epochs_are_the_epochs_of_the_files(roots: dict[str, Path], tmp_path: Path, kind: Kind) -> None:
+    recipe, root = parse_text(EPOCHS[kind.name]), roots[kind.name]
+    packing = pack(recipe, data_of(kind, root), tmp_path / "store", epochs=3, seed=5, workers=0)
+    files, ds = kind.open(root, EPOCHS[kind.name], seed=5), Packed(tmp_path / "store", recipe, seed=5)
+    assert packing.plan.steps[-1].name == "GaussianBlur"
+    assert len(ds) == len(files) == N
+    for epoch in range(3):
+        assert [pixels(ds[epoch, i]) for i in range(N)] == [pixels(files[epoch, i]) for i in range(N)]
+    # Later epochs begin with the same pictures, and draw anew behind them.
+    later = [pixels(ds[epoch, i]) for epoch in range(3, 6) for i in range(N)]
+    assert len(set(later)) > N
+    assert not set(later) & {pixels(files[epoch, i]) for epoch in range(3, 6) for i in range(N)}
+    assert {pixels(ds[0, i + N]) for i in range(N)}.isdisjoint(later)
+
+
+def test_a_later_epoch_begins_with_the_pictures_of_an_earlier_one(roots: dict[str, Path], tmp_path: Path) -> None:
+    text = EPOCHS["image"].replace("  - HorizontalFlip\n", "")
+    recipe = parse_text(text.replace("  - RandomCrop: {height: 16, width: 16}\n", ""))
+    pack(recipe, str(roots["image"]), tmp_path / "store", epochs=2, workers=0)
+    ds = Packed(tmp_path / "store", recipe)
+    for i in range(N):
+        images = [ds[epoch, i]["image"].numpy().tobytes() for epoch in range(5)]
+        assert images[0] == images[2] == images[4]
+        assert images[1] == images[3]
+        assert images[0] != images[1]
+        assert ds[0, i + N]["image"].numpy().tobytes() == images[1]  # a repeat begins with those of the next epoch
+
+
+def test_epochs_belong_to_a_seed_and_to_training(roots: dict[str, Path], tmp_path: Path) -> None:
+    recipe = parse_text(EPOCHS["image"])
+    pack(recipe, str(roots["image"]), tmp_path / "store", epochs=2, seed=5, workers=0)
+    with pytest.raises(StoreError, match="drawn with seed 5, not with 0: give seed=5"):
+        Packed(tmp_path / "store", recipe)
+    with pytest.raises(StoreError, match="does not begin with the steps"):
+        Packed(tmp_path / "store", recipe, seed=5, mode="eval")
+    # Steps that draw are told apart by what their draws are keyed with.
+    renamed = parse_text(EPOCHS["image"].replace("Rotate: {limit", "Rotate: {id: turn, limit"))
+    with pytest.raises(StoreError, match="does not begin with the steps"):
+        Packed(tmp_path / "store", renamed, seed=5)
+
+
+# -- what is baked ----------------------------------------------------------------------------------------------------
+
+STEPS = """
+version: 1
+recipe: steps
+steps:
+  - Resize: {height: 30, width: 28, id: small}
+  - HorizontalFlip: {p: 1.0}
+  - CenterCrop: {height: 28, width: 28}
+  - GaussianBlur: {p: 0.5}
+  - HorizontalFlip
+eval:
+  - Resize: {height: 30, width: 28}
+  - HorizontalFlip: {p: 1.0}
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "count", "serves"),
+    [
+        ({}, 2, ["train", "eval"]),
+        ({"mode": "train"}, 3, ["train"]),
+        ({"mode": "eval"}, 2, ["eval"]),
+        ({"through": "small"}, 1, ["train", "eval"]),
+        ({"mode": "train", "through": "CenterCrop"}, 3, ["train"]),
+        ({"epochs": 2}, 4, ["train"]),
+        ({"epochs": 2, "through": "HorizontalFlip#2"}, 5, ["train"]),
+        ({"epochs": 2, "through": "CenterCrop"}, 3, ["train"]),
+    ],
+)
+def test_which_steps_are_baked(
+    roots: dict[str, Path], tmp_path: Path, options: dict[str, Any], count: int, serves: list[str]
+) -> None:
+    plan = prepare(parse_text(STEPS), str(roots["image"]), tmp_path / "store", **options).plan
+    assert (plan.count, list(plan.serves)) == (count, serves)
+    assert plan.epochs == (2 if count > 3 else 0)  # the first three draw nothing
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"through": "GaussianBlur"}, "GaussianBlur#1 draws anew for every sample: to bake draws, say for how many"),
+        ({"through": "CenterCrop"}, "pack with mode train"),
+        ({"through": "Rotate"}, "no step 'Rotate'; the steps are small, HorizontalFlip#1"),
+        ({"epochs": 2, "through": "HorizontalFlip"}, "say HorizontalFlip#1 or HorizontalFlip#2"),
+        ({"epochs": 0}, "at least 1"),
+        ({"epochs": 2, "mode": "eval"}, "epochs of training"),
+    ],
+)
+def test_what_cannot_be_baked(roots: dict[str, Path], options: dict[str, Any], error: str, tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match=error):
+        prepare(parse_text(STEPS), str(roots["image"]), tmp_path / "store", **options)
+
+
+def test_light_recipes_have_nothing_to_bake(roots: dict[str, Path], tmp_path: Path) -> None:
+    light = parse_text("{version: 1, recipe: r, steps: [RandomCrop: {height: 8, width: 8}, D4]}")
+    with pytest.raises(RecipeError, match="every step is light"):
+        prepare(light, str(roots["image"]), tmp_path / "store", epochs=2)
+
+
+def test_a_prefix_that_draws_is_caught_by_the_law(
+    roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A planted fault: a step that draws passes for one that does not."""
+    recipe = parse_text(EPOCHS["image"].replace("eval: [CenterCrop: {height: 16, width: 16}]\n", ""))
+    monkeypatch.setattr("augrecipes.compiler.prefix.draws_nothing", lambda step: step.name != "GaussianBlur")
+    monkeypatch.setattr("augrecipes.packing.plan.leading", lambda steps: 2)
+    monkeypatch.setattr("augrecipes.packing.plan.shared", lambda recipe: 2)
+    pack(recipe, str(roots["image"]), tmp_path / "store", workers=0)
+    files, ds = IMAGE.open(roots["image"], EPOCHS["image"]), Packed(tmp_path / "store", recipe)
+    assert [pixels(ds[1, i]) for i in range(N)] != [pixels(files[1, i]) for i in range(N)]
+
+
+# -- before it is written ---------------------------------------------------------------------------------------------
+
+
+@by_kind
+@pytest.mark.parametrize("form", ["raw", "lossless", "jpeg", "hdf5"])
+def test_the_size_is_told(roots: dict[str, Path], tmp_path: Path, kind: Kind, form: str) -> None:
+    recipe, data = parse_text(recipe_of(kind)), data_of(kind, roots[kind.name])
+    packing = pack(recipe, data, tmp_path / "store", workers=0, format=form)
+    kept = [file for file in (tmp_path / "store").iterdir() if file.suffix not in (".json",)]
+    real = sum(file.stat().st_size for file in kept)
+    frame = 120_000 if form == "hdf5" else 0  # what HDF5 takes for small files, whatever is in them
+    assert 0.6 * (real - frame) < packing.bytes < 1.5 * real
+    assert packing.channels == 3
+    size = f"about {packing.bytes:,} bytes"
+    assert repr(packing) == f"<Packing to {tmp_path / 'store'}: {form}, {packing.rows} rows, {size}>"
+
+
+def test_nothing_to_pack(tmp_path: Path, roots: dict[str, Path]) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError):
+        pack("folder-128", str(tmp_path / "empty"), tmp_path / "store", workers=0)
+    with pytest.raises(DataError, match="hr=FOLDER lr=FOLDER"):
+        pack(parse_text(PAIR.recipe), str(roots["pair"]), tmp_path / "store", workers=0)
+    with pytest.raises(ValueError, match="on_error"):
+        pack("folder-128", str(roots["image"]), tmp_path / "store", on_error="ignore")
+    with pytest.raises(LintError):
+        pack(parse_text("{version: 1, recipe: r, steps: [], eval: [D4]}"), str(roots["image"]), tmp_path / "store")
+
+
+def test_a_store_that_is_there_is_left_alone(roots: dict[str, Path], tmp_path: Path) -> None:
+    for _ in range(2):
+        if (tmp_path / "store").exists():
+            before = content(tmp_path / "store")
+            with pytest.raises(StoreError, match="exists"):
+                pack("folder-128", str(roots["image"]), tmp_path / "store", workers=0)
+            assert content(tmp_path / "store") == before
+        else:
+            pack("folder-128", str(roots["image"]), tmp_path / "store", workers=0)
+
+
+@by_kind
+def test_raise_stops_at_the_first(roots: dict[str, Path], tmp_path: Path, kind: Kind) -> None:
+    shutil.copytree(roots[kind.name], tmp_path / "files")
+    path = tmp_path / "files" / kind.files(5)
+    path.write_bytes(path.read_bytes()[:60])
+    with pytest.raises(DataError) as caught:
+        pack(
+            parse_text(recipe_of(kind)), data_of(kind, tmp_path / "files"), tmp_path / "store", workers=0,
+            on_error="raise",
+        )  # fmt: skip
+    assert path.name in str(caught.value)
+    assert not (tmp_path / "store").exists()

@@ -1,0 +1,433 @@
+"""Parts of a packing: in any order, again after a kill; merged where they are, they are the store of one run."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kinds import IMAGE, Kind, pixels
+from packed_kinds import KINDS, recipe_of
+from pictures import draw
+from stored import all_of, files_in
+from test_pack import EPOCHS, InterruptedRunError, data_of
+
+from augrecipes.data.packed import Packed
+from augrecipes.errors import StoreError
+from augrecipes.machine import bytes_of
+from augrecipes.packing import merge
+from augrecipes.packing.merge import merge_parts
+from augrecipes.packing.parts import PackPart, part_of
+from augrecipes.packing.run import pack
+from augrecipes.recipe.parse import parse_text
+from augrecipes.store import index, open_store
+from augrecipes.store.items import Items
+from augrecipes.store.verify import verify_store
+
+by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
+
+
+@pytest.fixture(scope="module")
+def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    made = {kind.name: tmp_path_factory.mktemp(kind.name) for kind in KINDS}
+    for kind in KINDS:
+        kind.fill(made[kind.name])
+        path = made[kind.name] / kind.files(5)
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])  # one is broken
+    return made
+
+
+def in_parts(recipe: Any, data: Any, out: Path, of: int, seed: int = 0, **options: Any) -> None:
+    """Packs all parts, in an order drawn by chance, each interrupted once."""
+    for number in random.Random(seed).sample(range(1, of + 1), of):
+
+        def stop(done: int, total: int) -> None:
+            if done == 2:
+                raise InterruptedRunError
+
+        options["workers"] = 0
+        try:
+            pack(recipe, data, out, part=f"{number}/{of}", advance=stop, **options)
+        except InterruptedRunError:
+            pack(recipe, data, out, part=f"{number}/{of}", **options)
+
+
+def same_store(arguments: tuple[Any, Any], folder: Path, of: int, **options: Any) -> None:
+    """The law: merged parts hold what one run without them writes; and interruptions change no byte of theirs."""
+    whole = pack(*arguments, folder / "one", workers=0, **options)
+    in_parts(*arguments, folder / "parts", of, **options)
+    for number in (1, of):
+        name = PackPart(number, of).name
+        pack(*arguments, folder / "at-once", part=f"{number}/{of}", workers=0, **options)
+        assert files_in(folder / "parts" / name) == files_in(folder / "at-once" / name)
+    merged = merge_parts(folder / "parts")
+    assert all_of(folder / "parts") == all_of(folder / "one")
+    assert merged.unreadable == whole.unreadable
+    assert (merged.rows, merged.parts) == (whole.rows, of)
+
+
+@by_kind
+@pytest.mark.parametrize(
+    ("form", "of", "epochs", "most"), [("raw", 3, None, None), ("jpeg", 11, 3, "4k"), ("lossless", 2, None, "2k")]
+)
+def test_merged_parts_are_the_store_of_one_run(
+    roots: dict[str, Path], tmp_path: Path, kind: Kind, form: str, of: int, epochs: int | None, most: str | None
+) -> None:
+    text = EPOCHS[kind.name] if epochs else recipe_of(kind)
+    arguments = (parse_text(text), data_of(kind, roots[kind.name]))
+    same_store(arguments, tmp_path, of, format=form, epochs=epochs, **({"shard_size": most} if most else {}))
+
+
+def test_parts_in_the_order_of_their_names_are_caught(
+    roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted: of eleven parts the tenth is taken for the second."""
+    real = merge._paths_in
+    monkeypatch.setattr(merge, "_paths_in", lambda folder: sorted(real(folder), key=lambda path: path.name))
+    with pytest.raises((AssertionError, ValueError)):
+        same_store((parse_text(recipe_of(IMAGE)), str(roots["image"])), tmp_path, 11)
+
+
+@by_kind
+@pytest.mark.parametrize(("of", "most"), [(5, None), (3, "1k"), (30, None)])  # of thirty some are empty
+def test_parts_that_stay_apart_are_one_store(
+    roots: dict[str, Path], tmp_path: Path, kind: Kind, of: int, most: str | None
+) -> None:
+    recipe, data = parse_text(recipe_of(kind)), data_of(kind, roots[kind.name])
+    pack(recipe, data, tmp_path / "one", workers=0)
+    in_parts(recipe, data, tmp_path / "parts", of, **({"shard_size": most} if most else {}))
+    before = {path: path.read_bytes() for path in (tmp_path / "parts").rglob("*") if path.is_file()}
+    for _ in range(2):  # the second time it is there
+        merge_parts(tmp_path / "parts")
+    assert all(path.read_bytes() == data for path, data in before.items())
+    assert verify_store(tmp_path / "parts") == []
+    one, apart = (Packed(tmp_path / name, recipe, on_error="skip") for name in ("one", "parts"))
+    assert apart.unreadable == one.unreadable
+    assert one.unreadable or kind.name == "pair"  # whose defects are left out before
+    lost = one.unreadable if kind.name == "image" else {}
+    indices = [i for i in range(len(one)) if i not in lost]
+    for epoch in range(2):
+        assert [pixels(apart[epoch, i]) for i in indices] == [pixels(one[epoch, i]) for i in indices]
+    whole = [pixels(sample) for sample in one.__getitems__([(0, i) for i in indices])]
+    assert [pixels(sample) for sample in apart.__getitems__([(0, i) for i in indices])] == whole
+
+
+def test_annotations_come_with_their_rows(tmp_path: Path) -> None:
+    rows = ["image,label,boxes,keypoints"]
+    for i in range(9):
+        draw(tmp_path / f"{i}.png", seed=i, size=(40, 40))
+        boxes = json.dumps([[i, 2, 20, 30.5]] * (i % 3))
+        rows.append(f'{i}.png,{i % 2},"{boxes}","[[{i}, 4]]"')
+    (tmp_path / "list.csv").write_text("\n".join(rows))
+    (tmp_path / "4.png").write_bytes(b"no picture")
+    text = "{version: 1, recipe: r, inputs: {boxes: {}, keypoints: {}}, steps: [Rotate: {limit: 9}, D4]}"
+    same_store((parse_text(text), str(tmp_path / "list.csv")), tmp_path, 4, epochs=2, through="Rotate")
+    ds = Packed(tmp_path / "parts", parse_text(text))
+    assert [len(ds[i]["boxes"]) for i in (0, 1, 2, 5, 8)] == [0, 1, 2, 2, 2]
+
+
+def test_labels_of_a_source_are_gathered(tmp_path: Path) -> None:
+    """A source whose labels are known only once its samples are read."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    source = [{"image": rng.integers(0, 256, (20, 20, 3), np.uint8), "label": k % 4} for k in range(7)]
+    recipe = parse_text("{version: 1, recipe: r, steps: [Resize: {height: 9, width: 9}]}")
+    pack(recipe, source, tmp_path / "one", workers=0)
+    in_parts(recipe, source, tmp_path / "parts", 3)
+    merge_parts(tmp_path / "parts")
+    assert all_of(tmp_path / "parts") == all_of(tmp_path / "one")
+    assert open_store(tmp_path / "parts").columns["label"].tolist() == [k % 4 for k in range(7)]
+
+
+# -- again, and what goes wrong ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    for k in range(7):
+        draw(tmp_path / "photos" / f"{k}.png", seed=k, size=(30, 28))
+    return tmp_path / "photos"
+
+
+RECIPE = parse_text("{version: 1, recipe: r, steps: [Resize: {height: 12, width: 10}]}")
+
+
+def test_a_part_that_is_there_is_left_as_it_is(photos: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        done = pack(RECIPE, str(photos), tmp_path / "parts", part="2/3", workers=0)
+        assert done.place == tmp_path / "parts" / "part-2-of-3"
+        assert list(done.mine) == [2, 3]
+    (tmp_path / "parts" / ".part-2-of-3.partial").mkdir()  # of a run that was killed at its very end
+    pack(RECIPE, str(photos), tmp_path / "parts", part="2/3", workers=0)
+    assert [path.name for path in (tmp_path / "parts").iterdir()] == ["part-2-of-3"]
+    other = parse_text("{version: 1, recipe: r, steps: [Resize: {height: 12, width: 11}]}")
+    with pytest.raises(StoreError, match=r"another packing \(other: digest, digest, steps\)"):
+        pack(other, str(photos), tmp_path / "parts", part="2/3", workers=0)
+    draw(photos / "3.png", seed=99, size=(30, 28))
+    with pytest.raises(StoreError, match=r"made before .*3\.png changed; remove it, and run again"):
+        pack(RECIPE, str(photos), tmp_path / "parts", part="2/3", workers=0)
+
+
+def test_parts_that_do_not_belong_together(photos: Path, tmp_path: Path) -> None:
+    parts = tmp_path / "parts"
+
+    def refused(reason: str) -> None:
+        with pytest.raises(StoreError, match=reason):
+            merge_parts(parts)
+
+    refused("cannot be listed")
+    parts.mkdir()
+    refused("has no part of a store in it: augrecipes pack")
+    for number in (1, 3):
+        pack(RECIPE, str(photos), parts, part=f"{number}/4", workers=0)
+    (parts / ".part-4-of-4.partial").mkdir()
+    refused(r"has no part 2, 4 of 4 \(begun, and not finished: 4\): pack them")
+    (parts / "part-3-of-4").rename(parts / "part-2-of-4")
+    pack(RECIPE, str(photos), parts, part="3/4", workers=0)
+    pack(RECIPE, str(photos), parts, part="4/4", workers=0)
+    refused("is part 3 of 4 by what it says")
+    shutil.rmtree(parts / "part-2-of-4")
+    pack(RECIPE, str(photos), parts, part="2/4", workers=0, format="jpeg")
+    refused(r"is of another packing than part 1 \(other: format\)")
+    shutil.rmtree(parts / "part-2-of-4")
+    pack(RECIPE, str(photos), parts, part="2/4", workers=0)
+    pack(RECIPE, str(photos), parts, part="1/2", workers=0)
+    refused("has parts of 2 and 4")
+    shutil.rmtree(parts / "part-1-of-2")
+    with pytest.raises(StoreError, match="is a part of a store: augrecipes pack --merge"):
+        Packed(parts / "part-1-of-4", RECIPE)
+    merge_parts(parts)
+    pack(RECIPE, str(photos), tmp_path / "copy", workers=0)
+    (parts / "index.json").unlink()
+    shutil.copy(tmp_path / "copy" / "index.json", parts)
+    refused("exists already")
+    (parts / "index.json").unlink()
+    shutil.rmtree(parts / "part-2-of-4")
+    shutil.copytree(tmp_path / "copy", parts / "part-2-of-4")
+    refused("is a store, and no part of one")
+
+
+def test_parts_that_are_a_store_are_never_modified(photos: Path, tmp_path: Path) -> None:
+    """Raw pixels of another packing, in the place of a part's, would be read as if nothing had happened."""
+    in_parts(RECIPE, str(photos), tmp_path / "parts", 2)
+    merge_parts(tmp_path / "parts")
+    draw(photos / "1.png", seed=99, size=(30, 28))
+    shutil.rmtree(tmp_path / "parts" / "part-1-of-2")
+    with pytest.raises(StoreError, match=r"is a store by now.*remove its index\.json"):
+        pack(RECIPE, str(photos), tmp_path / "parts", part="1/2", workers=0)
+    (tmp_path / "parts" / "index.json").unlink()
+    pack(RECIPE, str(photos), tmp_path / "parts", part="1/2", workers=0)
+    merge_parts(tmp_path / "parts")
+    pack(RECIPE, str(photos), tmp_path / "one", workers=0)
+    assert all_of(tmp_path / "parts") == all_of(tmp_path / "one")
+
+
+def test_hdf5_has_no_parts(photos: Path, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="hdf5 is one file a target: pack it without parts"):
+        pack(RECIPE, str(photos), tmp_path / "parts", part="1/2", workers=0, format="hdf5")
+    assert not (tmp_path / "parts").exists()
+
+
+def test_a_store_of_parts_can_be_moved(photos: Path, tmp_path: Path) -> None:
+    in_parts(RECIPE, str(photos), tmp_path / "parts", 2)
+    merge_parts(tmp_path / "parts")
+    pack(RECIPE, str(photos), tmp_path / "one", workers=0)
+    (tmp_path / "parts").rename(tmp_path / "moved")
+    assert all_of(tmp_path / "moved") == all_of(tmp_path / "one")
+    assert verify_store(tmp_path / "moved") == []
+
+
+@pytest.mark.parametrize("part", [(3, 8), 3, PackPart(0, 3)])
+def test_parts_are_given_as_text(photos: Path, tmp_path: Path, part: Any) -> None:
+    with pytest.raises(StoreError, match="give a part as i/n"):
+        pack(RECIPE, str(photos), tmp_path / "parts", part=part, workers=0)
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "3", "a/b", "-1/3", "1/0", ""])
+def test_parts_that_there_are_none_of(text: str) -> None:
+    with pytest.raises(StoreError, match="give a part as i/n"):
+        part_of(text)
+
+
+def test_folders_that_are_called_like_no_part_are_passed_over(photos: Path, tmp_path: Path) -> None:
+    parts = tmp_path / "parts"
+    for name in ("part-0-of-0", "part-0-of-2", "part-3-of-2", f"part-1-of-{10**12}", "part-1-of-2-old"):
+        (parts / name).mkdir(parents=True)
+    with pytest.raises(StoreError, match="has no part of a store in it"):
+        merge_parts(parts)
+    in_parts(RECIPE, str(photos), parts, 2)
+    assert merge_parts(parts).parts == 2
+
+
+@pytest.mark.parametrize("text", ["", "G", "0", "2X", "-3G", "2 G G", 0, "9" * 400, "1." + "0" * 400])
+def test_sizes_that_are_none(text: str) -> None:
+    with pytest.raises(StoreError, match="such as 2G"):
+        bytes_of(text)
+
+
+def test_parts_share_all_units_out() -> None:
+    for of in range(1, 20):
+        for units in (0, 1, of - 1, of, of + 1, 100):
+            shares = [PackPart(number, of).units(units) for number in range(1, of + 1)]
+            assert [unit for share in shares for unit in share] == list(range(units))
+            assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+# -- many -------------------------------------------------------------------------------------------------------------
+
+
+def files_held(photos: Path, folder: Path, of: int) -> int:
+    """How many files are open at a time, at the most, while parts are merged."""
+    folder.mkdir(exist_ok=True)
+    in_parts(RECIPE, str(photos), folder / f"{of}", of, shard_size=300)
+    real, held = merge.open_store, [0]
+
+    def opened(path: Path, **options: Any) -> Any:
+        store = real(path, **options)
+        held.append(len(os.listdir("/dev/fd")))  # noqa: PTH208
+        return store
+
+    before = len(os.listdir("/dev/fd"))  # noqa: PTH208
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(merge, "open_store", opened)
+        merge_parts(folder / f"{of}")
+    return max(held) - before
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="counts open files")  # noqa: PTH112
+def test_however_many_parts_few_files_are_open(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    two, seven = (files_held(photos, tmp_path, of) for of in (2, 7))
+    assert seven <= two  # of which each has more shards
+    # Planted: all parts stay open.
+    real, kept = merge._opened, []
+    monkeypatch.setattr(merge, "_opened", lambda path: kept.append(real(path)) or kept[-1])
+    assert files_held(photos, tmp_path / "planted", 7) > seven
+
+
+# -- damage -----------------------------------------------------------------------------------------------------------
+
+
+_FORGED: list[Any] = [
+    lambda whole: whole.pop("kind"),
+    lambda whole: whole.update(kind="pair"),
+    lambda whole: whole.update(format="jpeg"),
+    lambda whole: whole.update(format="tar"),
+    lambda whole: whole.update(rows=8),
+    lambda whole: whole.update(quality=0),
+    lambda whole: whole.update(targets=[["image"]]),
+    lambda whole: whole.update(targets={"other": "image"}),
+    lambda whole: whole.update(targets=[]),
+    lambda whole: whole["about"].pop("epochs"),
+]
+
+
+@pytest.mark.parametrize("forge", _FORGED)
+def test_parts_that_say_what_cannot_be_are_refused(photos: Path, tmp_path: Path, forge: Any) -> None:
+    """Whoever writes an index can write its digest, too."""
+    in_parts(RECIPE, str(photos), tmp_path / "parts", 2)
+    for path in (tmp_path / "parts").glob("part-*/index.json"):
+        said = json.loads(path.read_text())
+        forge(said["about"]["whole"])
+        path.chmod(0o644)
+        path.write_bytes(index.render({key: value for key, value in said.items() if key != "digest"}))
+    with pytest.raises(StoreError, match=r"pack (it|the store) again"):
+        merge_parts(tmp_path / "parts")
+
+
+def damages(folder: Path, rng: random.Random, times: int) -> Iterator[str]:
+    """Damages files of parts, each time starting from whole ones."""
+    kept = folder.with_name("kept")
+    shutil.copytree(folder, kept)
+    files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    for name in files * times:
+        shutil.rmtree(folder)
+        shutil.copytree(kept, folder)
+        path = folder / name
+        data = bytearray(path.read_bytes())
+        path.chmod(0o644)
+        match rng.randrange(4):
+            case 0:
+                del data[rng.randrange(len(data)) :]
+            case 1:
+                data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+            case 2:
+                data += rng.randbytes(rng.randrange(1, 200))
+            case _:
+                path.unlink()
+        if path.exists():
+            path.write_bytes(data)
+        yield str(name)
+
+
+def survives(photos: Path, folder: Path, times: int) -> None:
+    """The law: of damaged parts comes the store of whole ones, or a typed error that names a file of theirs."""
+    pack(RECIPE, str(photos), folder / "one", workers=0)
+    in_parts(RECIPE, str(photos), folder / "parts", 2, shard_size=500)
+    wanted, refused = all_of(folder / "one"), 0
+    for name in damages(folder / "parts", random.Random(0), times):
+        try:
+            merge_parts(folder / "parts")
+            assert all_of(folder / "parts") == wanted, name
+        except StoreError as error:
+            refused += 1
+            assert error.path is not None
+            assert error.path.startswith(str(folder / "parts")), name
+    assert refused
+
+
+def test_damaged_parts_are_told(photos: Path, tmp_path: Path) -> None:
+    survives(photos, tmp_path, 2)
+
+
+@pytest.mark.soak
+def test_damaged_parts_are_told_often(photos: Path, tmp_path: Path) -> None:
+    survives(photos, tmp_path, 40)
+
+
+def test_bytes_that_are_read_unseen_are_caught(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Items, "confirm", lambda self, item: None)
+    with pytest.raises(AssertionError):
+        survives(photos, tmp_path, 6)
+
+
+# -- killed -----------------------------------------------------------------------------------------------------------
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks")
+
+
+def killed(*arguments: str) -> Any:
+    program = Path(__file__).with_name("killing_parts.py")
+    done = subprocess.run(
+        [sys.executable, program, *arguments], capture_output=True, check=False, timeout=900, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@needs_fork
+def test_killed_now_and_then() -> None:
+    found = killed("8", "1")
+    assert found["wrong"] == []
+    assert found["kills"] >= 8
+
+
+@needs_fork
+def test_an_index_before_its_columns_is_caught() -> None:
+    assert killed("30", "1", "early")["wrong"]
+
+
+@needs_fork
+@pytest.mark.soak
+def test_killed_a_hundred_times() -> None:
+    for seed in range(3):
+        found = killed("100", str(seed))
+        assert found["wrong"] == []
+        assert found["kills"] >= 100

@@ -1,0 +1,115 @@
+"""Small stores with rows of every kind, the same each time, and what must come back from them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.store import Store, StoreWriter, make_item, open_store
+from augrecipes.store.formats import FORMATS
+
+TARGETS = {"image": "image", "mask": "mask"}
+ABOUT = {"recipe": "a1b2", "classes": ["cat", "dög"], "scale": 0.5}
+SOURCES = ["cats/1.jpg", "cats/é.jpg", "dogs/\udcff.jpg", "gone.jpg", "dogs/2.jpg"]
+COLUMNS: dict[str, Any] = {"label": np.array([0, 0, 1, -1, 1]), "source": SOURCES, "xy": np.ones((5, 2), np.float32)}
+
+FORMS = (*FORMATS, "raw-300", "jpeg-900")
+"""The formats; and some of them in shards of so many bytes."""
+
+IN_SHARDS = ("raw-300", "jpeg-900", "lossless-500")
+
+Rows = Sequence[dict[str, list[NDArray[Any]]]]
+
+
+def rows(seed: int = 0) -> Rows:
+    """Five rows: plain, wide with a mask of 16 bits, a bag, one that could not be read, one with a large mask."""
+    rng = np.random.default_rng(seed)
+
+    def image(*shape: int) -> NDArray[Any]:
+        return rng.integers(0, 256, shape, np.uint8)
+
+    def mask(dtype: str, *shape: int) -> NDArray[Any]:
+        return rng.integers(0, 200, shape).astype(dtype)
+
+    return [
+        {"image": [image(7, 5, 3)], "mask": [mask("u1", 7, 5)]},
+        {"image": [image(1, 90, 3)], "mask": [mask("<u2", 1, 90)]},
+        {"image": [image(4, 4, 3), image(4, 4, 3), image(9, 2, 1)], "mask": []},
+        {"image": []},
+        {"image": [image(20, 20, 3)], "mask": [mask("<i4", 20, 20)]},
+    ]
+
+
+def said(form: str) -> dict[str, Any]:
+    """The arguments of a writer for a form."""
+    format, _, most = form.partition("-")
+    return {"format": format, "shard_bytes": int(most) if most else None}
+
+
+def opened(path: Path, format: str, content: Rows, **more: Any) -> StoreWriter:
+    """A writer of `content`."""
+    arguments = {"kind": "image", "targets": TARGETS, "rows": len(content), "about": ABOUT, **more}
+    return StoreWriter.open(path, **said(format), **arguments)
+
+
+def write(path: Path, format: str, content: Rows | None = None, **more: Any) -> Store:
+    """Writes a store, from where an interrupted writer stopped, and opens it."""
+    content = rows() if content is None else content
+    with opened(path, format, content, **more) as writer:
+        for row in range(writer.done, len(content)):
+            writer.add(row, content[row], note=f"row {row}")
+        writer.finish(COLUMNS)
+    return open_store(path)
+
+
+def kept(array: NDArray[Any], format: str) -> NDArray[Any]:
+    """What a store of `format` must give back for `array`."""
+    decode = FORMATS[format].decode
+    if decode is None or array.ndim == 2:
+        return array
+    data = make_item(array, format=format, role="image").data
+    return decode(memoryview(data), array.shape[2])  # type: ignore[arg-type]
+
+
+def differences(store: Store, content: Rows | None = None) -> Iterator[str]:
+    """Everything in which a store differs from what was written into it."""
+    content = rows() if content is None else content
+    if store.rows != len(content) or store.targets != TARGETS or store.about != ABOUT:
+        yield "the index"
+    for target in TARGETS:
+        for row, items in enumerate(content):
+            numbers, arrays = store.items(target, row), items.get(target, [])
+            if len(numbers) != len(arrays):
+                yield f"row {row} has {len(numbers)} of {len(arrays)} items of {target}"
+            for number, array in zip(numbers, arrays, strict=False):
+                expected, found = kept(array, store.format), store.array(target, number)
+                if store.shape(target, number) != array.shape or found.dtype != array.dtype:
+                    yield f"{target} {number} has another shape or dtype"
+                elif not np.array_equal(found, expected):
+                    yield f"{target} {number} has other pixels"
+    if list(store.columns["source"]) != SOURCES or store.columns["label"].tolist() != COLUMNS["label"].tolist():
+        yield "the columns"
+
+
+@contextmanager
+def quick_folder() -> Iterator[Path]:
+    """A folder in memory where there is one: waiting for a disk is not what most laws are about."""
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        yield Path(folder)
+
+
+def digest(folder: Path) -> str:
+    """Stands for the names and bytes of all files in a folder."""
+    found = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        found.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()

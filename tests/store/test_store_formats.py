@@ -1,0 +1,77 @@
+"""What is particular to one format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import small_stores
+
+from augrecipes.store import StoreWriter, open_store
+
+ROWS = small_stores.rows()
+
+
+def test_raw_items_begin_at_lines_of_the_cache(tmp_path: Path) -> None:
+    store = small_stores.write(tmp_path / "s", "raw")
+    for target in store.targets:
+        assert (store.tables[target].start % 64 == 0).all()
+
+
+def test_hdf5_of_one_shape_is_read_by_others(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    pictures, masks = rng.integers(0, 256, (3, 5, 7, 3), np.uint8), rng.integers(0, 9000, (3, 5, 7)).astype("u2")
+    with StoreWriter.open(
+        tmp_path / "s", format="hdf5", kind="image", targets={"image": "image", "mask": "mask"}, rows=3
+    ) as writer:
+        for row in range(3):
+            writer.add(row, {"image": [pictures[row]], "mask": [masks[row]]})
+        writer.finish({"label": np.array([3, 1, 2]), "source": ["a", "é", "b\udcff"], "source/mask": ["x", "y", "z"]})
+    with h5py.File(tmp_path / "s" / "image-00000.h5") as file:
+        assert (file["data"].shape, file["data"].dtype, file["data"].chunks) == ((3, 5, 7, 3), np.uint8, None)
+        assert np.array_equal(file["data"][:], pictures)
+        assert np.array_equal(file["data"][1], pictures[1])
+        assert file["columns/label"][:].tolist() == [3, 1, 2]
+        assert file["columns/source"][:].tolist() == [b"a", "é".encode(), b"b\xff"]
+        assert file["columns/source.mask"].asstr()[0] == "x"
+        assert file["rows"][:].tolist() == [0, 1, 2, 3]
+        assert set(file) == {"data", "rows", "columns"}
+    with h5py.File(tmp_path / "s" / "mask-00000.h5") as file:
+        assert file["data"].dtype == np.uint16
+        assert np.array_equal(file["data"][:], masks)
+
+
+def test_hdf5_of_many_shapes_is_read_by_others(tmp_path: Path) -> None:
+    small_stores.write(tmp_path / "s", "hdf5")
+    for target in small_stores.TARGETS:
+        arrays = [array for row in ROWS for array in row.get(target, [])]
+        with h5py.File(tmp_path / "s" / f"{target}-00000.h5") as file:
+            assert file["data"].ndim == 1
+            for at, shape, dtype, array in zip(file["offsets"], file["shapes"], file["dtypes"], arrays, strict=True):
+                found = file["data"][at : at + array.nbytes].view(np.dtype(dtype.decode()).newbyteorder("<"))
+                assert np.array_equal(found.reshape([n for n in shape if n]), array)
+
+
+def test_hdf5_without_items_is_a_store_too(tmp_path: Path) -> None:
+    with StoreWriter.open(tmp_path / "s", format="hdf5", kind="image", targets={"image": "image"}, rows=0) as writer:
+        writer.finish()
+    assert open_store(tmp_path / "s").rows == 0
+
+
+def test_a_part_of_a_jpeg(tmp_path: Path) -> None:
+    pytest.importorskip("augrecipes.images.encoded")
+    store = small_stores.write(tmp_path / "s", "jpeg")
+    for item in range(store.count("image")):
+        whole, part = store.array("image", item), store.encoded("image", item)
+        assert part.shape == whole.shape
+        assert np.array_equal(part.array(), whole)
+        height, width, _ = whole.shape
+        assert np.array_equal(part.region(height // 2, width // 2, height, width), whole[height // 2 :, width // 2 :])
+
+
+def test_what_is_not_encoded_is_its_array(tmp_path: Path) -> None:
+    for format, target in (("raw", "image"), ("hdf5", "image"), ("jpeg", "mask")):
+        store = small_stores.write(tmp_path / format, format)
+        assert np.array_equal(store.encoded(target, 0), ROWS[0][target][0])

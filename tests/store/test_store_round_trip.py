@@ -1,0 +1,171 @@
+"""Law of every registered format: what is written comes back; and the same writing gives the same bytes."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small_stores
+from examples import DEAR
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from augrecipes.errors import StoreError
+from augrecipes.store import StoreWriter, make_item, open_store
+from augrecipes.store.formats import FORMATS
+from augrecipes.store.verify import verify_store
+
+_sizes = st.one_of(
+    st.tuples(st.integers(1, 12), st.integers(1, 12)),
+    st.tuples(st.just(1), st.integers(1, 5000)),
+    st.tuples(st.integers(1, 5000), st.just(1)),
+)
+_names = st.one_of(
+    st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=9),
+    st.binary(max_size=9).map(lambda name: name.replace(b"\0", b"").decode("utf-8", "surrogateescape")),
+)
+
+
+@st.composite
+def _arrays(draw: st.DrawFn, role: str, channels: tuple[int, ...]) -> Any:
+    size, seed = draw(_sizes), draw(st.integers(0, 9))
+    rng = np.random.default_rng(seed)
+    if role == "image":
+        array = rng.integers(0, 256, (*size, draw(st.sampled_from(channels))), np.uint8)
+    else:
+        dtype = draw(st.sampled_from(["u1", "<u2", "<i4", ">u2"]))
+        low = -(2**31) if dtype == "<i4" else 0
+        array = rng.integers(low, np.iinfo(dtype).max, size, endpoint=True).astype(dtype)
+    return array[::-1, ::-1] if draw(st.booleans()) else array
+
+
+def _rows(channels: tuple[int, ...]) -> st.SearchStrategy[Any]:
+    def lists(role: str) -> st.SearchStrategy[Any]:
+        return st.lists(_arrays(role, channels), max_size=3)
+
+    return st.lists(st.tuples(lists("image"), lists("mask"), _names), max_size=5)
+
+
+def round_trip(form: str, content: Any) -> None:
+    """The law."""
+    format = form.partition("-")[0]
+    with small_stores.quick_folder() as folder:
+        with StoreWriter.open(
+            folder / "s", **small_stores.said(form), kind="bag", targets=small_stores.TARGETS, rows=len(content)
+        ) as writer:
+            for row, (images, masks, _) in enumerate(content):
+                writer.add(row, {"image": images, "mask": masks})
+            writer.finish({"source": [name for *_, name in content]})
+        store = pickle.loads(pickle.dumps(open_store(folder / "s")))
+        assert list(store.columns["source"]) == [name for *_, name in content]
+        for row, (images, masks, _) in enumerate(content):
+            for target, arrays in (("image", images), ("mask", masks)):
+                numbers = store.items(target, row)
+                assert len(numbers) == len(arrays)
+                for number, array in zip(numbers, arrays, strict=True):
+                    found = store.array(target, number)
+                    expected = small_stores.kept(array, format)
+                    assert found.dtype == array.dtype.newbyteorder("=")
+                    assert store.shape(target, number) == found.shape == array.shape
+                    assert np.array_equal(found, expected)
+                    assert not (FORMATS[format].of(store.targets[target]).decode is None and found.flags.writeable)
+        assert verify_store(store.path) == []
+        assert [path.name for path in folder.iterdir()] == ["s"]
+
+
+@pytest.mark.parametrize("format", small_stores.FORMS)
+def test_what_is_written_comes_back(format: str) -> None:
+    channels = (1, 3) if FORMATS[format.partition("-")[0]].encode else (1, 3, 4, 7)
+
+    @settings(DEAR, derandomize=True)
+    @given(_rows(channels))
+    def law(content: Any) -> None:
+        round_trip(format, content)
+
+    law()
+
+
+def test_a_wrong_format_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: rows in another order, and items that overlap what stands before them."""
+    wrong = replace(
+        FORMATS["raw"],
+        encode=lambda array, _: np.ascontiguousarray(array[::-1]).tobytes(),
+        decode=lambda data, channels: np.frombuffer(data, np.uint8).reshape(2, -1, channels),
+    )
+    monkeypatch.setitem(FORMATS, "wrong", wrong)
+    monkeypatch.setattr(small_stores, "kept", lambda array, _: array)
+    array = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
+    with pytest.raises(AssertionError):
+        round_trip("wrong", [([array], [], "")])
+
+
+def test_jpeg_is_near_what_was_given() -> None:
+    ramp = np.add.outer(np.arange(64), np.arange(80)).astype(np.uint8)
+    picture = np.stack([ramp, 255 - ramp, ramp // 2], axis=2)
+    for array in (picture, ramp[:, :, None]):
+        assert np.abs(small_stores.kept(array, "jpeg").astype(int) - array).max() <= 4
+
+
+@pytest.mark.parametrize("format", small_stores.FORMS)
+def test_the_same_bytes_in_another_process(format: str, tmp_path: Path) -> None:
+    here = small_stores.write(tmp_path / "here", format)
+    program = "import sys, pathlib, small_stores; small_stores.write(pathlib.Path(sys.argv[1]), sys.argv[2])"
+    there = tmp_path / "there"
+    subprocess.run(
+        [sys.executable, "-c", program, str(there), format], check=True, cwd=Path(__file__).parent, timeout=60
+    )
+    assert small_stores.digest(there) == small_stores.digest(here.path)
+    assert list(small_stores.differences(here)) == []
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_items_made_elsewhere_give_the_same_bytes(format: str, tmp_path: Path) -> None:
+    plain = small_stores.write(tmp_path / "plain", format)
+    made = [
+        {
+            target: [
+                pickle.loads(pickle.dumps(make_item(a, format=format, role=small_stores.TARGETS[target])))  # type: ignore[arg-type]
+                for a in arrays
+            ]
+            for target, arrays in row.items()
+        }
+        for row in small_stores.rows()
+    ]
+    assert small_stores.digest(small_stores.write(tmp_path / "made", format, made).path) == small_stores.digest(
+        plain.path
+    )
+
+
+def test_parts_of_large_arrays_are_written_without_a_copy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("augrecipes.store.formats._SLAB", 100)
+    whole = np.arange(40 * 30 * 3, dtype=np.uint8).reshape(40, 30, 3)
+    part = whole[3:33, 5:20]
+    with StoreWriter.open(tmp_path / "s", format="raw", kind="image", targets={"image": "image"}, rows=1) as writer:
+        writer.add(0, {"image": [part]})
+        writer.finish()
+    assert np.array_equal(open_store(tmp_path / "s").array("image", 0), part)
+
+
+@pytest.mark.parametrize(
+    ("format", "target", "array", "reason"),
+    [
+        ("raw", "image", np.zeros((2, 2), np.uint8), "uint8 H×W×C, not as uint8 2×2"),
+        ("raw", "image", np.zeros((2, 2, 3), np.float32), "not as float32 2×2×3"),
+        ("raw", "image", np.zeros((0, 2, 3), np.uint8), "no pixels"),
+        ("raw", "mask", np.zeros((2, 2), np.int64), "uint8, uint16 or int32 H×W, not as int64"),
+        ("jpeg", "image", np.zeros((2, 2, 4), np.uint8), "1 or 3 channels, not 4"),
+        ("jpeg", "image", np.zeros((70_000, 1, 1), np.uint8), "70,000×1"),
+    ],
+)
+def test_what_a_store_does_not_keep(format: str, target: str, array: Any, reason: str, tmp_path: Path) -> None:
+    with small_stores.opened(tmp_path / "s", format, small_stores.rows()) as writer:
+        with pytest.raises(StoreError, match=f"row 0: .*{reason}") as caught:
+            writer.add(0, {"image": [np.ones((1, 1, 3), np.uint8)], target: [array]})
+        assert caught.value.path == str(tmp_path / "s")
+        assert writer.done == 0
