@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from augrecipes.compiler.run.grid import unit
-from augrecipes.data.reading.find import list_data
-from augrecipes.data.reading.sample import Files, Sample
+from augrecipes.data.reading.listing import open_data
+from augrecipes.data.reading.sample import Sample
 from augrecipes.data.tables.fits import Size, least_sizes, size_text, too_small, upright, why_unreadable, wrong_points
 from augrecipes.data.tables.pairs import misfit
 from augrecipes.data.tables.table import Columns, Findings
@@ -140,7 +140,7 @@ def look_at_source(recipe: Recipe, mode: Mode, data: Any, advance: Parts) -> Che
         DataError: there is nothing to look at.
     """
     targets = recipe.compile(mode, "none").targets
-    files = Files(list_data(recipe, targets, data, mode=mode), recipe.inputs)
+    files = open_data(recipe, targets, data, mode=mode)
     listed: dict[str, int] = dict.fromkeys(targets, len(files))
     defects: list[Defect] = []
     fine = 0

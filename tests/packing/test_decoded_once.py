@@ -17,7 +17,7 @@ from test_pack import EPOCHS, content, data_of
 from augrecipes.data import packed as packed_module
 from augrecipes.data import read
 from augrecipes.data.packed import Packed
-from augrecipes.data.reading.stored import Stored
+from augrecipes.data.reading.stored import StoredSource
 from augrecipes.data.tables import packed_table
 from augrecipes.packing import bake, workers
 from augrecipes.packing.bake import Baked, Baker
@@ -189,7 +189,7 @@ def same_samples(roots: dict[str, Path], folder: Path, kind: Kind) -> None:
                 assert found == [pixels(files[epoch, i]) for i in range(N)]
             assert [pixels(one) for one in ds.__getitems__([(epoch, i) for i in range(N)])] == found
         paths.append([ds.paths(i) for i in range(N)])
-        stored = Stored(ds.store, recipe, ds.pipeline.targets)
+        stored = StoredSource(ds.store, recipe, ds.pipeline.targets)
         targets = ds.store.targets if kind is PAIR else ["image"]
         for k in range(len(stored)):
             row = k * packed_table.steps_between(ds.store)[0]

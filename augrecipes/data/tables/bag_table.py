@@ -33,8 +33,6 @@ from augrecipes.data.tables.labels import number
 from augrecipes.data.tables.problems import Problem, listed, refuse
 from augrecipes.data.tables.table import Columns, Findings, digest_of
 from augrecipes.errors import DataError, counted
-from augrecipes.images.encoded import open_encoded
-from augrecipes.sources.files import read_image
 from augrecipes.sources.listing import EXTENSIONS, list_folder
 from augrecipes.sources.paths import PathLike, PathTable
 from augrecipes.sources.remote import is_file, is_remote, place_of
@@ -117,10 +115,6 @@ class BagTable(Columns):
         """What decided how many tiles a bag has, as the end of a sentence; empty where there is nothing to be said."""
         del bag
         return ""
-
-    def picture(self, unit: int, how: Mapping[str, Any], *, undecoded: bool = False) -> Any:
-        """A tile, uint8 H×W×C, or what it is decoded from; `how` are arguments of `read_image`."""
-        return (open_encoded if undecoded else read_image)(self.images.encoded(unit), **how)
 
     def overview(self, bag: int, longest: int) -> tuple[npt.NDArray[np.uint8], Level, float] | None:
         """A slide made small, no side longer than so many px; its level 0; and the side of a tile in px of that.

@@ -121,23 +121,21 @@ class SlideTable(GivenTable, BagTable):
         names = [self.bags.blob, self.bags.offsets, " ".join(self.stamps).encode(), str(self.tile).encode()]
         return digest_of(*names, self.offsets, self.coords, self.downsamples, self.labels)
 
-    def picture(self, unit: int, how: Mapping[str, Any], *, undecoded: bool = False) -> Any:
-        """A window; see `BagTable.picture`. Of the arguments of reading, `channels` and `max_pixels` count."""
-        bag, _ = self.place(unit)
-        assert self.coords is not None
-        x, y = self.coords[unit].tolist()
-        window = self._window(bag, x, y, how)
-        return window if undecoded else window.array()
-
     def _window(self, bag: int, x: int, y: int, how: Mapping[str, Any]) -> SlideWindow:
         path, downsample = self.slides[bag], float(self.downsamples[bag])
         slide = OPENED.at(path, self.stamps[bag])
         return window_of(slide, path, x, y, self.tile, downsample, how["channels"] or 3, how["max_pixels"])
 
-    def read(self, unit: int, inputs: Any, *, undecoded: bool = False, names: Any = None, **how: Any) -> dict[str, Any]:
-        """What a pipeline takes of a window."""
-        del inputs, names
-        return {"image": self.picture(unit, how, undecoded=undecoded)}
+    def parts(
+        self, unit: int, inputs: Any, *, undecoded: bool = False, **how: Any
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What a pipeline takes of a window. Of the arguments of reading, `channels` and `max_pixels` count."""
+        del inputs
+        bag, _ = self.place(unit)
+        assert self.coords is not None
+        x, y = self.coords[unit].tolist()
+        window = self._window(bag, x, y, how)
+        return {"image": window if undecoded else window.array()}, {}
 
     def stamp(self, unit: int) -> str:
         """What tells the pixels of a window from others that may be read for it another day."""

@@ -18,6 +18,7 @@ from augrecipes.data.tables.recorded import Recorded
 from augrecipes.errors import counted
 from augrecipes.sharing import Shared
 from augrecipes.sources.defects import Defect
+from augrecipes.sources.files import read_files
 from augrecipes.sources.paths import PathTable
 
 
@@ -127,15 +128,21 @@ class Columns(Shared):
         """The images of a unit by target."""
         return {name: paths[unit] for name, paths in self.images_by_target().items()}
 
+    def path(self, row: int) -> str:
+        """What stands for a row in samples, messages and records: the file of its first target."""
+        return next(iter(self.images_by_target().values()))[row]
+
+    def parts(self, unit: int, inputs: Any, **how: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What a pipeline takes of a unit, and what travels beside it; see `augrecipes.sources.files.read_files`."""
+        return read_files(self, unit, inputs, **how), {}
+
+    def read(self, unit: int, inputs: Any, **how: Any) -> dict[str, Any]:
+        """What a pipeline takes of a unit."""
+        return self.parts(unit, inputs, **how)[0]
+
 
 class GivenTable(Columns):
     """A table whose images are not files of their own: it reads them itself."""
-
-    @abstractmethod
-    def read(
-        self, unit: int, inputs: Any, *, undecoded: bool = False, names: Iterable[str] | None = None, **how: Any
-    ) -> dict[str, Any]:
-        """What a pipeline takes of a unit; arguments and errors as `augrecipes.data.read.read_targets`."""
 
     @abstractmethod
     def stamp(self, unit: int) -> str:

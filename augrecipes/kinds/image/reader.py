@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from augrecipes.data.checks import as_table, check_targets
-from augrecipes.data.reading.listing import DataArguments, DataListing
+from augrecipes.data.reading.sample import DataArguments, RecipeSource
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
@@ -18,11 +18,11 @@ TABLE = Columns
 
 def find(
     recipe: Recipe, _targets: Any, given: DataArguments, *, masks: Any, strict: bool, decode: Any, **_: Any
-) -> DataListing:
+) -> RecipeSource:
     """List images: in folders, as a CSV file or annotations have them, or one of them."""
     table = table_of(recipe, given, masks, check=strict, exif=decode.get("exif", "apply"))
     check_targets(recipe, table)
-    return DataListing(table, decode)
+    return RecipeSource(table, recipe.inputs, decode)
 
 
 def table_of(recipe: Recipe, given: DataArguments, masks: Any, *, check: bool, **how: Any) -> Columns:
