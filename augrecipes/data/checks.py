@@ -103,7 +103,8 @@ def as_table(
     if not annotated:
         if box_classes is not None:
             raise ValueError("box_classes= goes with annotations; this CSV file has one row an image")
-        return table_of_csv(files, split, check=check, ignore=untaken(recipe), renamed=columns, findings=findings)
+        how: dict[str, Any] = {"renamed": columns, "outside": outside, "findings": findings}
+        return table_of_csv(files, split, check=check, ignore=untaken(recipe), **how)
     if columns is not None:
         raise ValueError("columns= says what a CSV file calls its columns, and these are annotations")
     if crowds not in ("drop", "keep"):

@@ -19,6 +19,7 @@ from augrecipes.sources.listing import Layout, list_folders
 from augrecipes.sources.masks import match_masks
 from augrecipes.sources.paths import PathLike, PathTable
 
+_FILES = ("image", "mask")  # columns of paths
 _POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each
 
 
@@ -71,6 +72,7 @@ def table_of_csv(
     check: bool = True,
     ignore: frozenset[str] = frozenset(),
     renamed: Mapping[str, str] | None = None,
+    outside: bool = False,
     findings: Findings | None = None,
 ) -> Columns:
     """The samples that a CSV file lists; see `augrecipes.data.tables.csvfile` for its columns.
@@ -81,6 +83,7 @@ def table_of_csv(
         check: whether files that do not exist are an error now, and not when they are read.
         ignore: columns that are not looked into: `mask`, `boxes`, `keypoints`.
         renamed: what the file calls its columns, by the names that they have here.
+        outside: whether files may lie outside of the CSV file's folder, or on another server.
         findings: takes rows that cannot be used, which are left out then.
 
     Raises:
@@ -94,13 +97,13 @@ def table_of_csv(
         columns_of(every, keep, wrong)
         rows = every.select(keep.tolist())
         wrong += [problem for name in _POINTS.keys() & taken for problem in _wrong_cells(rows, name)]
-        if "mask" in taken:
-            resolve(rows, "mask", problems=wrong)
+        for name in filter(taken.__contains__, _FILES):
+            resolve(rows, name, outside=outside, problems=wrong)
         keep = keep[np.isin(np.array(every.lines)[keep], [line for line, _ in wrong], invert=True)]
         every, keep = every.select(keep.tolist()), np.arange(len(keep))
         findings.rows(every.path, wrong)
     rows = every.select(keep.tolist())
-    files = {name: resolve(rows, name, check=check) for name in ("image", "mask") if name in taken}
+    files = {name: resolve(rows, name, check=check, outside=outside) for name in _FILES if name in taken}
     points = {name: read_ragged(every, name, width, labelled=name == "boxes").take(keep)
               for name, width in _POINTS.items() if name in taken}  # fmt: skip
     return Columns(

@@ -28,8 +28,8 @@ def check(
         raise DataError("slides are looked at as they are listed: `augrecipes preview` names those that are broken")
     if given.files is not None:
         more = {"split": split, **given.more}
-        file, renamed = words_of(given.files), more.get("columns")
-        table = bags_of_csv(file, more["split"], check=False, findings=findings, renamed=renamed)
+        how = {"renamed": more.get("columns"), "outside": more.get("outside", False), "findings": findings}
+        table = bags_of_csv(words_of(given.files), more["split"], check=False, **how)
     else:
         table = bags_of_folders([data], cache=False, findings=findings)
     sizes, of_tiles = look_at_files(recipe, mode, table, findings, advance, content=content)
