@@ -13,7 +13,7 @@ from augrecipes.compiler.run.side_by_side import Together
 from augrecipes.data.batching import Take
 from augrecipes.images.watch import stage
 from augrecipes.store import Store
-from augrecipes.store.formats import DTYPES
+from augrecipes.store.columns import DTYPES
 from augrecipes.store.items import Items
 
 if TYPE_CHECKING:

@@ -44,9 +44,9 @@ class Sheet(Displayed):
     >>> import augrecipes as ar
     >>> sheet = ar.load("folder-128").show(stages=True)
     >>> sheet
-    <Sheet folder-128: 1 row, 4 pictures, 1241×475 px; .save("sheet.png") writes it>
+    <Sheet folder-128: 1 row, 4 pictures, 1235×483 px; .save("sheet.png") writes it>
     >>> sheet.pixels.shape
-    (475, 1241, 3)
+    (483, 1235, 3)
     """
 
     rows: Sequence[SheetRow]

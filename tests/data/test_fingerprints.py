@@ -143,7 +143,7 @@ def test_what_goes_with_lists_is_no_argument_of_a_store() -> None:
 @pytest.mark.parametrize(("kind", "name"), cases_of_lists())
 def test_every_argument_of_lists_is_held(kind: Kind, name: str, roots: Any, tmp_path: Path) -> None:
     files, root = listed(kind, roots[kind.name], name, tmp_path), roots[kind.name]
-    where = {"root": root} if files.suffix == ".json" else {}
+    where = {"root": root} if files.suffix == ".json" else {"outside": True}
 
     def open_one(**options: Any) -> RecipeDataset:
         return kind.dataset(files=files, recipe=parse_text(kind.recipe), **where, **options)  # type: ignore[no-any-return]

@@ -102,9 +102,7 @@ def test_a_picture_that_is_listed_often_is_opened_once(
         "{version: 1, recipe: r, inputs: {boxes: {}}, steps: [Rotate: {limit: 20}, Resize: {height: 20, width: 24}]}"
     )
     data = str(listed_often(tmp_path, order))
-    packing = prepare(recipe, data, tmp_path / "once", epochs=2)
-    reads.clear()
-    write(packing, 0)
+    pack(recipe, data, tmp_path / "once", epochs=2, workers=0)
     assert reads == dict.fromkeys([str(tmp_path / f"{k}.png") for k in set(order)], 1)
     pack(recipe, data, tmp_path / "workers", epochs=2, workers=2)
     assert content(tmp_path / "workers") == content(tmp_path / "once")

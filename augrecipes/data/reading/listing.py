@@ -25,7 +25,7 @@ StrPath = str | os.PathLike[str]
 Data = StrPath | Mapping[str, Roots] | Any
 
 FILES = "files"  # of a mapping that names files and how they are read, not folders by target
-OF_FILES = ("split", "columns", "box_classes", "crowds", "outside")  # the first two go with every CSV file
+OF_FILES = ("split", "columns", "outside", "box_classes", "crowds")  # the first three go with every CSV file
 
 
 def is_source(data: Any) -> bool:
@@ -61,7 +61,7 @@ def as_given(recipe: Recipe, data: Data | Sequence[StrPath]) -> DataArguments:
 
 
 def _by_name(recipe: Recipe, data: Mapping[str, Any]) -> DataArguments:
-    known = ("images", *OF_FILES) if recipe.facts.annotated else OF_FILES[:2]
+    known = ("images", *OF_FILES) if recipe.facts.annotated else OF_FILES[:3]
     if FILES in data and FILES not in recipe.scales:
         strange = [name for name in data if name not in (FILES, *known)]
         if strange:
@@ -84,8 +84,8 @@ def words_of(data: Data | Sequence[StrPath], before: str = "") -> str:
 
     >>> words_of({"hr": "a", "lr": ["b", "c"]})
     'hr=a lr=b lr=c'
-    >>> words_of({"files": "a.csv", "columns": {"image": "path"}})
-    'files=a.csv columns=image=path'
+    >>> words_of({"files": "a.csv", "columns": {"image": "path"}, "outside": True})
+    'files=a.csv columns=image=path outside=true'
     >>> words_of("a", "--data ")
     '--data a'
     """
@@ -98,6 +98,8 @@ def words_of(data: Data | Sequence[StrPath], before: str = "") -> str:
 
 
 def _several(given: Any) -> list[Any]:
+    if isinstance(given, bool):
+        return [str(given).lower()]
     return [f"{name}={value}" for name, value in given.items()] if isinstance(given, Mapping) else as_list(given)
 
 

@@ -55,7 +55,8 @@ class TileBags(RecipeDataset):
         weights: one number a bag, kept as `ds.weights`; instead of the CSV file's column.
         samples_per_epoch: length of the dataset, when it is not the number of bags.
         max_pixels: larger tiles are refused before they are decoded.
-        mode, seed, optimize, exif, channels, depth, frames, cache, columns, save_applied_params: as in `ImageFolder`.
+        mode, seed, optimize, exif, channels, depth, frames, cache, columns, outside, save_applied_params: as in
+            `ImageFolder`.
 
     Raises:
         DataError: nothing to read, bags of fewer than `min_tiles` tiles, labels that do not match the bags.
@@ -92,6 +93,7 @@ class TileBags(RecipeDataset):
         split: str | None = None,
         cache: bool = True,
         columns: Mapping[str, str] | None = None,
+        outside: bool = False,
         **how: Unpack[Settings],
     ) -> None:
         def table() -> BagTable:
@@ -104,7 +106,8 @@ class TileBags(RecipeDataset):
             elif files is None:
                 found = bags_of_folders(as_list(root), labels, cache=cache)
             else:
-                found = bags_of_csv(files, split, check=self.on_error == "raise", renamed=columns)
+                check = self.on_error == "raise"
+                found = bags_of_csv(files, split, check=check, renamed=columns, outside=outside)
             if self.on_error == "raise":
                 self._check_sizes(found)
             return found

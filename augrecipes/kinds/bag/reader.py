@@ -24,7 +24,8 @@ def find(
     elif given.files is None:
         table = bags_of_folders(as_list(given.root), cache=False)
     else:
-        table = bags_of_csv(given.files, given.more.get("split"), check=strict, renamed=given.more.get("columns"))
+        how = {"renamed": given.more.get("columns"), "outside": given.more.get("outside", False)}
+        table = bags_of_csv(given.files, given.more.get("split"), check=strict, **how)
     return RecipeSource(table, recipe.inputs, decode)
 
 

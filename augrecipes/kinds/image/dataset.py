@@ -68,7 +68,7 @@ class ImageFolder(RecipeDataset):
             file's own. Give them where each split has files of its own without a list of classes.
         crowds: with annotations: `drop` leaves out boxes and keypoints of objects that are marked as a crowd or as
             difficult, `keep` does not.
-        outside: with annotations: read pictures, too, that they name outside of the data's folder, or by an address.
+        outside: with `files`: read images, too, that these name outside of the data's folder, or by an address.
 
     Attributes:
         classes: class names, or None.

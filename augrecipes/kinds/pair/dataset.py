@@ -56,6 +56,7 @@ class PairedImages(RecipeDataset):
         mode, seed, optimize, exif, max_pixels, depth, frames, cache: as `ImageFolder` has them.
         channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3. Grey is repeated.
         columns: what a CSV file calls its columns, by the names that they have here: `{"lr": "lr_path"}`.
+        outside: read files, too, that a CSV file lists outside of its folder.
         save_applied_params: add `applied` and `window` to every sample.
 
     Attributes:
@@ -99,6 +100,7 @@ class PairedImages(RecipeDataset):
         split: str | None = None,
         cache: bool = True,
         columns: Mapping[str, str] | None = None,
+        outside: bool = False,
         **how: Unpack[Settings],
     ) -> None:
         def table() -> Columns:
@@ -106,7 +108,7 @@ class PairedImages(RecipeDataset):
                 raise ValueError(f"check must be 'headers' or 'names', got {check!r}")
             found = find_scenes(
                 self.recipe, self.pipeline.targets, roots, files, names=names, split=split, cache=cache,
-                columns=columns,
+                columns=columns, outside=outside,
             )  # fmt: skip
             with progress("reading headers") as advance:
                 found, self.cropped = checked(found, self.recipe, self.mode, check, advance, **self._decode)
