@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from augrecipes.recipe.gallery import gallery_names as gallery_names
     from augrecipes.recipe.model import Recipe as Recipe
     from augrecipes.recipe.model import Step as Step
+    from augrecipes.sources.base import Source as Source
     from augrecipes.sources.files import read_image as read_image
     from augrecipes.sources.files import read_mask as read_mask
     from augrecipes.store.verify import verify_store as verify_store
@@ -85,6 +86,7 @@ _HOMES = {
     "Step": "recipe.model:Step",
     "Samples": "data.samples:Samples",
     "SlideBags": "kinds.bag.slides:SlideBags",
+    "Source": "sources.base:Source",
     "StoreError": "errors:StoreError",
     "UnprovenWarning": "errors:UnprovenWarning",
     "bench": "bench.run:bench",

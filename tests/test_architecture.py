@@ -67,8 +67,8 @@ CIRCLES = frozenset(
         ("augrecipes.recipe.model", "augrecipes.recipe.write"),  # Recipe.to_yaml
         ("augrecipes.recipe.model", "augrecipes.notebook.show"),  # Recipe.show
         ("augrecipes.recipe.model", "augrecipes.preview.sheet"),  # what Recipe.show returns
-        ("augrecipes.data.looked_at", "augrecipes.notebook.show"),  # SampleDataset.show
-        ("augrecipes.data.looked_at", "augrecipes.preview.sheet"),  # what SampleDataset.show returns
+        ("augrecipes.data.looked_at", "augrecipes.notebook.show"),  # RecipeDataset.show
+        ("augrecipes.data.looked_at", "augrecipes.preview.sheet"),  # what RecipeDataset.show returns
         ("augrecipes.display", "augrecipes.notebook.pages"),  # _repr_html_
     }
 )

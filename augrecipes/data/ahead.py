@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 from torch.utils.data import ConcatDataset, Subset
 
-from augrecipes.data.batches.order import Indices
-from augrecipes.data.loading.sampler import Order
-from augrecipes.store.cache import SIZE, Needed, ReadAhead
 from augrecipes.data.epochs import read_through
 from augrecipes.data.order import Indices, Order
-from augrecipes.sources.store.cache import SIZE, Needed, ReadAhead
+from augrecipes.store.cache import SIZE, Needed, ReadAhead
 
 _log = logging.getLogger("augrecipes")
 

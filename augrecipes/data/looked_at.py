@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +13,7 @@ from augrecipes.data.checks import as_index
 from augrecipes.data.epochs import check_epoch
 from augrecipes.data.keys import position_of
 from augrecipes.data.order import Indices
-from augrecipes.data.read import read_targets
-from augrecipes.data.reading.sample import Sample
+from augrecipes.data.reading.sample import RecipeSource, Sample
 from augrecipes.data.tables.table import Columns
 from augrecipes.display import Displayed
 from augrecipes.errors import DataError
@@ -33,7 +33,7 @@ class LookedAt(Displayed):
     _order: Indices | None
     _table: Columns
     _compile: Mapping[str, Any]
-    _decode: Mapping[str, Any]  # arguments of `read_image`
+    _source: RecipeSource
 
     if TYPE_CHECKING:  # what the dataset brings
 
@@ -71,7 +71,7 @@ class LookedAt(Displayed):
     @property
     def decode(self) -> dict[str, Any]:
         """How pictures are read: arguments of `read_image`."""
-        return dict(self._decode)
+        return dict(self._source.decode)
 
     def indices(self) -> Indices:
         """What keys the draws of each sample, with an epoch: `index` in samples, int64 (n,)."""
@@ -103,13 +103,9 @@ class LookedAt(Displayed):
             raise (error if error.path else error.with_path(self.path(index))) from error.__cause__
 
     def _given(self, unit: int, virtual: int, tile: int, epoch: int) -> Sample:
-        del epoch
         names = self._largest_first(self.pipeline.targets) if self.recipe.scales else ["image"]
-        rest = read_targets(
-            self._table, unit, inputs=self.recipe.inputs, undecoded=False, names=names, **self._decode
-        )  # fmt: skip
-        path = self._table.paths(unit)["image"] if self.recipe.facts.tiles else self._path(unit)
-        return Sample(virtual, tile, path, {name: rest.pop(name) for name in names}, rest)
+        sample = self._source.read(unit, epoch + virtual // len(self._table), names=names)
+        return replace(sample, index=virtual, tile=tile)
 
     def _largest_first(self, names: Iterable[str]) -> list[str]:
         """Targets as files have them: the largest scale first."""

@@ -10,16 +10,11 @@ import numpy.typing as npt
 
 from augrecipes.compiler.native_plan.pictures import InMemory
 from augrecipes.compiler.run.side_by_side import Together
-from augrecipes.data.batches.rows import Take
+from augrecipes.data.batching import Take
 from augrecipes.images.watch import stage
 from augrecipes.store import Store
-from augrecipes.store.formats import DTYPES
+from augrecipes.store.columns import DTYPES
 from augrecipes.store.items import Items
-from augrecipes.data.batching import Take
-from augrecipes.sources.store import Store
-from augrecipes.sources.store.format import DTYPES
-from augrecipes.sources.store.items import Items
-from augrecipes.sources.watch import stage
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.data.reading.listing import Data, StrPath, words_of
-from augrecipes.data.reading.sample import open_data
+from augrecipes.data.reading.listing import Data, StrPath, open_data, words_of
 from augrecipes.diff.samples import ComparedSample, RecipeRun, run_sample
 from augrecipes.errors import DataError
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow

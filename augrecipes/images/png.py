@@ -107,22 +107,24 @@ def decode(data: bytes, info: ImageHeader, channels: int | None, part: Part) -> 
     The last only where alpha is asked for. Raises UnreadableError.
     """
     palette, clear = _checked_whole(data, info)
-    samples = _samples(data, info, part)
-    alpha, most = info.alpha and channels in (None, 4), 2**info.bits - 1
-    match info.layout.color_type:
-        case 3:
-            return _coloured(samples[:, :, 0], palette, clear if alpha else b"", alpha)
-        case 0:
-            grey = samples[:, :, 0]
-            full = grey * np.uint8(255 // most) if most < 255 else grey
-            return _with_clear([full] * 3, [grey], clear) if alpha else full
-        case 4:
-            grey = samples[:, :, 0]
-            return np.dstack([grey, grey, grey, samples[:, :, 1]]) if alpha else grey
-        case 2 if alpha:
-            planes = list(cv2.split(samples))
-            return _with_clear(planes, planes, clear)
-    return samples
+    samples, kind = _samples(data, info, part), info.layout.color_type
+    alpha = info.alpha and channels in (None, 4)
+    if kind == _PALETTE:
+        return _coloured(samples[:, :, 0], palette, clear if alpha else b"", alpha)
+    if kind == _RGBA or (kind == _RGB and not alpha):
+        return samples
+    colours = samples if kind == _RGB else samples[:, :, :1]
+    if info.bits < 8:
+        colours = colours * np.uint8(255 // (2**info.bits - 1))
+    if not alpha:
+        return colours
+    if kind == _GREY_ALPHA:
+        opacity = samples[:, :, 1]
+    else:  # none where all samples are those that are said to be transparent
+        opacity, count = np.full(samples.shape[:2], 255 if info.bits <= 8 else 65535, samples.dtype), samples.shape[2]
+        if len(clear) >= 2 * count:
+            opacity[(samples == np.frombuffer(clear, ">u2", count)).all(axis=2)] = 0
+    return np.dstack([np.broadcast_to(colours, (*opacity.shape, 3)), opacity])
 
 
 def labels(data: bytes, info: ImageHeader, part: Part) -> Raster:
@@ -291,16 +293,6 @@ def _coloured(ids: Raster, palette: bytes, clear: bytes, alpha: bool) -> Raster:
     table[: len(clear), 3] = np.frombuffer(clear[:256], np.uint8)
     channels = 4 if alpha else 3
     return np.asarray(cv2.LUT(cv2.merge([ids] * channels), table[None, :, :channels])).reshape(*ids.shape, channels)
-
-
-def _with_clear(planes: list[Raster], stored: list[Raster], clear: bytes) -> Raster:
-    """Three planes and their alpha: none where all samples are those that are said to be transparent."""
-    opaque = np.iinfo(planes[0].dtype).max
-    alpha = np.full(planes[0].shape, opaque, planes[0].dtype)
-    if len(clear) >= 2 * len(stored):
-        values = np.frombuffer(clear, ">u2", len(stored)).tolist()
-        alpha[np.logical_and.reduce([p == v for p, v in zip(stored, values, strict=True)])] = 0
-    return np.dstack([*planes, alpha])
 
 
 FORMAT = Format(

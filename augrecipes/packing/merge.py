@@ -16,8 +16,8 @@ from augrecipes.packing.parts import PackPart, part_named
 from augrecipes.sources.remote import Place, place_of
 from augrecipes.store import Store, index, open_store
 from augrecipes.store.columns import Texts, tables_of
-from augrecipes.store.index import NAME, SIZE, differences, stage_folder
-from augrecipes.store.writer import joined, publish
+from augrecipes.store.index import NAME, SIZE, differences, publish, stage_folder
+from augrecipes.store.tables import joined
 
 _SHOWN = 6  # parts that are missing, named
 _WHOLE = "whole/"  # what names of the whole store's columns begin with in its first part

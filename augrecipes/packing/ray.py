@@ -90,11 +90,12 @@ def connected(address: str | None) -> Iterator[Any]:
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
-    how: dict[str, Any] = {"address": address} if address else {"address": "local", "include_dashboard": False}
+    how: dict[str, Any] = {"address": address or "local", "logging_level": "error"}
+    how |= {} if address else {"include_dashboard": False}
     try:
         if host and port.isdecimal():  # where nobody answers Ray would try again for many minutes
             socket.create_connection((host.strip("[]"), int(port)), _ANSWERS).close()
-        ray.init(log_to_driver=False, logging_level="error", **how)
+        ray.init(log_to_driver=False, **how)
     except (OSError, OverflowError, ValueError, RuntimeError) as error:
         raise StoreError(f"no Ray cluster at {address or 'this machine'}: {error}") from None
     try:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from augrecipes.compat.guard import albumentations, without_torch
 from augrecipes.errors import AugrecipesError
-from augrecipes.pack.orphan import end_with_parent
 
 if TYPE_CHECKING:
     from augrecipes.packing.bake import Baked, Baker

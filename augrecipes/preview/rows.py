@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.reading.held import Held
-from augrecipes.data.reading.listing import Data, StrPath, words_of
-from augrecipes.data.reading.sample import Files, Sample, least_shown, open_data
+from augrecipes.data.reading.listing import Data, StrPath, open_data, words_of
+from augrecipes.data.reading.sample import RecipeSource, Sample, least_shown
 from augrecipes.errors import DataError
 from augrecipes.lint import random_in_eval
 from augrecipes.preview.cells import Cell, CellGroup
@@ -72,7 +72,7 @@ class Asked:
     masks: StrPath | None = None
     progress: Progress | None = None
 
-    def opened(self, recipe: Recipe, **compiled: Any) -> tuple[Any, Files | Held]:
+    def opened(self, recipe: Recipe, **compiled: Any) -> tuple[Any, RecipeSource | Held]:
         """The recipe, compiled (with these arguments, too), and what it is shown on."""
         if isinstance(self.data, Held):
             return self.data.pipeline(**compiled), self.data

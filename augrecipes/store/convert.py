@@ -18,8 +18,9 @@ from augrecipes.store.columns import DTYPES, OWN, Texts, texts_of
 from augrecipes.store.disk import crc32, map_file, naming
 from augrecipes.store.formats import FORMATS, Item
 from augrecipes.store.index import FILE, NAMED, SIZE
-from augrecipes.store.items import TABLE, Items, MappedShards, StoredFile, check, check_files
+from augrecipes.store.items import Items, MappedShards
 from augrecipes.store.reader import Store, open_store
+from augrecipes.store.tables import TABLE, StoredFile, check, check_files
 from augrecipes.store.writer import StoreWriter
 
 _COLUMNS = "columns.arrays"
@@ -113,7 +114,10 @@ def _columns_in(folder: Path, said: Mapping[str, Any]) -> dict[str, NDArray[Any]
     blob = map_file(folder / _COLUMNS, said["size"])
     if crc32(blob) != said["checksum"]:
         raise StoreError("damaged: its checksum is not the one in the index", str(folder / _COLUMNS))
-    array = lambda entry: np.ndarray(tuple(entry["shape"]), entry["dtype"], blob, entry["at"])  # noqa: E731
+
+    def array(entry: Any) -> NDArray[Any]:
+        return np.ndarray(tuple(entry["shape"]), entry["dtype"], blob, entry["at"])
+
     return {
         name: texts_of(array(entry["text"]), array(entry["offsets"])) if "text" in entry else array(entry)
         for name, entry in said["entries"].items()

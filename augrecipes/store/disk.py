@@ -7,8 +7,10 @@ import mmap
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,9 +21,9 @@ from augrecipes.sources.remote import Place, RemotePath
 from augrecipes.sources.remote_requests import RemoteError
 
 try:
-    from isal.isal_zlib import crc32  # takes a fraction of the time that zlib does
+    crc32: Callable[..., int] = import_module("isal.isal_zlib").crc32  # takes a fraction of the time that zlib does
 except ImportError:  # it is built for few processors
-    from zlib import crc32
+    crc32 = zlib.crc32
 
 READ_ONLY = 0o444
 """The mode of files that stay as they are."""

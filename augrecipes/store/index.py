@@ -8,15 +8,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
 from augrecipes.images.format import UnreadableError
 from augrecipes.images.reading import read_bytes
 from augrecipes.sources.remote import Place, RemotePath
-from augrecipes.store.disk import naming
+from augrecipes.store import columns
+from augrecipes.store.columns import Texts
+from augrecipes.store.disk import crc32, naming, write_file
 
 VERSION = 3
 NAME = "index.json"
@@ -25,7 +29,7 @@ MARK = "augrecipes"
 OLD = (1, 2)  # of 0.1
 
 _SHOWN = 60  # characters of a value that is wrong
-_WORDS = {str: "text", dict: "an object", list: "a list", int: "a whole number", None: "null"}
+_WORDS: dict[Any, str] = {str: "text", dict: "an object", list: "a list", int: "a whole number", None: "null"}
 SIZE = range(2**63)
 QUALITY = (None, range(1, 101))
 # Names become names of files: nothing that leads out of the folder may pass.
@@ -126,6 +130,42 @@ def _dump(content: Mapping[str, Any]) -> bytes:
 
 def _digest(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(_dump(content)).hexdigest()
+
+
+def publish(
+    folder: Place,
+    items: Mapping[str, Mapping[str, NDArray[Any]]],
+    tables: Mapping[str, NDArray[Any] | Texts],
+    said: Mapping[str, Any],
+    shards: Sequence[Mapping[str, Any]],
+) -> None:
+    """Writes the columns and, last, the index of a folder in which all shards are.
+
+    Args:
+        folder: the store.
+        items: what is known of each target's items.
+        tables: the caller's columns.
+        said: what the index says.
+        shards: what it says of them.
+
+    Raises:
+        StoreError: the folder is another store already, or the disk is full.
+    """
+    own = {f"{columns.OWN}{name}/{key}": column for name, table in items.items() for key, column in table.items()}
+    blob = columns.render({**tables, **own})
+    described = {"size": len(blob), "checksum": crc32(blob)}
+    last = render({**said, "shards": list(shards), "columns": described})
+    with naming(folder / NAME):
+        if (folder / NAME).exists() and (folder / NAME).read_bytes() != last:
+            raise StoreError(
+                "exists already, and a published store is never modified; remove it first", str(folder / NAME)
+            )
+    for path, data in ((folder / COLUMNS, blob), (folder / NAME, last)):
+        if isinstance(path, RemotePath):
+            with naming(path):
+                path.write_bytes(data)
+        else:
+            write_file(path, data)
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:

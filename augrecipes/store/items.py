@@ -15,28 +15,17 @@ from augrecipes.errors import StoreError
 from augrecipes.images.format import raise_if_memory
 from augrecipes.images.watch import stage
 from augrecipes.sources.remote import Place
-from augrecipes.store.columns import DTYPES, are_offsets, everywhere
+from augrecipes.store.columns import DTYPES, everywhere
 from augrecipes.store.disk import crc32
-from augrecipes.store.formats import Role, StoreFormat
+from augrecipes.store.formats import StoreFormat
 from augrecipes.store.index import shard_name
+from augrecipes.store.tables import StoredFile
 
 Verify = Literal["first", "always"]
 Mapped = mmap.mmap | bytes
 
 _MAPPED = 256
 """Shards of a target that are mapped at a time: each holds a file open, and systems allow about a thousand."""
-
-TABLE = {"start": "<i8", "size": "<i8", "shape": "<i4", "sample": "|u1", "checksum": "<u4", "rows": "<i8"}
-"""What a store keeps of each target's items, and as what: see `Items`."""
-
-
-class StoredFile(NamedTuple):
-    """One file of a target: its name below the store, bytes and CRC-32, and the numbers of its items."""
-
-    name: str
-    size: int
-    checksum: int
-    numbers: range
 
 
 class Lying(NamedTuple):
@@ -262,14 +251,22 @@ class Items:
         if not self._lies:
             return None
         if self.verify is not None:
-            for item in (items if self.verify == "always" else items[~self._seen[items]]).tolist():
-                self.confirm(item)
+            self._confirm_all(items if self.verify == "always" else items[~self._seen[items]])
         shapes, lie = self.shapes[items].astype(np.int64), np.zeros((len(items), 4), np.int64)
         np.maximum(shapes[:, 2], 1, out=shapes[:, 2])
         np.multiply(shapes[:, 1], shapes[:, 2], out=lie[:, 1])
         begins, held = self.shards.addresses(items)
         np.add(self.start[items], begins, out=lie[:, 0])
         return Lying(lie, shapes, held)
+
+    def _confirm_all(self, items: NDArray[np.int64]) -> None:
+        with stage("read"):
+            said = (column[items].tolist() for column in (self.start, self.size, self.checksum))
+            for item, start, size, checksum in zip(items.tolist(), *said, strict=True):
+                if crc32(memoryview(self.shards.of(item))[start : start + size]) != checksum:
+                    raise self._damaged(item, "its bytes are not those that were written")
+        if self.verify == "first":
+            self._seen[items] = True
 
     @cached_property
     def _lies(self) -> bool:
@@ -292,52 +289,3 @@ class Items:
         return StoreError(
             f"item {item} (row {self.row_of(item)}) is damaged: {what}; pack the store again", self.file_of(item)
         )
-
-
-def check(table: Mapping[str, NDArray[Any]], kept: StoreFormat, role: Role, rows: int) -> None:
-    """Raises ValueError where a target's columns could not have been written: then none of its items is safe to read.
-
-    Args:
-        table: the columns.
-        kept: the format of the files.
-        role: image or mask.
-        rows: number of rows.
-    """
-    if {name: getattr(column, "dtype", np.dtype("O")).str for name, column in table.items()} != TABLE:
-        text = ", ".join(f"{name} {dtype}" for name, dtype in TABLE.items())
-        raise ValueError(f"the columns of a target are {text}")
-    size, shape, sample, first = (table[name] for name in ("size", "shape", "sample", "rows"))
-    count = size.size
-    wanted = dict.fromkeys(TABLE, (count,)) | {"shape": (count, 3), "rows": (rows + 1,)}
-    for name, column in table.items():
-        if column.shape != wanted[name]:
-            raise ValueError(f"{name}: is {list(column.shape)}, not {list(wanted[name])}")
-    if not are_offsets(first, count):
-        raise ValueError("rows: there are items that belong to no row")
-    bytes_of = np.array([dtype.itemsize for dtype in DTYPES])
-
-    def possible(part: slice) -> NDArray[np.bool_]:
-        height, width, channels = shape[part].T.astype(np.int64)
-        known = (height > 0) & (width > 0) & (channels >= 0) & ((channels < 1) == (role == "mask"))
-        known &= sample[part] < len(DTYPES)
-        if kept.decode is not None:
-            return known & (kept.lossless | (sample[part] == 0))
-        pixels, rest = np.divmod(size[part], np.maximum(channels, 1) * bytes_of[sample[part] % len(DTYPES)])
-        return known & (rest == 0) & (height * width == pixels)
-
-    if not everywhere(count, possible):
-        raise ValueError("shape, sample: there are items of no shape, or of another size than their shape")
-
-
-def check_files(table: Mapping[str, NDArray[Any]], files: Sequence[StoredFile]) -> None:
-    """Raises ValueError where items do not lie one behind another in their files."""
-    for file in files:
-        start, size = (table[name][file.numbers.start : file.numbers.stop] for name in ("start", "size"))
-
-        def lies(part: slice, start: Any = start, size: Any = size, end: int = file.size) -> NDArray[np.bool_]:
-            at, of = start[part], size[part]  # nothing overflows so
-            behind = np.append(start[part.start + 1 : part.stop + 1], end)[: len(at)]
-            return (at >= 0) & (at <= end) & (of > 0) & (of <= behind - at)
-
-        if not everywhere(len(start), lies):
-            raise ValueError("start, size: there are items outside their file, or within others")

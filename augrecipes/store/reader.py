@@ -17,7 +17,7 @@ from augrecipes.errors import StoreError
 from augrecipes.machine import bytes_of
 from augrecipes.redact import redact
 from augrecipes.sources.remote import Place, RemotePath, place_of
-from augrecipes.store import columns, index, items
+from augrecipes.store import columns, index, tables
 from augrecipes.store.cache import FileCache
 from augrecipes.store.disk import check_size, crc32, map_file, naming, record_of
 from augrecipes.store.formats import FORMATS, Role
@@ -214,9 +214,9 @@ class Store:
         prefix = f"{columns.OWN}{name}/"
         table = {key.removeprefix(prefix): column for key, column in found.items() if key.startswith(prefix)}
         try:
-            items.check(table, kept, role, self.rows)
+            tables.check(table, kept, role, self.rows)
             files = files_of(name, kept.suffix, self.index["shards"], table["rows"])
-            items.check_files(table, files)
+            tables.check_files(table, files)
         except ValueError as error:
             raise index.wrong(str(self.path / index.COLUMNS), prefix, str(error)) from None
         for file in files:

@@ -31,7 +31,7 @@ from augrecipes.store.columns import DTYPES, Texts
 from augrecipes.store.disk import READ_ONLY, crc32, naming, record_of, sync, sync_folder, write_all, write_file
 from augrecipes.store.formats import Item, StoreFormat, pieces
 from augrecipes.store.index import differences, shard_name
-from augrecipes.store.items import TABLE
+from augrecipes.store.tables import TABLE, table_of
 
 Records = Mapping[str, dict[str, int]]
 """Of each target the size and checksum of its file, as an index has them."""
@@ -57,14 +57,6 @@ class StagedShard:
         found |= {f"{name}/{key}": table[key] for name, table in self.tables.items() for key in TABLE}
         found |= {f"{name}/file": np.array([said["size"], said["checksum"]]) for name, said in self.files.items()}
         return columns.render(found)
-
-
-def table_of(records: Sequence[tuple[int, ...]], counts: Sequence[int]) -> dict[str, NDArray[Any]]:
-    """What is known of items, as it is kept: of each start, size, shape, sample and checksum; and where rows begin."""
-    found = np.array(records, np.int64).reshape(-1, 7)
-    parts = {"start": found[:, 0], "size": found[:, 1], "shape": found[:, 2:5], "sample": found[:, 5]}
-    parts |= {"checksum": found[:, 6], "rows": np.array(counts)}
-    return {name: parts[name].astype(dtype) for name, dtype in TABLE.items()}
 
 
 class OpenShard:

@@ -10,8 +10,8 @@ from augrecipes.errors import StoreError
 from augrecipes.progress import Progress
 from augrecipes.store.columns import Texts
 from augrecipes.store.disk import crc32, naming, record_of
-from augrecipes.store.items import StoredFile
 from augrecipes.store.reader import Store, open_store
+from augrecipes.store.tables import StoredFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,14 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
 from augrecipes.sources.remote import Place, RemotePath, place_of
-from augrecipes.store import columns, index
-from augrecipes.store.columns import Column, Texts, tables_of
-from augrecipes.store.disk import READ_ONLY, Lock, crc32, free_bytes, naming, record_of, sync, sync_folder, write_file
+from augrecipes.store import index
+from augrecipes.store.columns import Column, tables_of
+from augrecipes.store.disk import READ_ONLY, Lock, free_bytes, naming, record_of, sync, sync_folder, write_file
 from augrecipes.store.formats import Item, Role, StoreFormat, formats_of, item_of
-from augrecipes.store.index import shard_name
+from augrecipes.store.index import publish, shard_name
 from augrecipes.store.sending import Sending, saying_why
-from augrecipes.store.staging import OpenShard, StagedShard, begin, forget, remove, shard_files, staged_shards, table_of
+from augrecipes.store.staging import OpenShard, StagedShard, begin, forget, remove, shard_files, staged_shards
+from augrecipes.store.tables import joined
 
 SHARD_BYTES = 512 << 20
 """How large a file of a target may be, where nobody says it; one item that is larger has a file of its own."""
@@ -111,7 +111,7 @@ class StoreWriter:
             opened.callback(Lock(writer._root / "lock").release)
             opened.callback(writer._close_files)
             writer._begin()
-            writer._check_room(expected_bytes)
+            writer._check_room(expected_bytes or 0)
             writer._opened = opened.pop_all()
         return writer
 
@@ -147,7 +147,7 @@ class StoreWriter:
             if self._open is not None and self._open.notes and self._open.with_(made) > self._plan["shard_bytes"]:
                 self._close_shard()
             if self._open is None:
-                self._open = OpenShard(self._folder, self._files(len(self._shards)), self._kept)
+                self._open = OpenShard(self._folder, shard_files(len(self._shards), self._suffixes), self._kept)
             self._open.add(made, note)
 
     def keep(self, rows: int) -> None:
@@ -174,8 +174,7 @@ class StoreWriter:
             raise StoreError(f"only {self.done:,} of {self._plan['rows']:,} rows were written", path=str(self.path))
         tables = tables_of(columns or {})
         with self._naming():
-            if self._open is not None:
-                self._close_shard()
+            self._close_shard()
             said = {key: self._plan[key] for key in ("format", "kind", "quality", "rows")}
             said |= {"about": {**self._plan["about"], **index.as_json(about or {})}}
             said |= {"targets": dict(self._plan["targets"])}
@@ -203,9 +202,7 @@ class StoreWriter:
     def __enter__(self) -> StoreWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _naming(self) -> AbstractContextManager[None]:
@@ -228,7 +225,7 @@ class StoreWriter:
         """Removes all that is staged, or was sent, but the shards that are whole."""
         forget(self._root, len(self._shards), self._suffixes)
         if self._sending is not None:
-            kept = [file for k in range(len(self._shards)) for file in self._files(k).values()]
+            kept = [file for k in range(len(self._shards)) for file in shard_files(k, self._suffixes).values()]
             self._sending.forget(kept, set(self._suffixes.values()))
 
     def _item(self, row: int, name: str, given: NDArray[Any] | Item) -> Item:
@@ -246,7 +243,9 @@ class StoreWriter:
         if self._open is not None:
             shard = self._open.finished()
             if self._sending is not None:
-                self._sending.send([self._folder / name for name in self._files(len(self._shards)).values()])
+                self._sending.send(
+                    [self._folder / name for name in shard_files(len(self._shards), self._suffixes).values()]
+                )
             write_file(self._root / f"{len(self._shards):05}.npz", shard.render())
             self._shards.append(shard)
             self._open = None
@@ -256,12 +255,12 @@ class StoreWriter:
             self._open.close()
             self._open = None
 
-    def _files(self, number: int) -> dict[str, str]:
-        return shard_files(number, self._suffixes)
-
     def _assembled(self, name: str, table: dict[str, Any], tables: Mapping[str, Any]) -> dict[str, int]:
         """Makes of a target's staged files the one of another program; `table` gets the places in it."""
-        how, staged = self._kept[name], [self._folder / self._files(k)[name] for k in range(len(self._shards))]
+        how, staged = (
+            self._kept[name],
+            [self._folder / shard_files(k, self._suffixes)[name] for k in range(len(self._shards))],
+        )
         out = self._folder / shard_name(name, 0, how.suffix)
         bases = np.cumsum([0, *(shard.files[name]["size"] for shard in self._shards)])[:-1]
         table["start"] = table["start"] + np.repeat(bases, [len(shard.tables[name]["start"]) for shard in self._shards])
@@ -273,9 +272,7 @@ class StoreWriter:
             out.chmod(READ_ONLY)
             return record_of(out)
 
-    def _check_room(self, expected: int | None) -> None:
-        if expected is None:
-            return
+    def _check_room(self, expected: int) -> None:
         expected -= sum(said["size"] for shard in self._shards for said in shard.files.values())
         if self._sending is not None:
             expected = min(expected, self._plan["shard_bytes"] * len(self._kept))
@@ -290,51 +287,3 @@ class StoreWriter:
 def _place(path: str | os.PathLike[str]) -> Place:
     place = place_of(path)
     return Path(os.path.abspath(place)) if isinstance(place, Path) else place  # noqa: PTH100 (links stay)
-
-
-def publish(
-    folder: Place,
-    items: Mapping[str, Mapping[str, NDArray[Any]]],
-    tables: Mapping[str, NDArray[Any] | Texts],
-    said: Mapping[str, Any],
-    shards: Sequence[Mapping[str, Any]],
-) -> None:
-    """Writes the columns and, last, the index of a folder in which all shards are.
-
-    Args:
-        folder: the store.
-        items: what is known of each target's items.
-        tables: the caller's columns.
-        said: what the index says.
-        shards: what it says of them.
-
-    Raises:
-        StoreError: the folder is another store already, or the disk is full.
-    """
-    own = {f"{columns.OWN}{name}/{key}": column for name, table in items.items() for key, column in table.items()}
-    blob = columns.render({**tables, **own})
-    described = {"size": len(blob), "checksum": crc32(blob)}
-    last = index.render({**said, "shards": list(shards), "columns": described})
-    with naming(folder / index.NAME):
-        if (folder / index.NAME).exists() and (folder / index.NAME).read_bytes() != last:
-            raise StoreError(
-                "exists already, and a published store is never modified; remove it first", str(folder / index.NAME)
-            )
-    for path, data in ((folder / index.COLUMNS, blob), (folder / index.NAME, last)):
-        if isinstance(path, RemotePath):
-            with naming(path):
-                path.write_bytes(data)
-        else:
-            write_file(path, data)
-
-
-def joined(tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """What is known of the items of several shards or stores, one behind another."""
-    if not tables:
-        tables = [table_of([], [0])]
-    firsts, count = [np.zeros(1, "<i8")], 0
-    for table in tables:
-        firsts.append(table["rows"][1:] + count)
-        count += len(table["start"])
-    found = {key: np.concatenate([table[key] for table in tables]) for key in tables[0]}
-    return {**found, "rows": np.concatenate(firsts)}

@@ -28,7 +28,7 @@ from augrecipes.errors import StoreError  # noqa: E402
 from augrecipes.packing.merge import merge_parts  # noqa: E402
 from augrecipes.packing.run import pack  # noqa: E402
 from augrecipes.recipe.parse import parse_text  # noqa: E402
-from augrecipes.store import writer  # noqa: E402
+from augrecipes.store import index  # noqa: E402
 from augrecipes.store.verify import verify_store  # noqa: E402
 
 RECIPE = parse_text("{version: 1, recipe: r, steps: [Resize: {height: 12, width: 10}, D4]}")
@@ -52,7 +52,7 @@ def state_of(folder: Path, wanted: Any) -> str:
 def plant(planted: str) -> None:
     """Planted: the index of parts is written before their columns."""
     if planted == "early":
-        real, waiting = writer.write_file, dict[Path, bytes]()
+        real, waiting = index.write_file, dict[Path, bytes]()
 
         def late(path: Path, data: bytes) -> None:
             if path.name == "columns.npz" and path.parent.name == "parts":
@@ -63,7 +63,7 @@ def plant(planted: str) -> None:
             for other, kept in waiting.items():
                 real(other, kept)
 
-        writer.write_file = late  # type: ignore[attr-defined]
+        index.write_file = late  # type: ignore[attr-defined]
 
 
 class Killer:

@@ -17,7 +17,7 @@ from test_pack import EPOCHS, content, data_of
 from augrecipes.data import packed as packed_module
 from augrecipes.data import read
 from augrecipes.data.packed import Packed
-from augrecipes.data.reading.stored import Stored
+from augrecipes.data.reading.stored import StoredSource
 from augrecipes.data.tables import packed_table
 from augrecipes.packing import bake, workers
 from augrecipes.packing.bake import Baked, Baker
@@ -102,9 +102,7 @@ def test_a_picture_that_is_listed_often_is_opened_once(
         "{version: 1, recipe: r, inputs: {boxes: {}}, steps: [Rotate: {limit: 20}, Resize: {height: 20, width: 24}]}"
     )
     data = str(listed_often(tmp_path, order))
-    packing = prepare(recipe, data, tmp_path / "once", epochs=2)
-    reads.clear()
-    write(packing, 0)
+    pack(recipe, data, tmp_path / "once", epochs=2, workers=0)
     assert reads == dict.fromkeys([str(tmp_path / f"{k}.png") for k in set(order)], 1)
     pack(recipe, data, tmp_path / "workers", epochs=2, workers=2)
     assert content(tmp_path / "workers") == content(tmp_path / "once")
@@ -189,7 +187,7 @@ def same_samples(roots: dict[str, Path], folder: Path, kind: Kind) -> None:
                 assert found == [pixels(files[epoch, i]) for i in range(N)]
             assert [pixels(one) for one in ds.__getitems__([(epoch, i) for i in range(N)])] == found
         paths.append([ds.paths(i) for i in range(N)])
-        stored = Stored(ds.store, recipe, ds.pipeline.targets)
+        stored = StoredSource(ds.store, recipe, ds.pipeline.targets)
         targets = ds.store.targets if kind is PAIR else ["image"]
         for k in range(len(stored)):
             row = k * packed_table.steps_between(ds.store)[0]

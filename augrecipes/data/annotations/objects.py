@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.data.annotations.records import POINT, AnnotationSet
+from augrecipes.data.tables.fits import corners_of
 from augrecipes.data.tables.outlines import Outlines
-from augrecipes.data.tables.points import corners_of
 from augrecipes.data.tables.ragged import Ragged
 from augrecipes.errors import RecipeError, counted
 

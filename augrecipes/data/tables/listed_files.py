@@ -26,7 +26,8 @@ class DataFolder:
     def __init__(self, folder: PathLike) -> None:
         self.folder = os.fsdecode(folder)
         self._encoded = os.fsencode(folder) or b"."
-        self._remote = b"://" in self._encoded
+        # Behind `memory://` nothing may be left of an address whose last part is taken away.
+        self._remote = b"://" in self._encoded or (self._encoded.endswith(b":/") and len(self._encoded) > len(b"C:/"))
         self._real = _inside(self._encoded if self._remote else os.path.realpath(self._encoded))
         self._known: dict[bytes, bool] = {}  # folders of files
 
