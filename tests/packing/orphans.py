@@ -2,7 +2,7 @@
 
     python orphans.py SORT FOLDER [PLANTED]
 
-SORT is pack. Each worker locks a file of its own in FOLDER once it reads, so that anybody
+SORT is pack, fork, spawn or forkserver. Each worker locks a file of its own in FOLDER once it reads, so that anybody
 can tell whether it lives; then it is busy for a minute. Or it is start: a pack whose workers take seconds to start, and
 leave a file in FOLDER when they begin to.
 """
@@ -54,8 +54,27 @@ class Baker:
         return [None] * len(rows)
 
 
+class Slow:
+    """A dataset whose samples take their time."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __len__(self) -> int:
+        return 100
+
+    def __getitem__(self, index: int) -> int:
+        busy(self.folder)
+        return index
+
+
 def main(sort: str, folder: str) -> None:
-    list(workers.baked(Baker(folder if sort == "pack" else ""), range(10**6), 2))  # type: ignore[arg-type]
+    if sort in ("pack", "start"):
+        list(workers.baked(Baker(folder if sort == "pack" else ""), range(10**6), 2))  # type: ignore[arg-type]
+    else:
+        from augrecipes import loader
+
+        list(loader(Slow(folder), 1, num_workers=2, in_order=False, multiprocessing_context=sort))  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import pytest
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="kills by signals, and locks files to see who lives")
 HERE = Path(__file__).parent
 SIGNALS = ("SIGTERM", "SIGKILL", "SIGHUP")
+SORTS = ("pack", "fork", "spawn", "forkserver")
 PATIENCE = 60.0  # seconds, for a machine that is very busy
 
 
@@ -40,9 +41,9 @@ def alive(folder: Path) -> int:
     return count
 
 
-def left_behind(name: str, folder: Path, *planted: str, patience: float = PATIENCE) -> int:
+def left_behind(sort: str, name: str, folder: Path, *planted: str, patience: float = PATIENCE) -> int:
     """How many workers outlive a parent that is killed while they are busy."""
-    command = [sys.executable, str(HERE / "orphans.py"), "pack", str(folder), *planted]
+    command = [sys.executable, str(HERE / "orphans.py"), sort, str(folder), *planted]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as parent:
         came = until(lambda: alive(folder) == 2)
         parent.send_signal(getattr(signal, name) if came else signal.SIGKILL)
@@ -57,13 +58,20 @@ def left_behind(name: str, folder: Path, *planted: str, patience: float = PATIEN
     return left
 
 
+@pytest.mark.parametrize(("sort", "name"), list(zip(SORTS, (*SIGNALS, "SIGKILL"), strict=True)))
+def test_workers_end_with_their_parent(sort: str, name: str, tmp_path: Path) -> None:
+    assert left_behind(sort, name, tmp_path) == 0
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize("name", SIGNALS)
-def test_workers_end_with_their_parent(name: str, tmp_path: Path) -> None:
-    assert left_behind(name, tmp_path) == 0
+@pytest.mark.parametrize("sort", SORTS)
+def test_workers_of_all_sorts_end_however_their_parent_does(sort: str, name: str, tmp_path: Path) -> None:
+    assert left_behind(sort, name, tmp_path) == 0
 
 
 def test_workers_that_do_not_look_are_caught(tmp_path: Path) -> None:
-    assert left_behind("SIGKILL", tmp_path, "planted", patience=3.0) == 2
+    assert left_behind("pack", "SIGKILL", tmp_path, "planted", patience=3.0) == 2
 
 
 def interrupted(folder: Path, *planted: str) -> str:
