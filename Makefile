@@ -25,6 +25,7 @@ help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
 
 demo: $(KERNELS)  ## draw a small data set, run recipes over it, write preview grids to demo-out/
+	@echo 'Starting the demo'
 	@$(BIN)/augrecipes demo
 
 test: $(TOOLS) $(KERNELS)  ## run the tests

@@ -52,12 +52,13 @@ if TYPE_CHECKING:
     from augrecipes.ops.registry import register as register
     from augrecipes.packing.merge import merge_parts as merge_parts
     from augrecipes.packing.run import pack as pack
-    from augrecipes.preview.rows import preview as preview
-    from augrecipes.preview.rows import sample_grid as sample_grid
+    from augrecipes.preview.grid import preview as preview
+    from augrecipes.preview.grid import sample_grid as sample_grid
     from augrecipes.recipe import load as load
     from augrecipes.recipe.gallery import gallery_names as gallery_names
     from augrecipes.recipe.model import Recipe as Recipe
     from augrecipes.recipe.model import Step as Step
+    from augrecipes.sources.base import Source as Source
     from augrecipes.sources.files import read_image as read_image
     from augrecipes.sources.files import read_mask as read_mask
     from augrecipes.store.verify import verify_store as verify_store
@@ -85,6 +86,7 @@ _HOMES = {
     "Step": "recipe.model:Step",
     "Samples": "data.samples:Samples",
     "SlideBags": "kinds.bag.slides:SlideBags",
+    "Source": "sources.base:Source",
     "StoreError": "errors:StoreError",
     "UnprovenWarning": "errors:UnprovenWarning",
     "bench": "bench.run:bench",
@@ -103,11 +105,11 @@ _HOMES = {
     "merge_parts": "packing.merge:merge_parts",
     "open_encoded": "images.encoded:open_encoded",
     "pack": "packing.run:pack",
-    "preview": "preview.rows:preview",
+    "preview": "preview.grid:preview",
     "read_image": "sources.files:read_image",
     "read_mask": "sources.files:read_mask",
     "register": "ops.registry:register",
-    "sample_grid": "preview.rows:sample_grid",
+    "sample_grid": "preview.grid:sample_grid",
     "studio": "studio.notebook:studio",
     "verify": "verify.run:verify",
     "verify_store": "store.verify:verify_store",

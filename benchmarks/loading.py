@@ -158,7 +158,7 @@ def _soak(csv: Path, count: int, samples: int) -> tuple[float, float]:
     text = "{version: 1, recipe: s, steps: [RandomCrop: {height: 24, width: 24}, HorizontalFlip], eval: []}"
     recipe = csv.with_suffix(".yaml")
     recipe.write_text(text, encoding="utf-8")
-    ds = ar.ImageFolder(files=csv, recipe=recipe)
+    ds = ar.ImageFolder(files=csv, recipe=recipe, outside=True)
     options: dict[str, Any] = {"num_workers": _WORKERS, "multiprocessing_context": "fork", "shuffle": True}
     before: dict[int, float] = {}
     growth = private = 0.0

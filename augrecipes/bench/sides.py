@@ -17,9 +17,9 @@ from augrecipes.bench.stock import StockPipeline, albumentations_only, refuse_st
 from augrecipes.bench.stock_pair import StockPairPipeline
 from augrecipes.compiler.compile import build, check
 from augrecipes.data.packed import Packed
-from augrecipes.data.reading.listing import Data, StrPath, as_given, is_source
-from augrecipes.data.reading.sample import Reader, open_data
-from augrecipes.data.reading.stored import Stored, left_of, path_of, reads_store
+from augrecipes.data.reading.listing import Data, StrPath, as_given, is_source, open_data
+from augrecipes.data.reading.sample import Reader
+from augrecipes.data.reading.stored import StoredSource, left_of, path_of, reads_store
 from augrecipes.data.samples import Samples
 from augrecipes.errors import BenchError, DataError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
@@ -85,7 +85,7 @@ class Setting:
     def reader(self, recipe: Recipe, pipeline: Any) -> Reader:
         """The data one by one, for those who look at what the steps do."""
         if self.stored:
-            return Stored.of(self.data, recipe, pipeline.targets)
+            return StoredSource.of(self.data, recipe, pipeline.targets)
         return open_data(recipe, pipeline.targets, self.data, self.masks)
 
 

@@ -35,11 +35,12 @@ def demo(
     """
     from rich.console import Console
 
+    console = Console(width=width(), quiet=json_ == STDOUT)
+    console.print("A tour of augrecipes, on data that it draws itself\n", style="bold")
     with watched() as doing:
         doing("loading PyTorch, OpenCV and albumentations", 0, 0)
         from augrecipes.demo.run import run_demo
 
-    console = Console(width=width(), quiet=json_ == STDOUT)
     with report_once():
         found = run_demo(out, console=console, seed=seed, progress=watched)
     answer(_as_json(found), json_, lambda: None)

@@ -81,7 +81,7 @@ def _timed(
     """The explanation with every step's time on a picture."""
     from augrecipes.compiler.timing import measure
     from augrecipes.data import allocator
-    from augrecipes.data.reading.sample import read_first
+    from augrecipes.data.reading.listing import read_first
     from augrecipes.errors import DataError
 
     given = read_first(recipe, recipe.compile(explained.mode, explained.optimize, seed).targets, data, masks)

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from augrecipes.compiler.run.grid import unit
-from augrecipes.data.reading.find import list_data
-from augrecipes.data.reading.sample import Files, Sample
+from augrecipes.data.reading.listing import open_data
+from augrecipes.data.reading.sample import Sample
+from augrecipes.data.tables.fits import Size, least_sizes, size_text, too_small, upright, why_unreadable, wrong_points
 from augrecipes.data.tables.pairs import misfit
-from augrecipes.data.tables.points import wrong_points
-from augrecipes.data.tables.sizes import Size, least_sizes, size_text, too_small, upright, why_unreadable
 from augrecipes.data.tables.table import Columns, Findings
 from augrecipes.errors import DataError, Lines
 from augrecipes.images.format import ImageHeader, lost
@@ -61,10 +60,10 @@ class Checked:
 def look_at_files(
     recipe: Recipe, mode: Mode, table: Columns, findings: Findings, advance: Parts, *, content: bool, file: str = ""
 ) -> tuple[list[Size | None], set[int]]:
-    """Look at the headers of all pictures and masks, and at the boxes and keypoints on them.
+    """Look at the headers of all images and masks, and at the boxes and keypoints on them.
 
     Args:
-        recipe: says how large pictures must be, and what boxes are.
+        recipe: says how large images must be, and what boxes are.
         mode: the section.
         table: of the files.
         findings: takes what is wrong.
@@ -73,7 +72,7 @@ def look_at_files(
         file: the CSV file that has the table's `lines`.
 
     Returns:
-        (height, width) of each picture, None where it cannot be read; and those with which nothing is wrong.
+        (height, width) of each image, None where it cannot be read; and those with which nothing is wrong.
     """
     images, masks = list(table.images), list(table.masks or ())
     every = list(dict.fromkeys([*images, *masks]))
@@ -126,7 +125,7 @@ def look_at_files(
     read = {path: header for path, header in headers.items() if isinstance(header, ImageHeader) and not lost(header)}
     for what, paths in (
         ("more than 8 bits a sample", [path for path, header in read.items() if header.bits > _DEEP]),
-        ("more than one picture in it", [path for path, header in read.items() if header.frames > 1]),
+        ("more than one image in it", [path for path, header in read.items() if header.frames > 1]),
     ):
         if paths:
             count = "1 file has" if len(paths) == 1 else f"{len(paths):,} files have"
@@ -141,7 +140,7 @@ def look_at_source(recipe: Recipe, mode: Mode, data: Any, advance: Parts) -> Che
         DataError: there is nothing to look at.
     """
     targets = recipe.compile(mode, "none").targets
-    files = Files(list_data(recipe, targets, data, mode=mode), recipe.inputs)
+    files = open_data(recipe, targets, data, mode=mode)
     listed: dict[str, int] = dict.fromkeys(targets, len(files))
     defects: list[Defect] = []
     fine = 0

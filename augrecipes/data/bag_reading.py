@@ -3,48 +3,28 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
 from typing import Any, cast
 
 import torch
 
 from augrecipes.compiler.run.tiles import BagResult, default_threads
 from augrecipes.data.checks import count
-from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.epochs import current
+from augrecipes.data.indexed import IndexedRows
 from augrecipes.data.memory import Result, room
-from augrecipes.data.picking import PICKS, Pick, pick_tiles
+from augrecipes.data.picking import PICKS, Pick, tiles_of
+from augrecipes.data.reading.sample import RecipeSource
+from augrecipes.data.reading.stored import StoredSource
 from augrecipes.data.skipping import Skipped
 from augrecipes.data.tables.bag_table import BagTable
-from augrecipes.data.tables.problems import listed
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, listed
 from augrecipes.recipe.model import Bag, Recipe
 
 _log = logging.getLogger("augrecipes")
-Read = Callable[[int], Any]  # a picture, or one that is not decoded yet
 
 
-@dataclass(frozen=True, slots=True)
-class Picking:
-    """Which tiles of a bag make up a sample.
-
-    Attributes:
-        max_tiles: at most so many; None: all.
-        min_tiles: bags of fewer tiles are an error, or skipped.
-        pick: which tiles of a larger bag, in mode `train`.
-    """
-
-    max_tiles: int | None
-    min_tiles: int
-    pick: Pick
-
-    def marks(self) -> dict[str, Any]:
-        """The same by name: what of it decides which samples there are."""
-        return asdict(self)
-
-
-def picking(recipe: Recipe, max_tiles: int | None, min_tiles: int | None, pick: Pick | None) -> Picking:
+def picking(recipe: Recipe, max_tiles: int | None, min_tiles: int | None, pick: Pick | None) -> Bag:
     """What is in force: the arguments that are given, and otherwise what the recipe says; ValueError for nonsense."""
     rule = recipe.bag or Bag()
     how = cast("Pick", rule.pick if pick is None else pick)
@@ -55,35 +35,26 @@ def picking(recipe: Recipe, max_tiles: int | None, min_tiles: int | None, pick: 
     most = None if most is None else count("max_tiles", most, 1)
     if most is not None and most < least:
         raise ValueError(f"max_tiles={most} is below min_tiles={least}: no bag would do")
-    return Picking(most, least, how)
+    return Bag(most, least, how)
 
 
-def read_bag(
-    ds: SampleDataset, table: BagTable, rule: Picking, row: int, epoch: int, virtual: int, read: Read
-) -> dict[str, Any]:
-    """One sample: the picked tiles of bag `row`, through the pipeline of `ds`.
-
-    Args:
-        ds: whose pipeline, seed, mode and `on_error` hold.
-        table: the bags.
-        rule: which tiles are picked.
-        row: of the table.
-        epoch: of the draws.
-        virtual: keys the draws.
-        read: gives the picture of a tile, by its number in the table; DataError where there is none.
-    """
+def read_bag(ds: IndexedRows, source: RecipeSource, row: int, epoch: int, virtual: int) -> dict[str, Any]:
+    """One sample of a dataset of bags: the picked tiles of bag `row` of its source, through its pipeline."""
+    table: BagTable = cast("BagTable", source.table)
+    rule, baked = ds.rule, epoch + virtual // len(table)
+    # A tile that is a file is small: all of it is read as soon as a part.
+    undecoded = ds.pipeline.reads and (table.on_slides or isinstance(source, StoredSource))
     start, stop = table.offsets[row : row + 2].tolist()
     if stop - start < rule.min_tiles:
         raise DataError(f"the bag has {stop - start} tiles, fewer than min_tiles={rule.min_tiles}{table.about(row)}")
-    how = "stride" if rule.pick == "random" and ds.mode == "eval" else rule.pick
-    picked = pick_tiles(stop - start, rule.max_tiles, how, seed=ds.seed, epoch=epoch, index=virtual)
+    picked = tiles_of(rule, stop - start, ds.mode, seed=ds.seed, epoch=epoch, index=virtual)
     tiles = (start + picked).tolist()
     name, result = table.bags.name(row), Result(room("image"))
     unread: dict[int, DataError] = {}
 
     def read_picked(k: int) -> Any:
         try:
-            return read(tiles[k])
+            return source.parts(tiles[k], baked, undecoded=undecoded)[0]["image"]
         except DataError as error:
             unread[k] = error
             raise
@@ -117,7 +88,7 @@ def read_bag(
     return sample
 
 
-def _threads(ds: SampleDataset) -> int | None:
+def _threads(ds: IndexedRows) -> int | None:
     """How many threads share a bag: fewer where other threads read other bags."""
     now = current()
     if now is None or now.readers == 1 or ds.pipeline.compiled.threads is not None:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from augrecipes.data.annotations.records import AnnotationOptions, Crowds
 from augrecipes.data.annotations.table import is_annotated, table_of_annotations
 from augrecipes.data.order import check_weights
-from augrecipes.data.tables.table import Columns, table_of_csv, table_of_folders
+from augrecipes.data.tables.images import table_of_csv, table_of_folders
+from augrecipes.data.tables.table import Columns, Findings
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.kinds import Kind, facts
 from augrecipes.paths import is_archive
@@ -22,9 +23,6 @@ from augrecipes.recipe.model import Inputs, Presence, Recipe
 from augrecipes.sources.files import Exif
 from augrecipes.sources.listing import Layout
 from augrecipes.sources.paths import PathLike
-
-NO_COLUMNS = "columns= says what a CSV file calls its columns, and these are annotations"
-NO_BOX_CLASSES = "box_classes= goes with annotations; this CSV file has one row an image"
 
 _log = logging.getLogger("augrecipes")
 
@@ -93,38 +91,22 @@ def as_table(
     box_classes: Sequence[str] | None = None,
     crowds: Crowds = "drop",
     outside: bool = False,
+    findings: Findings | None = None,
 ) -> Columns:
-    """The samples in `root` or in `files`, with the targets that `recipe` takes."""
+    """The samples in `root` or in `files`, with the targets that `recipe` takes; see `Findings` for what is checked."""
     if archives := [path for path in map(os.fsdecode, as_list(root)) if is_archive(path)]:
         raise DataError("is a tar archive, whose samples ar.Samples takes", archives[0])
     annotated = files is not None and is_annotated(files)
     check_source(None if annotated else root, files, split, masks=masks, columns=columns)
     if files is None:
-        return table_of_folders(as_list(root), as_list(masks), cache=cache, layout=layout)
+        return table_of_folders(as_list(root), as_list(masks), cache=cache, layout=layout, findings=findings)
     if not annotated:
         if box_classes is not None:
-            raise ValueError(NO_BOX_CLASSES)
-        return table_of_csv(files, split, check=check, ignore=untaken(recipe), renamed=columns)
+            raise ValueError("box_classes= goes with annotations; this CSV file has one row an image")
+        how: dict[str, Any] = {"renamed": columns, "outside": outside, "findings": findings}
+        return table_of_csv(files, split, check=check, ignore=untaken(recipe), **how)
     if columns is not None:
-        raise ValueError(NO_COLUMNS)
-    wanted = annotation_options(
-        recipe, root, split=split, check=check, exif=exif, box_classes=box_classes, crowds=crowds, outside=outside
-    )
-    return table_of_annotations(files, wanted)
-
-
-def annotation_options(
-    recipe: Recipe,
-    root: Any,
-    *,
-    split: str | None = None,
-    check: bool,
-    exif: Exif = "apply",
-    box_classes: Sequence[str] | None = None,
-    crowds: Crowds = "drop",
-    outside: bool = False,
-) -> AnnotationOptions:
-    """What is asked of annotations, from a dataset's arguments; ValueError for those that are none."""
+        raise ValueError("columns= says what a CSV file calls its columns, and these are annotations")
     if crowds not in ("drop", "keep"):
         raise ValueError(f"crowds must be 'drop' or 'keep', got {crowds!r}")
     if isinstance(box_classes, str):
@@ -132,7 +114,8 @@ def annotation_options(
     if root is not None and not isinstance(root, str | bytes | os.PathLike):
         raise ValueError("root= with annotations is the one folder that their pictures lie in")
     names = None if box_classes is None else [str(name) for name in box_classes]
-    return AnnotationOptions(recipe.inputs, root, split, names, crowds, exif, check, outside)
+    wanted = AnnotationOptions(recipe.inputs, root, split, names, crowds, exif, check, outside)
+    return table_of_annotations(files, wanted, findings)
 
 
 def check_source(root: Any, files: Any, split: str | None, **beside: Any) -> None:

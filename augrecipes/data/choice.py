@@ -13,7 +13,7 @@ from torch.utils.data import TensorDataset
 
 from augrecipes.compiler.plan.nodes import singles
 from augrecipes.data.collate import Collate
-from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.epochs import read_through
 from augrecipes.data.tables.rows import NamedColumns
 from augrecipes.data.tables.source_table import SourceTable
@@ -147,7 +147,7 @@ def own_python(dataset: Any, collate: Callable[[list[Any]], Any]) -> str | None:
 
 
 def _in_dataset(dataset: Any) -> Iterator[str]:
-    if isinstance(dataset, SampleDataset):
+    if isinstance(dataset, RecipeDataset):
         if any(not _is_ours(kind) and any(name in vars(kind) for name in _READS) for kind in type(dataset).__mro__):
             yield f"the dataset {type(dataset).__name__}"
         yield from _in_source(dataset.table)
@@ -165,7 +165,7 @@ def _in_source(table: Any) -> Iterator[str]:
                 yield f"the source {kind.__name__}"
 
 
-def _in_steps(dataset: SampleDataset) -> Iterator[str]:
+def _in_steps(dataset: RecipeDataset) -> Iterator[str]:
     for step in (leaf for top in dataset.recipe.section(dataset.mode) or () for leaf in singles(top)):
         if is_registered(step.name):
             yield f"the step {step.name}"

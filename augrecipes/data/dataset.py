@@ -2,51 +2,73 @@
 
 from __future__ import annotations
 
-import copy
-from abc import abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter, Signature, signature
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-import numpy as np
-import numpy.typing as npt
 from torch.utils.data import Dataset
 
+from augrecipes.compiler.run.native_batches import NativeBatches
 from augrecipes.data.batching import BatchRows, SomeFailedError, Take, completed, samples_at_once
-from augrecipes.data.checks import RefusesWords, as_index, as_recipe, check_indices, count, given_weights
-from augrecipes.data.epochs import EpochClock, check_epoch, current
-from augrecipes.data.keys import Key, position_of, resolved
-from augrecipes.data.looked_at import LookedAt
-from augrecipes.data.order import Indices, number_repeats
-from augrecipes.data.sample import layout_of
+from augrecipes.data.checks import RefusesWords, as_recipe
+from augrecipes.data.epochs import EpochClock, current
+from augrecipes.data.indexed import IndexedRows
+from augrecipes.data.order import Indices
+from augrecipes.data.reading.sample import RecipeSource
+from augrecipes.data.running import one_sample, several_samples
 from augrecipes.data.skipping import SkipError, candidates, in_its_place
-from augrecipes.data.tables.table import Columns, digest_of
-from augrecipes.data.visits import Visits
+from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
+from augrecipes.images.format import Depth, Frames, in_force
 from augrecipes.recipe.model import Kind, Mode, Optimize
 from augrecipes.sharing import Shared
+from augrecipes.sources.files import MAX_PIXELS
 
 if TYPE_CHECKING:
-    from augrecipes.compiler.run.pipeline import Pipeline
+    pass
 
 
-class SampleDataset(RefusesWords, LookedAt, Shared, Dataset[dict[str, Any]]):
-    """Samples of one kind: image files, pairs, or bags of tiles, each a row of a table.
+class Settings(TypedDict, total=False):
+    """What every dataset of images takes, see `RecipeDataset`."""
+
+    mode: Mode
+    seed: int
+    optimize: Optimize | None
+    on_error: Literal["raise", "skip"]
+    weights: Any
+    samples_per_epoch: int | None
+    exif: Literal["apply", "ignore"]
+    channels: int | None
+    max_pixels: int
+    depth: Depth | None
+    frames: Frames | None
+    save_applied_params: bool
+
+
+class RecipeDataset(RefusesWords, IndexedRows, Shared, Dataset[dict[str, Any]]):
+    """Samples of a source, image files, pairs or bags of tiles, each a row of a table, run through a recipe.
 
     A sample is a pure function of (recipe, seed, epoch, index). `ds[5]` is sample 5 of the epoch that `set_epoch` set,
     `ds[epoch, 5]` of a given one, where indices of `len(ds)` and more stand for repeats: the same row of the table
     with draws of its own. That integer, which keys the draws, is called virtual: `virtual % rows` is the row.
 
-    A kind compiles its recipe with `__init__`, lists its files, gives their table to `_hold`, and defines `_sample` and
-    `_path`.
-
     Args:
+        source: gives the table of the rows, when the recipe is compiled; or that table.
         recipe: a Recipe, the name of a gallery recipe, or the path of a recipe file, of this dataset's kind.
         mode: `train` runs the recipe's steps, `eval` its eval section.
         seed: of the draws.
         optimize: `none`, `exact`, `fast`, or None for what the recipe says.
         on_error: `raise` or `skip`.
+        weights: one number a sample, kept as `ds.weights`; instead of the table's.
+        samples_per_epoch: length of the dataset, when it is not the number of rows.
+        exif: `apply` or `ignore` the orientation that files say.
+        channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3.
+        max_pixels: larger images are refused before they are decoded.
+        depth: `8bit` or `error`, of files of more than 8 bits a sample; None: as AUGRECIPES_DEPTH says.
+        frames: `first` or `error`, of files of several pages; None: as AUGRECIPES_FRAMES says.
         save_applied_params: add `applied` to every sample.
-        compile_options: other arguments of `Recipe.compile`.
+        options: other arguments of `Recipe.compile`.
 
     Attributes:
         recipe: the recipe.
@@ -61,45 +83,67 @@ class SampleDataset(RefusesWords, LookedAt, Shared, Dataset[dict[str, Any]]):
     """
 
     kind: Kind
-    _table: Columns
+
+    def __init_subclass__(cls) -> None:
+        """Show the settings that `**how` stands for in the signature, for `help` and for notebooks."""
+        own = signature(cls.__init__).parameters
+        if any(one.kind is Parameter.VAR_KEYWORD for one in own.values()):
+            settings = [
+                one
+                for name, one in signature(RecipeDataset.__init__).parameters.items()
+                if name in Settings.__annotations__
+            ]
+            mine = [one for name, one in own.items() if name != "self" and one.kind is not Parameter.VAR_KEYWORD]
+            more = [one for one in settings if one.name not in own]
+            cls.__signature__ = Signature([*mine, *more])  # type: ignore[attr-defined]
 
     def __init__(
         self,
+        source: Columns | Callable[[], Columns],
         recipe: Any,
-        mode: Mode,
-        seed: int,
-        optimize: Optimize | None,
-        on_error: Literal["raise", "skip"],
-        save_applied_params: bool,
-        **compile_options: Any,
+        *,
+        mode: Mode = "train",
+        seed: int = 0,
+        optimize: Optimize | None = None,
+        on_error: Literal["raise", "skip"] = "raise",
+        weights: Any = None,
+        samples_per_epoch: int | None = None,
+        exif: Literal["apply", "ignore"] = "apply",
+        channels: int | None = None,
+        max_pixels: int = MAX_PIXELS,
+        depth: Depth | None = None,
+        frames: Frames | None = None,
+        save_applied_params: bool = False,
+        options: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         if on_error not in ("raise", "skip"):
             raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
-        self.recipe = as_recipe(recipe, self.kind)
+        self.recipe = as_recipe(recipe, getattr(self, "kind", None))
         self.mode, self.seed, self.on_error = mode, int(seed), on_error
-        self._compile = {"optimize": optimize, "save_applied_params": save_applied_params, **compile_options}
+        self._compile = {"optimize": optimize, "save_applied_params": save_applied_params, **options}
         # Compiled first: a recipe that cannot run is reported before a folder is listed.
         self.pipeline = self._compiled(mode)
         self.clock = EpochClock()
+        in_force(depth, frames)  # or an error for values that are none
+        wanted = channels or self.recipe.inputs.channels or 3
+        decode = {"exif": exif, "channels": wanted, "max_pixels": max_pixels, "depth": depth, "frames": frames}
+        self._decode: dict[str, Any] = decode
+        table = source() if callable(source) else source
+        self._source = self._reader(table)
+        self._hold(table, weights, samples_per_epoch)
 
-    def _hold(self, table: Columns, weights: Any, samples_per_epoch: int | None) -> None:
-        """Take `table` as the rows to read. The last thing that a kind's `__init__` does."""
-        self._table = table
-        self._weights = given_weights(weights, table)
-        self._order: Indices | None = None
-        if samples_per_epoch is not None:
-            self._order = np.arange(count("samples_per_epoch", samples_per_epoch, 1), dtype=np.int64)
-        self._span = len(table) * (1 + (len(self) - 1) // len(table))
-        self._visits = Visits(self._span, quiet=self.mode == "eval")
+    # -- what a kind may define ---------------------------------------------------------------------------------------
 
-    # -- what a kind defines ------------------------------------------------------------------------------------------
+    def _reader(self, table: Columns) -> RecipeSource:
+        """What reads the rows of the table."""
+        return RecipeSource(table, self.recipe.inputs, self._decode)
 
-    @abstractmethod
     def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
         """Read row `row` of the table and run it through `self.pipeline.at(index=virtual, epoch=epoch)`.
 
         `label`, `index` and `path` are added afterwards; a DataError without a file gets that of `_path`.
         """
+        return one_sample(self, self._source, row, epoch, virtual)
 
     def _batch(self, rows: Indices, epoch: int, virtual: Indices, take: Take) -> dict[str, Any] | None:
         """What `_sample` gives for several rows at once; None where they have to be read one after another.
@@ -116,143 +160,23 @@ class SampleDataset(RefusesWords, LookedAt, Shared, Dataset[dict[str, Any]]):
         Returns:
             By key an array or tensor of n rows, as `Collate` makes of n samples, or a list of what the samples have.
         """
-        del rows, epoch, virtual, take
-        return None
+        return several_samples(self, self._source, rows, epoch, virtual, take) if self._runs_at_once() else None
 
-    @abstractmethod
-    def _path(self, row: int) -> str:
-        """What stands for row `row` in samples, messages and records: a file, or a folder."""
-
-    def _paths(self, rows: Indices) -> list[str]:
-        return [self._path(row) for row in rows.tolist()]
-
-    def _marks(self) -> dict[str, Any]:
-        """What else decides which samples there are, by the name of the argument: for `fingerprint`."""
-        return {}
-
-    def _compiled(self, mode: Mode) -> Pipeline:
-        """The recipe's section for `mode`, or what is left of it to be done with what `_sample` reads."""
-        return self.recipe.compile(mode, seed=self.seed, **self._compile)
+    def _runs_at_once(self) -> bool:
+        """Whether all steps run natively, and so do their masks."""
+        facts = self.recipe.facts
+        if facts.scales or facts.tiles or not isinstance(self.pipeline, NativeBatches):
+            return False
+        return self.pipeline.kept_apart({"mask"} if self._table.masked else set()) is None
 
     @property
     def gathers(self) -> bool:
-        """Whether this kind can read several samples at once."""
+        """Whether several samples can be read at once."""
         place = {name: k for k, kind in reversed([*enumerate(type(self).__mro__)]) for name in vars(kind)}
         # Not where a class further down has changed what a sample is.
-        return type(self)._batch is not SampleDataset._batch and place["_batch"] <= min(
-            place["_sample"], place["_read"]
-        )
+        return place["_batch"] <= min(place["_sample"], place["_read"]) and self._runs_at_once()
 
-    @property
-    def image_layout(self) -> str:
-        """`chw` or `hwc`, for padding."""
-        return layout_of(self.recipe)
-
-    @property
-    def ragged_keys(self) -> frozenset[str]:
-        """Keys of a sample that differ in length from sample to sample, and become lists in a batch."""
-        return frozenset()
-
-    # -- what it holds ------------------------------------------------------------------------------------------------
-
-    def __len__(self) -> int:
-        return len(self._table) if self._order is None else len(self._order)
-
-    def __repr__(self) -> str:
-        classes = f", {len(self.classes)} classes" if self.classes else ""
-        how = f"recipe {self.recipe.name!r}, mode {self.mode!r}, seed {self.seed}"
-        return f"{type(self).__name__}({len(self)} samples{classes}, {how})"
-
-    @property
-    def table(self) -> Columns:
-        """What is known of the rows before they are read."""
-        return self._table
-
-    @property
-    def classes(self) -> list[str] | None:
-        """Class names, sorted; None without. Integer labels of a CSV file are no positions in it: see class_to_idx."""
-        return None if self._table.classes is None else list(self._table.classes)
-
-    @property
-    def class_to_idx(self) -> dict[str, int] | None:
-        """The label of each class name, or None."""
-        return None if self._table.class_to_idx is None else dict(self._table.class_to_idx)
-
-    @property
-    def labels(self) -> npt.NDArray[np.int64] | None:
-        """The label of every sample, int64 (n,), or None without classes."""
-        return cast("npt.NDArray[np.int64] | None", self._column(self._table.labels))
-
-    @property
-    def weights(self) -> npt.NDArray[np.float64] | None:
-        """The weight of every sample, float64 (n,), for `loader(ds, weights=ds.weights)`; or None."""
-        return cast("npt.NDArray[np.float64] | None", self._column(self._weights))
-
-    @property
-    def groups(self) -> npt.NDArray[np.str_] | None:
-        """The group of every sample, text (n,), or None."""
-        return cast("npt.NDArray[np.str_] | None", self._column(self._table.groups))
-
-    def path(self, index: int) -> str:
-        """The file of a sample, or the folder of a bag; IndexError where `ds[index]` raises one."""
-        return self._path(self._row(index))
-
-    def _row(self, index: int) -> int:
-        return self._virtual(position_of(as_index(index), len(self))) % len(self._table)
-
-    def rows(self) -> Indices:
-        """The row of `table` that each sample is read from."""
-        return np.arange(len(self)) if self._order is None else self._order % len(self._table)
-
-    def _column(self, values: Any) -> Any:
-        return None if values is None else values[self.rows()]
-
-    def fingerprint(self) -> dict[str, Any]:
-        """What must be the same for a saved loader state to make sense."""
-        return {
-            "recipe": self.recipe.digest[:16],
-            "mode": self.mode,
-            "dataset_seed": self.seed,
-            "files": self._table.digest(),
-            "subset": None if self._order is None else digest_of(self._order),
-            # What `none` and `exact` make is the same.
-            "optimize": "fast" if self.pipeline.optimize == "fast" else "exact",
-            **self._marks(),
-        }
-
-    @property
-    def epoch(self) -> int:
-        """The epoch that `ds[i]` reads."""
-        return self.clock.epoch
-
-    def set_epoch(self, epoch: int) -> None:
-        """Set the epoch, for this dataset, its subsets, and copies in workers; a loader's next pass runs it."""
-        self.clock.set(check_epoch(epoch))
-
-    def subset(self, indices: Any, *, mode: Mode | None = None) -> Self:
-        """Some of the samples, as a dataset.
-
-        A sample keeps the index, and so the draws, that it has here. An index that is listed again stands for a repeat
-        with draws of its own. The subset shares this dataset's epoch.
-
-        Args:
-            indices: integers, or one boolean for every sample.
-            mode: run the recipe's other section: `ds.subset(held_out, mode="eval")`.
-
-        Raises:
-            IndexError: an index is out of range.
-            TypeError: not integers or booleans.
-        """
-        positions = check_indices(indices, len(self))
-        taken = positions if self._order is None else self._order[positions]
-        made = copy.copy(self)
-        made._order = number_repeats(taken, self._span)
-        made._span = self._span * (1 + int(made._order.max(initial=0)) // self._span)
-        if other := mode is not None and mode != self.mode:
-            made.mode, made.pipeline = mode, made._compiled(mode)
-        if other or made._span > self._span:
-            made._visits = Visits(made._span, quiet=made.mode == "eval")
-        return made
+    # -- samples ------------------------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> dict[str, Any]:
         """Sample `i` of the set epoch, or `(epoch, i)`."""
@@ -272,7 +196,7 @@ class SampleDataset(RefusesWords, LookedAt, Shared, Dataset[dict[str, Any]]):
 
     def __getitems__(self, keys: Sequence[Any]) -> list[dict[str, Any]]:
         """`[ds[key] for key in keys]`, which is how torch's DataLoader asks; at once where this kind can."""
-        if current() is None and self.gathers and type(self).__getitem__ is SampleDataset.__getitem__:
+        if current() is None and self.gathers and type(self).__getitem__ is RecipeDataset.__getitem__:
             keys = self._resolved(keys)
             if (at_once := samples_at_once(self, keys, self.__getitem__)) is not None:
                 return at_once
@@ -289,8 +213,7 @@ class SampleDataset(RefusesWords, LookedAt, Shared, Dataset[dict[str, Any]]):
         Raises:
             DataError: one of them cannot be read; a SomeFailedError has the others.
         """
-        repeats, positions = np.divmod(np.asarray(indices, np.int64), len(self))
-        virtual = (positions if self._order is None else self._order[positions]) + repeats * self._span
+        virtual = self._virtuals(indices)
         rows = virtual % len(self._table)
         try:
             found = self._batch(rows, epoch, virtual, take or BatchRows(len(rows)).take(range(len(rows))))
@@ -308,10 +231,3 @@ class SampleDataset(RefusesWords, LookedAt, Shared, Dataset[dict[str, Any]]):
             sample.setdefault("label", int(self._table.labels[row]))
         sample["index"], sample["path"] = virtual, path
         return sample
-
-    def _resolved(self, keys: Sequence[Any]) -> list[Key]:
-        return resolved(keys, len(self), self.epoch, lambda at: self._visits.next(self._virtual(at), self.clock))
-
-    def _virtual(self, position: int, repeat: int = 0) -> int:
-        """The integer that keys the draws: the row of the table, plus multiples of the table's length for repeats."""
-        return (position if self._order is None else int(self._order[position])) + repeat * self._span

@@ -12,7 +12,7 @@ from torch.utils.data import Dataset
 from augrecipes.compat.torch import pin_memory
 from augrecipes.data.batching import BatchRows, SomeFailedError, joined, split
 from augrecipes.data.collate import Collate
-from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.epochs import Reading, Room, clocks, read_through, reading, tell_epoch
 from augrecipes.data.memory import Empty, empty, empty_pinned
 from augrecipes.data.order import Order
@@ -88,7 +88,7 @@ class FetchDataset(Dataset[Any]):
         ragged = collate.ragged if isinstance(collate, Collate) else None
         self.ours = ragged is not None and _hands_on(dataset)
         self.has_rows = self.ours and ragged != "list"
-        self.gathers = self.ours and ragged == "default" and isinstance(dataset, SampleDataset) and dataset.gathers
+        self.gathers = self.ours and ragged == "default" and isinstance(dataset, RecipeDataset) and dataset.gathers
         self.uneven: set[str] = set()
         self._epoch: int | None = None
 
@@ -115,8 +115,8 @@ def _hands_on(dataset: Any) -> bool:
 
     A wrapper of the user's may keep a sample, or read two to make one.
     """
-    own = SampleDataset.__getitem__
-    return all(isinstance(leaf, SampleDataset) and type(leaf).__getitem__ is own for leaf in read_through(dataset))
+    own = RecipeDataset.__getitem__
+    return all(isinstance(leaf, RecipeDataset) and type(leaf).__getitem__ is own for leaf in read_through(dataset))
 
 
 class Draft:

@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, Literal, cast
 
 import numpy as np
 
-from augrecipes import kinds
 from augrecipes.compiler.prefix import compile_rest
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.bag_reading import Picking, picking, read_bag
+from augrecipes.data.bag_reading import picking
 from augrecipes.data.batching import Take, native_batch
 from augrecipes.data.checks import as_recipe
-from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.memory import room, rooms
+from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.order import Indices
 from augrecipes.data.packed_batch import columns, gathered, gathers, pairs
 from augrecipes.data.packed_match import check_section, check_store, check_targets
 from augrecipes.data.picking import Pick
-from augrecipes.data.read import naming_all
-from augrecipes.data.reading.sample import Sample
-from augrecipes.data.sample import as_torch, ragged_keys
-from augrecipes.data.tables.packed_table import points_of, steps_between, table_of, unreadable_in
+from augrecipes.data.reading.sample import RecipeSource
+from augrecipes.data.reading.stored import StoredSource
+from augrecipes.data.tables.packed_table import Unreadable
 from augrecipes.data.tables.table import Columns
-from augrecipes.errors import DataError, StoreError
+from augrecipes.errors import StoreError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.paths import PathLike
 from augrecipes.store import Store, Verify, open_store, reopen_store
 from augrecipes.store.reader import FetchedFolder
 
 # What is read off the store, and does not travel.
-_OFF_THE_STORE = frozenset({"store", "_table", "_steps", "_sources_of", "unreadable"})
+_OFF_THE_STORE = frozenset({"store", "_table", "_source"})
 
 
-class Packed(SampleDataset):
+class Packed(RecipeDataset):
     """Samples from a store that `augrecipes pack` wrote, run through the steps of a recipe that are left to do.
 
     The store has the samples of the files it was packed from, in the same order: a sample is the dict that ImageFolder,
@@ -89,6 +87,8 @@ class Packed(SampleDataset):
     (2, ['cat', 'dog'], torch.Size([3, 128, 128]), 1, (128, 192, 3))
     """
 
+    _source: StoredSource
+
     def __init__(
         self,
         store: PathLike,
@@ -112,22 +112,28 @@ class Packed(SampleDataset):
         parsed = as_recipe(recipe)
         check_store(self.store, parsed)
         self.kind = parsed.kind
-        super().__init__(parsed, mode, seed, optimize, on_error, save_applied_params, threads=threads)
-        of_bags = {"max_tiles": max_tiles, "min_tiles": min_tiles, "pick": pick}
-        if not parsed.facts.tiles and any(value is not None for value in (*of_bags.values(), threads)):
-            raise ValueError("max_tiles, min_tiles, pick and threads are for stores of bags")
-        self._rule = picking(parsed, max_tiles, min_tiles, pick)
-        self._look()
-        self._hold(self._table, weights, samples_per_epoch)
 
-    def _look(self) -> None:
+        def table() -> Columns:
+            of_bags = (max_tiles, min_tiles, pick, threads)
+            if not parsed.facts.tiles and any(value is not None for value in of_bags):
+                raise ValueError("max_tiles, min_tiles, pick and threads are for stores of bags")
+            self._rule = picking(parsed, max_tiles, min_tiles, pick)
+            return self._look()
+
+        super().__init__(
+            table, parsed, mode=mode, seed=seed, optimize=optimize, on_error=on_error, weights=weights,
+            samples_per_epoch=samples_per_epoch, save_applied_params=save_applied_params, options={"threads": threads},
+        )  # fmt: skip
+
+    def _look(self) -> Columns:
         """What is read off the store, and opened anew where a copy of this dataset arrives."""
-        self._table: Columns = table_of(self.store, kinds.part(self.store.kind, "reader").TABLE.stored)
-        self._steps = steps_between(self.store)
-        # Memory views: a batch asks for hundreds of names, and a `Texts` takes several times as long for one.
-        texts: Any = {name: self.store.columns[f"source/{name}"] for name in self.store.targets}
-        self._sources_of = {name: (text.blob.data, text.offsets.data) for name, text in texts.items()}
-        self.unreadable = unreadable_in(self.store)
+        self._source = StoredSource(self.store, self.recipe)
+        self._table = self._source.table
+        return self._table
+
+    def _reader(self, table: Columns) -> RecipeSource:
+        del table
+        return self._source
 
     def __copy__(self) -> Packed:
         made = object.__new__(type(self))
@@ -160,9 +166,9 @@ class Packed(SampleDataset):
         return pipeline
 
     @property
-    def rule(self) -> Picking:
-        """Which tiles of a bag make up a sample."""
-        return self._rule
+    def unreadable(self) -> dict[int, Unreadable]:
+        """The inputs without pixels, by stored row: path and reason."""
+        return self._source.unreadable
 
     # -- what it holds ------------------------------------------------------------------------------------------------
 
@@ -175,40 +181,22 @@ class Packed(SampleDataset):
     @property
     def bags(self) -> list[str]:
         """The name of every bag, as often as it is listed; none for other kinds."""
-        if not self.recipe.facts.tiles:
-            return []
         table = cast("Any", self._table)
-        rows = range(len(table)) if self._order is None else (self._order % len(table)).tolist()
-        return [table.bags.name(row) for row in rows]
+        return [table.bags.name(row) for row in self.rows().tolist()] if self.recipe.facts.tiles else []
 
     def paths(self, index: int) -> dict[str, str]:
         """The file that each target of a sample was packed from; of a bag its first tile."""
-        row = self._row(index)
-        unit = self._table.units_of(row).start
-        return {name: self._source(name, unit) for name in self.store.targets}
-
-    @property
-    def ragged_keys(self) -> frozenset[str]:
-        """Keys of a sample that have a row for each box or point."""
-        return ragged_keys(self.recipe.inputs) if self.recipe.facts.annotated else frozenset()
+        unit = self._table.units_of(self._row(index)).start
+        return {name: self._source.source(unit, name) for name in self.store.targets}
 
     def _marks(self) -> dict[str, Any]:
-        return {"store": self.store.digest, **(self._rule.marks() if self.recipe.facts.tiles else {})}
+        return {"store": self.store.digest, **(asdict(self._rule) if self.recipe.facts.tiles else {})}
 
     def _path(self, row: int) -> str:
-        if self.recipe.facts.tiles:
-            return str(self.store.columns["bag/path"][row])
-        return self._source(next(iter(self.store.targets)), row)
+        return str(self.store.columns["bag/path"][row]) if self.recipe.facts.tiles else self._source.path(row)
 
     def _paths(self, rows: Indices) -> list[str]:
-        if self.recipe.facts.tiles:
-            return super()._paths(rows)
-        blob, offsets = self._sources_of[next(iter(self.store.targets))]  # batches ask for hundreds
-        return [str(blob[offsets[row] : offsets[row + 1]], "utf-8", "surrogateescape") for row in rows.tolist()]
-
-    def _source(self, target: str, unit: int) -> str:
-        blob, offsets = self._sources_of[target]
-        return str(blob[offsets[unit] : offsets[unit + 1]], "utf-8", "surrogateescape")
+        return super()._paths(rows) if self.recipe.facts.tiles else self._source.paths(rows.tolist())
 
     @property
     def fetches(self) -> bool:
@@ -222,88 +210,38 @@ class Packed(SampleDataset):
             epoch: of the draws.
             indices: not negative; `len(ds)` and more stand for repeats.
         """
-        repeats, positions = np.divmod(np.asarray(indices, np.int64), len(self))
-        virtual = (positions if self._order is None else self._order[positions]) + repeats * self._span
+        virtual = self._virtuals(indices)
         units = virtual % len(self._table)
         if self.recipe.facts.tiles:
             of_bags = [self._table.units_of(int(row)) for row in units]
             units = np.concatenate([np.empty(0, np.int64), *(np.arange(bag.start, bag.stop) for bag in of_bags)])
             virtual = np.repeat(virtual, [len(bag) for bag in of_bags])
-        stored = self._stored(units, epoch, virtual)
+        stored = self._source.rows(units, epoch + virtual // len(self._table))
         return [file for name in self._taken() for file in self.store.files_of_rows(name, stored)]
 
     # -- samples ------------------------------------------------------------------------------------------------------
 
-    def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
-        if self.recipe.facts.tiles:
-            table = cast("Any", self._table)
-            read = lambda tile: self._pixels("image", self._stored(tile, epoch, virtual))  # noqa: E731
-            return read_bag(self, table, self._rule, row, epoch, virtual, read)
-        stored = self._stored(row, epoch, virtual)
-        try:
-            targets = self._targets(stored)
-            buffers = rooms(self.pipeline.outputs) if self.recipe.facts.scales else room("image")
-            out = self.pipeline.at(index=virtual, epoch=epoch)(**targets, out=buffers)
-        except DataError as error:
-            raise naming_all(error, self._sources(row)) from error.__cause__
-        return as_torch(out, self.ragged_keys)
+    def _runs_at_once(self) -> bool:
+        return True  # `_batch` finds out
 
     def _batch(self, rows: Indices, epoch: int, virtual: Indices, take: Take) -> dict[str, Any] | None:
-        pipeline, facts = self.pipeline, self.recipe.facts
+        pipeline, facts, source = self.pipeline, self.recipe.facts, self._source
         if not isinstance(pipeline, Pipeline) or pipeline.compiled.save_applied_params or facts.tiles:
             return None
-        stored = self._stored(rows, epoch, virtual)
+        stored = source.rows(rows, epoch + virtual // len(self._table))
         if facts.scales:
             return pairs(pipeline, self.store, stored, epoch, virtual, take)
         targets, files = self._taken(), pipeline.reads and self.store.format == "jpeg"
-        points = points_of(self._table, self.recipe.inputs, 0)
+        points = source.points(0)
         if not points and gathers(pipeline, self.store, targets):
             return gathered(pipeline, self.store, targets, stored, take)
         if pipeline.kept_apart({*targets}, files=files) is not None:
             return None
-        given: Any = columns(self.store, targets, stored, self._points_of if points else None) or self._targets
-        if callable(given):
-            read, given = given, lambda k: read(int(stored[k]))
+        given: Any = columns(self.store, targets, stored, source.points if points else None)
+        if given is None:
+            given = lambda k: source.stored(int(stored[k]), undecoded=pipeline.reads)  # noqa: E731
         return native_batch(pipeline, given, epoch, virtual, take, self.ragged_keys)
-
-    def _targets(self, stored: int) -> dict[str, Any]:
-        """What the pipeline takes of a stored row."""
-        return {name: self._pixels(name, stored) for name in self._taken()} | self._points_of(stored)
-
-    def _points_of(self, stored: int) -> dict[str, Any]:
-        return points_of(self._table, self.recipe.inputs, stored)
-
-    def _given(self, unit: int, virtual: int, tile: int, epoch: int) -> Sample:
-        stored, inputs = self._stored(unit, epoch, virtual), self.recipe.inputs
-        images = {name: self._decoded(name, stored) for name in self._largest_first(self._taken())}
-        rest = {} if self.recipe.facts.tiles else points_of(self._table, inputs, stored)
-        rest |= {"mask": images.pop("mask")} if "mask" in images else {}
-        return Sample(virtual, tile, self._source(next(iter(self.store.targets)), unit), images, rest)
-
-    def _decoded(self, target: str, stored: int) -> Any:
-        self._pixels(target, stored)  # or there is none, and it says why
-        return np.array(self.store.array(target, self.store.items(target, stored)[0]))
-
-    def _stored(self, unit: Any, epoch: int, virtual: Any) -> Any:
-        """The row of a unit, or of each of several, in the baked epoch that its sample begins with."""
-        baked = (epoch + virtual // len(self._table)) % max(1, int(self.store.about["epochs"]))
-        return unit * self._steps[0] + baked * self._steps[1]
 
     def _taken(self) -> tuple[str, ...]:
         """The targets that the pipeline takes."""
-        if self.recipe.facts.scales:
-            return self.pipeline.targets
-        takes_mask = "mask" in self.store.targets and self.recipe.inputs.mask != "absent"
-        return ("image", "mask") if takes_mask else ("image",)
-
-    def _sources(self, row: int) -> dict[str, str]:
-        return {name: self._source(name, row) for name in self.store.targets if name != "mask"}
-
-    def _pixels(self, target: str, stored: int) -> Any:
-        """What is stored of a row: a view of the file, or a JPEG of which the pipeline decodes what it needs."""
-        items = self.store.items(target, stored)
-        if not items:
-            lost = self.unreadable[stored]
-            raise DataError(lost.reason, lost.path)
-        take = self.store.encoded if target == "image" and self.pipeline.reads else self.store.array
-        return take(target, items[0])
+        return self._source.taken(self.pipeline.targets if self.recipe.facts.scales else None)

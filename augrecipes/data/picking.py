@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from augrecipes.recipe.model import Bag, Mode
 from augrecipes.seeds import MASK, site_key
 
 Pick = Literal["random", "first", "stride"]
 PICKS: tuple[Pick, ...] = get_args(Pick)
 # No step's label holds a zero byte: picking shares its draws with none of them.
 _SITE = site_key("\0pick")
+
+
+def tiles_of(rule: Bag, n: int, mode: Mode, **key: Any) -> npt.NDArray[np.int64]:
+    """The numbers of the tiles that a rule picks of a bag of `n`; in evaluation nothing is drawn. `key`: see below."""
+    how: Any = "stride" if rule.pick == "random" and mode == "eval" else rule.pick
+    return pick_tiles(n, rule.max_tiles, how, **key)
 
 
 def pick_tiles(n: int, most: int | None, how: Pick, *, seed: int, epoch: int, index: int) -> npt.NDArray[np.int64]:

@@ -82,9 +82,12 @@ class SampledSchedule(BatchSchedule):
         found |= {"batch_size": self.batch_size} if self.gives_batches else {}
         return found if (ranks := ranks_of(self.sampler)) is None else found | {"world_size": ranks}
 
-    def order_mark(self, epoch: int) -> str:
-        """A digest of the order: a sampler that draws by a generator of its own may not give it again."""
-        return digest(self.whole(epoch))
+    def order_mark(self, epoch: int) -> str | None:
+        """A digest of the order: a sampler that draws by a generator of its own may not give it again.
+
+        None where it divides by ranks, and so gives another order on each.
+        """
+        return digest(self.whole(epoch)) if ranks_of(self.sampler) is None else None
 
     def _drawn(self, epoch: int) -> list[Any]:
         """What the sampler says in this epoch."""

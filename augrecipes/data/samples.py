@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import weakref
-from typing import Any, Literal
+from typing import Any, Unpack
 
-import numpy as np
-
-from augrecipes.compiler.run.native_batches import NativeBatches
-from augrecipes.data.batching import SomeFailedError, Take, native_batch
 from augrecipes.data.checks import as_recipe, tell_of_absent
-from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.memory import room, rooms
-from augrecipes.data.order import Indices
-from augrecipes.data.read import decoding, marks_of
-from augrecipes.data.sample import as_torch, ragged_keys
-from augrecipes.data.tables.parts import split_parts
+from augrecipes.data.dataset import RecipeDataset, Settings
 from augrecipes.data.tables.rows import Keys
 from augrecipes.data.tables.source_table import SourceTable, table_of_source
-from augrecipes.images.format import Depth, Frames
-from augrecipes.recipe.model import Mode, Optimize, Recipe
-from augrecipes.sources.files import MAX_PIXELS
+from augrecipes.recipe.model import Recipe
 from augrecipes.sources.given import Axes
 from augrecipes.sources.paths import PathLike
 
 
-class Samples(SampleDataset):
+class Samples(RecipeDataset):
     """Samples of a source of your own, run through a recipe: a dataset of Hugging Face or torchvision, arrays, HDF5.
 
     A sample is a pure function of (what the source gives, recipe, seed, epoch, index): the dict that ImageFolder makes,
@@ -85,124 +73,17 @@ class Samples(SampleDataset):
         recipe: Recipe | PathLike,
         *,
         keys: Keys | None = None,
-        mode: Mode = "train",
-        seed: int = 0,
-        optimize: Optimize | None = None,
-        on_error: Literal["raise", "skip"] = "raise",
         labels: Any = None,
         axes: Axes = "auto",
         name: str | None = None,
-        weights: Any = None,
-        samples_per_epoch: int | None = None,
-        exif: Literal["apply", "ignore"] = "apply",
-        channels: int | None = None,
-        max_pixels: int = MAX_PIXELS,
-        depth: Depth | None = None,
-        frames: Frames | None = None,
-        save_applied_params: bool = False,
+        **how: Unpack[Settings],
     ) -> None:
         parsed = as_recipe(recipe)
         self.kind = parsed.kind
-        super().__init__(parsed, mode, seed, optimize, on_error, save_applied_params)
-        table = table_of_source(source, parsed, self.pipeline.targets, keys, axes, labels, name)
-        tell_of_absent(parsed, table.annotations(parsed.inputs))
-        self._decode = decoding(parsed, exif, channels, max_pixels, depth, frames)
-        self._hold(table, weights, samples_per_epoch)
 
-    @property
-    def ragged_keys(self) -> frozenset[str]:
-        """Keys of a sample that have a row for each box or point."""
-        return ragged_keys(self.recipe.inputs) if self.recipe.facts.annotated else frozenset()
+        def table() -> SourceTable:
+            found = table_of_source(source, parsed, self.pipeline.targets, keys, axes, labels, name)
+            tell_of_absent(parsed, found.annotations(parsed.inputs))
+            return found
 
-    def _marks(self) -> dict[str, Any]:
-        return marks_of(self._decode)
-
-    def _path(self, row: int) -> str:
-        return self._table.path(row)
-
-    def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
-        pipeline = self.pipeline
-        targets, beside = self._parts(row)
-        buffers = rooms(pipeline.outputs) if self.recipe.facts.scales else room("image")
-        out = pipeline.at(index=virtual, epoch=epoch)(**targets, out=buffers)
-        sample = as_torch(out, self.ragged_keys)
-        return sample | {name: value for name, value in beside.items() if name not in sample}
-
-    def _parts(self, row: int) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What the pipeline takes of a row, and what travels beside it."""
-        pipeline, table = self.pipeline, self._table
-        parts = table.rows.named(table.source.row(row))
-        names = pipeline.targets if self.recipe.facts.scales else None
-        return split_parts(
-            parts, self.recipe.inputs, table.rows.pictures, table.axes, undecoded=pipeline.reads, names=names,
-            **self._decode,
-        )  # fmt: skip
-
-    def _batch(self, rows: Indices, epoch: int, virtual: Indices, take: Take) -> dict[str, Any] | None:
-        if not self._runs_at_once():
-            return None
-        alike: set[tuple[frozenset[str], frozenset[str]]] = set()
-        beside: dict[int, dict[str, Any]] = {}
-        seen: Seen = {}
-
-        def read(k: int) -> dict[str, Any]:
-            row = int(rows[k])
-            targets, beside[k] = self._parts(row)
-            alike.add((frozenset(targets), frozenset(beside[k])))
-            written_again = [_is_anothers(value, row, seen) for value in targets.values()]
-            if len(alike) > 1 or any(written_again):
-                raise _UnlikeError
-            return targets
-
-        try:
-            found = native_batch(self.pipeline, read, epoch, virtual, take, self.ragged_keys)
-        except _UnlikeError:
-            return None
-        except SomeFailedError as some:
-            some.batch |= _columns(beside, len(rows), some.batch)
-            raise
-        return None if found is None else found | _columns(beside, len(rows), found)
-
-    @property
-    def gathers(self) -> bool:
-        """Whether several samples are read at once: where all steps run natively, and so do their masks."""
-        return super().gathers and self._runs_at_once()
-
-    def _runs_at_once(self) -> bool:
-        if self.recipe.facts.scales or not isinstance(self.pipeline, NativeBatches):
-            return False
-        return self.pipeline.kept_apart({"mask"} if self._table.masks is not None else set()) is None
-
-
-class _UnlikeError(Exception):
-    """Samples of a batch have not the same parts, or a source writes them to the same array: each is made by itself."""
-
-
-# By its address, what arrays of a batch were given there last: the row, and the array while somebody has it.
-Seen = dict[int, tuple[int, "weakref.ref[np.ndarray]"]]
-
-
-def _is_anothers(value: Any, row: int, seen: Seen) -> bool:
-    """Whether an array lies where one of another row does that is still to be made; it is among the `seen` then."""
-    if not (isinstance(value, np.ndarray) and value.size):
-        return False
-    at = value.__array_interface__["data"][0]
-    of, before = seen.get(at, (row, None))
-    seen[at] = row, weakref.ref(value)
-    return of != row and before is not None and before() is not None
-
-
-def _columns(beside: dict[int, dict[str, Any]], count: int, found: dict[str, Any]) -> dict[str, Any]:
-    """What travels beside the samples of a batch, by name: labels as int64, other values as they are.
-
-    >>> _columns({0: {"label": 3, "at": "here"}, 1: {"label": 4, "at": "there"}}, 2, {})
-    {'label': array([3, 4]), 'at': ['here', 'there']}
-    """
-    first = next(iter(beside.values()), {})
-    columns: dict[str, Any] = {}
-    for name in first:
-        if name not in found:
-            values = [beside.get(k, first)[name] for k in range(count)]
-            labels = np.array(values) if name == "label" and all(type(value) is int for value in values) else None
-            columns[name] = values if labels is None or labels.dtype != np.int64 else labels
-    return columns
+        super().__init__(table, parsed, **how)

@@ -93,36 +93,28 @@ class SampleTransform:
         Raises:
             DataError: it is not as it should be.
         """
-        if rest:
-            return self._tuple((sample, *rest), index)
+        if rest or isinstance(sample, tuple | list):
+            given, form = ((sample, *rest), tuple) if rest else (sample, type(sample))
+            made = self._run(dict(zip(self._places(given), given, strict=True)), index).values()
+            return form(made) if form in (tuple, list) else form(*made)
         if isinstance(sample, Mapping):
             return self._batch(sample) if self._is_batch(sample) else self._dict(sample, index)
-        if isinstance(sample, tuple | list):
-            return (
-                type(sample)(self._tuple(sample, index))
-                if type(sample) in (tuple, list)
-                else self._named(sample, index)
-            )
         return self._run({self._pictures[0]: sample}, index)[self._pictures[0]]
 
     @property
     def _pictures(self) -> tuple[str, ...]:
         return self.pipeline.targets
 
-    def _named(self, sample: Any, index: Any) -> Any:
-        return type(sample)(*self._tuple(sample, index))
-
-    def _tuple(self, sample: Sequence[Any], index: Any) -> tuple[Any, ...]:
+    def _places(self, sample: Sequence[Any]) -> list[str]:
+        """What the places of a tuple are called; those that are of no recipe's by their numbers."""
+        others = [f" {k}" for k in range(len(sample))]
         if isinstance(self._keys, Mapping):
             places = {place: name for name, place in self._keys.items()}
-            names = [str(places.get(k, f" {k}")) for k in range(len(sample))]
-        elif self._keys is None and self._pictures == ("image",):
-            names = ["image", *(f" {k}" for k in range(1, len(sample)))]
-            if len(sample) == 2 and is_picture(sample[1]) and self.pipeline.recipe.inputs.mask != "absent":
-                names[1] = "mask"
-        else:
-            names = [*RowKeys(self._keys, self._pictures).named(tuple(range(len(sample))))]
-        return tuple(self._run(dict(zip(names, sample, strict=True)), index).values())
+            return [str(places.get(k, other)) for k, other in enumerate(others)]
+        if self._keys is not None or self._pictures != ("image",):
+            return [*RowKeys(self._keys, self._pictures).named(tuple(others))]
+        masked = len(sample) == 2 and is_picture(sample[1]) and self.pipeline.recipe.inputs.mask != "absent"
+        return ["image", "mask"] if masked else ["image", *others[1:]]
 
     def _dict(self, sample: Mapping[str, Any], index: Any) -> dict[str, Any]:
         called = self._called(sample)
@@ -138,9 +130,7 @@ class SampleTransform:
 
     def _is_batch(self, sample: Mapping[str, Any]) -> bool:
         """Whether the parts are lists: a picture itself is none."""
-        called = self._called(sample)
-        picture = next((value for name, value in sample.items() if called.get(name, name) in self._pictures), None)
-        return isinstance(picture, list)
+        return any(isinstance(sample[name], list) for name in self.pictures_of(sample)[:1])
 
     def pictures_of(self, sample: Mapping[str, Any]) -> list[str]:
         """The parts of a dict that are pictures of the recipe, by the names that they have there."""

@@ -59,9 +59,6 @@ class Visits(SharedState):
         self._cells = torch.zeros(count + 1, dtype=torch.int32)  # the last one: whether the log was told
         self._share()
 
-    def __len__(self) -> int:
-        return len(self._cells) - 1
-
     def next(self, sample: int, clock: EpochClock) -> tuple[int, int]:
         """The epoch and the repeat of the visit that begins now."""
         cells, since = self._cells.numpy().view(np.uint32), clock.changes & _STAMP

@@ -146,7 +146,6 @@ def _still_life(rng: Random, size: Size) -> Field:
     shade = 0.8 + 0.2 * np.sin(rings * 5 + px * 1.5) + 0.12 * rings
     shade *= 1 - 0.5 * ramp(np.abs(pz / 2.1 % 1 - 0.5), 0.485, 0.5)  # the joints between boards
     table = _one_of(rng, _WOODS) * np.maximum(shade, 0.1)[..., None] * np.float32(1.1)
-    table = over(table, image, 0.6 * ramp(y, edge + 0.25 * height, edge))
     image = over(image, table, ramp(y, edge - 0.8, edge + 0.8))
     sun = np.array((rng.choice((-1, 1)) * rng.uniform(0.4, 0.65), -0.65, 0.0), np.float32)
     sun[2] = (1 - sun @ sun) ** 0.5
@@ -154,15 +153,14 @@ def _still_life(rng: Random, size: Size) -> Field:
     for depth in np.sort(rng.uniform(0.1, 0.8, 40)):  # far ones first; what would hide another is left out
         radius = unit * (0.085 + 0.12 * depth) * rng.uniform(0.75, 1.15)
         at, foot = rng.uniform(0.04, 0.96) * width, edge + (height - edge) * depth
-        if len(things) < 8 and all(np.hypot(at - a, foot - f) > 0.8 * (radius + r) for a, f, r in things):
-            things.append((at, foot, radius))
-    for at, foot, radius in things:
+        if len(things) == 8 or any(np.hypot(at - a, foot - f) < 0.8 * (radius + r) for a, f, r in things):
+            continue
+        things.append((at, foot, radius))
         # Dark under it, and along where it keeps the sun away.
         for shift, long_px, short_px, dark in ((0, 1.25, 0.42, 0.75), (-2.4 * sun[0], 2.0, 0.55, 0.6)):
             place = min(max(at + shift * radius, 0), width - 1)
             window, u, v = stamp(size, place, foot, long_px * radius, short_px * radius, 0.0)
             image[window] *= 1 - dark * ramp(np.hypot(u, v), 1.0, 0.2)[..., None]
-    for at, foot, radius in things:
         _fruit(rng, image, (at, foot - 0.8 * radius), radius, sun)
     return image
 

@@ -18,9 +18,8 @@ from time import perf_counter
 from typing import Any, Literal
 
 import torch
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 import augrecipes as ar
@@ -96,7 +95,7 @@ def run_demo(
         AugrecipesError: a recipe or a file is not as it should be.
     """
     console, out, start = console or Console(), Path(out), perf_counter()
-    tiles, photos, scenes, bags, shrink = (12, 3, 3, 3, 2) if quick else (36, 24, 8, len(BAGS), 1)
+    tiles, photos, scenes, bags, shrink = (12, 3, 3, 3, 2) if quick else (24, 18, 6, len(BAGS), 1)
 
     def say(what: RenderableType) -> None:
         console.print(Padding(what, (0, 0, 1, 3), expand=False), highlight=False)
@@ -119,17 +118,18 @@ def run_demo(
     )
 
     console.print(Text("2  One epoch, read in several ways", style="bold"))
-    tissue = partial(ar.ImageFolder, os.fspath(images.tissue), "stained-tissue", optimize="exact")
-    scene = partial(ar.PairedImages, pairs.roots("hr", "lr"), "sr-x4", optimize="exact")
-    bag = partial(ar.TileBags, os.fspath(slides), "stained-tissue-bag", optimize="exact")
-    ways = {
-        "images, stained-tissue": {**_ways(tissue, 8, 3), **_more_ways(tissue, 8, spawn=not quick)},
-        "pairs, sr-x4": _ways(scene, 4, 3),
-        "bags, stained-tissue-bag": _ways(bag, 1, 1),
-    }
     with progress() as advance:
+        advance("loading what reads them", 0, 0)
+        tissue = partial(ar.ImageFolder, os.fspath(images.tissue), "stained-tissue", optimize="exact")
+        scene = partial(ar.PairedImages, pairs.roots("hr", "lr"), "sr-x4", optimize="exact")
+        bag = partial(ar.TileBags, os.fspath(slides), "stained-tissue-bag", optimize="exact")
+        ways = {
+            "images, stained-tissue": {**_ways(tissue, 8, 3), **_more_ways(tissue, 8, spawn=not quick)},
+            "pairs, sr-x4": _ways(scene, 4, 3),
+            "bags, stained-tissue-bag": _ways(bag, 1, 1),
+        }
         proofs = {what: tuple(_prove(of_one, what, advance)) for what, of_one in ways.items()}
-    say(_table_of(proofs))
+    say(Group(*_lines_of(proofs)))
 
     console.print(Text("3  What the recipes do", style="bold"))
     grids: list[Path] = []
@@ -231,37 +231,31 @@ def _jobs(images: DemoData, pairs: Scenes, slides: Path) -> dict[str, tuple[Any,
     }
 
 
-def _table_of(proofs: Mapping[str, Iterable[Proof]]) -> Table:
+def _lines_of(proofs: Mapping[str, Iterable[Proof]]) -> Iterator[Text]:
     """A line for each way of reading, under the words for what was read."""
-    table = Table.grid(padding=(0, 2))
+    text = {"reference": "", "same": "the same", "different": "differs, as it must"}
     for what, found in proofs.items():
-        table.add_row(Text(what, style="dim"))
+        yield Text(what, style="dim")
         for proof in found:
-            mark = Text("✓", style="green") if proof.holds else Text("✗ NOT AS EXPECTED", style="bold red")
-            text = {"reference": "", "same": "the same", "different": "differs, as it must"}[proof.expected]
-            style = "dim" if proof.expected == "different" else "cyan"
-            table.add_row(f"  {proof.how}", Text(proof.digest[:12], style=style), mark, Text(text, style="dim"))
-    return table
+            digest = proof.digest[:12], "dim" if proof.expected == "different" else "cyan"
+            mark = ("✓", "green") if proof.holds else ("✗ NOT AS EXPECTED", "bold red")
+            yield Text.assemble(f"  {proof.how:32} ", digest, "  ", mark, (f"  {text[proof.expected]}", "dim"))
 
 
-def next_steps(out: Path, tissue: Path) -> Table:
+def next_steps(out: Path, tissue: Path) -> Group:
     """Commands to try next."""
     activate, studio = Path(sys.prefix) / "bin" / "activate", find_spec("uvicorn") and find_spec("starlette")
-    install = "" if studio else "pip install 'augrecipes[studio]'\n"
-    steps = {
-        "first": f". {os.path.relpath(activate)}" if not shutil.which("augrecipes") and activate.is_file() else "",
-        "look at": f"{out / 'grids'}{os.sep}*.png",
-        "see the plan": "augrecipes explain stained-tissue",
-        "your own images": "augrecipes preview imagenet-train FOLDER -o grid.png",
-        "your own pairs": "augrecipes preview sr-x4 hr=FOLDER lr=FOLDER -o pairs.png",
-        "your own recipe": "augrecipes check my-recipe.yaml",
-        "how fast it is": f"augrecipes bench stained-tissue {tissue.as_posix()} --against stock",
-        "in Python": f'import augrecipes as ar\nds = ar.ImageFolder("{tissue.as_posix()}", "stained-tissue")\n'
-        "dl = ar.loader(ds, batch_size=16)",
-        "write your own": f"{install}augrecipes studio",
-    }
-    table = Table.grid(padding=(0, 2))
-    for what, command in steps.items():
-        if command:
-            table.add_row(what, Text(command, overflow="fold"))
-    return table
+    install = [] if studio else [("write your own", "pip install 'augrecipes[studio]'")]
+    steps = [
+        ("first", f". {os.path.relpath(activate)}" if not shutil.which("augrecipes") and activate.is_file() else ""),
+        ("look at", f"{out / 'grids'}{os.sep}*.png"),
+        ("see the plan", "augrecipes explain stained-tissue"),
+        ("your own images", "augrecipes preview imagenet-train FOLDER -o grid.png"),
+        ("your own pairs", "augrecipes preview sr-x4 hr=FOLDER lr=FOLDER -o pairs.png"),
+        ("your own recipe", "augrecipes check my-recipe.yaml"),
+        ("how fast it is", f"augrecipes bench stained-tissue {tissue.as_posix()} --against stock"),
+        ("in Python", f'import augrecipes as ar; ds = ar.ImageFolder("{tissue.as_posix()}", "stained-tissue")'),
+        *install,
+        ("" if install else "write your own", "augrecipes studio"),
+    ]
+    return Group(*(Text(f"{what:16} {command}", overflow="fold") for what, command in steps if command))

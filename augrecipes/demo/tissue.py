@@ -22,27 +22,16 @@ _TISSUES = {"lymphocytes": (0.0, 0.82, 0.015), "stroma": (0.0, 0.03, 0.07), "tum
 CLASSES = tuple(_TISSUES)
 
 
-class _CellType(NamedTuple):
-    """What nuclei of one type look like; lengths in px of a 20× scan."""
-
-    name: str
-    radius_px: float
-    spread: float  # of the radius, relative
-    stretch: tuple[float, float]  # least and largest ratio of the long to the short axis
-    darkness: float  # mean haematoxylin concentration inside
-    grain: float  # of the chromatin
-    rim: float  # of the membrane
-    nucleoli: float  # how many, on average
-    spacing: float  # distance to the next nucleus, in units of the two radii's sum
-
-
-_CELLS = (
-    _CellType("tumour", 9.6, 0.17, (1.05, 1.6), 0.52, 0.46, 0.5, 1.1, 1.03),
-    _CellType("fibroblast", 5.4, 0.16, (2.6, 5.0), 0.74, 0.22, 0.15, 0.0, 1.7),
-    _CellType("lymphocyte", 5.6, 0.09, (1.0, 1.18), 0.86, 0.34, 0.2, 0.0, 1.02),
-)
-_NONE, _TUMOUR, _FIBROBLAST, _LYMPHOCYTE = range(4)  # one more than the place in `_CELLS`
-CELL_TYPES = tuple(cell.name for cell in _CELLS)
+# What nuclei of each type look like: mean radius (px of a 20× scan) and its relative spread; least and largest ratio of
+# the long to the short axis; mean concentration of haematoxylin, grain of the chromatin, darkness of the membrane; how
+# many nucleoli on average; and the distance to the next nucleus, in units of the two radii's sum.
+_CELLS = {
+    "tumour": (9.6, 0.17, 1.05, 1.6, 0.52, 0.46, 0.5, 1.1, 1.03),
+    "fibroblast": (5.4, 0.16, 2.6, 5.0, 0.74, 0.22, 0.15, 0.0, 1.7),
+    "lymphocyte": (5.6, 0.09, 1.0, 1.18, 0.86, 0.34, 0.2, 0.0, 1.02),
+}
+CELL_TYPES = tuple(_CELLS)
+_NONE, _TUMOUR, _FIBROBLAST, _LYMPHOCYTE = range(4)  # one more than the place in `CELL_TYPES`
 
 
 class Laboratory(NamedTuple):
@@ -125,14 +114,14 @@ def render_tile(kind: str, size: Size, laboratory: Laboratory, rng: Random) -> T
     eosin, haze = _ground(rng, nest, crowd, bundles, fibrils, nuclei)
     eosin *= (1 - gap) * (1 - 0.55 * np.minimum(stain, 1))
     image = _expose(rng, stain + haze * (1 - gap) * (stain < 0.1), eosin, laboratory)
-    types = np.array([_NONE, *(one.cell for one in nuclei)], np.uint8)[ids]
+    types = np.array([_NONE, *(cell for cell, *_ in nuclei)], np.uint8)[ids]
     tile = Tile(image, ids, types, [], [])
-    for number, one in enumerate(nuclei, start=1):
-        top, left = one.window[0].start, one.window[1].start
-        x0, y0, wide, high = cv2.boundingRect((ids[one.window] == number).astype(np.uint8))
+    for number, (cell, _, _, window) in enumerate(nuclei, start=1):
+        top, left = window[0].start, window[1].start
+        x0, y0, wide, high = cv2.boundingRect((ids[window] == number).astype(np.uint8))
         if wide * high >= 12:  # less can hardly be seen
             tile.boxes.append((left + x0, top + y0, left + x0 + wide, top + y0 + high))
-            tile.labels.append(CELL_TYPES[one.cell - 1])
+            tile.labels.append(CELL_TYPES[cell - 1])
     return tile
 
 
@@ -142,13 +131,8 @@ def _highest(field: Field, share: float, soft: float) -> Field:
     return ramp(field, threshold - soft, threshold + soft)
 
 
-class _Nucleus(NamedTuple):
-    """A drawn nucleus: its cell type's number, where it lies, and the part of the tile that it may touch."""
-
-    cell: int
-    x: float
-    y: float
-    window: tuple[slice, slice]
+# A drawn nucleus: its cell type's number, x and y of its centre, and the part of the tile that it may touch.
+_Nucleus = tuple[int, float, float, tuple[slice, slice]]
 
 
 def _nuclei(
@@ -181,28 +165,28 @@ def _nuclei(
             found = _LYMPHOCYTE if luck > 0.985 else _FIBROBLAST if luck > 0.89 else _NONE
         if found == _NONE:
             continue
-        cell, near = _CELLS[found - 1], discs[: len(nuclei)]
+        mean, spread, low, high, dark, grain, rim, nucleoli, spacing = _CELLS[CELL_TYPES[found - 1]]
+        near = discs[: len(nuclei)]
         size, shape, lean, pale, focus = rng.standard_normal(5)
-        radius = np.float32(cell.radius_px * scale * min(max(1 + cell.spread * size, 0.55), 1.6))
+        radius = np.float32(mean * scale * min(max(1 + spread * size, 0.55), 1.6))
         # The room that a nucleus needs is that of its mean radius: long ones may lie side by side.
-        if np.any(np.hypot(near[:, 0] - x, near[:, 1] - y) < cell.spacing * (near[:, 2] + radius)):
+        if np.any(np.hypot(near[:, 0] - x, near[:, 1] - y) < spacing * (near[:, 2] + radius)):
             continue
-        low, high = cell.stretch
         stretch = (low + (high - low) / (1 + np.exp(-1.3 * shape))) ** 0.5
         angle = direction[int(y), int(x)] + (0.2 if stroma else 1.5) * lean
         window, u, v = stamp(home.shape, x, y, radius * stretch, radius / stretch, angle)
         discs[len(nuclei)] = x, y, radius
-        nuclei.append(_Nucleus(int(found), x, y, window))
+        nuclei.append((int(found), x, y, window))
         rho, phi = cv2.cartToPolar(u, v)
         waves = zip((2, 3, 5), 0.045 * rng.standard_normal(3), 6.3 * rng.random(3), strict=True)
         outline = 1 + sum(np.float32(far) * np.cos(wave * phi + np.float32(at)) for wave, far, at in waves)
         depth_px, unfocused = (outline - rho) * radius, max(focus - 0.9, 0.0)
         cover = ramp(depth_px, -0.9 - 1.6 * unfocused, 0.9 + 1.6 * unfocused)
-        inner = cell.grain * chromatin[window] + cell.rim * np.exp(-np.square((depth_px - 0.8) / 1.1))
-        for _ in range(rng.poisson(cell.nucleoli)):
+        inner = grain * chromatin[window] + rim * np.exp(-np.square((depth_px - 0.8) / 1.1))
+        for _ in range(rng.poisson(nucleoli)):
             away = np.hypot(u - rng.uniform(-0.4, 0.4), v - rng.uniform(-0.4, 0.4)) * radius
             inner += 0.75 * np.exp(-np.square(away / 1.7))
-        dark = cell.darkness * min(max(1 + 0.16 * pale - 0.25 * unfocused, 0.4), 1.35)
+        dark *= min(max(1 + 0.16 * pale - 0.25 * unfocused, 0.4), 1.35)
         value = np.float32(dark) * cover * np.clip(1 + inner / (1 + 2 * unfocused), 0.25, 2.2)
         stain[window] = np.maximum(stain[window], value) + 0.3 * np.minimum(stain[window], value)
         ids[window][cover > 0.5] = len(nuclei)
@@ -220,8 +204,8 @@ def _ground(
     # Every cell owns the ground nearest to its nucleus; membranes run where owners meet.
     free = np.full(size, 255, np.uint8)
     free[0, 0] = 0  # somebody owns it where no nucleus is seen
-    for one in nuclei:
-        free[int(one.y), int(one.x)] = 0
+    for _, x, y, _ in nuclei:
+        free[int(y), int(x)] = 0
     _, owner = cv2.distanceTransformWithLabels(free, cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL)
     shade = blur(rng.standard_normal(int(owner.max()) + 1).astype(np.float32)[owner], 1.2)
     wall = cv2.morphologyEx(owner.astype(np.float32), cv2.MORPH_GRADIENT, np.ones((2, 2), np.uint8)) > 0

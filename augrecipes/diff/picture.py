@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.data.reading.listing import Data, StrPath, words_of
-from augrecipes.data.reading.sample import open_data
+from augrecipes.data.reading.listing import Data, StrPath, open_data, words_of
 from augrecipes.diff.samples import ComparedSample, RecipeRun, run_sample
 from augrecipes.errors import DataError
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
@@ -62,7 +61,7 @@ def compared(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     data = draw_dataset(pathlib.Path(folder), tiles=3, photo_count=0, shrink=4)
     ...     compared(a, b, data.tissue, rows=2).pixels.shape
-    (802, 1132, 3)
+    (740, 1150, 3)
     """
     if a.kind != b.kind:
         raise DataError(f"A is of kind {a.kind} and B of kind {b.kind}: no sample is one of both")

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from augrecipes.images.format import (
     MOST_PARTS,
+    Area,
     Format,
     ImageHeader,
-    Part,
     UnreadableError,
     orientation,
     raise_if_memory,
@@ -101,31 +101,33 @@ def header(data: bytes) -> ImageHeader:
     return ImageHeader("png", width, height, bits, color, alpha, turn, frames, layout)  # type: ignore[arg-type]
 
 
-def decode(data: bytes, info: ImageHeader, channels: int | None, part: Part) -> Raster:
+def decode(data: bytes, info: ImageHeader, channels: int | None, part: Area) -> Raster:
     """Pixels of a part, for which no row below it is inflated: uint8 or uint16, H×W, H×W×3 or H×W×4.
 
     The last only where alpha is asked for. Raises UnreadableError.
     """
     palette, clear = _checked_whole(data, info)
-    samples = _samples(data, info, part)
-    alpha, most = info.alpha and channels in (None, 4), 2**info.bits - 1
-    match info.layout.color_type:
-        case 3:
-            return _coloured(samples[:, :, 0], palette, clear if alpha else b"", alpha)
-        case 0:
-            grey = samples[:, :, 0]
-            full = grey * np.uint8(255 // most) if most < 255 else grey
-            return _with_clear([full] * 3, [grey], clear) if alpha else full
-        case 4:
-            grey = samples[:, :, 0]
-            return np.dstack([grey, grey, grey, samples[:, :, 1]]) if alpha else grey
-        case 2 if alpha:
-            planes = list(cv2.split(samples))
-            return _with_clear(planes, planes, clear)
-    return samples
+    samples, kind = _samples(data, info, part), info.layout.color_type
+    alpha = info.alpha and channels in (None, 4)
+    if kind == _PALETTE:
+        return _coloured(samples[:, :, 0], palette, clear if alpha else b"", alpha)
+    if kind == _RGBA or (kind == _RGB and not alpha):
+        return samples
+    colours = samples if kind == _RGB else samples[:, :, :1]
+    if info.bits < 8:
+        colours = colours * np.uint8(255 // (2**info.bits - 1))
+    if not alpha:
+        return colours
+    if kind == _GREY_ALPHA:
+        opacity = samples[:, :, 1]
+    else:  # none where all samples are those that are said to be transparent
+        opacity, count = np.full(samples.shape[:2], 255 if info.bits <= 8 else 65535, samples.dtype), samples.shape[2]
+        if len(clear) >= 2 * count:
+            opacity[(samples == np.frombuffer(clear, ">u2", count)).all(axis=2)] = 0
+    return np.dstack([np.broadcast_to(colours, (*opacity.shape, 3)), opacity])
 
 
-def labels(data: bytes, info: ImageHeader, part: Part) -> Raster:
+def labels(data: bytes, info: ImageHeader, part: Area) -> Raster:
     """Label ids of a part: palette indices, or grey samples as stored (4 bits: 0 to 15). Raises UnreadableError."""
     _checked_whole(data, info)
     samples = _samples(data, info, part)
@@ -228,7 +230,7 @@ def _packed(data: bytes, png: Png) -> bytes:
     return b"".join(data[start:end] for start, end in png.pixels)
 
 
-def _samples(data: bytes, info: ImageHeader, part: Part) -> Raster:
+def _samples(data: bytes, info: ImageHeader, part: Area) -> Raster:
     """Samples of a part as they are stored, H×W×S, uint8 or uint16."""
     png: Png = info.layout
     kernels = library()
@@ -291,16 +293,6 @@ def _coloured(ids: Raster, palette: bytes, clear: bytes, alpha: bool) -> Raster:
     table[: len(clear), 3] = np.frombuffer(clear[:256], np.uint8)
     channels = 4 if alpha else 3
     return np.asarray(cv2.LUT(cv2.merge([ids] * channels), table[None, :, :channels])).reshape(*ids.shape, channels)
-
-
-def _with_clear(planes: list[Raster], stored: list[Raster], clear: bytes) -> Raster:
-    """Three planes and their alpha: none where all samples are those that are said to be transparent."""
-    opaque = np.iinfo(planes[0].dtype).max
-    alpha = np.full(planes[0].shape, opaque, planes[0].dtype)
-    if len(clear) >= 2 * len(stored):
-        values = np.frombuffer(clear, ">u2", len(stored)).tolist()
-        alpha[np.logical_and.reduce([p == v for p, v in zip(stored, values, strict=True)])] = 0
-    return np.dstack([*planes, alpha])
 
 
 FORMAT = Format(

@@ -11,24 +11,16 @@ Watch = Callable[[Stage], AbstractContextManager[object]]
 
 _NOBODY: AbstractContextManager[object] = nullcontext()
 _watch: Watch | None = None
-_otherwise: Watch | None = None
 
 
 def stage(name: Stage) -> AbstractContextManager[object]:
     """What the work of a stage is done inside; nothing at all while nobody watches."""
-    watch = _watch or _otherwise
-    return _NOBODY if watch is None else watch(name)
+    return _NOBODY if _watch is None else _watch(name)
 
 
 def is_watched() -> bool:
     """Whether somebody watches."""
-    return (_watch or _otherwise) is not None
-
-
-def unless_watched(watch: Watch | None) -> None:
-    """From now on stages that nobody else watches are done inside what `watch` returns for them."""
-    global _otherwise  # noqa: PLW0603  one process, one watcher
-    _otherwise = watch
+    return _watch is not None
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import Any
 from augrecipes.bench.record import Bench
 from augrecipes.compiler.explain import Explanation, explain
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.loader import Loader
 from augrecipes.diff.differences import Difference
 from augrecipes.errors import AugrecipesError, counted
@@ -107,11 +107,11 @@ def _(pipeline: Pipeline) -> Html:
 
 
 @_page.register
-def _(dataset: SampleDataset) -> Html:
+def _(dataset: RecipeDataset) -> Html:
     return page(type(dataset).__name__, _facts(dataset), _samples(dataset, None, dataset.epoch))
 
 
-def _facts(dataset: SampleDataset) -> list[str]:
+def _facts(dataset: RecipeDataset) -> list[str]:
     classes = dataset.classes or []
     more = f", and {len(classes) - _CLASSES} more" if len(classes) > _CLASSES else ""
     return [
@@ -125,7 +125,7 @@ def _facts(dataset: SampleDataset) -> list[str]:
     ]
 
 
-def _samples(dataset: SampleDataset, indices: list[int] | None, epoch: int) -> Html:
+def _samples(dataset: RecipeDataset, indices: list[int] | None, epoch: int) -> Html:
     facts = dataset.recipe.facts
     few = 2 if facts.scales else 1 if facts.tiles else 6
     draws = 1 if facts.scales else _ACROSS if facts.tiles else None
@@ -136,7 +136,7 @@ def _samples(dataset: SampleDataset, indices: list[int] | None, epoch: int) -> H
 @_page.register
 def _(loader: Loader) -> Html:
     dataset: Any = loader.dataset
-    if not isinstance(dataset, SampleDataset):
+    if not isinstance(dataset, RecipeDataset):
         return page("Loader", [*loader.facts, repr(dataset)])
     facts = [*loader.facts, type(dataset).__name__, *_facts(dataset)[:-1]]  # its epoch is the loader's
     batch = loader.next_indices()

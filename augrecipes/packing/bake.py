@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.read import naming_all, read_targets
 from augrecipes.data.tables.packed_table import POINTS
 from augrecipes.data.tables.table import Columns, GivenTable
 from augrecipes.errors import DataError
@@ -20,6 +19,7 @@ from augrecipes.images.encoded import Encoded, open_encoded
 from augrecipes.images.jpeg_windows import kept
 from augrecipes.images.reading import stamp_of
 from augrecipes.redact import redact
+from augrecipes.sources.files import naming_all
 from augrecipes.store import Item, decodes_to, encoded_item, make_item
 
 _RUN = 64  # rows of one file that a process makes at a time, where they are no epochs
@@ -168,7 +168,7 @@ class Baker:
         how = {"inputs": recipe.inputs, "undecoded": undecoded, "names": names, **self.decode}
         if (known := self._opened.get(key)) is not None:
             self._opened.move_to_end(key)
-        given = read_targets(self.table, unit, opened=known, **how)
+        given = self.table.read(unit, **how, **({} if known is None else {"opened": known}))
         if several or self.repeats:
             given = {name: value.array() if _is_small(value) else value for name, value in given.items()}
         if self.repeats and known is None:

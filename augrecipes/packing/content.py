@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.data.packed_match import declared
-from augrecipes.data.reading.listing import DataListing
+from augrecipes.data.reading.sample import RecipeSource
 from augrecipes.data.tables.packed_table import POINTS, Unreadable, columns_of, columns_of_points, layout_of
 from augrecipes.errors import counted
 from augrecipes.packing.bake import Baker
@@ -42,7 +42,7 @@ class Packing:
     """
 
     plan: BakedSteps
-    given: DataListing
+    given: RecipeSource
     out: Place
     rows: int
     baker: Baker

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.compiler.prefix import compile_prefix
-from augrecipes.data.reading.find import list_data
-from augrecipes.data.reading.listing import Data
+from augrecipes.data.reading.listing import Data, open_data
 from augrecipes.data.tables.packed_table import Unreadable
 from augrecipes.data.tables.table import Columns, GivenTable
 from augrecipes.errors import DataError, StoreError
@@ -66,7 +65,7 @@ def prepare(
     pipeline = compile_prefix(parsed, plan.mode, plan.count, seed)
     how: dict[str, Any] = {"channels": channels, "exif": exif, "max_pixels": max_pixels, "masks": masks, "split": split}
     strict = on_error == "raise"
-    given = list_data(parsed, pipeline.targets, data, mode=plan.mode, strict=strict, headers=True, **how)
+    given = open_data(parsed, pipeline.targets, data, mode=plan.mode, strict=strict, headers=True, **how)
     roles = dict.fromkeys(pipeline.outputs, "image")
     if given.table.masked:
         roles["mask"] = "mask"

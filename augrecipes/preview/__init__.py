@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from augrecipes.preview.rows import preview as preview
-from augrecipes.preview.rows import sample_grid as sample_grid
+from augrecipes.preview.grid import preview as preview
+from augrecipes.preview.grid import sample_grid as sample_grid
 
 __all__ = ["preview", "sample_grid"]

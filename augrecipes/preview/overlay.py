@@ -18,7 +18,7 @@ from augrecipes.preview.text import Colour, render_text, width_px
 Place = tuple[int, int, int, int]  # of a tag: left, top, right, bottom; px, ends exclusive
 
 SHOWN: Colour = (213, 94, 0)
-PICKED: Colour = (92, 128, 158)
+PICKED: Colour = (128, 146, 166)
 LEFT: Colour = (206, 206, 202)
 _EDGE, _SQUARE, _LEAST, _LARGEST = 8, 26, 240, 480  # px of a map: around its squares, a square, and its sides
 
@@ -58,16 +58,11 @@ def render_mask(picture: Picture, mask: NDArray[Any]) -> None:
     rows = (np.arange(height) * ids.shape[0] // height)[:, None]
     ids = ids[rows, np.arange(width) * ids.shape[1] // width]
     names, places = np.unique(ids, return_inverse=True)
-    table = np.array([colour_of(int(n)) for n in names], np.float32)
-    clear = (names == 0) | ((names == _OUTSIDE) & (names.max(initial=0) <= _OUTSIDE))
     places = places.reshape(ids.shape)
-    colours, shown = table[places], ~clear[places]
-    edge = np.zeros(ids.shape, bool)
-    for axis in (0, 1):
-        here, there = (np.s_[1:], np.s_[:-1]) if axis == 0 else (np.s_[:, 1:], np.s_[:, :-1])
-        differs = ids[here] != ids[there]
-        edge[here] |= differs
-        edge[there] |= differs
+    clear = (names == 0) | ((names == _OUTSIDE) & (names.max(initial=0) <= _OUTSIDE))
+    colours, shown = np.array([colour_of(int(n)) for n in names], np.float32)[places], ~clear[places]
+    cross = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3))
+    edge = cv2.morphologyEx(places.astype(np.float32), cv2.MORPH_GRADIENT, cross) > 0
     strength = np.where(shown, np.where(edge, np.float32(0.9), np.float32(_FILL)), np.float32(0))[..., None]
     picture[...] = np.rint(picture + (colours - picture) * strength).astype(np.uint8)
 

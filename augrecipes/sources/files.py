@@ -8,11 +8,13 @@ taken as sRGB.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.errors import DataError
 from augrecipes.images.encoded import (
     MAX_PIXELS,
     EncodedMask,
@@ -24,7 +26,7 @@ from augrecipes.images.encoded import (
     turn_of,
     turned_size,
 )  # fmt: skip
-from augrecipes.images.format import Depth, Frames, Part, check_whole
+from augrecipes.images.format import Area, Depth, Frames, check_whole
 from augrecipes.images.raster import as_mask
 from augrecipes.images.reading import FORMATS, MAX_BYTES, PathLike
 from augrecipes.images.watch import stage
@@ -143,5 +145,82 @@ def decode_mask(
     with data_errors(name), stage("decode"):
         header = checked_header(data, None, max_pixels)
         check_whole(header, None, frames, mask=True)
-        whole = Part(0, 0, header.height, header.width)
+        whole = Area(0, 0, header.height, header.width)
         return as_mask(FORMATS[header.format].labels(data, header, whole), turn_of(header, exif))
+
+
+def read_files(
+    table: Any,
+    unit: int,
+    inputs: Any,
+    *,
+    channels: int,
+    undecoded: bool = False,
+    names: Iterable[str] | None = None,
+    opened: Mapping[str, Any] | None = None,
+    **how: Any,
+) -> dict[str, Any]:
+    """Reads the files of one image, scene or tile, with the annotations that belong to it, as a pipeline takes them.
+
+    Args:
+        table: lists the files: `Columns` of `augrecipes.data.tables.table`.
+        unit: its number.
+        inputs: of the recipe.
+        channels: of images.
+        undecoded: leave images and masks encoded, for steps that decode no more than they need.
+        names: of the targets that are wanted; None: all.
+        opened: images that are open already.
+        how: other arguments of `read_image`.
+
+    Returns:
+        Images uint8 H×W×C or encoded, mask H×W or encoded, boxes and keypoints float32, labels int64.
+
+    Raises:
+        DataError: a file cannot be read, or is not of the size that belongs to the others; names it.
+    """
+    paths = table.paths(unit)
+    targets: dict[str, Any] = dict(opened or {})
+    for name in names or paths:
+        if name not in targets:
+            image = open_encoded(paths[name], channels=channels, **how)
+            targets[name] = image if undecoded else image.array()
+    name, path = next(iter(paths.items()))
+    if table.recorded is not None:
+        table.recorded.check(unit, path, targets[name].shape, how["exif"])
+    if table.outlines is not None:
+        try:
+            targets["mask"] = table.outlines.draw(unit, *targets[name].shape[:2])
+        except DataError as error:
+            raise error.with_path(path) from None
+    if table.masks is not None:
+        mask_path = table.masks[unit]
+        of_masks = {key: how[key] for key in ("exif", "max_pixels", "frames") if key in how}
+        mask = targets["mask"] = (open_mask if undecoded else read_mask)(mask_path, **of_masks)
+        if mask.shape[:2] != targets[name].shape[:2]:
+            message = f"is {_size(mask)} px, but its image {path} is {_size(targets[name])} px"
+            raise DataError(message, mask_path)
+    for key, points, declared in (
+        ("boxes", table.boxes, inputs.boxes),
+        ("keypoints", table.keypoints, inputs.keypoints),
+    ):
+        if points is not None and declared is not None:
+            targets[key] = points.rows(unit)
+            if declared.labels is not None:
+                labels, count = points.labels_of(unit), len(targets[key])
+                # albumentations wants a label for each, also where the data has none: of keypoints their numbers.
+                none = np.zeros(count, np.int64) if key == "boxes" else np.arange(count, dtype=np.int64)
+                targets[declared.labels] = none if labels is None else labels
+    return targets
+
+
+def naming_all(error: DataError, paths: Mapping[str, str]) -> DataError:
+    """The error with the file of a pair's largest scale, which comes first, and those of the others."""
+    if error.path:
+        return error
+    first, *others = dict.fromkeys(paths.values())
+    with_ = f" (with {', '.join(others)})" if others else ""
+    return DataError(f"{error.reason}{with_}", first, error.step)
+
+
+def _size(array: Any) -> str:
+    return f"{array.shape[0]}×{array.shape[1]}"

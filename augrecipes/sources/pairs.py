@@ -36,7 +36,7 @@ _LAST = re.compile(
 )
 _FIRST = re.compile(r"(?i)(?:hr|gt|hq|lr|lq)[-_. ](?=.)")
 _SCALE = re.compile(r"[xX×](\d{1,2}(?:\.\d+)?)|(?<!\d)(\d{1,2})[xX](?!\d)")
-_MOST_WAYS = 4  # of naming a target's files that are tried, besides their plain names
+_MOST_WAYS = 4  # of naming a target's files, and of reading one name, that are tried besides the plain one
 
 
 @dataclass(slots=True)
@@ -139,8 +139,9 @@ def readings(stem: str) -> Iterator[str]:
     (['{}_x4', '{}_HR_x4'], ['LR_{}'])
     """
     at = len(stem)
-    while (found := _LAST.search(stem, 0, at)) and (at := found.start()):
-        yield f"{{}}{stem[at:]}"
+    for _ in range(_MOST_WAYS):
+        if (found := _LAST.search(stem, 0, at)) and (at := found.start()):
+            yield f"{{}}{stem[at:]}"
     if found := _FIRST.match(stem):
         yield f"{found[0]}{{}}"
 

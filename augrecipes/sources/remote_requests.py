@@ -59,23 +59,21 @@ def request(url: str, do: Callable[[Any, str], Found]) -> Found:
             with slots:
                 return do(*_file_system(url))
         except (RemoteError, *_FINAL) as error:
-            if isinstance(error, OSError) and _shown(url, error):
-                raise
-            if isinstance(error, OSError):
-                kinds = (FileNotFoundError, PermissionError)
-                kind = next((kind for kind in kinds if isinstance(error, kind)), RemoteError)
-                raise kind(redact_from(url, str(error))) from None
-            raise RemoteError(redact_from(url, f"cannot be done there: {error}")) from _shown(url, error)
+            said = redact_from(url, str(error))
+            if not isinstance(error, OSError):
+                raise RemoteError(f"cannot be done there: {said}") from None
+            if said == str(error):
+                raise error from None
+            kinds = (FileNotFoundError, PermissionError)
+            raise next((kind for kind in kinds if isinstance(error, kind)), RemoteError)(said) from None
         except Exception as error:  # drivers have errors of their own
             if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
                 raise
+            said = redact_from(url, f"{type(error).__name__}: {error}")[:_LAST_WORDS]
             if "Credentials" in type(error).__name__:  # of botocore, google.auth
-                said = redact_from(url, str(error))
-                raise RemoteError(f"{said}: say who you are where its driver looks for it") from _shown(url, error)
-            last = error
-    said = redact_from(url, f"{type(last).__name__}: {last}")[:_LAST_WORDS]
-    said = f"the server failed {ATTEMPTS} times, at last with {said}; try again later"
-    raise RemoteError(said) from _shown(url, last)
+                raise RemoteError(f"{said}: say who you are where its driver looks for it") from None
+    # What it came from is not shown: drivers say the address there, and parts of it.
+    raise RemoteError(f"the server failed {ATTEMPTS} times, at last with {said}; try again later")
 
 
 def _file_system(url: str) -> tuple[Any, str]:
@@ -93,19 +91,6 @@ def _file_system(url: str) -> tuple[Any, str]:
     except ValueError as error:
         raise RemoteError(f"fsspec cannot open this address: {error}") from None
     return system, str(path)
-
-
-def _shown(url: str, error: Exception) -> Exception | None:
-    """An error as the cause of another, in whose traceback it is shown with its own causes; None where one of them says
-    what must not be."""
-    one: BaseException | None = error
-    looked_at: list[BaseException] = []
-    while one is not None and one not in looked_at:
-        if redact_from(url, str(one)) != str(one):
-            return None
-        looked_at.append(one)
-        one = one.__cause__ if one.__suppress_context__ else one.__context__
-    return error
 
 
 def stamp_in(about: dict[str, Any]) -> str:

@@ -21,11 +21,10 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from filelock import FileLock
@@ -34,6 +33,7 @@ from augrecipes.cache import CACHE, REMOTE
 from augrecipes.errors import AugrecipesError, StoreError
 from augrecipes.machine import bytes_of
 from augrecipes.paths import STAGED
+from augrecipes.sources.remote_requests import RemoteError
 from augrecipes.store.disk import map_file, naming
 
 SIZE = "AUGRECIPES_CACHE_SIZE"
@@ -106,12 +106,12 @@ class FileCache:
                 f"{SIZE} or cache_size=, or pack with smaller shards (--shard-size)",
                 str(self.folder),
             )
-        with self._writing():
+        with self._saying_why(size):
             self.folder.mkdir(parents=True, exist_ok=True)
-        with self._locked(blake2b(path.name.encode()).hexdigest()[:2]):
-            found = self._here(path, size)  # another process may have been quicker
-            if found is None and (found := self._fetched(path, size, fetch)) is None:
-                found = self._here(path, size)
+            with self._lock(blake2b(path.name.encode()).hexdigest()[:2]):
+                found = self._here(path, size)  # another process may have been quicker
+                if found is None and (found := self._fetched(path, size, fetch)) is None:
+                    found = self._here(path, size)
         if found is None:
             raise StoreError("was taken away as soon as it was fetched: who clears this folder?", str(path))
         return found
@@ -125,53 +125,39 @@ class FileCache:
                 os.utime(path)
             return map_file(path, size)
         except (OSError, StoreError) as error:
-            cause = error.__cause__ if isinstance(error, StoreError) else error
-            if isinstance(cause, FileNotFoundError | NotADirectoryError):
+            if isinstance(_cause(error), FileNotFoundError | NotADirectoryError):
                 return None
             if isinstance(error, StoreError):
                 raise
             raise StoreError(f"cannot be read: {error.strerror or error}", str(path)) from None
 
     def _fetched(self, path: Path, size: int, fetch: Callable[[Path], None]) -> mmap.mmap | bytes | None:
-        with self._writing(size):
-            for left in self.folder.glob(f".{glob.escape(path.name)}.*{STAGED}"):
-                left.unlink()  # of a process that was killed: who is alive has the lock
-        with self._locked("room"):
+        for left in self.folder.glob(f".{glob.escape(path.name)}.*{STAGED}"):
+            left.unlink()  # of a process that was killed: who is alive has the lock
+        with self._lock("room"):
             self._make_room(size)
-        with self._writing(size):
-            handle, name = tempfile.mkstemp(STAGED, f".{path.name}.", self.folder)
-            os.close(handle)
+        handle, name = tempfile.mkstemp(STAGED, f".{path.name}.", self.folder)
+        os.close(handle)
         staged = Path(name)
         try:
-            self._fetch(staged, size, fetch)
-            with self._writing(size), staged.open("rb+") as file:
+            try:
+                fetch(staged)
+            except (OSError, StoreError) as error:  # others need the disk, too, and it is they who have grown
+                if getattr(_cause(error), "errno", None) not in _FULL or not self._evict(size):
+                    raise
+                fetch(staged)
+            with staged.open("rb+") as file:
                 os.fsync(file.fileno())
-                staged.chmod(0o444)
-                # Mapped before others may take it away; on Windows nothing that is mapped is renamed.
-                found = None if os.name == "nt" else map_file(staged, size)
-            with self._locked("room"):
+            staged.chmod(0o444)
+            # Mapped before others may take it away; on Windows nothing that is mapped is renamed.
+            found = None if os.name == "nt" else map_file(staged, size)
+            with self._lock("room"):
                 self._make_room(size)
-                with self._writing(size):
-                    staged.replace(path)
+                staged.replace(path)
             return found
         finally:
             with suppress(OSError):
                 staged.unlink(missing_ok=True)
-
-    def _fetch(self, staged: Path, size: int, fetch: Callable[[Path], None]) -> None:
-        for again in (True, False):
-            try:
-                return fetch(staged)
-            except (OSError, StoreError) as error:
-                cause: Any = error.__cause__ if isinstance(error, StoreError) else error
-                number = getattr(cause, "errno", None)
-                if number not in (*_FULL, errno.EFBIG) and getattr(cause, "filename", None) != str(staged):
-                    raise  # it is of the server
-                with self._locked("room"):  # others need the disk, too, and it is they who have grown
-                    if again and number in _FULL and self._evict(size):
-                        continue
-                raise StoreError(self._why(cause, size), str(self.folder)) from cause
-        return None
 
     def _make_room(self, size: int) -> None:
         if not self._evict(self._taken() + size - self.limit):
@@ -194,35 +180,31 @@ class FileCache:
     def _taken(self) -> int:
         return sum(file.size for file in REMOTE.files(self.folder))
 
-    @contextmanager
-    def _locked(self, name: str) -> Iterator[None]:
+    def _lock(self, name: str) -> AbstractContextManager[object]:
         """Waits until nobody else, in any process, has this lock."""
-        lock = FileLock(self.folder / f"{name}.lock", thread_local=False)
-        with self._writing():
-            lock.acquire(poll_interval=_LOOK)
-        try:
-            yield
-        finally:
-            lock.release()
+        return FileLock(self.folder / f"{name}.lock", thread_local=False).acquire(poll_interval=_LOOK)
 
     @contextmanager
-    def _writing(self, size: int = 0) -> Iterator[None]:
+    def _saying_why(self, size: int) -> Iterator[None]:
+        """Says what to do about what cannot be written here; what is wrong with the server is said already."""
         try:
             yield
         except (OSError, StoreError) as error:
-            cause: Any = error.__cause__ if isinstance(error, StoreError) else error
-            if not isinstance(cause, OSError):
+            cause = _cause(error)
+            here = str(getattr(cause, "filename", None)).startswith(str(self.folder))
+            if cause is None or (isinstance(cause, RemoteError | FileNotFoundError | PermissionError) and not here):
                 raise
-            raise StoreError(self._why(cause, size), str(self.folder)) from cause
+            why = f"the cache of remote files cannot be written: {cause.strerror or cause}; give"
+            if cause.errno in _FULL:
+                why = f"the disk of the cache of remote files is full: {size:,} bytes are needed; make room, give the "
+                why += f"cache less with {SIZE}, or"
+            raise StoreError(f"{why} another folder with {CACHE}", str(self.folder)) from cause
 
-    def _why(self, error: OSError, size: int) -> str:
-        if error.errno in _FULL:
-            return (
-                f"the disk of the cache of remote files is full: {size:,} bytes are needed; make room, give the cache "
-                f"less with {SIZE}, or another folder with {CACHE}"
-            )
-        why = error.strerror or error
-        return f"the cache of remote files cannot be written: {why}; give another folder with {CACHE}"
+
+def _cause(error: OSError | StoreError) -> OSError | None:
+    """What the system said."""
+    cause = error.__cause__ if isinstance(error, StoreError) else error
+    return cause if isinstance(cause, OSError) else None
 
 
 @dataclass(frozen=True, slots=True)

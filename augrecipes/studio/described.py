@@ -77,13 +77,13 @@ def source(studio: Studio, recipe: Recipe | None = None) -> dict[str, Any]:
         files = studio.shelf.files(pipeline.recipe, pipeline)
     except AugrecipesError as error:
         return {**found, "problem": harmless(str(error))}
-    table = files.listing.table
+    table = files.table
     count = len(table)
     names = [name_of(files, recipe, row) for row in range(min(count, NAMES))]
     classes = list(table.classes) if table.classes else []
     targets = [*pipeline.outputs, *(["mask"] if table.masked else [])]
     targets += [name for name in ("boxes", "keypoints") if getattr(table, name) is not None]
-    notes = [*files.listing.notes, *files.listing.left_out[:20]]
+    notes = [*files.notes, *files.left_out[:20]]
     return {**found, "count": count, "names": names, "classes": classes, "targets": targets, "notes": notes}
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.reading.sample import Files, Sample
-from augrecipes.data.reading.stored import Stored
+from augrecipes.data.reading.sample import RecipeSource, Sample
+from augrecipes.data.reading.stored import StoredSource
 from augrecipes.errors import AugrecipesError, DataError, harmless
 from augrecipes.preview.display import picture_of_input
 from augrecipes.recipe.model import Recipe, Step
@@ -71,9 +71,9 @@ def draws(studio: Studio, body: RequestBody) -> Iterator[Piece]:
     return (piece(index, epoch) for index in indices for epoch in epochs)
 
 
-def name_of(files: Files | Stored, recipe: Recipe, index: int) -> str:
+def name_of(files: RecipeSource, recipe: Recipe, index: int) -> str:
     """What a sample is called: the end of its path, of a bag its folder; text, whatever somebody has called a file."""
-    path = files.path(files.listing.table.units_of(index)[0])
+    path = files.path(files.table.units_of(index)[0])
     parts = [part for part in path.replace("\\", "/").split("/") if part]
     shown = parts[-2:-1] if recipe.facts.tiles else parts[-2:]
     return harmless("/".join(shown) or path).encode("utf-8", "replace").decode()
@@ -88,19 +88,19 @@ def failure(error: AugrecipesError | Refused) -> dict[str, str]:
 
 
 def _draw(
-    studio: Studio, wanted: WantedDraws, pipeline: Pipeline, files: Files | Stored, index: int, epoch: int
+    studio: Studio, wanted: WantedDraws, pipeline: Pipeline, files: RecipeSource, index: int, epoch: int
 ) -> dict[str, Any]:
     units = units_of(wanted, files, index, epoch)
     made = [_sample(studio, wanted, pipeline, files, unit, epoch) for unit in units]
     line: dict[str, Any] = {"pictures": [one for shown, _, _ in made for one in shown], "python": made[0][1]}
     if wanted.recipe.facts.tiles:
         line["words"] = made[0][2]
-        line["more"] = len(files.listing.table.units_of(index)) - len(units)
+        line["more"] = len(files.table.units_of(index)) - len(units)
     return line
 
 
 def _sample(
-    studio: Studio, wanted: WantedDraws, pipeline: Pipeline, files: Files | Stored, unit: int, epoch: int
+    studio: Studio, wanted: WantedDraws, pipeline: Pipeline, files: RecipeSource, unit: int, epoch: int
 ) -> tuple[list[dict[str, Any]], str, list[str]]:
     """The pictures of one sample, or tile; the line of Python that makes it; and what it shares with its bag."""
     sample = studio.shelf.sample(wanted.recipe, pipeline, unit, epoch)
@@ -143,7 +143,7 @@ def _shown(
     wanted: WantedDraws,
     out: Mapping[str, Any],
     name: str,
-    files: Files | Stored,
+    files: RecipeSource,
     sample: Sample,
     pipeline: Pipeline,
 ) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def _shown(
     return one
 
 
-def source_of(studio: Studio, wanted: WantedDraws, sample: Sample, name: str, files: Files | Stored) -> dict[str, Any]:
+def source_of(studio: Studio, wanted: WantedDraws, sample: Sample, name: str, files: RecipeSource) -> dict[str, Any]:
     """A picture as it was read, with what lies on it."""
     image = sample.images[name]
     picture = picture_of_input(image if isinstance(image, np.ndarray) else small(image, wanted.size))
@@ -179,10 +179,10 @@ def source_of(studio: Studio, wanted: WantedDraws, sample: Sample, name: str, fi
     return shown
 
 
-def as_read(recipe: Recipe, files: Files | Stored) -> Recipe:
+def as_read(recipe: Recipe, files: RecipeSource) -> Recipe:
     """The recipe, with its boxes and points as the data have them: in a store in albumentations' own terms."""
     inputs = recipe.inputs
-    if not isinstance(files, Stored):
+    if not isinstance(files, StoredSource):
         return recipe
     boxes = inputs.boxes and replace(inputs.boxes, format="albumentations")
     points = inputs.keypoints and replace(inputs.keypoints, format="xy")
@@ -201,8 +201,8 @@ def small(image: Any, size: int) -> Any:
     return image.region(0, 0, height, width, max(able, default=1))
 
 
-def classes_of(files: Files | Stored) -> tuple[str, ...]:
+def classes_of(files: RecipeSource) -> tuple[str, ...]:
     """Names of the boxes' labels."""
-    table = files.listing.table
+    table = files.table
     boxes = table.boxes
     return tuple((boxes.classes if boxes is not None else None) or table.box_classes or ())

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.reading.sample import Files, Sample
-from augrecipes.data.reading.stored import Stored
+from augrecipes.data.reading.sample import RecipeSource, Sample
+from augrecipes.data.reading.stored import StoredSource
 from augrecipes.data.tables.table import GivenTable
 
 
-def python_of(source: str, pipeline: Pipeline, files: Files | Stored, sample: Sample, unit: int, epoch: int) -> str:
+def python_of(source: str, pipeline: Pipeline, files: RecipeSource, sample: Sample, unit: int, epoch: int) -> str:
     """A statement that gives the sample to the bit, for someone who has saved the recipe.
 
     Args:
@@ -21,9 +21,9 @@ def python_of(source: str, pipeline: Pipeline, files: Files | Stored, sample: Sa
         unit: its number among the files.
         epoch: of its draws.
     """
-    if isinstance(files, Stored):
+    if isinstance(files, StoredSource):
         return _of_store(source, pipeline, files, sample, epoch)
-    table = files.listing.table
+    table = files.table
     fixed = [f"mode={pipeline.mode!r}"] if pipeline.mode != "train" else []
     fixed += [f"optimize={pipeline.optimize!r}", f"seed={pipeline.compiled.seed}"]
     compiled = f"ar.load({source!r}).compile({', '.join(fixed)})"
@@ -36,7 +36,7 @@ def python_of(source: str, pipeline: Pipeline, files: Files | Stored, sample: Sa
     return f"{compiled}.at({', '.join(key)})({', '.join(given)})"
 
 
-def _of_store(source: str, pipeline: Pipeline, stored: Stored, sample: Sample, epoch: int) -> str:
+def _of_store(source: str, pipeline: Pipeline, stored: StoredSource, sample: Sample, epoch: int) -> str:
     fixed = [f"mode={pipeline.mode!r}"] if pipeline.mode != "train" else []
     fixed += [f"optimize={pipeline.optimize!r}", f"seed={pipeline.compiled.seed}"]
     packed = f"ar.Packed({stored.folder!r}, {source!r}, {', '.join(fixed)})"
@@ -46,8 +46,8 @@ def _of_store(source: str, pipeline: Pipeline, stored: Stored, sample: Sample, e
     return f"(ds := {packed}).pipeline.at({tile})(**ds.given({tile}).targets)"
 
 
-def _read(path: str, image: Any, files: Files) -> str:
+def _read(path: str, image: Any, files: RecipeSource) -> str:
     """How a picture is read: decoded, or as a file of which the plan decodes what it needs."""
     how = "read_image" if hasattr(image, "__array_interface__") else "open_encoded"
-    channels = files.listing.decode["channels"]
+    channels = files.decode["channels"]
     return f"ar.{how}({path!r}{'' if channels == 3 else f', channels={channels}'})"

@@ -13,11 +13,10 @@ import numpy as np
 
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.packed_match import check_targets
-from augrecipes.data.read import read_targets
 from augrecipes.data.reading.decoded_once import DecodedOnce
-from augrecipes.data.reading.listing import Data
-from augrecipes.data.reading.sample import Files, Sample, open_data
-from augrecipes.data.reading.stored import Store, Stored, baked_of, behind, open_store
+from augrecipes.data.reading.listing import Data, open_data
+from augrecipes.data.reading.sample import RecipeSource, Sample
+from augrecipes.data.reading.stored import Store, StoredSource, baked_of, behind, open_store
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.store import is_store
@@ -48,7 +47,7 @@ class Shelf:
     data: Data | None = None
     masks: Any = None
     store: Store | None = field(init=False, default=None)
-    _files: Kept[tuple[int, Files | Stored]] = field(default_factory=lambda: Kept(16))
+    _files: Kept[tuple[int, RecipeSource]] = field(default_factory=lambda: Kept(16))
     _numbers: Iterator[int] = field(default_factory=itertools.count)
     _baked: Kept[int] = field(default_factory=lambda: Kept(64))
     _samples: Kept[Sample] = field(default_factory=lambda: Kept(MOST_BYTES, nbytes_of))
@@ -87,16 +86,16 @@ class Shelf:
         """The data and the masks, or the demo's for this recipe."""
         return self._demo.data_for(recipe, pipeline.targets) if self.demo else (self.data, self.masks)
 
-    def files(self, recipe: Recipe, pipeline: Pipeline) -> Files | Stored:
+    def files(self, recipe: Recipe, pipeline: Pipeline) -> RecipeSource:
         """What there is for a recipe; of a store for what `left` has left. Raises DataError where it cannot take it."""
         return self.listed(recipe, pipeline)[1]
 
-    def listed(self, recipe: Recipe, pipeline: Pipeline) -> tuple[int, Files | Stored]:
+    def listed(self, recipe: Recipe, pipeline: Pipeline) -> tuple[int, RecipeSource]:
         """The same, behind a number that no other listing ever has: what is kept of its samples is kept by it."""
         if (store := self.store) is not None:
             check_targets(store, pipeline.targets, pipeline.mode)
             key = _listing_key(recipe, pipeline, store.digest)
-            return self._files.get(key, lambda: (next(self._numbers), Stored(store, recipe, pipeline.targets)))
+            return self._files.get(key, lambda: (next(self._numbers), StoredSource(store, recipe, pipeline.targets)))
         data, masks = self.given(recipe, pipeline)
         return self._files.get(
             _listing_key(recipe, pipeline, data),
@@ -113,7 +112,7 @@ class Shelf:
         if not 0 <= unit < len(files):
             raise Refused(404, "index", f"there are {len(files)} samples; the last is number {len(files) - 1}")
         fast = pipeline.optimize == "fast" and pipeline.reads
-        if isinstance(files, Stored):
+        if isinstance(files, StoredSource):
             stored, baked = files, epoch % files.epochs
             _check_size(stored.shape(unit, baked), stored.path(unit))
             key = (number, unit, fast, baked)
@@ -123,14 +122,14 @@ class Shelf:
         key = (number, unit, fast, 0)
         return self._samples.get(key, lambda: _read(of_files, unit, as_files=fast, reads=pipeline.reads))
 
-    def _inside(self, files: Files, unit: int) -> None:
+    def _inside(self, files: RecipeSource, unit: int) -> None:
         """Refused for a file that a link in a folder of data leads out to."""
         given = self.data.values() if isinstance(self.data, Mapping) else [self.data]
         named = [one for some in given for one in (some if isinstance(some, list) else [some])]
         roots = [Path(os.fsdecode(one)).resolve() for one in named if isinstance(one, str | os.PathLike)]
         if not roots or not all(root.is_dir() for root in roots):
             return  # a list of files names where they are
-        for path in files.listing.table.paths(unit).values():
+        for path in files.table.paths(unit).values():
             if not any(Path(path).resolve().is_relative_to(root) for root in roots):
                 message = f"{path}: a link that leads out of the folder of data is not followed"
                 raise Refused(403, "outside", message, "give the folder that it leads to as --data")
@@ -149,19 +148,16 @@ def _listing_key(recipe: Recipe, pipeline: Pipeline, data: Any) -> Hashable:
     return recipe.kind, pipeline.targets, recipe.inputs, repr(recipe.scales.plain()), str(data)
 
 
-def _read(files: Files, unit: int, *, as_files: bool, reads: bool) -> Sample:
+def _read(files: RecipeSource, unit: int, *, as_files: bool, reads: bool) -> Sample:
     """A sample with its pictures decoded, or as files where the plan reads them better, or they are large."""
-    table, decode = files.listing.table, files.listing.decode
-    rest = read_targets(table, unit, inputs=files.inputs, undecoded=True, **decode)
-    images = {name: rest.pop(name) for name in table.images_by_target()}
-    for name, image in images.items():
-        pixels = _check_size(image.shape, files.path(unit))
-        if isinstance(image, np.ndarray) or (reads and pixels > DECODED_PX):
-            continue
-        images[name] = DecodedOnce(image) if as_files else image.array()
-    if "mask" in rest and not isinstance(rest["mask"], np.ndarray):
-        rest["mask"] = rest["mask"].array()[:, :, 0]
-    return Sample(*table.place(unit), files.path(unit), images, rest)
+    sample = files.read(unit, undecoded=True)
+    for name, image in sample.images.items():
+        pixels = _check_size(image.shape, sample.path)
+        if not isinstance(image, np.ndarray) and not (reads and pixels > DECODED_PX):
+            sample.images[name] = DecodedOnce(image) if as_files else image.array()
+    if not isinstance(mask := sample.rest.get("mask"), np.ndarray | None):
+        sample.rest["mask"] = mask.array()[:, :, 0]
+    return sample
 
 
 def _check_size(shape: tuple[int, ...], path: str) -> int:

@@ -9,8 +9,7 @@ import numpy as np
 
 from augrecipes.compiler.run.instrument import SINK, instrumented
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.reading.sample import Files, Sample
-from augrecipes.data.reading.stored import Stored
+from augrecipes.data.reading.sample import RecipeSource, Sample
 from augrecipes.errors import AugrecipesError
 from augrecipes.ops import registry
 from augrecipes.preview.display import picture_of_input, picture_of_output
@@ -55,7 +54,7 @@ class _StageView:
     """Runs a sample step by step, and says what each has done."""
 
     def __init__(
-        self, studio: Studio, wanted: WantedDraws, pipeline: Pipeline, files: Files | Stored, epoch: int
+        self, studio: Studio, wanted: WantedDraws, pipeline: Pipeline, files: RecipeSource, epoch: int
     ) -> None:  # fmt: skip
         self.studio, self.wanted, self.pipeline, self.files = studio, wanted, pipeline, files
         self.off, self.epoch = wanted.off, epoch

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from augrecipes.data.reading.stored import Stored
+from augrecipes.data.reading.stored import StoredSource
 from augrecipes.errors import AugrecipesError
 from augrecipes.studio.asked import Refused, RequestBody
 from augrecipes.studio.drawing import failure
@@ -30,7 +30,7 @@ def verified(studio: Studio, body: RequestBody) -> Iterator[Piece]:
     pipeline = studio.bench.pipeline(recipe, mode, "none", seed)
     files = studio.shelf.files(recipe, pipeline)
     data, masks = studio.shelf.given(recipe, pipeline)
-    if isinstance(files, Stored) and recipe.facts.annotated and (recipe.inputs.boxes or recipe.inputs.keypoints):
+    if isinstance(files, StoredSource) and recipe.facts.annotated and (recipe.inputs.boxes or recipe.inputs.keypoints):
         cure = "give the files that the store was packed from"
         raise Refused(422, "stored", "boxes and keypoints of a store are not verified", cure)
 
@@ -38,7 +38,7 @@ def verified(studio: Studio, body: RequestBody) -> Iterator[Piece]:
         try:
             found = verify(
                 recipe, data, mode=mode, optimize=chosen, seed=seed, samples=samples, masks=masks, dtypes=("uint8",),
-                reader=files if isinstance(files, Stored) else None,
+                reader=files if isinstance(files, StoredSource) else None,
                 build=lambda made, one: studio.bench.built(made, mode, one, seed),
                 progress=lambda done, total: say({"progress": [done, total]}),
             )  # fmt: skip

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.picking import Pick, pick_tiles
-from augrecipes.data.reading.sample import Files
-from augrecipes.data.reading.stored import Stored
+from augrecipes.data.picking import tiles_of
+from augrecipes.data.reading.sample import RecipeSource
 from augrecipes.recipe.model import Bag, Mode, Optimize, Recipe
 from augrecipes.studio.asked import MOST_SIZE, Refused, RequestBody
 from augrecipes.studio.outline import steps_by_path
@@ -94,26 +92,25 @@ def left_of(
     return studio.shelf.left(switched(written, body), mode, seed)[0], baked
 
 
-def check_index(files: Files | Stored, *indices: int) -> None:
+def check_index(files: RecipeSource, *indices: int) -> None:
     """Refused where there are not so many samples."""
-    count = len(files.listing.table)
+    count = len(files.table)
     if max(indices) >= count:
         raise Refused(404, "index", f"there are {count} samples; the last is number {count - 1}")
 
 
-def units_of(wanted: WantedDraws, files: Files | Stored, index: int, epoch: int) -> list[int]:
+def units_of(wanted: WantedDraws, files: RecipeSource, index: int, epoch: int) -> list[int]:
     """What of the files makes up a sample: itself, or some of the tiles that an epoch picks of a bag.
 
     Raises:
         Refused: none of the tiles that were chosen is picked.
     """
-    table = files.listing.table
+    table = files.table
     units = table.units_of(index)
     if not wanted.recipe.facts.tiles:
         return list(units)
     rule = wanted.recipe.bag or Bag()
-    how = "stride" if rule.pick == "random" and wanted.mode == "eval" else rule.pick
-    picked = pick_tiles(len(units), rule.max_tiles, cast("Pick", how), seed=wanted.seed, epoch=epoch, index=index)
+    picked = tiles_of(rule, len(units), wanted.mode, seed=wanted.seed, epoch=epoch, index=index)
     if wanted.chosen:
         among = [units[tile] for tile in wanted.chosen if tile in picked]
         if not among:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.data.reading.listing import Data, StrPath
-from augrecipes.data.reading.sample import Reader, open_data
+from augrecipes.data.reading.listing import Data, StrPath, open_data
+from augrecipes.data.reading.sample import Reader
 from augrecipes.errors import DataError
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import Picture, amplified, ink, picture_of_input, picture_of_output, size_text

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from augrecipes.compiler.compile import build as build_pipeline
-from augrecipes.data.reading.listing import Data, StrPath
-from augrecipes.data.reading.sample import Reader, Sample, open_data
+from augrecipes.data.reading.listing import Data, StrPath, open_data
+from augrecipes.data.reading.sample import Reader, Sample
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
 from augrecipes.progress import Progress

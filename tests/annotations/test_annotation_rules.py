@@ -366,6 +366,20 @@ def test_folders_that_data_yaml_names_do_not_leave_it(tmp_path: Path) -> None:
     assert len(rows(path)) == 1
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_names_that_no_file_can_have(tmp_path: Path, format: str) -> None:
+    path = outside(tmp_path, f"{'a' * 5000}.png", format=format)
+    if format == "voc":  # whose own name is as good
+        assert len(listed(path, recipe("coco"))) == 1
+    else:
+        refused(path, "not found" if format == "coco" else "no such file")
+    if format == "yolo":
+        for entry in ("a" * 5000, "list.txt"):
+            write(tmp_path / "set" / "list.txt", "\n")
+            write(path, f"train: {entry}\npath: {'b' * 5000}\nnames: [x]\n")
+            refused(path, "data.yaml: ")
+
+
 def test_pictures_lie_where_they_are_said_to(tmp_path: Path) -> None:
     path = instances(tmp_path / "a", {"bbox": [1, 2, 3, 4]})
     (tmp_path / "elsewhere").mkdir()

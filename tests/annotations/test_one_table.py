@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sets import OUTLINED, WRITERS, Picture, Set, random_set
 
 from augrecipes.data.annotations.records import AnnotationOptions
-from augrecipes.data.annotations.table import noted_table
+from augrecipes.data.annotations.table import table_of_annotations
 from augrecipes.data.tables.table import Columns
 from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.recipe.model import Recipe
@@ -31,7 +31,7 @@ def recipe(boxes: str = "", *, keypoints: str = "", mask: str = "absent", steps:
 
 
 def listed(path: Path, made: Recipe, **options: Any) -> Columns:
-    return noted_table(path, AnnotationOptions(made.inputs, **options))[0]
+    return table_of_annotations(path, AnnotationOptions(made.inputs, **options))
 
 
 def expected(picture: Picture, classes: tuple[str, ...]) -> list[tuple[int, list[float]]]:

@@ -15,8 +15,7 @@ import augrecipes as ar
 from augrecipes.cli.app import app
 from augrecipes.cli.folders import apart, data_of, is_data
 from augrecipes.data.reading import listing
-from augrecipes.data.reading.find import list_data
-from augrecipes.data.reading.listing import words_of
+from augrecipes.data.reading.listing import open_data, words_of
 from augrecipes.errors import DataError
 
 PAIR = (
@@ -87,7 +86,7 @@ def same(recipe: str, file: str, more: dict[str, Any]) -> None:
     """The words list what the Dataset lists."""
     ds, loaded, given = dataset(recipe, file, more), ar.load(recipe), data_of(words(file, more))
     assert given == {"files": file, **more}
-    table = list_data(loaded, ds.pipeline.targets, given).table
+    table = open_data(loaded, ds.pipeline.targets, given).table
     assert len(table) == len(ds)
     assert table.digest() == ds.table.digest()
     assert table.box_classes == ds.table.box_classes
@@ -105,7 +104,7 @@ def test_an_argument_that_is_forgotten_is_found(lists: Path, forgotten: str, mon
     def forget(recipe: Any, data: Any) -> Any:
         return true(recipe, {key: value for key, value in data.items() if key != forgotten})
 
-    monkeypatch.setattr("augrecipes.data.reading.find.as_given", forget)
+    monkeypatch.setattr("augrecipes.data.reading.listing.as_given", forget)
     with pytest.raises((AssertionError, DataError, ValueError)):
         for case in CASES:
             same(*case)
@@ -150,7 +149,7 @@ def test_words_that_make_no_sense(lists: Path, given: list[str], said: str, caps
 def test_names_that_a_kind_does_not_have(lists: Path, recipe: str, name: str) -> None:
     loaded = ar.load(recipe)
     with pytest.raises(DataError, match=f"{name}=: a recipe of kind {loaded.kind} takes "):
-        list_data(loaded, ("image",), {"files": "pairs.csv", name: "x"})
+        open_data(loaded, ("image",), {"files": "pairs.csv", name: "x"})
 
 
 def test_words_that_do_not_go_together(lists: Path, capsys: Any) -> None:

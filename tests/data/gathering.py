@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 
 from augrecipes.data.batching import Take
-from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.memory import room
 from augrecipes.errors import DataError
 from augrecipes.recipe.parse import parse_text
@@ -35,7 +35,7 @@ class Names:
         return str(self.n)
 
 
-class Gathering(SampleDataset):
+class Gathering(RecipeDataset):
     """Row r is a picture of r, drawn over with a hash of the key.
 
     Args:
@@ -50,14 +50,13 @@ class Gathering(SampleDataset):
     def __init__(
         self, n: int, size: int = 8, broken: frozenset[int] = frozenset(), ragged: bool = False, **options: Any
     ) -> None:
-        super().__init__(
-            parse_text(RECIPE), mode="train", seed=0, optimize=None, save_applied_params=False,
-            on_error=options.pop("on_error", "raise"),
-        )  # fmt: skip
+        super().__init__(Names(n), parse_text(RECIPE), **options)  # type: ignore[arg-type]
         self.size, self.broken, self.ragged = size, broken, ragged
         self.asked: list[tuple[str, int]] = []
         self.pixels = np.arange(n, dtype=np.uint8)[:, None, None, None] + np.zeros((n, 3, size, size), np.uint8)
-        self._hold(Names(n), None, options.pop("samples_per_epoch", None))  # type: ignore[arg-type]
+
+    def _runs_at_once(self) -> bool:
+        return True
 
     def _path(self, row: int) -> str:
         return f"{row}.png"

@@ -12,7 +12,7 @@ import numpy as np
 from bag_folders import BAGS, bag_folders
 from pictures import RECIPE, class_folders, draw
 
-from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.dataset import RecipeDataset
 from augrecipes.kinds.bag.dataset import TileBags
 from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.kinds.pair.dataset import PairedImages
@@ -57,7 +57,7 @@ class Kind:
     def __str__(self) -> str:
         return self.name
 
-    def open(self, root: Path, recipe: str | None = None, **options: Any) -> SampleDataset:
+    def open(self, root: Path, recipe: str | None = None, **options: Any) -> RecipeDataset:
         """The dataset over a folder that `fill` filled."""
         return self.dataset(self.where(root), parse_text(recipe or self.recipe), **options)  # type: ignore[no-any-return]
 

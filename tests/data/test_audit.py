@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augrecipes.data.tables import points
+from augrecipes.data.tables import fits
 from augrecipes.errors import DataError
 from augrecipes.kinds.bag.audit import check as check_bags
 from augrecipes.kinds.image.audit import check as check_images
@@ -53,7 +53,7 @@ numbers = st.one_of(
 def test_boxes_are_refused_where_the_pipeline_refuses_them(box, format, clip):
     text = recipe(f"inputs: {{boxes: {{format: {format}, clip: {str(clip).lower()}}}}},")
     given_boxes = np.array([box], np.float32)
-    wrong = list(points.wrong_boxes(given_boxes, text.inputs.boxes, HEIGHT, WIDTH))
+    wrong = list(fits.wrong_boxes(given_boxes, text.inputs.boxes, HEIGHT, WIDTH))
     if np.isfinite(given_boxes).all():
         assert bool(wrong) == refused(text, boxes=given_boxes, box_labels=np.array([1]))
     else:
@@ -64,7 +64,7 @@ def test_boxes_are_refused_where_the_pipeline_refuses_them(box, format, clip):
 def test_keypoints_are_refused_where_the_pipeline_refuses_them(point, format, removes):
     text = recipe(f"inputs: {{keypoints: {{format: {format}, remove_invisible: {str(removes).lower()}}}}},")
     given_points = np.array([point], np.float32)
-    wrong = list(points.wrong_keypoints(given_points, text.inputs.keypoints, HEIGHT, WIDTH))
+    wrong = list(fits.wrong_keypoints(given_points, text.inputs.keypoints, HEIGHT, WIDTH))
     if np.isfinite(given_points).all():
         assert bool(wrong) == refused(text, keypoints=given_points)
 
@@ -79,9 +79,7 @@ def refused(text, **targets) -> bool:
 
 def test_a_planted_fault_in_the_boxes_is_found(monkeypatch):
     """Boxes of coco read as corners: the law above must notice."""
-    monkeypatch.setattr(
-        points, "corners_of", lambda boxes, format, height, width: boxes / [width, height, width, height]
-    )
+    monkeypatch.setattr(fits, "corners_of", lambda boxes, format, height, width: boxes / [width, height, width, height])
     law: Any = test_boxes_are_refused_where_the_pipeline_refuses_them
     with pytest.raises(AssertionError):
         law.hypothesis.inner_test([30, 20, 20, 10], "coco", False)

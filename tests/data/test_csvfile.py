@@ -15,11 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pictures import RECIPE, draw
 
+from augrecipes.cli import main
 from augrecipes.data.loader import loader
-from augrecipes.data.tables.csvfile import read_rows
 from augrecipes.errors import DataError
+from augrecipes.kinds.bag.dataset import TileBags
 from augrecipes.kinds.image.dataset import ImageFolder
+from augrecipes.kinds.pair.dataset import PairedImages
 from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.csv_list import read_rows
 
 
 @pytest.fixture
@@ -192,6 +195,51 @@ def test_missing_files_are_skipped_later_on_request(folder: Path) -> None:
     made = loader(ds)
     assert [int(b["index"]) for b in made] == [0, 0]
     assert [Path(s.path).name for s in made.skipped] == ["9.png"]
+
+
+@pytest.mark.parametrize("column", ["image", "mask"])
+def test_files_outside_are_read_when_that_is_said(folder: Path, column: str) -> None:
+    """By `..`, whole paths, addresses, and links."""
+    (folder / "set" / "in").mkdir(parents=True)
+    (folder / "set" / "link.png").symlink_to(folder / "images" / "1.png")
+    (folder / "set" / "out").symlink_to(folder / "images")
+    for name in ("0.png", "0_mask.png"):
+        draw(folder / "set" / name, 1)
+    far = ("../images/1.png", folder / "images" / "1.png", "link.png", "out/1.png", "s3://bucket/1.png")
+    for line, name in enumerate(far, 2):
+        row = f"{name},0_mask.png" if column == "image" else f"0.png,{name}"
+        text = "image,mask\n" + "0.png,0_mask.png\n" * (line - 2) + row + "\n"
+        with pytest.raises(DataError, match=rf"set/list.csv:{line}: '{name}' is not in .*outside=True"):
+            table(folder, text, "set/list.csv")
+        if "://" not in str(name):
+            assert len(table(folder, text, "set/list.csv", outside=True)) == line - 1
+    rows = f"image\nin/../0.png\n{folder}/set/0.png\n"
+    assert len(table(folder, rows, "set/list.csv")) == 2
+
+
+@pytest.mark.parametrize("kind", ["pair", "bag"])
+def test_lists_of_pairs_and_bags_stay_in_their_folder(folder: Path, kind: str) -> None:
+    (folder / "set").mkdir()
+    path = folder / "set" / "list.csv"
+    near = (folder / "images" / "0.png").rename(folder / "set" / "0.png").name
+    if kind == "pair":
+        made = parse_text("{version: 1, recipe: p, kind: pair, scales: {lr: 1, hr: 1}, steps: [], eval: []}")
+        rows, dataset = [f"lr,hr\n{near},{near}\n", f"{near},../images/1.png\n"], PairedImages
+    else:
+        made = parse_text("{version: 1, recipe: b, kind: bag, steps: [], eval: []}")
+        rows, dataset = [f"bag,image\na,{near}\n", "b,../images/1.png\n"], TileBags
+    path.write_text("".join(rows))
+    with pytest.raises(DataError, match=r"list.csv:3: .*images/1.png'? is not in the data's folder .*; outside=True"):
+        dataset(files=path, recipe=made)
+    assert len(dataset(files=path, recipe=made, outside=True)) == 2
+    recipe = folder / "r.yaml"
+    recipe.write_text(made.to_yaml())
+    for word, status in (("outside=true", 0), ("outside=false", 1)):
+        with pytest.raises(SystemExit) as caught:
+            main(["check-data", str(recipe), f"files={path}", word])
+        assert caught.value.code in (None, 0) if status == 0 else caught.value.code == status
+    path.write_text(rows[0])
+    assert len(dataset(files=path, recipe=made)) == 1
 
 
 def test_very_long_rows(folder: Path) -> None:

@@ -19,7 +19,7 @@ from pictures import draw
 from torch.utils.data import Subset
 
 from augrecipes import versions
-from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.loader import loader
 from augrecipes.data.packed import Packed
 from augrecipes.errors import AugrecipesError, LoaderError
@@ -63,7 +63,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
-def everything(ds: SampleDataset) -> list[Any]:
+def everything(ds: RecipeDataset) -> list[Any]:
     """The samples of an epoch; an error where one is raised."""
     try:
         samples = [ds[i] for i in range(min(len(ds), 4))]
@@ -72,11 +72,11 @@ def everything(ds: SampleDataset) -> list[Any]:
     return [{key: value.tobytes() for key, value in arrays(sample).items()} for sample in samples]
 
 
-def open_with(kind: Kind, root: Path, packed: bool, **options: Any) -> SampleDataset:
+def open_with(kind: Kind, root: Path, packed: bool, **options: Any) -> RecipeDataset:
     return open_packed(kind, root, **options) if packed else kind.open(root, recipe_of(kind), **options)
 
 
-def check_argument(open_one: Callable[..., SampleDataset], **other: Any) -> None:
+def check_argument(open_one: Callable[..., RecipeDataset], **other: Any) -> None:
     """The law: with another value the samples are the same, or their state is refused."""
     here, there = open_one(), open_one(**other)
     a, b = everything(here), everything(there)
@@ -143,9 +143,9 @@ def test_what_goes_with_lists_is_no_argument_of_a_store() -> None:
 @pytest.mark.parametrize(("kind", "name"), cases_of_lists())
 def test_every_argument_of_lists_is_held(kind: Kind, name: str, roots: Any, tmp_path: Path) -> None:
     files, root = listed(kind, roots[kind.name], name, tmp_path), roots[kind.name]
-    where = {"root": root} if files.suffix == ".json" else {}
+    where = {"root": root} if files.suffix == ".json" else {"outside": True}
 
-    def open_one(**options: Any) -> SampleDataset:
+    def open_one(**options: Any) -> RecipeDataset:
         return kind.dataset(files=files, recipe=parse_text(kind.recipe), **where, **options)  # type: ignore[no-any-return]
 
     value = OF_LISTS[name][kind.name] if name == "columns" else OF_LISTS[name]
@@ -156,8 +156,8 @@ def test_every_argument_of_lists_is_held(kind: Kind, name: str, roots: Any, tmp_
 def test_the_law_sees_a_list_that_is_forgotten(
     roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    whole = SampleDataset.fingerprint
-    monkeypatch.setattr(SampleDataset, "fingerprint", lambda self: {**whole(self), "files": ""})
+    whole = RecipeDataset.fingerprint
+    monkeypatch.setattr(RecipeDataset, "fingerprint", lambda self: {**whole(self), "files": ""})
     for kind, name in (
         (IMAGE, "columns"),
         (IMAGE, "box_classes"),
@@ -191,9 +191,9 @@ def test_fast_is_another_level_and_none_is_not(roots: dict[str, Path]) -> None:
 def test_the_law_sees_an_argument_that_is_forgotten(
     missing: str, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    whole = SampleDataset.fingerprint
+    whole = RecipeDataset.fingerprint
     monkeypatch.setattr(
-        SampleDataset, "fingerprint", lambda self: {k: v for k, v in whole(self).items() if k != missing}
+        RecipeDataset, "fingerprint", lambda self: {k: v for k, v in whole(self).items() if k != missing}
     )
     kind = BAG if missing == "max_tiles" else IMAGE
     argument = "seed" if missing == "dataset_seed" else missing

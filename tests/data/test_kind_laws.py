@@ -13,7 +13,7 @@ import torch
 from kind_laws import LAWS, listing, run
 from kinds import KINDS, PAIR, Kind, N, pixels, samples
 
-from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.loader import loader
 from augrecipes.data.memory import Pool
 from augrecipes.errors import DataError, LoaderError
@@ -82,7 +82,7 @@ class TestBroken:
 
     @pytest.fixture
     def spoilt(self, roots: dict[str, Path], tmp_path: Path) -> Any:
-        def make(kind: Kind, **options: Any) -> tuple[SampleDataset, Path]:
+        def make(kind: Kind, **options: Any) -> tuple[RecipeDataset, Path]:
             root = tmp_path / kind.name
             shutil.copytree(roots[kind.name], root)
             ds = kind.open(root, seed=3, **options)
@@ -117,7 +117,7 @@ class TestBroken:
             assert run(ds, batch_size, shuffle=True, num_workers=workers) == [pixels(s) for s in found]
 
 
-class Fault(SampleDataset):
+class Fault(RecipeDataset):
     """A dataset with something wrong; mixed into a class of a kind."""
 
 

@@ -252,27 +252,6 @@ class TestResume:
                 loader(Counting(N)).load_state_dict(good | damage)
 
 
-class TestShards:
-    @pytest.mark.parametrize("world_size", [1, 2, 3, 5])
-    def test_cover_every_sample_once(self, world_size: int) -> None:
-        parts = [
-            loader(Counting(N), batch_size=2, shuffle=True, rank=r, world_size=world_size, even=False)
-            for r in range(world_size)
-        ]
-        assert sorted(i for part in parts for i in indices(part)) == list(range(N))
-        assert all(len(part) == sum(1 for _ in part) for part in parts)
-
-    def test_drop_last_gives_every_rank_as_many_full_batches(self) -> None:
-        for rank in range(3):
-            made = loader(Counting(N), batch_size=2, rank=rank, world_size=3, drop_last=True)
-            assert [len(b["index"]) for b in made] == [2] * 3
-            assert len(made) == 3
-
-    def test_rank_must_exist(self) -> None:
-        with pytest.raises(ValueError, match="rank must be below"):
-            loader(Counting(N), rank=2, world_size=2)
-
-
 class TestWeights:
     def test_repeats_draw_anew(self) -> None:
         made = loader(Counting(3), weights=[0, 1, 0], samples_per_epoch=50)

@@ -39,7 +39,7 @@ Batch = list[tuple[int, int]]
 
 
 def opened(name: str, batch_size: int, rank: int, world_size: int, **options: Any) -> Any:
-    chosen = {**ORDERS[name](), "rank": rank, "world_size": world_size, **options}
+    chosen = {**ORDERS[name](), "rank": rank, "world_size": world_size, "num_workers": 0, **options}
     return loader(Counting(N), **chosen, **({} if "batch_sampler" in chosen else {"batch_size": batch_size}))
 
 

@@ -171,10 +171,17 @@ def test_a_senseless_environment_is_told(said: tuple[str, str], monkeypatch: pyt
         loader(Counting(N))
 
 
-@pytest.mark.parametrize("half", [{"rank": 0}, {"world_size": 2}])
-def test_half_a_share_is_refused(half: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="belong together"):
-        loader(Counting(N), **half)
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ({"rank": 0}, "belong together"),
+        ({"world_size": 2}, "belong together"),
+        ({"rank": 2, "world_size": 2}, "rank must be below world_size"),
+    ],
+)
+def test_a_senseless_share_is_refused(said: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        loader(Counting(N), **said)
 
 
 def _rank(rank: int, folder: str) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from same_samples import same
 
-from augrecipes.data import samples as of_samples
+from augrecipes.data import running as of_samples
 from augrecipes.data.collate import Collate
 from augrecipes.data.loader import loader
 from augrecipes.data.samples import Samples

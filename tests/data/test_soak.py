@@ -85,7 +85,7 @@ def test_a_million_paths_cost_workers_little(tmp_path: Path) -> None:
     for count in (1000, 1_000_000):
         csv = tmp_path / f"{count}.csv"
         csv.write_text("image\n" + "\n".join(names[:count]) + "\n", encoding="utf-8")
-        ds = ImageFolder(files=csv, recipe=RECIPE)
+        ds = ImageFolder(files=csv, recipe=RECIPE, outside=True)
         assert len(ds) == count
         made = loader(ds, 50, num_workers=2, samples_per_epoch=20_000, shuffle=True, multiprocessing_context="fork")
         for k, _ in enumerate(made):

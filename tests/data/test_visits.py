@@ -19,7 +19,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, Weighte
 from torch.utils.data.distributed import DistributedSampler
 
 from augrecipes.data import epochs, visits
-from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.epochs import EpochClock
 from augrecipes.data.loader import loader
 from augrecipes.data.ranks import ALONE, Share
@@ -92,7 +92,7 @@ def passes(made: DataLoader[Any]) -> Iterator[list[dict[str, Any]]]:
 
 
 def check_passes(
-    ds: SampleDataset, view: Callable[[Any], tuple[Any, list[int]]], epochs: int = 3, **options: Any
+    ds: RecipeDataset, view: Callable[[Any], tuple[Any, list[int]]], epochs: int = 3, **options: Any
 ) -> None:
     """Pass k over a view gives the samples of epoch k."""
     expected = [direct(ds, epoch) for epoch in range(epochs)]
@@ -101,7 +101,7 @@ def check_passes(
         assert [pixels(sample) for sample in found] == [expected[epoch][i] for i in positions]
 
 
-def law(ds: SampleDataset) -> None:
+def law(ds: RecipeDataset) -> None:
     """What every kind of dataset does with plain DataLoaders, in short."""
     first = pixels(ds[5])
     check_passes(ds, VIEWS["itself"], **WAYS["2 forked"])

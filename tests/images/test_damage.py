@@ -19,6 +19,7 @@ from odd_jpegs import odd_jpeg
 
 from augrecipes.errors import DataError
 from augrecipes.images.encoded import encoded
+from augrecipes.images.jpeg_windows import kept
 from augrecipes.sources.files import decode_mask
 
 
@@ -116,6 +117,7 @@ def check(data: bytes, rng: random.Random) -> str:
         assert mask.dtype in (np.uint8, np.uint16, np.int32)
     except DataError as error:
         assert error.path == "it"
+    kept(data, it.header, it.turn)
     window = y0, x0, y1, x1 = some_window(rng, *it.shape[:2])
     whole, part = read_or_none(data), read_or_none(data, window)
     if whole is None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,10 +11,8 @@ from drawn_jpegs import JPEGS, Jpeg
 from hypothesis import given
 from hypothesis import strategies as st
 from odd_jpegs import LAYOUTS, Layout, odd_jpeg
-from test_damage import damaged
 from test_encoded import FRACTIONS, corners_in, cut
 
-from augrecipes.errors import DataError
 from augrecipes.images import jpeg_windows
 from augrecipes.images.encoded import encoded
 from augrecipes.images.jpeg_windows import TURNED, kept
@@ -83,36 +79,3 @@ def test_places_on_earth_and_thumbnails_are_not_kept() -> None:
 def test_other_files_are_not_kept() -> None:
     ramp = b"P5 4 4 255\n" + bytes(range(16))
     assert kept(ramp, encoded(ramp, name="ramp").header, 1) is None
-
-
-def check_damaged(count: int, rng: random.Random) -> Counter[str]:
-    """What is kept of a damaged file that can be read is its picture, or nothing; and nothing crashes."""
-    kinds = [Jpeg(40, 60).data, Jpeg(40, 60, progressive=True).data, Jpeg(30, 40, restart=2, components=1).data]
-    kinds.append(odd_jpeg((30, 50), ((3, 1), (1, 1), (1, 1))))
-    found = Counter[str]()
-    for _ in range(count):
-        try:
-            picture = encoded(damaged(rng.choice(kinds), rng), name="it", max_pixels=1_000_000)
-        except DataError:
-            continue
-        data = kept(picture.data, picture.header, picture.turn)
-        try:
-            whole = picture.array()
-        except DataError:
-            found["refused"] += 1
-            continue
-        found["same" if data is not None and decodes_to(whole, data) else "lost"] += 1
-    return found
-
-
-def test_damage_is_survived(capfd: pytest.CaptureFixture[str]) -> None:
-    found = check_damaged(300, random.Random(1))
-    assert found["same"] > 50 > found["lost"]
-    assert found["refused"] > 10
-    assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.soak
-def test_soak() -> None:
-    found = check_damaged(10_000, random.Random())
-    assert found["same"] > 20 * found["lost"]

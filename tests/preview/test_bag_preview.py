@@ -112,7 +112,7 @@ def test_a_csv_file_and_bags_without_places_or_labels(slides: Path, tmp_path: Pa
     table = tmp_path / "tiles.csv"
     rows = [f"b,{tile},{512 * number},0,benign" for number, tile in enumerate(tiles)]
     table.write_text("\n".join(["bag,image,x,y,label", *rows]), encoding="utf-8")
-    (row,) = sheet_of("stained-tissue-bag", table, rows=1, columns=3).rows
+    (row,) = sheet_of("stained-tissue-bag", {"files": table, "outside": True}, rows=1, columns=3).rows
     assert row.notes[0] == "label benign"
     assert row.source is not None
     assert row.source.cells

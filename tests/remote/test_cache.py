@@ -214,7 +214,7 @@ def test_what_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert not [path for path in (tmp_path / "b").iterdir() if path.suffix != ".lock"]
 
     def denied(*_: Any, **__: Any) -> Any:
-        raise PermissionError(errno.EACCES, "Permission denied")
+        raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path / "c" / "x"))
 
     monkeypatch.setattr(cache.tempfile, "mkstemp", denied)
     with pytest.raises(StoreError, match="cannot be written: Permission denied"):

@@ -95,7 +95,7 @@ def test_no_number_in_a_directory_ends_the_process(
 )
 def test_it_is_told_what_the_directory_says(folder: Path, tmp_path: Path, tag: str, value: int, said: str) -> None:
     path = with_tag(slide_in(folder, "jp2"), tmp_path / "a.svs", 0, tag, value)
-    with pytest.raises(DataError, match=f"^{re.escape(str(path))}: is damaged: picture 0 cannot have .* {said}$"):
+    with pytest.raises(DataError, match=f"^{re.escape(str(path))}: is damaged: image 0 cannot have .* {said}$"):
         open_slide(str(path))
 
 
@@ -116,7 +116,7 @@ def test_directories_of_any_order_and_length_are_read(tmp_path: Path, order: str
     if tile == 64:
         check_tiff(str(path), falling=True)
     else:
-        with pytest.raises(DataError, match="is damaged: picture 1 "):
+        with pytest.raises(DataError, match="is damaged: image 1 "):
             check_tiff(str(path), falling=True)
 
 

@@ -24,7 +24,7 @@ from whole_slides import tissue, write_slide  # noqa: E402
 
 from augrecipes import cache  # noqa: E402
 from augrecipes.cache import SLIDES  # noqa: E402
-from augrecipes.data.tables.slide_table import SlideTable, table_of_slides  # noqa: E402
+from augrecipes.data.tables.slide_table import SlideFiles, SlideTable  # noqa: E402
 from augrecipes.errors import DataError  # noqa: E402
 from augrecipes.sources.slides import listing  # noqa: E402
 from augrecipes.sources.slides.listing import Windows  # noqa: E402
@@ -92,7 +92,7 @@ def _regions(root: Path, k: int, shift: int) -> None:
 
 def listed(root: Path, tissue: Any, **more: Any) -> SlideTable:
     said = tissue if tissue is None or tissue == "otsu" or isinstance(tissue, float) else str(root / tissue)
-    return table_of_slides(root / "slides", windows(said, **more))
+    return SlideFiles(root / "slides", windows(said, **more)).table()
 
 
 def same(a: SlideTable, b: SlideTable) -> bool:

@@ -7,8 +7,6 @@ from __future__ import annotations
 import os
 import time
 import tracemalloc
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -353,54 +351,6 @@ def test_where_caches_lie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     monkeypatch.setattr("augrecipes.cache.sys.platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert cache_folder() == tmp_path / "xdg" / "augrecipes"
-
-
-def test_memos_do_not_pile_up(
-    tmp_path: Path, later: None, own_cache_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    roots = [fill(tmp_path / str(k), "a/1.jpg") for k in range(6)]
-    found = []
-    for age, root in enumerate(roots[:5]):
-        list_folder(root)
-        (new,) = {*memos(own_cache_folder)} - {*found}
-        found.append(new)
-        os.utime(new, (10**9 + age, 10**9 + age) if age < 2 else None)
-    mine = own_cache_folder / "folders" / "notes.txt"
-    mine.touch()
-    os.utime(mine, (0, 0))
-    left = own_cache_folder / "folders" / "1-2-abc.new"
-    left.touch()
-    os.utime(left, (10**9, 10**9))
-    list_folder(roots[1])  # used again
-    list_folder(roots[5])
-    assert found[0] not in memos(own_cache_folder)  # unused for long
-    assert {*found[1:]} < {*memos(own_cache_folder)}
-    assert mine.exists()
-    assert not left.exists()
-    size = found[1].stat().st_size
-    for age, memo in enumerate(memos(own_cache_folder)):
-        os.utime(memo, (time.time() - 1000 + age,) * 2)
-    kept = memos(own_cache_folder)[-2:]
-    monkeypatch.setattr(folder_cache, "FOLDERS", replace(FOLDERS, most_bytes=3 * size + size // 2))
-    list_folder(roots[0])
-    assert {*memos(own_cache_folder)} == {*kept, FOLDERS.path(identity(roots[0]))}
-
-
-def test_several_write_at_once(tmp_path: Path, later: None, own_cache_folder: Path) -> None:
-    root = fill(tmp_path / "data", *(f"{c}/{i}.jpg" for c in "abc" for i in range(20)))
-    expected = names(list_folder(root))
-    (memo,) = memos(own_cache_folder)
-    good = memo.read_bytes()
-
-    def again(_: int) -> bool:
-        memo.unlink(missing_ok=True)
-        return names(list_folder(root)) == expected
-
-    with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(again, range(100)))
-    list_folder(root)
-    assert memo.read_bytes() == good
-    assert [*memo.parent.iterdir()] == [memo]
 
 
 def test_ten_thousand_files(tmp_path: Path, later: None, scanned: list[str]) -> None:

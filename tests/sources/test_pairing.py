@@ -131,48 +131,32 @@ def test_listing_order_would_be_noticed(tmp_path: Path, way: Callable[[Path], se
     assert (way(tmp_path) <= scenes) is right
 
 
-UNRELATED = (
-    (["H/baby.png"], ["L/bird_x4.png"]),
-    (["H/img_001.png"], ["L/img_002.png"]),
-    (["H/img_001.png", "H/img_002.png"], ["L/img_011.png", "L/img_012.png"]),
-    (["H/cat.png"], ["L/caterpillar.png"]),
-    (["H/1.png", "H/2.png"], ["L/10.png", "L/20.png"]),
-)
-
-
-@pytest.mark.parametrize(("large", "small"), UNRELATED)
-def test_names_that_begin_alike_are_no_pairs(tmp_path, large, small):
-    pairs = go(touch(tmp_path, *large, *small))
-    assert (pairs.scenes, told(tmp_path, pairs)) == ([], {*large, *small})
-
-
-def test_a_suffix_may_belong_to_the_name(tmp_path):
-    touch(tmp_path, "H/box.png", "H/box2.png", "H/boxx4.png", "L/boxx4.png", "L/box2x4.png", "L/boxx4x4.png")
-    pairs = go(tmp_path)
-    assert pairs.defects == []
-    assert found(tmp_path, pairs) == {
-        ("H/box.png", "L/boxx4.png"),
-        ("H/box2.png", "L/box2x4.png"),
-        ("H/boxx4.png", "L/boxx4x4.png"),
-    }
-
-
-AMBIGUOUS = {
-    "extensions": (["H/1.png", "H/1.jpg", "L/1x4.png"], {"H/1.png", "H/1.jpg", "L/1x4.png"}),
-    "small extensions": (["H/1.png", "L/1x4.png", "L/1x4.jpg"], {"H/1.png", "L/1x4.png", "L/1x4.jpg"}),
-    "flat and nested": (["H/a/1.png", "H/b/1.png", "L/1x4.png"], {"H/a/1.png", "H/b/1.png", "L/1x4.png"}),
+# Names in the folders H and L, the places of those that make a pair, and what the others are.
+CASES = {
+    "begin alike: one": ("baby", "bird_x4", [], "missing"),
+    "begin alike: numbers": ("img_001 img_002", "img_011 img_012", [], "missing"),
+    "begin alike: words": ("cat", "caterpillar", [], "missing"),
+    "begin alike: digits": ("1 2", "10 20", [], "missing"),
+    "a suffix of the name": ("box box2 boxx4", "boxx4 box2x4 boxx4x4", [(0, 0), (1, 1), (2, 2)], ""),
+    "folders of both": ("a/1 b/1 b/2", "a/1x4 b/1x4 a/2x4", [(0, 0), (1, 1)], "missing"),
+    "nested and flat": ("a/1 b/2", "1x4 2x4", [(0, 0), (1, 1)], ""),
+    "folders of every scale": ("1 2", "X2/1x2 X2/2x2 X4/1x4 X4/2x4", [(0, 2), (1, 3)], "missing"),
+    "two extensions": ("s t 1 1.jpg", "sx4 tx4 1x4", [(0, 0), (1, 1)], "ambiguous"),
+    "two small extensions": ("s t 1", "sx4 tx4 1x4 1x4.jpg", [(0, 0), (1, 1)], "ambiguous"),
+    "two folders, and none": ("s t a/1 b/1", "sx4 tx4 1x4", [(0, 0), (1, 1)], "ambiguous"),
 }
 
 
-@pytest.mark.parametrize("case", AMBIGUOUS)
-def test_what_could_be_two_things_is_a_defect_and_no_guess(tmp_path, case):
-    names, bad = AMBIGUOUS[case]
-    touch(tmp_path, "H/s.png", "L/sx4.png", "H/t.png", "L/tx4.png", *names)
-    pairs = go(tmp_path)
-    assert found(tmp_path, pairs) == {("H/s.png", "L/sx4.png"), ("H/t.png", "L/tx4.png")}
-    assert told(tmp_path, pairs) == bad
-    assert {defect.kind for defect in pairs.defects} == {"ambiguous"}
-    for defect in pairs.defects:
+@pytest.mark.parametrize("case", CASES)
+def test_files_are_paired_by_name_or_named_as_a_defect(tmp_path, case):
+    large, small, pairs, kind = CASES[case]
+    high, low = ([f"{top}/{name}" if "." in name else f"{top}/{name}.png" for name in names.split()]
+                 for top, names in (("H", large), ("L", small)))  # fmt: skip
+    made = go(touch(tmp_path, *high, *low))
+    scenes = {(high[i], low[k]) for i, k in pairs}
+    assert (found(tmp_path, made), told(tmp_path, made)) == (scenes, {*high, *low}.difference(*scenes))
+    assert {defect.kind for defect in made.defects} <= {kind}
+    for defect in made.defects:
         assert all(path in defect.message for path in defect.files)
 
 
@@ -183,16 +167,11 @@ def test_another_scale_in_a_name_is_told(tmp_path):
     assert [defect.message.partition(": ")[2] for defect in pairs.defects] == ["no hr; its name says ×2, and lr is ×4"]
 
 
-def test_folders_below_the_roots_count_where_both_have_them(tmp_path):
-    touch(tmp_path, "H/a/1.png", "H/b/1.png", "L/a/1x4.png", "L/b/1x4.png", "H/b/2.png", "L/a/2x4.png")
-    pairs = go(tmp_path)
-    assert found(tmp_path, pairs) == {("H/a/1.png", "L/a/1x4.png"), ("H/b/1.png", "L/b/1x4.png")}
-    assert told(tmp_path, pairs) == {"H/b/2.png", "L/a/2x4.png"}
-
-
-def test_nested_and_flat_folders_pair_by_unique_names(tmp_path):
-    touch(tmp_path, "H/a/1.png", "H/b/2.png", "L/1x4.png", "L/2x4.png")
-    assert found(tmp_path, go(tmp_path)) == {("H/a/1.png", "L/1x4.png"), ("H/b/2.png", "L/2x4.png")}
+def test_a_scale_that_decides_nothing_would_be_noticed(tmp_path, monkeypatch):
+    """Planted: names do not tell scales."""
+    monkeypatch.setattr("augrecipes.sources.pairs._scale_in", lambda text: None)
+    with pytest.raises(AssertionError):
+        test_files_are_paired_by_name_or_named_as_a_defect(tmp_path, "folders of every scale")
 
 
 def test_lists_of_roots_are_data_sets_side_by_side(tmp_path):

@@ -14,7 +14,7 @@ import pytest
 from asking import Page, picture
 
 import augrecipes as ar
-from augrecipes.data.reading.stored import Stored
+from augrecipes.data.reading.stored import StoredSource
 from augrecipes.errors import DataError, StoreError
 from augrecipes.preview.display import picture_of_output
 from augrecipes.studio import shelf
@@ -219,7 +219,7 @@ def test_epochs_that_were_baked_are_shown_in_turn(packed: Any) -> None:
 def test_planted_the_first_epoch_alone_is_noticed(packed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     text = PICTURES.format(optimize="exact")
     page, store = packed("image", text, epochs=2, through="Rotate", seed=3)
-    monkeypatch.setattr(Stored, "_row", lambda self, k, epoch: k)
+    monkeypatch.setattr(StoredSource, "rows", lambda self, units, epoch: units)
     assert any(re.match(r"\d [15] image: another picture", one) for one in differing(page, store, text))
 
 

@@ -161,7 +161,7 @@ def folder_of(asked: AnnotationOptions, names: Iterable[str], places: Sequence[P
     if asked.folder is not None:
         return asked.folder
     for place in dict.fromkeys(places):
-        if any("://" in name or (place / name).is_file() for name in wanted):
+        if any("://" in name or is_there(place / name) for name in wanted):
             return place
     if not wanted:
         return places[0]
@@ -170,6 +170,11 @@ def folder_of(asked: AnnotationOptions, names: Iterable[str], places: Sequence[P
         f"its pictures were not found: no {wanted[0]!r} in {looked}; give their folder (root=, or images=FOLDER)",
         str(path),
     )
+
+
+def is_there(path: Path | str, *, folder: bool = False) -> bool:
+    """Whether there is such a file, or folder; False for names that none can have, where pathlib raises."""
+    return (os.path.isdir if folder else os.path.isfile)(path)
 
 
 def is_picture(name: str) -> bool:

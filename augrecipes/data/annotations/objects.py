@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.data.annotations.records import POINT, AnnotationSet
-from augrecipes.data.tables.outlines import Outlines
-from augrecipes.data.tables.points import corners_of
-from augrecipes.data.tables.ragged import Ragged
+from augrecipes.data.tables.fits import corners_of
 from augrecipes.errors import RecipeError, counted
+from augrecipes.sources.polygons import Outlines
+from augrecipes.sources.ragged import Ragged
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Keypoints

@@ -25,16 +25,15 @@ import numpy.typing as npt
 from augrecipes.data.annotations import coco, labelme, voc, yolo
 from augrecipes.data.annotations.files import PathView, is_picture
 from augrecipes.data.annotations.objects import SHARES, boxes_of, outlines_of, points_of
-from augrecipes.data.annotations.records import FLAGGED, POINT, AnnotationOptions, AnnotationSet, Faults
-from augrecipes.data.tables.labels import number
-from augrecipes.data.tables.listed_files import faults_of
-from augrecipes.data.tables.recorded import Recorded
-from augrecipes.data.tables.sizes import upright
-from augrecipes.data.tables.table import Columns
+from augrecipes.data.annotations.records import FLAGGED, POINT, AnnotationOptions, AnnotationSet
+from augrecipes.data.tables.fits import upright
+from augrecipes.data.tables.table import Columns, Findings
 from augrecipes.errors import DataError
 from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import read_headers
+from augrecipes.sources.named_files import faults_of
 from augrecipes.sources.paths import PathLike, PathTable
+from augrecipes.sources.ragged import Recorded, number
 
 FORMATS: tuple[Any, ...] = (coco, labelme, voc, yolo)
 _TABLES = (".csv", ".tsv")
@@ -80,37 +79,32 @@ def is_given_as_data(path: PathLike, *, points: bool) -> bool:
     return any(format.claims(source) for format in FORMATS)
 
 
-def table_of_annotations(path: PathLike, wanted: AnnotationOptions) -> Columns:
+def table_of_annotations(path: PathLike, wanted: AnnotationOptions, findings: Findings | None = None) -> Columns:
     """The images that annotations name, with what a recipe takes of them; what is cut or left out is logged.
 
     Args:
         path: a file or a folder.
         wanted: what is asked.
+        findings: takes what is wrong with records instead of an error, and what the log would say.
 
     Raises:
         DataError: the annotations are of no known format, or not as they should be; names file and record.
     """
-    table, notes = noted_table(path, wanted)
-    for note in notes:
-        _log.warning("%s: %s", os.fsdecode(path), note)
-    return table
-
-
-def noted_table(path: PathLike, wanted: AnnotationOptions, faults: Faults | None = None) -> tuple[Columns, list[str]]:
-    """The same, and notes of what is cut or left out; `faults` takes what is wrong with records, without an error."""
-    source = PathView(Path(os.fsdecode(path)))
-    found = AnnotationSet()
-    if faults is not None:
-        found.faults = faults
+    source, found = PathView(Path(os.fsdecode(path))), AnnotationSet()
     format_of(source).read(source, wanted, found)
     if not found.names and not found.faults.count:
         raise DataError("lists no pictures", str(source.path))
-    if faults is None or not found.names:
+    if findings is None or not found.names:
         found.faults.refuse()
     table = _table(found, wanted, str(source.path))
-    if faults is None:
-        found.faults.refuse()
-    return table, found.notes
+    if findings is not None:
+        findings.records(str(source.path), found.faults.kept, found.faults.count)
+        findings.notes += found.notes
+        return table
+    found.faults.refuse()
+    for note in found.notes:
+        _log.warning("%s: %s", os.fsdecode(path), note)
+    return table
 
 
 def _table(found: AnnotationSet, wanted: AnnotationOptions, path: str) -> Columns:

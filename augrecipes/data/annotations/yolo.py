@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.data.annotations.files import PathView, class_list, is_picture, read_lines, read_whole
+from augrecipes.data.annotations.files import PathView, class_list, is_picture, is_there, read_lines, read_whole
 from augrecipes.data.annotations.records import LEAST_CORNERS, AnnotationOptions, AnnotationSet, bounds, numbers_of
-from augrecipes.data.tables.listed_files import OUTSIDE, DataFolder
 from augrecipes.errors import DataError, counted
 from augrecipes.recipe.nodes import plain
 from augrecipes.recipe.parse import read_nodes
 from augrecipes.recipe.problems import Problems, Stop
+from augrecipes.sources.named_files import OUTSIDE, DataFolder
 
 TITLE = "YOLO"
 LOOKS = "a data.yaml with `train` and `names`, or a folder of text files, one a picture (`0 0.5 0.5 0.1 0.2`)"
@@ -97,11 +97,11 @@ def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> No
     for image, label in layout.files:
         position = found.image(image, label)
         orphans.discard(label)
-        if label in there or Path(label).is_file():
+        if label in there or is_there(label):
             _read_file(label, position, layout, asked.takes, found)
         else:
             without.append(image)
-    if len(without) == len(layout.files):
+    if without and len(without) == len(layout.files):
         many = f"none of {len(without):,} pictures has a label file; looked for {layout.files[0][1]}"
         raise DataError(many, str(source.path))
     for names, what, so in (
@@ -157,20 +157,20 @@ def _of_yaml(path: Path, asked: AnnotationOptions) -> _Layout:
     if base is None:
         base = path.parent / given if isinstance(given, str) and "\0" not in given else path.parent
         # Where it was written for another folder of data sets, the file lies in the data set itself.
-        base = base if base.is_dir() else path.parent
+        base = base if is_there(base, folder=True) else path.parent
     within = None if asked.outside else DataFolder(base)
     for entry in entries:
         # Some exports write `../train/images` for what lies beside the file.
         tried = [base / entry, path.parent / entry, *([base / entry[3:]] if entry.startswith("../") else [])]
-        there = [place for place in tried if place.exists()]
+        there = [place for place in tried if is_there(place) or is_there(place, folder=True)]
         inside = [place for place in there if within is None or within.spans(place)]
         if there and not inside:
             raise DataError(f"{entry!r} {OUTSIDE.format(base)}", str(path))
         place = (inside or tried)[0]
-        if place.is_dir():
+        if is_there(place, folder=True):
             images = place / "images" if (place / "images").is_dir() else place
             layout.add_folder(images, _swapped(images, "images", "labels") or images)
-        elif place.suffix == ".txt" and place.is_file():
+        elif place.suffix == ".txt" and is_there(place):
             layout.files += _listed(place, within)
         else:
             what = f"its pictures are in {place}: no such folder; give the data set's folder (root=)"

@@ -9,7 +9,6 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from augrecipes.data.reading.listing import DataListing
 from augrecipes.data.reading.sample import Sample
 from augrecipes.errors import DataError
 from augrecipes.images.format import UnreadableError
@@ -18,17 +17,21 @@ from augrecipes.images.reading import read_file_header
 
 @dataclass(frozen=True)
 class Held:
-    """Some of a dataset's samples; what `Files` is for files that no dataset has listed.
+    """Some of a dataset's samples; what a `RecipeSource` is for data that no dataset has listed.
 
     Attributes:
         dataset: one of ours.
         positions: of the samples, in it.
         most_pixels: files of larger pictures are not read; None: all are.
+        left_out: nothing: a dataset has said what it left out.
+        notes: nothing.
     """
 
     dataset: Any
     positions: Sequence[int]
     most_pixels: int | None = None
+    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -39,9 +42,9 @@ class Held:
         return type(self.dataset).__name__
 
     @property
-    def listing(self) -> DataListing:
+    def table(self) -> Any:
         """What is known of the dataset's rows."""
-        return DataListing(self.dataset.table, {})
+        return self.dataset.table
 
     @property
     def labels(self) -> NDArray[Any] | None:

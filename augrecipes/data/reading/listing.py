@@ -1,22 +1,23 @@
-"""What is known of the data of one recipe before a picture is read."""
+"""What is given as data, by users and on the command line: listed as the Datasets do, before an image is read."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
+from augrecipes import kinds
 from augrecipes.data.annotations.records import AnnotationOptions
 from augrecipes.data.annotations.table import is_given_as_data
 from augrecipes.data.checks import as_list
+from augrecipes.data.reading.sample import DataArguments, RecipeSource, Sample, table_in
 from augrecipes.data.tables.slide_table import SLIDES, slides_of
-from augrecipes.data.tables.source_table import SourceTable, table_of_source
-from augrecipes.data.tables.table import Columns
+from augrecipes.data.tables.source_table import table_of_source
 from augrecipes.errors import DataError
-from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.by_path import names_source
+from augrecipes.sources.files import MAX_PIXELS, read_image
 from augrecipes.sources.pairs import Roots
 
 StrPath = str | os.PathLike[str]
@@ -24,45 +25,7 @@ StrPath = str | os.PathLike[str]
 Data = StrPath | Mapping[str, Roots] | Any
 
 FILES = "files"  # of a mapping that names files and how they are read, not folders by target
-OF_FILES = ("split", "columns", "box_classes", "crowds", "outside")  # the first two go with every CSV file
-_TABLES = (".csv", ".tsv")
-
-
-@dataclass(frozen=True)
-class DataListing:
-    """What is known of the data before a picture is read.
-
-    Attributes:
-        table: paths, labels, boxes and whatever else is known of each sample.
-        decode: arguments of `read_image`.
-        left_out: what is wrong with files that are in no sample.
-        notes: what else should be known.
-    """
-
-    table: Columns
-    decode: dict[str, Any]
-    left_out: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-def source_in(data: Any, recipe: Recipe, targets: Sequence[str]) -> SourceTable | None:
-    """The table of data that are a source, or an `ar.Samples` over one; None where they are files.
-
-    Args:
-        data: it.
-        recipe: that is to read it.
-        targets: the pictures of it that are read.
-    """
-    return table_of_source(data, recipe, targets) if is_source(data) else None
-
-
-def listed_in(data: Any, recipe: Recipe) -> DataListing | None:
-    """What a dataset of bags, such as `ar.SlideBags`, has listed already; None where the data are something else."""
-    if not recipe.facts.tiles or getattr(data, "kind", None) != recipe.kind or not hasattr(data, "decode"):
-        return None  # a packed store's bags are files no more
-    if len(data) != len(data.table):
-        raise DataError("some of a dataset's bags, or repeats of them: give the dataset itself")
-    return DataListing(data.table, data.decode)
+OF_FILES = ("split", "columns", "outside", "box_classes", "crowds")  # the first three go with every CSV file
 
 
 def is_source(data: Any) -> bool:
@@ -74,27 +37,6 @@ def _are_paths(data: Any) -> bool:
     if isinstance(data, str | bytes | os.PathLike | Mapping):
         return True
     return isinstance(data, list | tuple) and all(isinstance(one, str | bytes | os.PathLike) for one in data[:1])
-
-
-def table_in(data: Data | Sequence[StrPath]) -> StrPath | None:
-    """The data where they are a file of columns, by its name."""
-    return data if isinstance(data, str | os.PathLike) and Path(data).suffix.lower() in _TABLES else None
-
-
-@dataclass(frozen=True)
-class DataArguments:
-    """The data as a Dataset takes them.
-
-    Attributes:
-        root: folders, of a pair by target; with annotations the folder of their pictures; slides; or None.
-        files: a CSV file or annotations, or None.
-        more: other arguments of the Dataset that go with `files`: `split`, `columns`, and of pictures `box_classes`,
-            `crowds` and `outside`.
-    """
-
-    root: Any
-    files: Any = None
-    more: Mapping[str, Any] = field(default_factory=dict)
 
 
 def as_given(recipe: Recipe, data: Data | Sequence[StrPath]) -> DataArguments:
@@ -119,7 +61,7 @@ def as_given(recipe: Recipe, data: Data | Sequence[StrPath]) -> DataArguments:
 
 
 def _by_name(recipe: Recipe, data: Mapping[str, Any]) -> DataArguments:
-    known = ("images", *OF_FILES) if recipe.facts.annotated else OF_FILES[:2]
+    known = ("images", *OF_FILES) if recipe.facts.annotated else OF_FILES[:3]
     if FILES in data and FILES not in recipe.scales:
         strange = [name for name in data if name not in (FILES, *known)]
         if strange:
@@ -142,8 +84,8 @@ def words_of(data: Data | Sequence[StrPath], before: str = "") -> str:
 
     >>> words_of({"hr": "a", "lr": ["b", "c"]})
     'hr=a lr=b lr=c'
-    >>> words_of({"files": "a.csv", "columns": {"image": "path"}})
-    'files=a.csv columns=image=path'
+    >>> words_of({"files": "a.csv", "columns": {"image": "path"}, "outside": True})
+    'files=a.csv columns=image=path outside=true'
     >>> words_of("a", "--data ")
     '--data a'
     """
@@ -156,4 +98,80 @@ def words_of(data: Data | Sequence[StrPath], before: str = "") -> str:
 
 
 def _several(given: Any) -> list[Any]:
+    if isinstance(given, bool):
+        return [str(given).lower()]
     return [f"{name}={value}" for name, value in given.items()] if isinstance(given, Mapping) else as_list(given)
+
+
+def open_data(
+    recipe: Recipe,
+    targets: Sequence[str],
+    data: Data | Sequence[StrPath],
+    masks: Any = None,
+    *,
+    mode: Mode = "train",
+    split: str | None = None,
+    strict: bool = False,
+    headers: bool = False,
+    channels: int | None = None,
+    exif: str = "apply",
+    max_pixels: int = MAX_PIXELS,
+) -> RecipeSource:
+    """List the data as the Datasets do; of images no more than their headers is read.
+
+    Args:
+        recipe: of any kind.
+        targets: of a pair, those that are read.
+        data: a folder or several, a CSV file, annotations, or one image; of a pair folders by target, or a CSV file; or
+            a mapping of files and how they are read (see `as_given`); or a source, or a dataset of bags.
+        masks: folders of masks, for images.
+        mode: the section that reads it.
+        split: of a CSV file.
+        strict: files that are missing, and pairs that are defective, are an error now, not when they are read.
+        headers: look at those of pairs, too: what does not fit is left out.
+        channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3.
+        exif: `apply` or `ignore`.
+        max_pixels: larger images are refused.
+
+    Raises:
+        DataError: there is nothing, or it is not as it should be.
+    """
+    wanted = channels or recipe.inputs.channels
+    decode: dict[str, Any] = {"channels": wanted or 3, "exif": exif, "max_pixels": max_pixels}
+    bags = recipe.facts.tiles and getattr(data, "kind", None) == recipe.kind and not hasattr(data, "store")
+    if (bags or is_source(data)) and (masks is not None or split is not None):
+        raise DataError("masks and splits are of files; a source gives each sample with its mask")
+    if bags:  # of a dataset such as `ar.SlideBags`; those of a packed store are files no more
+        if len(data) != len(data.table):
+            raise DataError("some of a dataset's bags, or repeats of them: give the dataset itself")
+        return RecipeSource(data.table, recipe.inputs, data.decode | ({"channels": wanted} if wanted else {}))
+    if is_source(data):
+        return RecipeSource(table_of_source(data, recipe, targets), recipe.inputs, decode)
+    given = as_given(recipe, data)
+    if split is not None:
+        given = replace(given, more={**given.more, "split": split})
+    find = kinds.part(recipe.kind, "reader").find
+    found: RecipeSource = find(
+        recipe, targets, given, mode=mode, masks=masks, strict=strict, headers=headers, decode=decode
+    )
+    return found
+
+
+def read_first(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPath | None = None) -> Sample:
+    """One sample to try a recipe on: the files themselves (a pair's by target, a bag's tile), or the first of a folder.
+
+    Args:
+        recipe: of any kind.
+        targets: of a pair, those that are read.
+        data: as `open_data` has it; a file in the place of a folder is read as it is.
+        masks: a folder of masks that match the images' names.
+
+    Raises:
+        DataError: it cannot be read, or is not what the recipe needs.
+    """
+    files = kinds.part(recipe.kind, "reader").alone(recipe, targets, data)
+    if not files:
+        return open_data(recipe, targets, data, masks).read(0)
+    channels = recipe.inputs.channels or 3
+    images = {name: read_image(path, channels=channels) for name, path in files.items()}
+    return Sample(0, 0, files[targets[0]], images)

@@ -1,21 +1,21 @@
-"""Samples of files: pictures, pairs and tiles of bags, one by one."""
+"""Samples as a recipe takes them, before it runs: read one by one, of whatever source they are; no torch here."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes import kinds
-from augrecipes.data.read import read_targets
-from augrecipes.data.reading.find import list_data
-from augrecipes.data.reading.listing import Data, DataListing, StrPath
+from augrecipes.data.tables.table import Columns
 from augrecipes.flow import Dtype
-from augrecipes.recipe.model import Inputs, Recipe
-from augrecipes.sources.files import read_image
+from augrecipes.recipe.model import Inputs
+
+_TABLES = (".csv", ".tsv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,41 +68,81 @@ class Reader(Protocol):
         """One of them; DataError, naming the file, where it cannot be read."""
 
 
-@dataclass(frozen=True)
-class Files:
-    """The pictures, pairs or tiles of a listing.
+@dataclass(eq=False)
+class RecipeSource:
+    """The images, scenes or tiles that a recipe is to run over, each read when it is asked for.
 
     Attributes:
-        listing: the files.
-        inputs: what the recipe takes beside the picture.
+        table: what is known of them before they are read: paths, labels, boxes.
+        inputs: what the recipe takes beside the image.
+        decode: arguments of `read_image`.
+        left_out: what is wrong with files that are in no sample.
+        notes: what else should be known.
     """
 
-    listing: DataListing
+    table: Columns
     inputs: Inputs
+    decode: dict[str, Any]
+    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        return self.listing.table.units
+        return self.table.units
 
     @property
     def labels(self) -> NDArray[np.int64] | None:
-        """Of each, where there are some."""
-        return self.listing.table.labels
+        """Of each sample, where there are some."""
+        return self.table.labels
 
     def path(self, k: int) -> str:
         """The file of one of them; of a pair that of its largest target."""
-        return next(iter(self.listing.table.paths(k).values()))
+        return next(iter(self.table.paths(k).values()))
 
-    def read(self, k: int) -> Sample:
-        """One of them; DataError, naming the file, where it cannot be read."""
-        table, decode = self.listing.table, self.listing.decode
-        rest = read_targets(table, k, inputs=self.inputs, undecoded=False, **decode)
-        images = {name: rest.pop(name) for name in table.images_by_target()}
-        return Sample(*table.place(k), self.path(k), images, rest)
+    def parts(
+        self, k: int, epoch: Any = 0, *, undecoded: bool = False, names: Sequence[str] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What a pipeline takes of one of them, and what travels beside it; DataError where it cannot be read.
+
+        Args:
+            k: which.
+            epoch: of the samples of a store, which may hold several; files are the same in every epoch.
+            undecoded: leave images encoded, for a plan that decodes no more than it needs.
+            names: of the targets that are wanted; None: all.
+        """
+        del epoch
+        return self.table.parts(k, self.inputs, undecoded=undecoded, names=names, **self.decode)
+
+    def read(self, k: int, epoch: int = 0, *, undecoded: bool = False, names: Sequence[str] | None = None) -> Sample:
+        """One of them as a sample; arguments and errors as of `parts`."""
+        rest, _ = self.parts(k, epoch, undecoded=undecoded, names=names)
+        images = {name: rest.pop(name) for name in names or self.table.images_by_target()}
+        return Sample(*self.table.place(k), self.path(k), images, rest)
 
     def in_epoch(self, k: int, epoch: int, sample: Sample) -> Sample:
-        """The same: files are what they are in every epoch."""
+        """The same sample: files are what they are in every epoch."""
         del k, epoch
         return sample
+
+
+@dataclass(frozen=True)
+class DataArguments:
+    """The data as a Dataset takes them.
+
+    Attributes:
+        root: folders, of a pair by target; with annotations the folder of their pictures; slides; or None.
+        files: a CSV file or annotations, or None.
+        more: other arguments of the Dataset that go with `files`: `split`, `columns`, and of pictures `box_classes`,
+            `crowds` and `outside`.
+    """
+
+    root: Any
+    files: Any = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+def table_in(data: Any) -> Any:
+    """The data where they are a file of columns, by its name."""
+    return data if isinstance(data, str | os.PathLike) and Path(data).suffix.lower() in _TABLES else None
 
 
 def least_shown(labels: NDArray[Any], share: range, shown: Sequence[int]) -> list[int]:
@@ -115,28 +155,3 @@ def least_shown(labels: NDArray[Any], share: range, shown: Sequence[int]) -> lis
     for k in shown:
         times += labels[share.start : share.stop] == labels[k]
     return (share.start + np.argsort(times, kind="stable")).tolist()
-
-
-def open_data(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPath | None = None) -> Files:
-    """Look at what `data` holds, without reading pictures; arguments and errors are those of `list_data`."""
-    return Files(list_data(recipe, targets, data, masks=masks), recipe.inputs)
-
-
-def read_first(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPath | None = None) -> Sample:
-    """One sample to try a recipe on: the files themselves (a pair's by target, a bag's tile), or the first of a folder.
-
-    Args:
-        recipe: of any kind.
-        targets: of a pair, those that are read.
-        data: as `list_data` has it; a file in the place of a folder is read as it is.
-        masks: a folder of masks that match the images' names.
-
-    Raises:
-        DataError: it cannot be read, or is not what the recipe needs.
-    """
-    files = kinds.part(recipe.kind, "reader").alone(recipe, targets, data)
-    if not files:
-        return open_data(recipe, targets, data, masks).read(0)
-    channels = recipe.inputs.channels or 3
-    images = {name: read_image(path, channels=channels) for name, path in files.items()}
-    return Sample(0, 0, files[targets[0]], images)

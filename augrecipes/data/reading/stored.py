@@ -1,8 +1,8 @@
-"""Packed stores, read one by one: what is left of a recipe behind what is baked, and what is stored; no torch here."""
+"""Packed stores as a recipe reads them: what is left of it behind what is baked, and what is stored; no torch here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,14 +11,14 @@ import numpy as np
 from augrecipes import kinds
 from augrecipes.compiler.prefix import rest_of
 from augrecipes.data.packed_match import check_section, check_store
-from augrecipes.data.reading.listing import Data, DataListing, is_source
-from augrecipes.data.reading.sample import Sample
+from augrecipes.data.reading.listing import Data, is_source
+from augrecipes.data.reading.sample import RecipeSource, Sample
 from augrecipes.data.tables.packed_table import points_of, steps_between, table_of, unreadable_in
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.store import Store, is_store, open_store
 
-__all__ = ["Store", "Stored", "baked_of", "behind", "left_of", "open_store", "path_of", "reads_store"]
+__all__ = ["Store", "StoredSource", "baked_of", "behind", "left_of", "open_store", "path_of", "reads_store"]
 
 
 def reads_store(data: Data) -> bool:
@@ -47,77 +47,101 @@ def behind(recipe: Recipe, store: Store, mode: Mode, baked: int) -> tuple[Recipe
     return rest_of(recipe, mode, baked, store.about["channels"]), tuple(step.site for step in steps[:baked])
 
 
-class Stored:
-    """The pictures, scenes or tiles of a store, for those who look at what the steps do.
+class StoredSource(RecipeSource):
+    """The images, scenes or tiles of a store, as the baked steps left them.
 
     Args:
         store: it.
         recipe: what is left to do.
-        targets: that are read; of pairs some may not be.
+        targets: that are read, of pairs; None: all.
 
     Attributes:
+        store: the same.
         folder: of the store.
-        listing: what is known of them.
         epochs: how many were baked; 1 where no step that draws was.
+        unreadable: the inputs without pixels, by stored row: path and reason.
     """
 
-    def __init__(self, store: Store, recipe: Recipe, targets: tuple[str, ...]) -> None:
-        self._store, self._inputs, self.folder = store, recipe.inputs, str(store.path)
-        self._table = table_of(store, kinds.part(recipe.kind, "reader").TABLE.stored)
-        self._unreadable = unreadable_in(store)
-        self._targets = targets if recipe.facts.scales else ("image",)
-        self.epochs = max(1, int(store.about["epochs"]))
-        self.listing = DataListing(self._table, store.about["decode"], tuple(store.about.get("left_out", ())))
+    def __init__(self, store: Store, recipe: Recipe, targets: Sequence[str] | None = None) -> None:
+        about, (*named,) = store.about, store.targets
+        table = table_of(store, kinds.part(recipe.kind, "reader").TABLE.stored)
+        super().__init__(table, recipe.inputs, about["decode"], tuple(about.get("left_out", ())))
+        self.store, self.folder, self.unreadable = store, str(store.path), unreadable_in(store)
+        self.epochs = max(1, int(about["epochs"]))
+        self._targets = tuple(targets or (name for name in named if name != "mask"))
+        self._between_units, self._between_epochs = steps_between(store)
+        # Memory views: a batch asks for hundreds of names, and a `Texts` takes several times as long for one.
+        texts: Any = {name: store.columns[f"source/{name}"] for name in named}
+        self._sources = {name: (text.blob.data, text.offsets.data) for name, text in texts.items()}
 
     @classmethod
-    def of(cls, data: Data, recipe: Recipe, targets: tuple[str, ...]) -> Self:
+    def of(cls, data: Data, recipe: Recipe, targets: Sequence[str]) -> Self:
         """The store at a path."""
         return cls(open_store(path_of(data)), recipe, targets)
 
-    def __len__(self) -> int:
-        return self._table.units
-
     def path(self, k: int) -> str:
         """The file that one was packed from; of a pair that of its largest target."""
-        return str(self._store.columns[f"source/{next(iter(self._store.targets))}"][k])
+        return self.source(k, next(iter(self.store.targets)))
+
+    def paths(self, units: Sequence[int], target: str | None = None) -> list[str]:
+        """The files that a target of some was packed from; None: the largest."""
+        blob, offsets = self._sources[target or next(iter(self.store.targets))]
+        return [str(blob[offsets[k] : offsets[k + 1]], "utf-8", "surrogateescape") for k in units]
+
+    def source(self, k: int, target: str) -> str:
+        """The file that a target of one was packed from."""
+        return self.paths((k,), target)[0]
 
     def shape(self, k: int, epoch: int = 0) -> tuple[int, ...]:
         """Height and width of one as it is stored, of a pair of its largest target, before it is read."""
-        stored = self._row(k, epoch)
-        return self._store.shape(self._targets[0], self._store.items(self._targets[0], stored)[0])
+        return self.store.shape(self._targets[0], self.item(self._targets[0], self.rows(k, epoch)))
 
-    def read(self, k: int, epoch: int = 0, *, undecoded: bool = False) -> Sample:
-        """One of them as a baked epoch left it, in memory of its own.
+    def rows(self, units: Any, epoch: Any) -> Any:
+        """The stored row of a unit, or of each of several, in an epoch, or in one of its own each."""
+        return units * self._between_units + (epoch % self.epochs) * self._between_epochs
 
-        Args:
-            k: which.
-            epoch: of the draws.
-            undecoded: of JPEGs, as files of which a plan decodes what it needs.
+    def item(self, target: str, row: int) -> int:
+        """The item of a stored row; DataError, naming the file, where it could not be read."""
+        items = self.store.items(target, row)
+        if not items:
+            lost = self.unreadable[row]
+            raise DataError(lost.reason, lost.path)
+        return items[0]
 
-        Raises:
-            DataError: there are no pixels, because its file could not be read; names the file.
-        """
-        stored = self._row(k, epoch)
-        index, tile = self._table.place(k)
-        rest = points_of(self._table, self._inputs, stored)
-        if "mask" in self._store.targets and self._inputs.mask != "absent":
-            rest["mask"] = self._array("mask", stored)
-        take = self._store.encoded if undecoded and self._store.encodes else None
-        images = {
-            name: take(name, self._store.items(name, stored)[0]) if take else self._array(name, stored)
-            for name in self._targets
-        }
-        return Sample(index, tile, self.path(k), images, rest)
+    def taken(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
+        """The stored targets that the recipe takes, of those that are wanted; a mask last."""
+        masked = "mask" in self.store.targets and self.inputs.mask != "absent"
+        return (*(names or self._targets), *(("mask",) if masked else ()))
 
-    def _row(self, k: int, epoch: int) -> int:
-        of_unit, of_epoch = steps_between(self._store)
-        stored = k * of_unit + (epoch % self.epochs) * of_epoch
-        if stored in self._unreadable:
-            raise DataError(self._unreadable[stored].reason, self._unreadable[stored].path)
-        return stored
+    def points(self, row: int) -> dict[str, Any]:
+        """Boxes and keypoints of a stored row, with their labels."""
+        return points_of(self.table, self.inputs, row)
 
-    def _array(self, target: str, stored: int) -> Any:
-        return np.array(self._store.array(target, self._store.items(target, stored)[0]))
+    def stored(self, row: int, names: Sequence[str] | None = None, *, undecoded: bool = False) -> dict[str, Any]:
+        """What a pipeline takes of a stored row: views of the store, or images that are not decoded yet."""
+        found: dict[str, Any] = {}
+        for name in self.taken(names):
+            take = self.store.encoded if undecoded and name != "mask" else self.store.array
+            found[name] = take(name, self.item(name, row))
+        return found | self.points(row)
+
+    def parts(
+        self, k: int, epoch: Any = 0, *, undecoded: bool = False, names: Sequence[str] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """As every source, of the baked epoch that samples of `epoch` begin with."""
+        return self.stored(self.rows(k, epoch), names, undecoded=undecoded), {}
+
+    def read(self, k: int, epoch: int = 0, *, undecoded: bool = False, names: Sequence[str] | None = None) -> Sample:
+        """As every source, in memory of its own."""
+        sample = super().read(k, epoch, undecoded=undecoded, names=names or self._targets)
+        own = {name: np.array(one) if isinstance(one, np.ndarray) else one for name, one in sample.images.items()}
+        rest = {name: np.array(one) if name == "mask" else one for name, one in sample.rest.items()}
+        return Sample(sample.index, sample.tile, sample.path, own, rest)
+
+    def in_epoch(self, k: int, epoch: int, sample: Sample) -> Sample:
+        """The sample as another epoch has it: steps that draw may be baked."""
+        del sample
+        return self.read(k, epoch)
 
 
 def path_of(data: Data) -> Path:

@@ -7,7 +7,7 @@ Or a CSV file, one row a tile, with the columns
 - `bag`: name of the bag; rows of a bag need not stand together.
 - `image`: path of the tile, relative to the CSV file.
 - `x`, `y`: whole numbers, where the tile lies; without them they are read off the file names.
-- `label`, `split`, `weight`, `group`: of the bag, so the same in all its rows; see `augrecipes.data.tables.csvfile`.
+- `label`, `split`, `weight`, `group`: of the bag, so the same in all its rows; see `augrecipes.sources.csv_list`.
 
 Bags are in the order of their names (as bytes), or in which the CSV file begins them; tiles in that of their paths, or
 of their rows. The place of a tile in its bag is the number that keys its draws.
@@ -26,16 +26,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.tables.coordinates import places_in
-from augrecipes.data.tables.csvfile import CsvRows, choose_split, read_rows, resolve
-from augrecipes.data.tables.labels import number
-from augrecipes.data.tables.problems import Problem, listed, refuse
-from augrecipes.data.tables.table import Columns, Findings, columns_of, digest_of
-from augrecipes.errors import DataError, counted
-from augrecipes.images.encoded import open_encoded
-from augrecipes.sources.files import read_image
+from augrecipes.data.tables.images import columns_of
+from augrecipes.data.tables.table import Columns, Findings, digest_of
+from augrecipes.errors import DataError, counted, listed
+from augrecipes.sources.coordinates import places_in
+from augrecipes.sources.csv_list import CsvRows, choose_split, read_rows, resolve
 from augrecipes.sources.listing import EXTENSIONS, list_folder
+from augrecipes.sources.named_files import Problem, refuse
 from augrecipes.sources.paths import PathLike, PathTable
+from augrecipes.sources.ragged import number
 from augrecipes.sources.remote import is_file, is_remote, place_of
 from augrecipes.sources.slides.pyramid import Level
 
@@ -116,10 +115,6 @@ class BagTable(Columns):
         """What decided how many tiles a bag has, as the end of a sentence; empty where there is nothing to be said."""
         del bag
         return ""
-
-    def picture(self, unit: int, how: Mapping[str, Any], *, undecoded: bool = False) -> Any:
-        """A tile, uint8 H×W×C, or what it is decoded from; `how` are arguments of `read_image`."""
-        return (open_encoded if undecoded else read_image)(self.images.encoded(unit), **how)
 
     def overview(self, bag: int, longest: int) -> tuple[npt.NDArray[np.uint8], Level, float] | None:
         """A slide made small, no side longer than so many px; its level 0; and the side of a tile in px of that.
@@ -243,6 +238,7 @@ def bags_of_csv(
     check: bool = True,
     findings: Findings | None = None,
     renamed: Mapping[str, str] | None = None,
+    outside: bool = False,
 ) -> BagTable:
     """The bags that a CSV file lists.
 
@@ -252,6 +248,7 @@ def bags_of_csv(
         check: whether files that do not exist are an error now, and not when they are read.
         findings: takes what is wrong with rows, instead of an error; those that cannot be read are left out.
         renamed: what the file calls its columns, by the names that they have here.
+        outside: whether tiles may lie outside of the CSV file's folder, or on another server.
 
     Raises:
         DataError: the file is not as it should be, lists tiles that do not exist, or rows of one bag differ in what
@@ -272,7 +269,7 @@ def bags_of_csv(
     keep = np.array(choose_split(bags, split), np.int64)
     order = np.argsort(bag_of, kind="stable")
     rows = every.select(order[np.isin(bag_of[order], keep)].tolist())
-    tiles = resolve(rows, "image", check=check, problems=problems)
+    tiles = resolve(rows, "image", check=check, outside=outside, problems=problems)
     coords = np.stack([_whole_numbers(rows, axis, problems) for axis in _AXES], 1) if given else None
     of_bags = columns_of(bags, keep, problems)
     if findings is None:

@@ -12,16 +12,18 @@ import numpy as np
 
 from augrecipes.compiler.compile import check, steps_of
 from augrecipes.compiler.run.grid import cells, unit
-from augrecipes.data.tables.csvfile import choose_split, read_rows
-from augrecipes.data.tables.sizes import Least, Size, least_sizes, size_text, too_small, upright, why_unreadable
-from augrecipes.data.tables.table import Columns, columns_of
+from augrecipes.data.tables.fits import Least, Size, least_sizes, size_text, too_small, upright, why_unreadable
+from augrecipes.data.tables.images import columns_of
+from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import read_headers
 from augrecipes.ops import groups
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.csv_list import choose_split, read_rows
 from augrecipes.sources.defects import Defect
+from augrecipes.sources.named_files import OUTSIDE, DataFolder
 from augrecipes.sources.pairs import Roots, Scenes, pair
 from augrecipes.sources.paths import PathLike, PathTable
 
@@ -52,6 +54,7 @@ def find_scenes(
     split: str | None = None,
     cache: bool = True,
     columns: Mapping[str, str] | None = None,
+    outside: bool = False,
 ) -> Scenes:
     """The scenes that a dataset of these arguments has, by name; nothing is opened but the CSV file.
 
@@ -63,7 +66,7 @@ def find_scenes(
     if files is not None:
         if names:
             raise TypeError("names= goes with folders; a CSV file names every file")
-        return _scenes_of_csv(files, dict(recipe.scales), targets, split, columns)
+        return _scenes_of_csv(files, dict(recipe.scales), targets, split, columns, outside=outside)
     if split is not None or columns is not None:
         raise TypeError("split= and columns= go with files=")
     if not isinstance(roots, Mapping):
@@ -91,7 +94,9 @@ def _scenes_of_csv(
     scales: Mapping[str, int],
     targets: Sequence[str],
     split: str | None,
-    renamed: Mapping[str, str] | None = None,
+    renamed: Mapping[str, str] | None,
+    *,
+    outside: bool,
 ) -> Scenes:
     """Scenes by the rows of a CSV file: one column a target, relative paths taken from the file's folder."""
     order = sorted(targets, key=lambda name: -scales[name])
@@ -100,12 +105,16 @@ def _scenes_of_csv(
         text = f"no column {' and '.join(absent)}; a list of pairs has a column for each of {', '.join(order)}"
         raise DataError(text, every.path)
     folder, rows = Path(every.path).parent, []
+    within = None if outside else DataFolder(folder)
     found = Scenes(tuple(order), roots=[str(folder)], listed=dict.fromkeys(order, 0))
     for row in choose_split(every, split):
         paths = {name: str(folder / cell) for name in order if (cell := every.columns[name][row])}
         for name in paths:
             found.listed[name] += 1
-        if len(paths) == len(order):
+        if far := [] if within is None else [path for path in paths.values() if not within.holds(path)]:
+            text = f"{every.where(row)}: {far[0]} {OUTSIDE.format(folder)}"
+            found.defects.append(Defect("unreadable", (*far,), text))
+        elif len(paths) == len(order):
             rows.append(row)
             found.scenes.append(tuple(paths.values()))
         else:
@@ -174,19 +183,20 @@ def checked(
     fine: list[int] = []
     cuts: dict[str, list[tuple[str, Size, Size]]] = {name: [] for name in targets}
     for position, scene in enumerate(found.scenes):
-        defects = [*_unreadable(targets, scene, reasons)]
+        defects = list(_unreadable(targets, scene, reasons))
+        sizes: dict[str, Size] = {}
         if headers and not defects:
             sizes = {name: upright(headers[path], exif) for name, path in zip(targets, scene, strict=True)}
-            defects = [*_sizes(scene, sizes, units, least), *_channels(scene, [headers[p] for p in scene], grey)]
+            defects = [*_sizes(scene, sizes, units, least), *_channels(scene, [headers[path] for path in scene], grey)]
         wrong |= {defect.message: defect for defect in defects if defect.message not in wrong}
         if defects:
             continue
         fine.append(position)
-        rows, columns = cells(sizes, units) if headers else (0, 0)
-        for name, path in zip(targets, scene, strict=True) if headers else ():
+        rows, columns = cells(sizes, units) if sizes else (0, 0)
+        for path, (name, size) in zip(scene, sizes.items(), strict=False):
             used = rows * units[name], columns * units[name]
-            if used != sizes[name]:
-                cuts[name].append((path, sizes[name], used))
+            if used != size:
+                cuts[name].append((path, size, used))
     cropped = tuple(
         Cropped(name, len(cut), len(fine), max(max(a[0] - b[0], a[1] - b[1]) for _, a, b in cut), *cut[0])
         for name, cut in cuts.items()

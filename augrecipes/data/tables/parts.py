@@ -22,7 +22,7 @@ def split_parts(
     pictures: Sequence[str],
     axes: Axes,
     *,
-    undecoded: bool,
+    undecoded: bool = False,
     names: Any = None,
     **decode: Any,
 ) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from augrecipes.errors import DataError
 from augrecipes.images.watch import stage
+from augrecipes.sources.base import is_source
 from augrecipes.sources.by_path import are_archives, source_at
 from augrecipes.sources.given import is_picture
 from augrecipes.user_code import open_module
@@ -62,7 +63,8 @@ class Source:
         """An item; DataError where it cannot be had, and the MemoryError that there may be."""
         try:
             with stage("read"):
-                return self.open()[index]
+                opened = self.open()
+                return opened.read(index) if is_source(opened) else opened[index]
         except (DataError, MemoryError):
             raise
         except Exception as error:
@@ -131,7 +133,7 @@ def _as_rows(given: Any) -> Any:
 
 
 def _checked(given: Any) -> Any:
-    if not hasattr(given, "__getitem__") or not hasattr(given, "__len__"):
+    if not is_source(given) and not (hasattr(given, "__getitem__") and hasattr(given, "__len__")):
         raise TypeError(
             f"a source has a length and items, a {type(given).__name__} has not; of a stream, recipe.transform(mode) "
             "takes what comes"

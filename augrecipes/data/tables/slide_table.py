@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.data.tables.bag_table import BagTable, label_files, labels_of_bags
-from augrecipes.data.tables.labels import number
-from augrecipes.data.tables.problems import listed
 from augrecipes.data.tables.table import GivenTable, digest_of
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, listed
 from augrecipes.sources.paths import PathLike, PathTable
+from augrecipes.sources.ragged import number
 from augrecipes.sources.slides.listing import ListedSlide, Tissue, Windows, list_slides, slides_in
 from augrecipes.sources.slides.opened import OPENED
 from augrecipes.sources.slides.pyramid import Level, Pixels, SlideWindow, thumbnail, window_of
@@ -121,23 +120,21 @@ class SlideTable(GivenTable, BagTable):
         names = [self.bags.blob, self.bags.offsets, " ".join(self.stamps).encode(), str(self.tile).encode()]
         return digest_of(*names, self.offsets, self.coords, self.downsamples, self.labels)
 
-    def picture(self, unit: int, how: Mapping[str, Any], *, undecoded: bool = False) -> Any:
-        """A window; see `BagTable.picture`. Of the arguments of reading, `channels` and `max_pixels` count."""
-        bag, _ = self.place(unit)
-        assert self.coords is not None
-        x, y = self.coords[unit].tolist()
-        window = self._window(bag, x, y, how)
-        return window if undecoded else window.array()
-
     def _window(self, bag: int, x: int, y: int, how: Mapping[str, Any]) -> SlideWindow:
         path, downsample = self.slides[bag], float(self.downsamples[bag])
         slide = OPENED.at(path, self.stamps[bag])
         return window_of(slide, path, x, y, self.tile, downsample, how["channels"] or 3, how["max_pixels"])
 
-    def read(self, unit: int, inputs: Any, *, undecoded: bool = False, names: Any = None, **how: Any) -> dict[str, Any]:
-        """What a pipeline takes of a window."""
-        del inputs, names
-        return {"image": self.picture(unit, how, undecoded=undecoded)}
+    def parts(
+        self, unit: int, inputs: Any, *, undecoded: bool = False, **how: Any
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What a pipeline takes of a window. Of the arguments of reading, `channels` and `max_pixels` count."""
+        del inputs
+        bag, _ = self.place(unit)
+        assert self.coords is not None
+        x, y = self.coords[unit].tolist()
+        window = self._window(bag, x, y, how)
+        return {"image": window if undecoded else window.array()}, {}
 
     def stamp(self, unit: int) -> str:
         """What tells the pixels of a window from others that may be read for it another day."""
@@ -160,7 +157,14 @@ class SlideTable(GivenTable, BagTable):
 
 @dataclass(frozen=True)
 class SlideFiles:
-    """Slides that are yet to be listed; arguments of `table_of_slides`."""
+    """Slides that are yet to be listed.
+
+    Attributes:
+        slides: a pattern, a file, a folder, or several.
+        windows: that are their tiles.
+        labels: a CSV file with columns `bag` and `label`; None: `labels.csv` beside the slides, where there is one.
+        check: whether a slide that cannot be opened is an error; otherwise it is a bag without tiles.
+    """
 
     slides: PathLike | Sequence[PathLike]
     windows: Windows
@@ -168,8 +172,47 @@ class SlideFiles:
     check: bool = True
 
     def table(self) -> SlideTable:
-        """The bags that they are."""
-        return table_of_slides(self.slides, self.windows, self.labels, check=self.check)
+        """The bags that they are.
+
+        Raises:
+            DataError: there are none, two of the same name, or with `check` broken ones; names all of them.
+        """
+        paths = slides_in(self.slides)
+        names = [Path(path).stem for path in paths]
+        if len(set(names)) < len(names):
+            twice = [path for path, name in zip(paths, names, strict=True) if names.count(name) > 1]
+            raise DataError(f"slides of the same name, which names their bags:{listed(twice)}")
+        found = list_slides(paths, self.windows)
+        lost = [one for one in found if isinstance(one, DataError)]
+        if lost and (self.check or len(lost) == len(found)):
+            what = f"{len(lost)} of {len(paths)} slides cannot be listed"
+            more = ' (on_error="skip" passes over them)' if self.check and len(lost) < len(found) else ""
+            raise lost[0] if len(lost) == len(paths) == 1 else DataError(f"{what}{more}:{listed(map(str, lost))}")
+        for error in lost:
+            _log.warning("slide left out: %s", error)
+        none = np.zeros((0, 2), np.int64)
+        fine = [one if isinstance(one, ListedSlide) else ListedSlide("", np.nan, none, one.reason) for one in found]
+        coords = np.concatenate([none, *(one.places for one in fine)])
+        offsets = np.cumsum([0, *(len(one.places) for one in fine)], dtype=np.int64)
+        files = PathTable.from_paths(paths)
+        folders = sorted({str(Path(path).parent) for path in paths})
+        given = labels_of_bags(names, label_files(folders, self.labels), others=True)
+        ids, classes, class_to_idx = (None, None, None) if given is None else number(given)
+        return SlideTable(
+            bags=PathTable.from_paths(names),
+            files={"image": WindowPaths.made(files, offsets, coords)},
+            offsets=offsets,
+            coords=coords,
+            folders=False,
+            slides=files,
+            stamps=tuple(one.stamp for one in fine),
+            tile=self.windows.tile,
+            downsamples=np.array([one.downsample for one in fine], np.float64),
+            notes=tuple(one.note for one in fine),
+            labels=ids,
+            classes=None if classes is None else tuple(classes),
+            class_to_idx=class_to_idx,
+        )
 
 
 def slides_of(named: Mapping[str, Any]) -> SlideFiles:
@@ -199,54 +242,3 @@ def _value(name: str, value: Any) -> Any:
         return _WORDS[name](value) if isinstance(value, str) else value
     except ValueError:
         raise ValueError(f"{name}={value}, where a number is meant") from None
-
-
-def table_of_slides(
-    slides: PathLike | Sequence[PathLike], windows: Windows, labels: PathLike | None = None, *, check: bool = True
-) -> SlideTable:
-    """The bags that slides are.
-
-    Args:
-        slides: a pattern, a file, a folder, or several.
-        windows: that are its tiles.
-        labels: a CSV file with columns `bag` and `label`; None: `labels.csv` beside the slides, where there is one.
-        check: whether a slide that cannot be opened is an error now; otherwise it is a bag without tiles.
-
-    Raises:
-        DataError: there are none, two of the same name, or with `check` broken ones; names all of them.
-    """
-    paths = slides_in(slides)
-    names = [Path(path).stem for path in paths]
-    if len(set(names)) < len(names):
-        twice = [path for path, name in zip(paths, names, strict=True) if names.count(name) > 1]
-        raise DataError(f"slides of the same name, which names their bags:{listed(twice)}")
-    found = list_slides(paths, windows)
-    lost = [one for one in found if isinstance(one, DataError)]
-    if lost and (check or len(lost) == len(found)):
-        what = f"{len(lost)} of {len(paths)} slides cannot be listed"
-        more = ' (on_error="skip" passes over them)' if check and len(lost) < len(found) else ""
-        raise lost[0] if len(lost) == len(paths) == 1 else DataError(f"{what}{more}:{listed(map(str, lost))}")
-    for error in lost:
-        _log.warning("slide left out: %s", error)
-    none = np.zeros((0, 2), np.int64)
-    fine = [one if isinstance(one, ListedSlide) else ListedSlide("", np.nan, none, one.reason) for one in found]
-    coords = np.concatenate([none, *(one.places for one in fine)])
-    offsets = np.cumsum([0, *(len(one.places) for one in fine)], dtype=np.int64)
-    files = PathTable.from_paths(paths)
-    given = labels_of_bags(names, label_files(sorted({str(Path(path).parent) for path in paths}), labels), others=True)
-    ids, classes, class_to_idx = (None, None, None) if given is None else number(given)
-    return SlideTable(
-        bags=PathTable.from_paths(names),
-        files={"image": WindowPaths.made(files, offsets, coords)},
-        offsets=offsets,
-        coords=coords,
-        folders=False,
-        slides=files,
-        stamps=tuple(one.stamp for one in fine),
-        tile=windows.tile,
-        downsamples=np.array([one.downsample for one in fine], np.float64),
-        notes=tuple(one.note for one in fine),
-        labels=ids,
-        classes=None if classes is None else tuple(classes),
-        class_to_idx=class_to_idx,
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -10,13 +10,14 @@ from typing import Any, Self
 import numpy as np
 
 from augrecipes.data.tables.parts import plain, split_parts, taken_by
-from augrecipes.data.tables.ragged import Ragged
 from augrecipes.data.tables.rows import Keys, NamedSource, RowKeys, Source, known_labels
 from augrecipes.data.tables.table import GivenTable, digest_of
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Inputs, Recipe
+from augrecipes.sources.base import is_source
 from augrecipes.sources.given import AXES, Axes, plain_array
 from augrecipes.sources.paths import PathTable
+from augrecipes.sources.ragged import Ragged
 from augrecipes.sources.tar.shards import TarShards
 
 
@@ -112,8 +113,11 @@ class SourceTable(GivenTable):
         return paths if isinstance(paths, PathTable) else PathTable.from_paths(map(self.path, range(self.length)))
 
     def path(self, unit: int) -> str:
-        """What stands for a sample: one of the source's `paths`, where it has some, or its name and the number."""
-        paths = getattr(self.source.open(), "paths", None)
+        """What stands for a sample: what the source says, one of its `paths`, or its name and the number."""
+        opened = self.source.open()
+        if is_source(opened):
+            return str(opened.path(unit))
+        paths = getattr(opened, "paths", None)
         return str(paths[unit]) if isinstance(paths, list | tuple | PathTable) else f"{self.name}[{unit}]"
 
     def paths(self, unit: int) -> dict[str, str]:
@@ -123,7 +127,7 @@ class SourceTable(GivenTable):
     def digest(self) -> str:
         """16 hex digits that name the list of samples, as far as it can be known: the pictures are not looked at."""
         opened = self.source.open()
-        listed = opened.digest if isinstance(opened, TarShards) else ""
+        listed = opened.digest if isinstance(opened, TarShards) else opened.digest() if is_source(opened) else ""
         return digest_of(f"{self.name} {self.length}{listed}".encode(), self.labels)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -145,11 +149,12 @@ class SourceTable(GivenTable):
 
     # -- samples ------------------------------------------------------------------------------------------------------
 
-    def read(
-        self, unit: int, inputs: Inputs, *, undecoded: bool = False, names: Iterable[str] | None = None, **how: Any
-    ) -> dict[str, Any]:
-        """What a pipeline takes of a sample; see `split_parts`, and `Source.row` for errors."""
-        how |= {"undecoded": undecoded, "names": names}
+    def parts(self, unit: int, inputs: Inputs, **how: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What a pipeline takes of a sample, and what travels beside it; see `split_parts`, `Source.row` for errors."""
+        return split_parts(self.rows.named(self.source.row(unit)), inputs, self.rows.pictures, self.axes, **how)
+
+    def read(self, unit: int, inputs: Inputs, **how: Any) -> dict[str, Any]:
+        """What a pipeline takes of a sample, which is had once for all who ask for it one after another."""
         return split_parts(self._parts(unit), inputs, self.rows.pictures, self.axes, **how)[0]
 
     def _parts(self, unit: int) -> dict[str, Any]:

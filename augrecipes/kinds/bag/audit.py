@@ -28,8 +28,8 @@ def check(
         raise DataError("slides are looked at as they are listed: `augrecipes preview` names those that are broken")
     if given.files is not None:
         more = {"split": split, **given.more}
-        file, renamed = words_of(given.files), more.get("columns")
-        table = bags_of_csv(file, more["split"], check=False, findings=findings, renamed=renamed)
+        how = {"renamed": more.get("columns"), "outside": more.get("outside", False), "findings": findings}
+        table = bags_of_csv(words_of(given.files), more["split"], check=False, **how)
     else:
         table = bags_of_folders([data], cache=False, findings=findings)
     sizes, of_tiles = look_at_files(recipe, mode, table, findings, advance, content=content)
@@ -46,5 +46,5 @@ def check(
         several = "1 bag has" if len(mixed) == 1 else f"{len(mixed)} bags have"
         findings.notes.append(f"{several} tiles of several sizes (first: {mixed[0]})")
     looked = "headers and sizes of tiles" + (", labels" if table.labels is not None else "")
-    looked += "; every picture decoded" if content else ""
+    looked += "; every image decoded" if content else ""
     return Checked("bag", {"bag": len(table), "tile": table.units}, fine, looked, findings.defects, findings.notes)

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, cast
+from dataclasses import asdict
+from typing import Any, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.bag_reading import Picking, picking, read_bag
+from augrecipes.data.bag_reading import picking
 from augrecipes.data.checks import as_list, check_source
-from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.dataset import RecipeDataset, Settings
 from augrecipes.data.picking import Pick
-from augrecipes.data.read import decoding, marks_of
 from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_folders
-from augrecipes.data.tables.problems import listed
 from augrecipes.data.tables.slide_table import SlideFiles
-from augrecipes.data.tables.table import GivenTable
-from augrecipes.errors import DataError
-from augrecipes.images.format import Depth, Frames
-from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
-from augrecipes.sources.files import MAX_PIXELS
+from augrecipes.errors import DataError, listed
+from augrecipes.recipe.model import Kind, Recipe
 from augrecipes.sources.paths import PathLike
 
 
-class TileBags(SampleDataset):
+class TileBags(RecipeDataset):
     """Bags of tiles, such as those of a slide, for multiple-instance learning.
 
     A bag is a pure function of (recipe, seed, epoch, index): which tiles are picked, and the draws of each tile, which
@@ -32,7 +28,7 @@ class TileBags(SampleDataset):
 
     - `image`: tensor (n, C, H, W) as the recipe's `output` says;
     - `coords`: int64 (n, 2), the (x, y) of the tiles: from the CSV file, or read off the file names (see
-      `augrecipes.data.tables.coordinates`), or -1;
+      `augrecipes.sources.coordinates`), or -1;
     - `bag`: its name; `label`: int, where there are labels;
     - `index`: int, which with the epoch replays the bag; `path`: its folder, or its first tile where a CSV file lists
       them;
@@ -58,7 +54,8 @@ class TileBags(SampleDataset):
         weights: one number a bag, kept as `ds.weights`; instead of the CSV file's column.
         samples_per_epoch: length of the dataset, when it is not the number of bags.
         max_pixels: larger tiles are refused before they are decoded.
-        mode, seed, optimize, exif, channels, depth, frames, cache, columns, save_applied_params: as in `ImageFolder`.
+        mode, seed, optimize, exif, channels, depth, frames, cache, columns, outside, save_applied_params: as in
+            `ImageFolder`.
 
     Raises:
         DataError: nothing to read, bags of fewer than `min_tiles` tiles, labels that do not match the bags.
@@ -92,42 +89,29 @@ class TileBags(SampleDataset):
         min_tiles: int | None = None,
         pick: Pick | None = None,
         threads: int | None = None,
-        mode: Mode = "train",
-        seed: int = 0,
-        optimize: Optimize | None = None,
-        on_error: Literal["raise", "skip"] = "raise",
         split: str | None = None,
-        weights: Any = None,
-        samples_per_epoch: int | None = None,
-        exif: Literal["apply", "ignore"] = "apply",
-        channels: int | None = None,
-        max_pixels: int = MAX_PIXELS,
-        depth: Depth | None = None,
-        frames: Frames | None = None,
         cache: bool = True,
-        save_applied_params: bool = False,
         columns: Mapping[str, str] | None = None,
+        outside: bool = False,
+        **how: Unpack[Settings],
     ) -> None:
-        super().__init__(recipe, mode, seed, optimize, on_error, save_applied_params, threads=threads)
-        self._rule = picking(self.recipe, max_tiles, min_tiles, pick)
-        check_source(root, files, split, labels=labels, columns=columns)
-        if isinstance(root, TileBags | SlideFiles):
-            table = root.table() if isinstance(root, SlideFiles) else root._table
-            if labels is not None:
-                raise ValueError("labels= goes with folders; these bags have theirs, or none")
-        elif files is None:
-            table = bags_of_folders(as_list(root), labels, cache=cache)
-        else:
-            table = bags_of_csv(files, split, check=on_error == "raise", renamed=columns)
-        if on_error == "raise":
-            self._check_sizes(table)
-        self._decode = decoding(self.recipe, exif, channels, max_pixels, depth, frames)
-        self._hold(table, weights, samples_per_epoch)
+        def table() -> BagTable:
+            self._rule = picking(self.recipe, max_tiles, min_tiles, pick)
+            check_source(root, files, split, labels=labels, columns=columns)
+            if isinstance(root, TileBags | SlideFiles):
+                found = root.table() if isinstance(root, SlideFiles) else root._table
+                if labels is not None:
+                    raise ValueError("labels= goes with folders; these bags have theirs, or none")
+            elif files is None:
+                found = bags_of_folders(as_list(root), labels, cache=cache)
+            else:
+                check = self.on_error == "raise"
+                found = bags_of_csv(files, split, check=check, renamed=columns, outside=outside)
+            if self.on_error == "raise":
+                self._check_sizes(found)
+            return found
 
-    @property
-    def rule(self) -> Picking:
-        """Which tiles of a bag make up a sample."""
-        return self._rule
+        super().__init__(table, recipe, options={"threads": threads}, **how)
 
     @property
     def max_tiles(self) -> int | None:
@@ -142,7 +126,7 @@ class TileBags(SampleDataset):
     @property
     def pick(self) -> Pick:
         """Which tiles of a larger bag are taken, in mode `train`."""
-        return self._rule.pick
+        return cast("Pick", self._rule.pick)
 
     def _check_sizes(self, table: BagTable) -> None:
         counts = table.counts()
@@ -162,23 +146,10 @@ class TileBags(SampleDataset):
     @property
     def bags(self) -> list[str]:
         """The name of every bag; as often as the bag is listed."""
-        rows = range(len(self._table)) if self._order is None else (self._order % len(self._table)).tolist()
-        return [self._table.bags.name(row) for row in rows]
+        return [self._table.bags.name(row) for row in self.rows().tolist()]
 
     def _marks(self) -> dict[str, Any]:
-        return {**self._rule.marks(), **marks_of(self._decode)}
-
-    def _path(self, row: int) -> str:
-        return self._table.path(row)
-
-    def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
-        table = self._table
-        lazily = isinstance(table, GivenTable) and self.pipeline.reads
-
-        def read(tile: int) -> Any:
-            return table.picture(tile, self._decode, undecoded=lazily)
-
-        return read_bag(self, self._table, self._rule, row, epoch, virtual, read)
+        return {**asdict(self._rule), **super()._marks()}
 
 
 DATASET = TileBags

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.data.checks import as_list
-from augrecipes.data.reading.listing import DataArguments, DataListing, table_in
+from augrecipes.data.reading.sample import DataArguments, RecipeSource, table_in
 from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_folders
 from augrecipes.data.tables.slide_table import SlideFiles
 from augrecipes.sources.remote import is_file
@@ -16,15 +16,17 @@ TABLE = BagTable
 
 
 def find(
-    _recipe: Any, _targets: Any, given: DataArguments, *, strict: bool, decode: dict[str, Any], **_: Any
-) -> DataListing:
+    recipe: Any, _targets: Any, given: DataArguments, *, strict: bool, decode: dict[str, Any], **_: Any
+) -> RecipeSource:
     """List bags: in folders, as a CSV file has them, or as windows of slides."""
     if isinstance(given.root, SlideFiles):
-        return DataListing(replace(given.root, check=strict).table(), decode)
-    if given.files is None:
-        return DataListing(bags_of_folders(as_list(given.root), cache=False), decode)
-    table = bags_of_csv(given.files, given.more.get("split"), check=strict, renamed=given.more.get("columns"))
-    return DataListing(table, decode)
+        table: BagTable = replace(given.root, check=strict).table()
+    elif given.files is None:
+        table = bags_of_folders(as_list(given.root), cache=False)
+    else:
+        how = {"renamed": given.more.get("columns"), "outside": given.more.get("outside", False)}
+        table = bags_of_csv(given.files, given.more.get("split"), check=strict, **how)
+    return RecipeSource(table, recipe.inputs, decode)
 
 
 def alone(_recipe: Any, _targets: Any, data: Any) -> dict[str, str]:

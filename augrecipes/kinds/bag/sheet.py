@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.data.picking import Pick, pick_tiles
+from augrecipes.data.picking import tiles_of
 from augrecipes.data.reading.held import Held
 from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.errors import DataError
@@ -29,7 +29,7 @@ _OVERVIEW = 720  # px, the longer side of a slide that is made small
 def sheet(recipe: Recipe, asked: Asked) -> Sheet:
     """The sheet of a recipe of kind bag; DataError where nothing can be shown."""
     pipeline, files = asked.opened(recipe, threads=1)
-    table: Any = files.listing.table
+    table: Any = files.table
     bags = _Bags(pipeline, table, files, asked)
     listed = files if bags.held else table
     shown = show_rows(
@@ -121,12 +121,8 @@ class _Bags:
         return SheetRow(strips, CellGroup([found] if found else []), self.table.bags.name(row), notes)
 
     def _picked(self, count: int, key: int, epoch: int) -> frozenset[int]:
-        rule = self.rule
-        # As in a TileBags: evaluation draws nothing.
-        how = "stride" if rule.pick == "random" and self.pipeline.mode == "eval" else rule.pick
-        seed = self.pipeline.compiled.seed
-        found = pick_tiles(count, rule.max_tiles, cast("Pick", how), seed=seed, epoch=epoch, index=key)
-        return frozenset(found.tolist())
+        rule, seed = self.rule, self.pipeline.compiled.seed
+        return frozenset(tiles_of(rule, count, self.pipeline.mode, seed=seed, epoch=epoch, index=key).tolist())
 
     def _epochs(
         self, tiles: dict[int, NDArray[Any]], key: int, picked: dict[int, frozenset[int]]

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from augrecipes.data.annotations.records import Faults
-from augrecipes.data.annotations.table import is_annotated, noted_table
 from augrecipes.data.audit import Checked, look_at_files
-from augrecipes.data.checks import (
-    NO_BOX_CLASSES,
-    NO_COLUMNS,
-    absent_targets,
-    annotation_options,
-    untaken,
-    wrong_targets,
-)
+from augrecipes.data.checks import absent_targets, wrong_targets
 from augrecipes.data.reading.listing import as_given
-from augrecipes.data.tables.table import Columns, Findings, table_of_csv, table_of_folders
+from augrecipes.data.tables.table import Columns, Findings
 from augrecipes.errors import DataError, counted
+from augrecipes.kinds.image.reader import table_of
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.defects import Defect
-from augrecipes.sources.paths import PathTable
-from augrecipes.sources.remote import is_folder, is_there
 from augrecipes.store import is_store
 
 _NAMES = {"mask": "masks"}
@@ -47,7 +37,7 @@ def check(
     Args:
         recipe: says which targets it takes, and how large images must be.
         mode: the section.
-        data: a folder, an image, a CSV file, or annotations, and the folder of their pictures.
+        data: a folder, an image, a CSV file, or annotations, and the folder of their images.
         masks: with a folder: a folder of masks.
         split: of a CSV file, or of annotations; where `data` does not say it.
         content: decode every file; otherwise their headers and ends are read.
@@ -59,28 +49,19 @@ def check(
     if isinstance(data, str) and is_store(data):
         raise DataError("this is a packed store: `augrecipes verify-store` checks it", data)
     given, findings = as_given(recipe, data), Findings()
-    root, file, more = given.root, given.files, {"split": split, **given.more}
-    if file is not None and is_annotated(file):
-        table = _of_annotations(recipe, root, file, more, findings)
-    elif file is not None:
-        if more.get("box_classes") is not None:
-            raise DataError(NO_BOX_CLASSES, file)
-        ignore, renamed = untaken(recipe), more.get("columns")
-        table = table_of_csv(file, more["split"], check=False, ignore=ignore, renamed=renamed, findings=findings)
-    elif is_folder(root) or not is_there(root):
-        table = table_of_folders([root], [masks] if masks else [], cache=False, findings=findings)
-        findings.notes += _classes(table)
-    else:
-        table = Columns(files={"image": PathTable.from_paths([root])})
+    if split is not None:
+        given = replace(given, more={"split": split, **given.more})
+    table = table_of(recipe, given, masks, check=False, findings=findings)
+    findings.notes += _classes(table) if given.files is None else []
     own = {"mask": table.masks, "boxes": table.boxes, "keypoints": table.keypoints}
     listed = {"image": len(table)} | {name: len(table) for name, values in own.items() if values is not None}
     given_targets = {*listed, *(["mask"] if table.masked else [])}
     wrong = [Defect("absent", (), text) for text in wrong_targets(recipe, given_targets)]
     findings.defects += wrong
     findings.notes += [f"the recipe declares {name}, and the data has none" for name in absent_targets(recipe, listed)]
-    fine = look_at_files(recipe, mode, table, findings, advance, content=content, file=str(file))[1]
+    fine = look_at_files(recipe, mode, table, findings, advance, content=content, file=str(given.files))[1]
     looked = ", ".join(["headers", "sizes", *(_NAMES.get(name, name) for name in listed if name != "image")])
-    looked += "; every picture decoded" if content else ""
+    looked += "; every image decoded" if content else ""
     return Checked("image", listed, 0 if wrong else len(fine), looked, findings.defects, findings.notes)
 
 
@@ -93,17 +74,3 @@ def _classes(table: Columns) -> list[str]:
     several = f"{least} images each" if least == most else f"{least} to {most} images"
     empty = ", ".join(name for name, count in zip(table.classes, counts, strict=True) if not count)
     return [f"{counted(len(counts), 'class')}, of {several}", *([f"classes without images: {empty}"] if empty else [])]
-
-
-def _of_annotations(recipe: Recipe, root: Any, file: str, more: Mapping[str, Any], findings: Findings) -> Columns:
-    """Pictures of annotations, with what is left of their boxes; what is wrong with records is a defect."""
-    faults = Faults()
-    if more.get("columns") is not None:
-        raise DataError(NO_COLUMNS, file)
-    wanted = annotation_options(recipe, root, check=False, **{k: v for k, v in more.items() if k != "columns"})
-    table, notes = noted_table(file, wanted, faults)
-    findings.defects += [Defect("record", (file,), f"{where}: {what}") for where, what in faults.kept]
-    findings.notes += notes
-    if faults.count > len(faults.kept):
-        findings.notes.append(f"{counted(faults.count - len(faults.kept), 'record')} more with defects")
-    return table

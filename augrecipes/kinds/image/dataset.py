@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from augrecipes.data.annotations.records import Crowds
-from augrecipes.data.batching import Take, native_batch
 from augrecipes.data.checks import as_table, check_targets
-from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.memory import room
-from augrecipes.data.order import Indices
-from augrecipes.data.read import decoding, marks_of, read_targets
-from augrecipes.data.sample import as_torch, ragged_keys
+from augrecipes.data.dataset import RecipeDataset, Settings
 from augrecipes.data.tables.table import Columns
-from augrecipes.images.format import Depth, Frames
-from augrecipes.kinds.image.pipeline import ImagePipeline
-from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
-from augrecipes.sources.files import MAX_PIXELS
+from augrecipes.recipe.model import Kind, Recipe
 from augrecipes.sources.listing import Layout
 from augrecipes.sources.paths import PathLike
 
 
-class ImageFolder(SampleDataset):
+class ImageFolder(RecipeDataset):
     """Samples from image files, decoded and run through a recipe.
 
     A sample is a pure function of (recipe, seed, epoch, index). It is a dict:
@@ -45,7 +37,7 @@ class ImageFolder(SampleDataset):
     Args:
         root: a folder of class folders or of images, or a list of such folders.
         recipe: a Recipe, the name of a gallery recipe, or the path of a recipe file.
-        files: instead of `root`: a CSV file, see `augrecipes.data.tables.csvfile`; or annotations of COCO, YOLO, Pascal
+        files: instead of `root`: a CSV file, see `augrecipes.sources.csv_list`; or annotations of COCO, YOLO, Pascal
             VOC or labelme, see `augrecipes.data.annotations`: with them `root` is the folder of the pictures, where it
             is not found beside them.
         masks: with `root`: folder or folders of masks, matched by relative name or, where unique, by file name; or
@@ -76,7 +68,7 @@ class ImageFolder(SampleDataset):
             file's own. Give them where each split has files of its own without a list of classes.
         crowds: with annotations: `drop` leaves out boxes and keypoints of objects that are marked as a crowd or as
             difficult, `keep` does not.
-        outside: with annotations: read pictures, too, that they name outside of the data's folder, or by an address.
+        outside: with `files`: read images, too, that these name outside of the data's folder, or by an address.
 
     Attributes:
         classes: class names, or None.
@@ -107,35 +99,24 @@ class ImageFolder(SampleDataset):
         *,
         files: PathLike | None = None,
         masks: PathLike | Sequence[PathLike] | None = None,
-        mode: Mode = "train",
-        seed: int = 0,
-        optimize: Optimize | None = None,
-        on_error: Literal["raise", "skip"] = "raise",
         split: str | None = None,
-        weights: Any = None,
-        samples_per_epoch: int | None = None,
-        exif: Literal["apply", "ignore"] = "apply",
-        channels: int | None = None,
-        max_pixels: int = MAX_PIXELS,
-        depth: Depth | None = None,
-        frames: Frames | None = None,
         layout: Layout = "auto",
         cache: bool = True,
-        save_applied_params: bool = False,
         columns: Mapping[str, str] | None = None,
         box_classes: Sequence[str] | None = None,
         crowds: Crowds = "drop",
         outside: bool = False,
+        **how: Unpack[Settings],
     ) -> None:
-        super().__init__(recipe, mode, seed, optimize, on_error, save_applied_params)
-        check = on_error == "raise"
-        table = as_table(
-            self.recipe, root, files, masks, split, check=check, cache=cache, layout=layout, exif=exif,
-            columns=columns, box_classes=box_classes, crowds=crowds, outside=outside,
-        )  # fmt: skip
-        check_targets(self.recipe, table)
-        self._decode = decoding(self.recipe, exif, channels, max_pixels, depth, frames)
-        self._hold(table, weights, samples_per_epoch)
+        def table() -> Columns:
+            found = as_table(
+                self.recipe, root, files, masks, split, check=self.on_error == "raise", cache=cache, layout=layout,
+                exif=self._decode["exif"], columns=columns, box_classes=box_classes, crowds=crowds, outside=outside,
+            )  # fmt: skip
+            check_targets(self.recipe, found)
+            return found
+
+        super().__init__(table, recipe, **how)
 
     @property
     def box_classes(self) -> list[str] | None:
@@ -154,42 +135,6 @@ class ImageFolder(SampleDataset):
     def ids(self) -> npt.NDArray[np.int64] | None:
         """The number that annotations give each sample's picture, int64 (n,), for COCO's evaluation; or None."""
         return cast("npt.NDArray[np.int64] | None", self._column(self._table.ids))
-
-    def _marks(self) -> dict[str, Any]:
-        return marks_of(self._decode)
-
-    def _path(self, row: int) -> str:
-        return self._table.images[row]
-
-    def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
-        inputs, undecoded = self.recipe.inputs, self.pipeline.reads
-        targets = read_targets(self._table, row, inputs=inputs, undecoded=undecoded, **self._decode)
-        out = self.pipeline.at(index=virtual, epoch=epoch)(**targets, out=room("image"))
-        return as_torch(out, self.ragged_keys)
-
-    def _batch(self, rows: Indices, epoch: int, virtual: Indices, take: Take) -> dict[str, Any] | None:
-        if not self._runs_at_once():
-            return None
-
-        def read(k: int) -> dict[str, Any]:
-            inputs, undecoded = self.recipe.inputs, self.pipeline.reads
-            return read_targets(self._table, int(rows[k]), inputs=inputs, undecoded=undecoded, **self._decode)
-
-        return native_batch(self.pipeline, read, epoch, virtual, take, self.ragged_keys)
-
-    @property
-    def gathers(self) -> bool:
-        """Whether several samples are read at once: where all steps run natively, and so do their masks."""
-        return super().gathers and self._runs_at_once()
-
-    def _runs_at_once(self) -> bool:
-        beside = {"mask"} if self._table.masked else set()
-        return isinstance(self.pipeline, ImagePipeline) and self.pipeline.kept_apart(beside) is None
-
-    @property
-    def ragged_keys(self) -> frozenset[str]:
-        """Keys of a sample that have a row for each box or point."""
-        return ragged_keys(self.recipe.inputs)
 
 
 DATASET = ImageFolder

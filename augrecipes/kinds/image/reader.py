@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from augrecipes.data.checks import as_table, check_targets
-from augrecipes.data.reading.listing import DataArguments, DataListing
+from augrecipes.data.reading.sample import DataArguments, RecipeSource
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
@@ -18,23 +18,24 @@ TABLE = Columns
 
 def find(
     recipe: Recipe, _targets: Any, given: DataArguments, *, masks: Any, strict: bool, decode: Any, **_: Any
-) -> DataListing:
-    """List pictures: in folders, as a CSV file or annotations have them, or one of them."""
+) -> RecipeSource:
+    """List images: in folders, as a CSV file or annotations have them, or one of them."""
+    table = table_of(recipe, given, masks, check=strict, exif=decode.get("exif", "apply"))
+    check_targets(recipe, table)
+    return RecipeSource(table, recipe.inputs, decode)
+
+
+def table_of(recipe: Recipe, given: DataArguments, masks: Any, *, check: bool, **how: Any) -> Columns:
+    """The table of images; see `as_table` for the other arguments."""
     root, files = given.root, given.files
     if files is None and isinstance(root, str | os.PathLike) and not is_folder(root):
         if not is_there(root):
             raise DataError("no such file or folder", os.fsdecode(root))
-        table = Columns(files={"image": PathTable.from_paths([os.fsdecode(root)])})
-    else:
-        exif = decode.get("exif", "apply")
-        try:
-            table = as_table(
-                recipe, root, files, masks, check=strict, cache=False, layout="auto", exif=exif, **given.more
-            )
-        except ValueError as error:  # of words that do not go together, each right by itself
-            raise DataError(str(error)) from error
-    check_targets(recipe, table)
-    return DataListing(table, decode)
+        return Columns(files={"image": PathTable.from_paths([os.fsdecode(root)])})
+    try:
+        return as_table(recipe, root, files, masks, check=check, cache=False, layout="auto", **given.more, **how)
+    except ValueError as error:  # of words that do not go together, each right by itself
+        raise DataError(str(error)) from error
 
 
 def alone(*_: Any) -> dict[str, str]:

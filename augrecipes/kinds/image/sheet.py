@@ -23,7 +23,7 @@ def sheet(recipe: Recipe, asked: Asked) -> Sheet:
     """The sheet of a recipe of kind image; DataError where nothing can be shown."""
     pipeline, files = asked.opened(recipe)
     shown = asked.drawn(pipeline, files)
-    boxes = files.listing.table.boxes if recipe.inputs.boxes else None
+    boxes = files.table.boxes if recipe.inputs.boxes else None
     classes = (boxes.classes or ()) if boxes else ()
     image = shown.rows[0].outputs[0]["image"]
     made = made_by(pipeline, asked, "one draw an epoch", f"{image.dtype} {'×'.join(map(str, image.shape))}")

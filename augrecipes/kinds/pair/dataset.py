@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Unpack
 
-from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.memory import rooms
-from augrecipes.data.read import decoding, marks_of, naming_all
-from augrecipes.data.sample import as_torch
+from augrecipes.data.dataset import RecipeDataset, Settings
 from augrecipes.data.tables.pairs import Check, Cropped, checked, find_scenes, table_of_scenes
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
-from augrecipes.images.encoded import open_encoded
-from augrecipes.images.format import Depth, Frames
 from augrecipes.progress import progress
-from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
+from augrecipes.recipe.model import Kind, Recipe
 from augrecipes.sources.defects import Defect, report
-from augrecipes.sources.files import MAX_PIXELS, read_image
 from augrecipes.sources.pairs import Roots
 from augrecipes.sources.paths import PathLike
 
 _log = logging.getLogger("augrecipes")
 
 
-class PairedImages(SampleDataset):
+class PairedImages(RecipeDataset):
     """Samples of scenes that were taken, or made, at several scales: low and high resolution, or a pyramid.
 
     A sample is a pure function of (recipe, seed, epoch, index). It is a dict:
@@ -48,7 +42,7 @@ class PairedImages(SampleDataset):
             together. A single folder beside a list goes with all of it.
         recipe: a Recipe of kind pair, the name of a gallery recipe, or the path of a recipe file.
         files: instead of `roots`: a CSV file with one column a target, and `label`, `split`, `group` and `weight` as
-            in `augrecipes.data.tables.csvfile`.
+            in `augrecipes.sources.csv_list`.
         names: templates of names, such as `{"lr": "{}x4"}`, where `{}` is the scene: the name of the files of targets
             without a template. Folders may be part of it: `"X4/{}x4"`.
         on_error: `raise` one DataError for all defects, and for a file that cannot be read or transformed later; or
@@ -62,6 +56,7 @@ class PairedImages(SampleDataset):
         mode, seed, optimize, exif, max_pixels, depth, frames, cache: as `ImageFolder` has them.
         channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3. Grey is repeated.
         columns: what a CSV file calls its columns, by the names that they have here: `{"lr": "lr_path"}`.
+        outside: read files, too, that a CSV file lists outside of its folder.
         save_applied_params: add `applied` and `window` to every sample.
 
     Attributes:
@@ -92,6 +87,7 @@ class PairedImages(SampleDataset):
 
     kind: Kind = "pair"
     _table: Columns
+    cropped: tuple[Cropped, ...]
 
     def __init__(
         self,
@@ -100,69 +96,40 @@ class PairedImages(SampleDataset):
         *,
         files: PathLike | None = None,
         names: Mapping[str, str] | None = None,
-        mode: Mode = "train",
-        seed: int = 0,
-        optimize: Optimize | None = None,
-        on_error: Literal["raise", "skip"] = "raise",
         check: Check = "headers",
         split: str | None = None,
-        weights: Any = None,
-        samples_per_epoch: int | None = None,
-        exif: Literal["apply", "ignore"] = "apply",
-        channels: int | None = None,
-        max_pixels: int = MAX_PIXELS,
-        depth: Depth | None = None,
-        frames: Frames | None = None,
         cache: bool = True,
-        save_applied_params: bool = False,
         columns: Mapping[str, str] | None = None,
+        outside: bool = False,
+        **how: Unpack[Settings],
     ) -> None:
-        super().__init__(recipe, mode, seed, optimize, on_error, save_applied_params)
-        if check not in ("headers", "names"):
-            raise ValueError(f"check must be 'headers' or 'names', got {check!r}")
-        self._decode = decoding(self.recipe, exif, channels, max_pixels, depth, frames)
-        found = find_scenes(
-            self.recipe, self.pipeline.targets, roots, files, names=names, split=split, cache=cache, columns=columns
-        )
-        with progress("reading headers") as advance:
-            found, cropped = checked(found, self.recipe, mode, check, advance, **self._decode)
-        self.targets: tuple[str, ...] = found.targets
-        self.defects: tuple[Defect, ...] = tuple(found.defects)
-        self.cropped: tuple[Cropped, ...] = cropped
-        if found.defects:
-            text = report(found.defects, fine=len(found.scenes), targets=found.targets)
-            if on_error == "raise" or not found.scenes:
-                raise DataError(text)
-            _log.warning("left out: %s", text)
-        elif not found.scenes:
-            raise DataError("no pairs were found")
-        for note in found.notes:
-            _log.warning("%s", note)
-        self._hold(table_of_scenes(found), weights, samples_per_epoch)
+        def table() -> Columns:
+            if check not in ("headers", "names"):
+                raise ValueError(f"check must be 'headers' or 'names', got {check!r}")
+            found = find_scenes(
+                self.recipe, self.pipeline.targets, roots, files, names=names, split=split, cache=cache,
+                columns=columns, outside=outside,
+            )  # fmt: skip
+            with progress("reading headers") as advance:
+                found, self.cropped = checked(found, self.recipe, self.mode, check, advance, **self._decode)
+            self.targets: tuple[str, ...] = found.targets
+            self.defects: tuple[Defect, ...] = tuple(found.defects)
+            if found.defects:
+                text = report(found.defects, fine=len(found.scenes), targets=found.targets)
+                if self.on_error == "raise" or not found.scenes:
+                    raise DataError(text)
+                _log.warning("left out: %s", text)
+            elif not found.scenes:
+                raise DataError("no pairs were found")
+            for note in found.notes:
+                _log.warning("%s", note)
+            return table_of_scenes(found)
+
+        super().__init__(table, recipe, **how)
 
     def paths(self, index: int) -> dict[str, str]:
         """The file of each target of a sample, by the target's name; IndexError where `ds[index]` raises one."""
-        return self._files(self._row(index))
-
-    def _files(self, row: int) -> dict[str, str]:
-        return {name: table[row] for name, table in self._table.files.items()}
-
-    def _marks(self) -> dict[str, Any]:
-        return marks_of(self._decode)
-
-    def _path(self, row: int) -> str:
-        return self._table.files[self.targets[0]][row]
-
-    def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
-        # The other section of a recipe, which a subset may run, may make what this one reads.
-        paths = {name: path for name, path in self._files(row).items() if name in self.pipeline.targets}
-        read: Callable[..., Any] = open_encoded if self.pipeline.reads else read_image
-        images = {name: read(path, **self._decode) for name, path in paths.items()}
-        try:
-            out = self.pipeline.at(index=virtual, epoch=epoch)(**images, out=rooms(self.pipeline.outputs))
-        except DataError as error:
-            raise naming_all(error, paths) from error.__cause__
-        return as_torch(out, self.ragged_keys)
+        return self._table.paths(self._row(index))
 
 
 DATASET = PairedImages

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from augrecipes.data.reading.listing import Data, DataArguments, DataListing
+from augrecipes.data.reading.sample import DataArguments, RecipeSource
 from augrecipes.data.tables.pairs import check_roots, checked, find_scenes, table_of_scenes
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
@@ -27,7 +27,7 @@ def find(
     headers: bool,
     decode: dict[str, Any],
     **_: Any,
-) -> DataListing:
+) -> RecipeSource:
     """List scenes: in folders by target, or as a CSV file has them."""
     csv, roots = given.files, given.root if isinstance(given.root, Mapping) else None
     if csv is None and roots is None:
@@ -39,12 +39,11 @@ def find(
         raise DataError(report(found.defects, fine=len(found.scenes), targets=found.targets))
     if not found.scenes:
         raise DataError("no pairs were found")
-    return DataListing(
-        table_of_scenes(found), decode, tuple(defect.message for defect in found.defects), tuple(found.notes)
-    )
+    left_out = tuple(defect.message for defect in found.defects)
+    return RecipeSource(table_of_scenes(found), recipe.inputs, decode, left_out, tuple(found.notes))
 
 
-def alone(recipe: Recipe, targets: Sequence[str], data: Data) -> dict[str, str]:
+def alone(recipe: Recipe, targets: Sequence[str], data: Any) -> dict[str, str]:
     """A file for each target, in the place of folders."""
     if not isinstance(data, Mapping):
         return {}

@@ -25,7 +25,7 @@ def sheet(recipe: Recipe, asked: Asked) -> Sheet:
     """The sheet of a recipe of kind pair; DataError where nothing can be shown."""
     pipeline, files = asked.opened(recipe, save_applied_params=True)
     shown = asked.drawn(pipeline, files)
-    shown.skipped.extend(map(DataError, files.listing.left_out))
+    shown.skipped.extend(map(DataError, files.left_out))
     rows = [_scene(one, pipeline, asked) for one in shown.rows]
     scales = f"{':'.join(pipeline.outputs)} = {':'.join(str(recipe.scales[name]) for name in pipeline.outputs)}"
     output = _outputs({name: shown.rows[0].outputs[0][name] for name in pipeline.outputs})
@@ -33,7 +33,7 @@ def sheet(recipe: Recipe, asked: Asked) -> Sheet:
     lines = [line for line in (recipe.about, f"{text} · scales {scales}") if line]
     groups = max(len(row.groups) for row in rows)
     across = groups if groups <= _ON_ONE_LINE else -(-groups // 2)
-    return Sheet(rows, recipe.name, lines, [*shown.footers(), *files.listing.notes], across=across)
+    return Sheet(rows, recipe.name, lines, [*shown.footers(), *files.notes], across=across)
 
 
 def _scene(one: DrawnSample, pipeline: PairPipeline, asked: Asked) -> SheetRow:

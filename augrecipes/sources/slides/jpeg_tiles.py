@@ -95,14 +95,9 @@ def index_of(path: str) -> PyramidIndex | None:
     """The levels of a TIFF of JPEG tiles; None where it is anything else.
 
     Raises:
-        Exception: whatever tifffile says of a damaged file.
+        Exception: whatever tifffile says of a damaged file, and of one that is no TIFF.
     """
-    tifffile = needed("tifffile")
-    try:
-        file = tifffile.TiffFile(path)
-    except tifffile.TiffFileError:
-        return None
-    with file:
+    with needed("tifffile").TiffFile(path) as file:
         images = list(_images(file))
         found = [_level(page) for page in images]
         mpp = _mpp(images[0]) if images else None

@@ -141,6 +141,8 @@ def list_slides(paths: Sequence[str], windows: Windows) -> list[ListedSlide | Da
             return _listed(path, windows, folders)
         except DataError as error:
             return error
+        except OSError as error:  # it goes just now
+            return DataError(f"cannot be read: {error.strerror or error}", path)
 
     with ThreadPoolExecutor(cores()) as pool:
         return list(pool.map(listed, paths))

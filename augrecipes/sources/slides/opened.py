@@ -104,7 +104,6 @@ OPEN = 32
 # What OpenSlide calls the TIFFs whose tiles are laid out as the TIFF says, without gaps, overlaps or tags of their own.
 _PLAIN = ("aperio", "generic-tiff", None)
 _OTHER_TIFF = ("hamamatsu",)  # whose directories have places of 64 bits where TIFFs have 32, and no tiles
-_BEGIN_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _log = logging.getLogger("augrecipes")
 
 
@@ -127,13 +126,15 @@ def open_slide(path: str) -> Pyramid:
     if vendor not in (None, *_OTHER_TIFF):
         check_tiff(path, falling=vendor == "aperio")
     handle = None if vendor is None else opened(path)
-    slide: Pyramid | None = None if handle is None else ByOpenSlide(path, handle)
+    slide: Pyramid | None = None
     if index is not None and vendor in _PLAIN:
         if any(int((level.offsets + level.counts).max()) > Path(path).stat().st_size for level in index.levels):
             raise DataError("truncated: tiles would lie behind the end of the file", path)
         sizes = {(level.width, level.height) for level in index.levels}
         if handle is None or sizes.issuperset(handle.level_dimensions):
             slide = JpegTiles(path, index.levels, index.mpp if handle is None else mpp_of(handle) or index.mpp)
+    if slide is None and handle is not None:
+        slide = ByOpenSlide(path, handle)
     if slide is None:
         raise DataError("is no slide: neither a TIFF of JPEG tiles nor of a format that OpenSlide knows", path)
     first = slide.levels[0]
@@ -164,9 +165,6 @@ OPENED = OpenFiles(listed_slide, OPEN)
 def _index(path: str) -> PyramidIndex | None:
     """The tiles of a TIFF, or None where it has none that can be read directly, be it because it is broken."""
     try:
-        with Path(path).open("rb") as file:
-            if file.read(4) not in _BEGIN_TIFF:
-                return None
         return index_of(path)
     except (DataError, MemoryError):
         raise
