@@ -15,7 +15,7 @@ from pictures import draw
 from test_pack import EPOCHS, content, data_of
 
 from augrecipes.data.packed import Packed
-from augrecipes.data.reading import stored as stored_module
+from augrecipes.data.reading import stored
 from augrecipes.data.reading.stored import StoredSource
 from augrecipes.data.tables import packed_table
 from augrecipes.packing import bake, workers
@@ -35,9 +35,9 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     counted: Counter[str] = Counter()
     real = files.open_encoded
 
-    def opens(path: Any, **options: Any) -> Any:
+    def opens(path: Any, *arguments: Any, **options: Any) -> Any:
         counted[str(path)] += 1
-        return real(path, **options)
+        return real(path, *arguments, **options)
 
     monkeypatch.setattr(files, "open_encoded", opens)
     return counted
@@ -176,14 +176,14 @@ def same_samples(roots: dict[str, Path], folder: Path, kind: Kind) -> None:
     recipe, root = parse_text(EPOCHS[kind.name]), roots[kind.name]
     pack(recipe, data_of(kind, root), folder / "new", epochs=3, seed=5, workers=0)
     as_before(folder / "new", folder / "old")
-    of_files, paths = kind.open(root, EPOCHS[kind.name], seed=5), []
+    files, paths = kind.open(root, EPOCHS[kind.name], seed=5), []
     for name in ("new", "old"):
         ds = Packed(folder / name, recipe, seed=5)
         assert ds.store.about["packed"] == {"new": 2, "old": 1}[name]
         for epoch in range(5):
             found = [pixels(ds[epoch, i]) for i in range(N)]
             if epoch < 3:
-                assert found == [pixels(of_files[epoch, i]) for i in range(N)]
+                assert found == [pixels(files[epoch, i]) for i in range(N)]
             assert [pixels(one) for one in ds.__getitems__([(epoch, i) for i in range(N)])] == found
         paths.append([ds.paths(i) for i in range(N)])
         stored = StoredSource(ds.store, recipe, ds.pipeline.targets)
@@ -207,7 +207,7 @@ def test_stores_of_either_layout_have_the_samples_of_the_files(
 def test_one_layout_taken_for_the_other_is_caught(
     roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: tuple[int, int]
 ) -> None:
-    monkeypatch.setattr(stored_module, "steps_between", lambda store: wrong)
+    monkeypatch.setattr(stored, "steps_between", lambda store: wrong)
     with pytest.raises(AssertionError):
         same_samples(roots, tmp_path, IMAGE)
 

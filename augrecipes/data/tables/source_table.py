@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 
 from augrecipes.data.tables.parts import plain, split_parts, taken_by
-from augrecipes.data.tables.ragged import Ragged
 from augrecipes.data.tables.rows import Keys, NamedSource, RowKeys, Source, known_labels
 from augrecipes.data.tables.table import GivenTable, digest_of
 from augrecipes.errors import DataError, RecipeError
@@ -18,6 +17,7 @@ from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.base import is_source
 from augrecipes.sources.given import AXES, Axes, plain_array
 from augrecipes.sources.paths import PathTable
+from augrecipes.sources.ragged import Ragged
 from augrecipes.sources.tar.shards import TarShards
 
 
