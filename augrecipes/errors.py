@@ -21,7 +21,7 @@ in errors nor in the log nor in what the command line prints; and addresses no p
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,10 +44,24 @@ def harmless(text: str, keep: str = "", *, secrets: bool = False) -> str:
     return "".join(c if c.isprintable() or "\udc80" <= c <= "\udcff" or c in keep else repr(c)[1:-1] for c in text)
 
 
+_LISTED = 200  # problems that one message lists
+
+
 class Lines(str):
     """Text of several lines, of which each is harmless already: the log leaves it as it is."""
 
     __slots__ = ()
+
+
+def listed(problems: Iterable[str]) -> Lines:
+    """Problems for the end of a message, each on a line of its own; the first 200 of them.
+
+    >>> listed(["no label", "no bag"])
+    '\\n  no label\\n  no bag'
+    """
+    lines = [f"\n  {harmless(problem)}" for problem in problems]
+    more = [f"\n  and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
+    return Lines("".join([*lines[:_LISTED], *more]))
 
 
 def harmless_record(record: logging.LogRecord) -> bool:

@@ -52,7 +52,7 @@ DOORS = frozenset(
     {
         *(("recipe/model.py", room) for room in ("compiler", "data", "device", "bring", "notebook")),
         ("display.py", "notebook"),
-        ("data/looked_at.py", "notebook"),
+        ("data/indexed.py", "notebook"),
     }
 )
 # Methods of Recipe that users call, and that work further up: the only circles of calls.
@@ -67,8 +67,8 @@ CIRCLES = frozenset(
         ("augrecipes.recipe.model", "augrecipes.recipe.write"),  # Recipe.to_yaml
         ("augrecipes.recipe.model", "augrecipes.notebook.show"),  # Recipe.show
         ("augrecipes.recipe.model", "augrecipes.preview.sheet"),  # what Recipe.show returns
-        ("augrecipes.data.looked_at", "augrecipes.notebook.show"),  # RecipeDataset.show
-        ("augrecipes.data.looked_at", "augrecipes.preview.sheet"),  # what RecipeDataset.show returns
+        ("augrecipes.data.indexed", "augrecipes.notebook.show"),  # RecipeDataset.show
+        ("augrecipes.data.indexed", "augrecipes.preview.sheet"),  # what RecipeDataset.show returns
         ("augrecipes.display", "augrecipes.notebook.pages"),  # _repr_html_
     }
 )

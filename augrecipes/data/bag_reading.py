@@ -18,8 +18,7 @@ from augrecipes.data.reading.sample import RecipeSource
 from augrecipes.data.reading.stored import StoredSource
 from augrecipes.data.skipping import Skipped
 from augrecipes.data.tables.bag_table import BagTable
-from augrecipes.data.tables.problems import listed
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, listed
 from augrecipes.recipe.model import Bag, Recipe
 
 _log = logging.getLogger("augrecipes")

@@ -26,7 +26,7 @@ from augrecipes.sharing import Shared
 from augrecipes.sources.files import MAX_PIXELS
 
 if TYPE_CHECKING:
-    from augrecipes.compiler.run.pipeline import Pipeline
+    pass
 
 
 class Settings(TypedDict, total=False):
@@ -168,21 +168,6 @@ class RecipeDataset(RefusesWords, IndexedRows, Shared, Dataset[dict[str, Any]]):
         if facts.scales or facts.tiles or not isinstance(self.pipeline, NativeBatches):
             return False
         return self.pipeline.kept_apart({"mask"} if self._table.masked else set()) is None
-
-    def _path(self, row: int) -> str:
-        """What stands for row `row` in samples, messages and records: a file, or a folder."""
-        return self._table.path(row)
-
-    def _paths(self, rows: Indices) -> list[str]:
-        return [self._path(row) for row in rows.tolist()]
-
-    def _marks(self) -> dict[str, Any]:
-        """What else decides which samples there are, by the name of the argument: for `fingerprint`."""
-        return {**self._decode, **in_force(self._decode["depth"], self._decode["frames"])}
-
-    def _compiled(self, mode: Mode) -> Pipeline:
-        """The recipe's section for `mode`, or what is left of it to be done with what is read."""
-        return self.recipe.compile(mode, seed=self.seed, **self._compile)
 
     @property
     def gathers(self) -> bool:

@@ -1,9 +1,10 @@
-"""Samples by their indices: the row of a table and the key of draws that each stands for, subsets, repeats, epochs."""
+"""Samples by their indices: the row of a table and the key of draws that each stands for, subsets, repeats, a look."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -12,32 +13,35 @@ import numpy.typing as npt
 from augrecipes.data.checks import as_index, check_indices, count, given_weights
 from augrecipes.data.epochs import EpochClock, check_epoch
 from augrecipes.data.keys import Key, position_of, resolved
-from augrecipes.data.looked_at import LookedAt
 from augrecipes.data.order import Indices, number_repeats
+from augrecipes.data.reading.sample import RecipeSource, Sample
 from augrecipes.data.sample import layout_of, ragged_keys
 from augrecipes.data.tables.table import Columns, digest_of
 from augrecipes.data.visits import Visits
-from augrecipes.recipe.model import Bag, Mode
+from augrecipes.display import Displayed
+from augrecipes.errors import DataError
+from augrecipes.images.format import in_force
+from augrecipes.recipe.model import Bag, Mode, Recipe
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
+    from augrecipes.preview.sheet import Sheet
 
 
-class IndexedRows(LookedAt):
+class IndexedRows(Displayed):
     """What is known of a dataset's samples before one of them is read, and what an index of it stands for."""
 
+    recipe: Recipe
+    pipeline: Pipeline
+    mode: Mode
     seed: int
     on_error: str
     clock: EpochClock
     _rule = Bag()
     _table: Columns
+    _source: RecipeSource
     _compile: Mapping[str, Any]
-
-    if TYPE_CHECKING:  # what the dataset brings
-
-        def _compiled(self, mode: Mode) -> Pipeline: ...
-        def _path(self, row: int) -> str: ...
-        def _marks(self) -> dict[str, Any]: ...
+    _decode: dict[str, Any]
 
     def _hold(self, table: Columns, weights: Any, samples_per_epoch: int | None) -> None:
         """Take `table` as the rows to read."""
@@ -175,3 +179,80 @@ class IndexedRows(LookedAt):
         repeats, positions = np.divmod(np.asarray(indices, np.int64), len(self))
         virtual: Indices = (positions if self._order is None else self._order[positions]) + repeats * self._span
         return virtual
+
+    def _path(self, row: int) -> str:
+        """What stands for row `row` in samples, messages and records: a file, or a folder."""
+        return self._table.path(row)
+
+    def _paths(self, rows: Indices) -> list[str]:
+        return [self._path(row) for row in rows.tolist()]
+
+    def _marks(self) -> dict[str, Any]:
+        """What else decides which samples there are, by the name of the argument: for `fingerprint`."""
+        return {**self._decode, **in_force(self._decode["depth"], self._decode["frames"])}
+
+    def _compiled(self, mode: Mode) -> Pipeline:
+        """The recipe's section for `mode`, or what is left of it to be done with what is read."""
+        return self.recipe.compile(mode, seed=self.seed, **self._compile)
+
+    # -- a look at it --------------------------------------------------------------------------------------------------
+
+    def show(
+        self, samples: int | Sequence[int] | None = None, *, draws: int | None = None, stages: bool = False,
+        epoch: int | None = None,
+    ) -> Sheet:  # fmt: skip
+        """Some samples as a picture, which a notebook shows and `.save("sheet.png")` writes.
+
+        Of pictures those that `ds[epoch, i]` hands out; with `draws` or `stages` each source, and beside it what
+        becomes of it. Of pairs the whole scene with its crops, and the crops; of bags tiles, and where they lie.
+
+        Args:
+            samples: how many, spread evenly over the dataset and its classes; or which: indices. None: as many as
+                look well.
+            draws: of each, in successive epochs; of bags the tiles that are shown.
+            stages: one draw instead, after each step.
+            epoch: of the first draw; None: the set epoch.
+
+        Raises:
+            DataError: none of them can be read.
+        """
+        from augrecipes.notebook.show import of_dataset
+
+        return of_dataset(self, samples, draws, stages=stages, epoch=epoch)
+
+    @property
+    def decode(self) -> dict[str, Any]:
+        """How pictures are read: arguments of `read_image`."""
+        return dict(self._source.decode)
+
+    def indices(self) -> Indices:
+        """What keys the draws of each sample, with an epoch: `index` in samples, int64 (n,)."""
+        return np.arange(len(self)) if self._order is None else self._order
+
+    def recompiled(self, **options: Any) -> Pipeline:
+        """The pipeline once more, compiled with other options of `Recipe.compile`: `save_applied_params=True`."""
+        made = copy.copy(self)
+        made._compile = {**self._compile, **options}
+        return made._compiled(self.mode)
+
+    def given(self, index: int, *, epoch: int | None = None, tile: int = 0) -> Sample:
+        """Sample `index` as it is read, before the recipe: its pictures by target, mask, boxes and points; no draws.
+
+        Args:
+            index: as in `ds[index]`.
+            epoch: of a store that holds several; None: the set epoch.
+            tile: of a bag, by its number among all of the bag.
+
+        Raises:
+            DataError: it cannot be read.
+            IndexError: where `ds[index]` raises one, or there is no such tile.
+        """
+        virtual = self._virtual(position_of(as_index(index), len(self)))
+        unit = self._table.units_of(virtual % len(self._table))[tile]
+        scales = self.recipe.scales  # files have the largest first
+        names = sorted(self.pipeline.targets, key=lambda name: -scales[name]) if scales else ["image"]
+        baked = (self.epoch if epoch is None else check_epoch(epoch)) + virtual // len(self._table)
+        try:
+            return replace(self._source.read(unit, baked, names=names), index=virtual, tile=tile)
+        except DataError as error:
+            raise (error if error.path else error.with_path(self.path(index))) from error.__cause__

@@ -53,26 +53,16 @@ def gathered(
     for name in targets:
         if (items := items_of(store, name, stored)) is None:
             return None
+        shape: Any = store.shape(name, 0)
         with stage("read"):
-            found[name] = _labels(store, items, take) if name == "mask" else _images(pipeline, store, items, take)
+            if name == "mask":
+                found[name] = take(name, shape, np.dtype(np.int64))
+                for labels, item in zip(found[name], items.tolist(), strict=True):
+                    labels[...] = store.array(name, item)
+            else:
+                rows, sink = _in_memory(store, name, items), pipeline.for_this_thread().sinks[name]
+                found[name] = sink.many(rows, shape, lambda shape, dtype: take("image", shape[1:], dtype))
     return found
-
-
-def _images(pipeline: Pipeline, store: Store, items: RowNumbers, take: Take) -> npt.NDArray[Any]:
-    rows = _in_memory(store, "image", items)  # which confirms them
-    sink = pipeline.for_this_thread().sinks["image"]
-    return sink.many(
-        rows,
-        cast("tuple[int, int, int]", store.shape("image", 0)),
-        lambda shape, dtype: take("image", shape[1:], dtype),
-    )
-
-
-def _labels(store: Store, items: RowNumbers, take: Take) -> npt.NDArray[Any]:
-    out = take("mask", store.shape("mask", 0), np.dtype(np.int64))
-    for labels, item in zip(out, items.tolist(), strict=True):
-        labels[...] = store.array("mask", item)
-    return out
 
 
 def columns(store: Store, targets: Sequence[str], stored: RowNumbers, points_of: PointsOf | None) -> Together | None:

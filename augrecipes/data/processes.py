@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import util
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -53,11 +55,18 @@ class WorkerInit:
     def __call__(self, worker: int) -> None:
         """Settle in worker number `worker`."""
         atexit.register(hooks.end_feeders)
+        util.Finalize(None, _leave, (os.getppid(),), exitpriority=10)
         cv2.setNumThreads(0)
         if self.tune_allocator:
             tune()
         if self.then is not None:
             self.then(worker)
+
+
+def _leave(parent: int) -> None:
+    """End at once where the parent is gone: an ending worker waits until somebody has received what it has sent."""
+    if os.getppid() != parent:
+        os._exit(0)
 
 
 class Orders:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.images.format import Format, ImageHeader, Part, UnreadableError
+from augrecipes.images.format import Area, Format, ImageHeader, UnreadableError
 
 _LONGEST = 12_000  # bytes of a header; numpy reads none that is longer
 _CHANNELS = (1, 3, 4)
@@ -57,14 +57,14 @@ def header(data: bytes) -> ImageHeader:
     return ImageHeader("npy", shape[1], shape[0], bits, color, channels == 4, layout=saved)  # type: ignore[arg-type]
 
 
-def decode(data: bytes, info: ImageHeader, channels: int | None, part: Part) -> NDArray[Any]:
+def decode(data: bytes, info: ImageHeader, channels: int | None, part: Area) -> NDArray[Any]:
     """Pixels of a part, uint8 or uint16, H×W or H×W×C. Raises UnreadableError."""
     if info.layout.dtype.kind != "u" or info.bits > 16:
         raise UnreadableError(f"an array of {info.layout.dtype}: pictures are uint8 (0 to 255)")
     return _values(data, info, part)
 
 
-def labels(data: bytes, info: ImageHeader, part: Part) -> NDArray[Any]:
+def labels(data: bytes, info: ImageHeader, part: Area) -> NDArray[Any]:
     """Label ids of a part, of any whole numbers. Raises UnreadableError."""
     found = _values(data, info, part)
     if found.dtype.kind == "b":
@@ -76,7 +76,7 @@ def labels(data: bytes, info: ImageHeader, part: Part) -> NDArray[Any]:
     return found
 
 
-def _values(data: bytes, info: ImageHeader, part: Part) -> NDArray[Any]:
+def _values(data: bytes, info: ImageHeader, part: Area) -> NDArray[Any]:
     saved: Saved = info.layout
     if len(data) < saved.least:
         raise UnreadableError(f"truncated: {len(data):,} of {saved.least:,} bytes of an array")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.images.format import Depth, Frames, ImageHeader, Part, UnreadableError, check_whole, raise_if_memory
+from augrecipes.images.format import Area, Depth, Frames, ImageHeader, UnreadableError, check_whole, raise_if_memory
 from augrecipes.images.raster import own, seen
 from augrecipes.images.reading import FORMATS, MAX_BYTES, PathLike, read_bytes, read_header
 from augrecipes.images.watch import is_watched, stage
@@ -115,7 +115,7 @@ class Encoded:
         with data_errors(self.name), stage("decode"):
             return seen(self._raster(self._stored(y0, x0, y1, x1, reduce)), self.channels, self.turn)
 
-    def _raster(self, part: Part) -> NDArray[Any]:
+    def _raster(self, part: Area) -> NDArray[Any]:
         return FORMATS[self.header.format].decode(self.data, self.header, self.channels, part)
 
     def coded(self, y0: int, x0: int, y1: int, x1: int) -> Coded | None:
@@ -127,11 +127,11 @@ class Encoded:
         if how is None or self.turn != 1 or is_watched():
             return None
         try:
-            return how(self.data, self.header, self.channels, Part(y0, x0, y1, x1))
+            return how(self.data, self.header, self.channels, Area(y0, x0, y1, x1))
         except UnreadableError:
             return None
 
-    def _stored(self, y0: int, x0: int, y1: int, x1: int, reduce: int) -> Part:
+    def _stored(self, y0: int, x0: int, y1: int, x1: int, reduce: int) -> Area:
         """A part of the upright image as a part of the stored one."""
         height, width, _ = self.shape
         # To whole blocks, which only matters where they are counted from the other side.
@@ -140,13 +140,13 @@ class Encoded:
             y0, y1 = height - y1, height - y0
         if self.turn in _FLIPS_COLUMNS:
             x0, x1 = width - x1, width - x0
-        return Part(x0, y0, x1, y1, reduce) if self.turn in _TRANSPOSES else Part(y0, x0, y1, x1, reduce)
+        return Area(x0, y0, x1, y1, reduce) if self.turn in _TRANSPOSES else Area(y0, x0, y1, x1, reduce)
 
 
 class EncodedMask(Encoded):
     """A mask of 8-bit labels in its file, H×W×1, of which a part can be decoded without the rest."""
 
-    def _raster(self, part: Part) -> NDArray[Any]:
+    def _raster(self, part: Area) -> NDArray[Any]:
         return FORMATS[self.header.format].labels(self.data, self.header, part)
 
     def coded(self, y0: int, x0: int, y1: int, x1: int) -> None:

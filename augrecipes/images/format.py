@@ -73,7 +73,7 @@ class ImageHeader:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Area:
     """A rectangle of an image as it is stored: before any EXIF turn, in pixels of full size.
 
     Attributes:
@@ -83,7 +83,7 @@ class Part:
         x1: behind the last column; a multiple of `reduce`, or the image's width.
         reduce: how many rows and columns become one: 1, 2, 4 or 8.
 
-    >>> Part(0, 16, 50, 64, reduce=4).reduced
+    >>> Area(0, 16, 50, 64, reduce=4).reduced
     (slice(0, 13, None), slice(4, 16, None))
     """
 
@@ -125,14 +125,14 @@ class Format:
     title: str
     begins: Callable[[bytes], bool]
     header: Callable[[bytes], ImageHeader]
-    decode: Callable[[bytes, ImageHeader, int | None, Part], NDArray[Any]]
-    labels: Callable[[bytes, ImageHeader, Part], NDArray[Any]]
+    decode: Callable[[bytes, ImageHeader, int | None, Area], NDArray[Any]]
+    labels: Callable[[bytes, ImageHeader, Area], NDArray[Any]]
     complete: Callable[[ImageHeader, bytes, int], bool]
     header_at: Literal["first", "front", "anywhere"] = "anywhere"
     by_parts: bool = False
     mapped: bool = False
     scales: Callable[[bytes, ImageHeader], tuple[int, ...]] = lambda data, header: ()
-    coded: Callable[[bytes, ImageHeader, int | None, Part], Coded | None] | None = None
+    coded: Callable[[bytes, ImageHeader, int | None, Area], Coded | None] | None = None
 
 
 def orientation(block: bytes) -> int:

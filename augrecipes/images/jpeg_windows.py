@@ -23,7 +23,7 @@ import simplejpeg
 from numpy.typing import NDArray
 
 from augrecipes.images import jpeg
-from augrecipes.images.format import Format, ImageHeader, Part
+from augrecipes.images.format import Area, Format, ImageHeader
 from augrecipes.images.jpeg import Segments
 from augrecipes.native.libjpeg import SPACES, Codec, Coded, Window, codec
 
@@ -49,22 +49,22 @@ def scales(data: bytes, header: ImageHeader) -> tuple[int, ...]:
     return (2, 4, 8) if header.width >= 8 and header.bits == 8 and header.layout.frame in _SCALABLE else ()
 
 
-def decode(data: bytes, header: ImageHeader, channels: int | None, part: Part) -> NDArray[Any]:
+def decode(data: bytes, header: ImageHeader, channels: int | None, part: Area) -> NDArray[Any]:
     """Pixels of a part, uint8 H×W×C: C as asked for grey and colour, 3 for CMYK. Raises UnreadableError."""
     colorspace, s = jpeg.colorspace(data, header, channels), header.layout
-    found = None if part == Part(0, 0, s.height, s.width) else _coded_as(data, s, colorspace, part)
+    found = None if part == Area(0, 0, s.height, s.width) else _coded_as(data, s, colorspace, part)
     pixels = None if found is None else _pixels(found)
     if pixels is None:
         pixels = jpeg.samples(data, s, colorspace, part.reduce)[part.reduced]
     return jpeg.as_rgb(pixels, header)
 
 
-def coded(data: bytes, header: ImageHeader, channels: int | None, part: Part) -> Coded | None:
+def coded(data: bytes, header: ImageHeader, channels: int | None, part: Area) -> Coded | None:
     """A part that is not decoded yet; None where `decode` is to say what becomes of it. Raises UnreadableError."""
     return _coded_as(data, header.layout, jpeg.colorspace(data, header, channels), part)
 
 
-def _coded_as(data: bytes, s: Segments, colorspace: str, part: Part) -> Coded | None:
+def _coded_as(data: bytes, s: Segments, colorspace: str, part: Area) -> Coded | None:
     library, blocks = codec(), _blocks(data, s)
     kind = "Gray" if s.components == 1 else _ENCODED.get(blocks)
     in_one_scan = s.frame in _SEQUENTIAL and data[s.scan + 4 : s.scan + 5] == bytes([s.components])
@@ -86,7 +86,7 @@ def agrees(library: Codec, kind: str, colorspace: str, reduce: int) -> bool:
         y1, x1 = (
             min(start + reduce * corners.randint(1, 5), size) for start, size in zip((y0, x0), _PROBE, strict=True)
         )
-        part = Part(y0, x0, y1, x1, reduce)
+        part = Area(y0, x0, y1, x1, reduce)
         found = _pixels(_coded(library, data, s, colorspace, part))
         if found is None or not np.array_equal(found, whole[part.reduced]):
             return False
@@ -100,7 +100,7 @@ def _pixels(found: Coded) -> NDArray[np.uint8] | None:
         return None
 
 
-def _coded(library: Codec, data: bytes, s: Segments, colorspace: str, part: Part) -> Coded:
+def _coded(library: Codec, data: bytes, s: Segments, colorspace: str, part: Area) -> Coded:
     k, (rows, columns) = part.reduce, part.reduced
     # Blocks of one component are coded one by one, whatever the sampling says.
     unit = 8 // k * (1 if s.components == 1 else max(both >> 4 for both in _blocks(data, s)))

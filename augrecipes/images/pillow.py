@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.images.format import (
+    Area,
     Color,
     Format,
     ImageHeader,
-    Part,
     UnreadableError,
     orientation,
     raise_if_memory,
@@ -205,7 +205,7 @@ def check_memory(header: ImageHeader | None) -> None:
         np.empty(header.height * header.width * _NEEDS.get(header.format, 12) * (1 + (header.bits > 8)), np.uint8)
 
 
-def decode(data: bytes, header: ImageHeader, channels: int | None, part: Part) -> Raster:
+def decode(data: bytes, header: ImageHeader, channels: int | None, part: Area) -> Raster:
     """Pixels of a part, uint8 or uint16, H×W, H×W×3 or, where alpha is asked for, H×W×4. Raises UnreadableError."""
     with _decoded(data, header) as image:
         return _pixels(image, header, channels)[part.reduced]
@@ -227,7 +227,7 @@ def _pixels(image: Any, header: ImageHeader, channels: int | None) -> Raster:
     return np.asarray(image if image.mode == mode else image.convert(mode))
 
 
-def labels(data: bytes, header: ImageHeader, part: Part) -> Raster:
+def labels(data: bytes, header: ImageHeader, part: Area) -> Raster:
     """Samples of a part as stored: indices of a palette, grey of any depth; colours only where they have 8 bits."""
     with _decoded(data, header) as image:
         return _stored_samples(image, header)[part.reduced]

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from augrecipes.images.format import (
     MOST_PARTS,
+    Area,
     Format,
     ImageHeader,
-    Part,
     UnreadableError,
     orientation,
     raise_if_memory,
@@ -101,7 +101,7 @@ def header(data: bytes) -> ImageHeader:
     return ImageHeader("png", width, height, bits, color, alpha, turn, frames, layout)  # type: ignore[arg-type]
 
 
-def decode(data: bytes, info: ImageHeader, channels: int | None, part: Part) -> Raster:
+def decode(data: bytes, info: ImageHeader, channels: int | None, part: Area) -> Raster:
     """Pixels of a part, for which no row below it is inflated: uint8 or uint16, H×W, H×W×3 or H×W×4.
 
     The last only where alpha is asked for. Raises UnreadableError.
@@ -127,7 +127,7 @@ def decode(data: bytes, info: ImageHeader, channels: int | None, part: Part) -> 
     return np.dstack([np.broadcast_to(colours, (*opacity.shape, 3)), opacity])
 
 
-def labels(data: bytes, info: ImageHeader, part: Part) -> Raster:
+def labels(data: bytes, info: ImageHeader, part: Area) -> Raster:
     """Label ids of a part: palette indices, or grey samples as stored (4 bits: 0 to 15). Raises UnreadableError."""
     _checked_whole(data, info)
     samples = _samples(data, info, part)
@@ -230,7 +230,7 @@ def _packed(data: bytes, png: Png) -> bytes:
     return b"".join(data[start:end] for start, end in png.pixels)
 
 
-def _samples(data: bytes, info: ImageHeader, part: Part) -> Raster:
+def _samples(data: bytes, info: ImageHeader, part: Area) -> Raster:
     """Samples of a part as they are stored, H×W×S, uint8 or uint16."""
     png: Png = info.layout
     kernels = library()

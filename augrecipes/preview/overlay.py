@@ -18,7 +18,7 @@ from augrecipes.preview.text import Colour, render_text, width_px
 Place = tuple[int, int, int, int]  # of a tag: left, top, right, bottom; px, ends exclusive
 
 SHOWN: Colour = (213, 94, 0)
-PICKED: Colour = (92, 128, 158)
+PICKED: Colour = (128, 146, 166)
 LEFT: Colour = (206, 206, 202)
 _EDGE, _SQUARE, _LEAST, _LARGEST = 8, 26, 240, 480  # px of a map: around its squares, a square, and its sides
 

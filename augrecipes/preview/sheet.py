@@ -25,7 +25,8 @@ from augrecipes.preview.text import Colour, fit, render_text, width_px
 MAX_WIDTH, MARGIN, HEADER = 2400, 36, 24  # px: of the sheet, around it, and of a line of headers
 APART, BESIDE, FOOT, GAP, BETWEEN = 18, 4, 26, 10, 18  # px: groups, cells, captions, lines of groups, rows
 _LARGEST, _SMALLEST, _ENOUGH = 256, 56, 150  # px: of a cell; groups go on more lines until cells have enough
-_SOURCE, _WIDER = (160, 640), 2.6  # px, least and most; and how much wider than a cell the source may be
+_SOURCE = 160, 640  # px, the least and the most of a source's width
+_WIDER = 2.6, 1.7  # than a cell the source may be, and beside lines of one group
 _SMALL_PX, _NOTE_PX, _TITLE_PX = 14, 12, 24
 
 
@@ -142,7 +143,11 @@ def _layout_with(rows: Sequence[SheetRow], across: int, lines: int, room: int) -
         return SheetLayout(across, cells, cell, (0, 0))
     shapes = [height / width for group in sources for height, width in group.sizes]
     high = lines * (HEADER + cell[0] + FOOT) - HEADER - FOOT
-    wide = min(high / min(max(median(shapes), 0.5), 1.6), _WIDER * cell[1], _SOURCE[1]) if shapes else 0
+    wide = (
+        min(high / min(max(median(shapes), 0.5), 1.6), _WIDER[across == 1 < lines] * cell[1], _SOURCE[1])
+        if shapes
+        else 0
+    )
     return SheetLayout(across, cells, cell, (high, max(round(wide), _SOURCE[0])))
 
 

@@ -26,7 +26,7 @@ from augrecipes.images.encoded import (
     turn_of,
     turned_size,
 )  # fmt: skip
-from augrecipes.images.format import Depth, Frames, Part, check_whole
+from augrecipes.images.format import Area, Depth, Frames, check_whole
 from augrecipes.images.raster import as_mask
 from augrecipes.images.reading import FORMATS, MAX_BYTES, PathLike
 from augrecipes.images.watch import stage
@@ -145,7 +145,7 @@ def decode_mask(
     with data_errors(name), stage("decode"):
         header = checked_header(data, None, max_pixels)
         check_whole(header, None, frames, mask=True)
-        whole = Part(0, 0, header.height, header.width)
+        whole = Area(0, 0, header.height, header.width)
         return as_mask(FORMATS[header.format].labels(data, header, whole), turn_of(header, exif))
 
 

@@ -14,9 +14,9 @@ from test_annotation_rules import A, B, instances, write
 
 import augrecipes as ar
 from augrecipes.cli import main
-from augrecipes.data.tables.csvfile import read_rows
 from augrecipes.errors import DataError
 from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.csv_list import read_rows
 
 TEXT = """
 version: 1

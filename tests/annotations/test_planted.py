@@ -17,8 +17,8 @@ from test_run_lengths import test_what_is_written_is_read as run_lengths
 
 from augrecipes.data.annotations import coco, objects, records
 from augrecipes.data.annotations.records import AnnotationSet
-from augrecipes.data.tables import listed_files
 from augrecipes.errors import DataError
+from augrecipes.sources import named_files
 
 _in_format, _add = objects._in_format, AnnotationSet.add
 
@@ -60,8 +60,8 @@ PLANTED: dict[str, tuple[Callable[[Path], None], Any, str, Any]] = {
     "classes as they are met": (sets, AnnotationSet, "rename", lambda *_: None),
     "any name": (mutants, records, "is_name", lambda name: True),
     "any polygon": (mutants, coco, "numbers_of", lambda values, count=None: values),
-    "links are not followed": (names, listed_files, "S_ISLNK", lambda _: False),
-    "every folder is the data's": (names, listed_files, "_inside", lambda _: b""),
+    "links are not followed": (names, named_files, "S_ISLNK", lambda _: False),
+    "every folder is the data's": (names, named_files, "_inside", lambda _: b""),
     "changes begin too early": (texts, coco, "counts_of", changed("len(counts) > 2", "len(counts) > 1")),
     "changes since the last": (texts, coco, "counts_of", changed("counts[-2]", "counts[-1]")),
     "no signs": (texts, coco, "counts_of", changed("value -= (bits & 16 and 1) << shift", "pass")),

@@ -19,8 +19,7 @@ from recipe_texts import GOOD
 from augrecipes.cli import terminal
 from augrecipes.cli.answers import as_json
 from augrecipes.cli.report import annotation
-from augrecipes.data.tables.problems import listed
-from augrecipes.errors import DataError, Diagnostic, LoaderError, RecipeError, StoreError, harmless
+from augrecipes.errors import DataError, Diagnostic, LoaderError, RecipeError, StoreError, harmless, listed
 from augrecipes.sources.defects import Defect
 
 HOSTILE = st.text(st.characters(), min_size=1, max_size=12).map(lambda text: f"a{text}\x1b[31m\x9b2J\n::error::\u202eb")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from augrecipes.data.tables.coordinates import NOWHERE, place_in
+from augrecipes.sources.coordinates import NOWHERE, place_in
 
 
 @pytest.mark.parametrize(

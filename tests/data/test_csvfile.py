@@ -17,12 +17,12 @@ from pictures import RECIPE, draw
 
 from augrecipes.cli import main
 from augrecipes.data.loader import loader
-from augrecipes.data.tables.csvfile import read_rows
 from augrecipes.errors import DataError
 from augrecipes.kinds.bag.dataset import TileBags
 from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.kinds.pair.dataset import PairedImages
 from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.csv_list import read_rows
 
 
 @pytest.fixture

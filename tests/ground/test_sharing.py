@@ -23,10 +23,10 @@ from kind_laws import direct
 from kinds import KINDS, Kind
 
 from augrecipes import sharing
-from augrecipes.data.tables.ragged import Ragged
 from augrecipes.data.tables.table import Columns
 from augrecipes.sharing import Shared
 from augrecipes.sources.paths import PathTable
+from augrecipes.sources.ragged import Ragged
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="nothing is handed on there")
 

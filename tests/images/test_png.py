@@ -140,7 +140,7 @@ def law(rng: random.Random) -> None:
             if kind in (0, 3, 4):
                 np.testing.assert_array_equal(decode_mask(of.data, name="it"), of.samples[:, :, 0])
             info = png.header(of.data)
-            part = png.Part(y0, x0, y1, x1)
+            part = png.Area(y0, x0, y1, x1)
             stored = png._samples(of.data, info, part)
             np.testing.assert_array_equal(stored, of.samples[y0:y1, x0:x1])
 

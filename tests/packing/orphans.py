@@ -3,8 +3,8 @@
     python orphans.py SORT FOLDER [PLANTED]
 
 SORT is pack, fork, spawn or forkserver. Each worker locks a file of its own in FOLDER once it reads, so that anybody
-can tell whether it lives; then it is busy for a minute. Or it is start: a pack whose workers take seconds to start, and
-leave a file in FOLDER when they begin to.
+can tell whether it lives; then it is busy, of a pack for a minute. Or it is start: a pack whose workers take seconds to
+start, and leave a file in FOLDER when they begin to.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ if sys.argv[1] == "start" and __name__ == "__mp_main__":
 _held: list[Any] = []
 
 
-def busy(folder: str) -> None:
-    file = Path(folder, str(os.getpid())).open("w")  # noqa: SIM115 (held until the end)
-    fcntl.flock(file, fcntl.LOCK_EX)
-    _held.append(file)
-    time.sleep(60)
+def busy(folder: str, seconds: float = 60.0) -> None:
+    if not _held:
+        file = Path(folder, str(os.getpid())).open("w")  # noqa: SIM115 (held until the end)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        _held.append(file)
+    time.sleep(seconds)
 
 
 class Baker:
@@ -55,7 +56,7 @@ class Baker:
 
 
 class Slow:
-    """A dataset whose samples take their time."""
+    """A dataset whose samples take a second, and are more than a pipe holds: torch's workers look between samples."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -63,9 +64,9 @@ class Slow:
     def __len__(self) -> int:
         return 100
 
-    def __getitem__(self, index: int) -> int:
-        busy(self.folder)
-        return index
+    def __getitem__(self, index: int) -> str:
+        busy(self.folder, 1.0)
+        return "x" * 200_000
 
 
 def main(sort: str, folder: str) -> None:

@@ -14,15 +14,15 @@ from packed_kinds import KINDS
 from pictures import draw
 from test_pack import EPOCHS, content, data_of
 
-from augrecipes.data import packed as packed_module
-from augrecipes.data import read
 from augrecipes.data.packed import Packed
+from augrecipes.data.reading import stored
 from augrecipes.data.reading.stored import StoredSource
 from augrecipes.data.tables import packed_table
 from augrecipes.packing import bake, workers
 from augrecipes.packing.bake import Baked, Baker
 from augrecipes.packing.run import pack, prepare, write
 from augrecipes.recipe.parse import parse_text
+from augrecipes.sources import files
 from augrecipes.store import StoreWriter, open_store
 
 by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -33,14 +33,13 @@ FILES = {"image": N, "pair": 2 * N, "bag": None}  # how many are opened
 def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each picture is opened to be decoded."""
     counted: Counter[str] = Counter()
-    for name in ("open_encoded", "read_image"):
-        real = getattr(read, name)
+    real = files.open_encoded
 
-        def opens(path: Any, *arguments: Any, real: Any = real, **options: Any) -> Any:
-            counted[str(path)] += 1
-            return real(path, *arguments, **options)
+    def opens(path: Any, *arguments: Any, **options: Any) -> Any:
+        counted[str(path)] += 1
+        return real(path, *arguments, **options)
 
-        monkeypatch.setattr(read, name, opens)
+    monkeypatch.setattr(files, "open_encoded", opens)
     return counted
 
 
@@ -208,7 +207,7 @@ def test_stores_of_either_layout_have_the_samples_of_the_files(
 def test_one_layout_taken_for_the_other_is_caught(
     roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: tuple[int, int]
 ) -> None:
-    monkeypatch.setattr(packed_module, "steps_between", lambda store: wrong)
+    monkeypatch.setattr(stored, "steps_between", lambda store: wrong)
     with pytest.raises(AssertionError):
         same_samples(roots, tmp_path, IMAGE)
 

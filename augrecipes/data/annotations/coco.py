@@ -13,8 +13,8 @@ from typing import Any
 
 from augrecipes.data.annotations.files import PathView, folder_of, no_splits, read_json
 from augrecipes.data.annotations.records import FLAGGED, AnnotationOptions, AnnotationSet, bounds, numbers_of
-from augrecipes.data.tables.outlines import runs
 from augrecipes.errors import DataError
+from augrecipes.sources.polygons import runs
 
 TITLE = "COCO"
 LOOKS = "a JSON file with `images`, `annotations` and `categories`"

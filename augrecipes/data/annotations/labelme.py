@@ -27,8 +27,8 @@ from augrecipes.data.annotations.records import (
     bounds,
     numbers_of,
 )
-from augrecipes.data.tables.outlines import bitmap_runs
 from augrecipes.errors import DataError, counted
+from augrecipes.sources.polygons import bitmap_runs
 
 TITLE = "labelme"
 LOOKS = "a folder of JSON files, one a picture, with `shapes`"

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from augrecipes.data.annotations.records import POINT, AnnotationSet
 from augrecipes.data.tables.fits import corners_of
-from augrecipes.data.tables.outlines import Outlines
-from augrecipes.data.tables.ragged import Ragged
 from augrecipes.errors import RecipeError, counted
+from augrecipes.sources.polygons import Outlines
+from augrecipes.sources.ragged import Ragged
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Keypoints

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from augrecipes.data.tables.problems import listed
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, listed
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Inputs
@@ -196,7 +195,7 @@ class AnnotationSet:
 
     def area(self, thing: int, points: Sequence[float] = (), runs: bytes = b"") -> None:
         """What an object covers: a polygon x, y, x, y, ..., of at least three corners, or run lengths as
-        `augrecipes.data.tables.outlines` keeps them."""
+        `augrecipes.sources.polygons` keeps them."""
         if runs:
             self.area_runs[len(self.area_object)] = runs
         elif len(points) < 2 * LEAST_CORNERS:

@@ -27,14 +27,13 @@ from augrecipes.data.annotations.files import PathView, is_picture
 from augrecipes.data.annotations.objects import SHARES, boxes_of, outlines_of, points_of
 from augrecipes.data.annotations.records import FLAGGED, POINT, AnnotationOptions, AnnotationSet
 from augrecipes.data.tables.fits import upright
-from augrecipes.data.tables.labels import number
-from augrecipes.data.tables.listed_files import faults_of
-from augrecipes.data.tables.recorded import Recorded
 from augrecipes.data.tables.table import Columns, Findings
 from augrecipes.errors import DataError
 from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import read_headers
+from augrecipes.sources.named_files import faults_of
 from augrecipes.sources.paths import PathLike, PathTable
+from augrecipes.sources.ragged import Recorded, number
 
 FORMATS: tuple[Any, ...] = (coco, labelme, voc, yolo)
 _TABLES = (".csv", ".tsv")

@@ -20,11 +20,11 @@ import numpy as np
 
 from augrecipes.data.annotations.files import PathView, class_list, is_picture, is_there, read_lines, read_whole
 from augrecipes.data.annotations.records import LEAST_CORNERS, AnnotationOptions, AnnotationSet, bounds, numbers_of
-from augrecipes.data.tables.listed_files import OUTSIDE, DataFolder
 from augrecipes.errors import DataError, counted
 from augrecipes.recipe.nodes import plain
 from augrecipes.recipe.parse import read_nodes
 from augrecipes.recipe.problems import Problems, Stop
+from augrecipes.sources.named_files import OUTSIDE, DataFolder
 
 TITLE = "YOLO"
 LOOKS = "a data.yaml with `train` and `names`, or a folder of text files, one a picture (`0 0.5 0.5 0.1 0.2`)"

@@ -7,7 +7,7 @@ Or a CSV file, one row a tile, with the columns
 - `bag`: name of the bag; rows of a bag need not stand together.
 - `image`: path of the tile, relative to the CSV file.
 - `x`, `y`: whole numbers, where the tile lies; without them they are read off the file names.
-- `label`, `split`, `weight`, `group`: of the bag, so the same in all its rows; see `augrecipes.data.tables.csvfile`.
+- `label`, `split`, `weight`, `group`: of the bag, so the same in all its rows; see `augrecipes.sources.csv_list`.
 
 Bags are in the order of their names (as bytes), or in which the CSV file begins them; tiles in that of their paths, or
 of their rows. The place of a tile in its bag is the number that keys its draws.
@@ -26,15 +26,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.tables.coordinates import places_in
-from augrecipes.data.tables.csvfile import CsvRows, choose_split, read_rows, resolve
 from augrecipes.data.tables.images import columns_of
-from augrecipes.data.tables.labels import number
-from augrecipes.data.tables.problems import Problem, listed, refuse
 from augrecipes.data.tables.table import Columns, Findings, digest_of
-from augrecipes.errors import DataError, counted
+from augrecipes.errors import DataError, counted, listed
+from augrecipes.sources.coordinates import places_in
+from augrecipes.sources.csv_list import CsvRows, choose_split, read_rows, resolve
 from augrecipes.sources.listing import EXTENSIONS, list_folder
+from augrecipes.sources.named_files import Problem, refuse
 from augrecipes.sources.paths import PathLike, PathTable
+from augrecipes.sources.ragged import number
 from augrecipes.sources.remote import is_file, is_remote, place_of
 from augrecipes.sources.slides.pyramid import Level
 

@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.tables.csvfile import CsvRows, choose_split, read_rows, resolve
-from augrecipes.data.tables.labels import number
-from augrecipes.data.tables.problems import Problem, listed, refuse
-from augrecipes.data.tables.ragged import read_ragged
 from augrecipes.data.tables.table import Columns, Findings
-from augrecipes.errors import DataError, counted
+from augrecipes.errors import DataError, counted, listed
+from augrecipes.sources.csv_list import CsvRows, choose_split, read_rows, resolve
 from augrecipes.sources.defects import Defect
 from augrecipes.sources.listing import Layout, list_folders
 from augrecipes.sources.masks import match_masks
+from augrecipes.sources.named_files import Problem, refuse
 from augrecipes.sources.paths import PathLike, PathTable
+from augrecipes.sources.ragged import number, read_ragged
 
 _FILES = ("image", "mask")  # columns of paths
 _POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each
@@ -75,7 +74,7 @@ def table_of_csv(
     outside: bool = False,
     findings: Findings | None = None,
 ) -> Columns:
-    """The samples that a CSV file lists; see `augrecipes.data.tables.csvfile` for its columns.
+    """The samples that a CSV file lists; see `augrecipes.sources.csv_list` for its columns.
 
     Args:
         path: the file.

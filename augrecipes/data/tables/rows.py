@@ -11,7 +11,7 @@ import numpy as np
 
 from augrecipes.errors import DataError
 from augrecipes.images.watch import stage
-from augrecipes.sources.base import is_source
+from augrecipes.sources.base import ReadItems, is_source
 from augrecipes.sources.by_path import are_archives, source_at
 from augrecipes.sources.given import is_picture
 from augrecipes.user_code import open_module
@@ -63,8 +63,7 @@ class Source:
         """An item; DataError where it cannot be had, and the MemoryError that there may be."""
         try:
             with stage("read"):
-                opened = self.open()
-                return opened.read(index) if is_source(opened) else opened[index]
+                return self.open()[index]
         except (DataError, MemoryError):
             raise
         except Exception as error:
@@ -119,7 +118,9 @@ class NamedSource:
 
 
 def _as_rows(given: Any) -> Any:
-    """Columns by their names as rows; whatever else as it is."""
+    """Columns by their names as rows, and a source that has only `read`; whatever else as it is."""
+    if is_source(given) and not hasattr(given, "__getitem__"):
+        return ReadItems(given)
     if not isinstance(given, Mapping) or not given or not all(isinstance(name, str) for name in given):
         return given
     if _SPLITS.issuperset(given):
@@ -133,7 +134,7 @@ def _as_rows(given: Any) -> Any:
 
 
 def _checked(given: Any) -> Any:
-    if not is_source(given) and not (hasattr(given, "__getitem__") and hasattr(given, "__len__")):
+    if not hasattr(given, "__getitem__") or not hasattr(given, "__len__"):
         raise TypeError(
             f"a source has a length and items, a {type(given).__name__} has not; of a stream, recipe.transform(mode) "
             "takes what comes"

@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.data.tables.bag_table import BagTable, label_files, labels_of_bags
-from augrecipes.data.tables.labels import number
-from augrecipes.data.tables.problems import listed
 from augrecipes.data.tables.table import GivenTable, digest_of
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, listed
 from augrecipes.sources.paths import PathLike, PathTable
+from augrecipes.sources.ragged import number
 from augrecipes.sources.slides.listing import ListedSlide, Tissue, Windows, list_slides, slides_in
 from augrecipes.sources.slides.opened import OPENED
 from augrecipes.sources.slides.pyramid import Level, Pixels, SlideWindow, thumbnail, window_of

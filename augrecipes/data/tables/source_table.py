@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 
 from augrecipes.data.tables.parts import plain, split_parts, taken_by
-from augrecipes.data.tables.ragged import Ragged
 from augrecipes.data.tables.rows import Keys, NamedSource, RowKeys, Source, known_labels
 from augrecipes.data.tables.table import GivenTable, digest_of
 from augrecipes.errors import DataError, RecipeError
@@ -18,6 +17,7 @@ from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.base import is_source
 from augrecipes.sources.given import AXES, Axes, plain_array
 from augrecipes.sources.paths import PathTable
+from augrecipes.sources.ragged import Ragged
 from augrecipes.sources.tar.shards import TarShards
 
 
@@ -108,16 +108,19 @@ class SourceTable(GivenTable):
         return dict.fromkeys(self.rows.pictures, self._names)
 
     @cached_property
+    def _says_paths(self) -> bool:
+        return is_source(self.source.open())
+
+    @cached_property
     def _names(self) -> PathTable:
         paths = getattr(self.source.open(), "paths", None)
         return paths if isinstance(paths, PathTable) else PathTable.from_paths(map(self.path, range(self.length)))
 
     def path(self, unit: int) -> str:
         """What stands for a sample: what the source says, one of its `paths`, or its name and the number."""
-        opened = self.source.open()
-        if is_source(opened):
-            return str(opened.path(unit))
-        paths = getattr(opened, "paths", None)
+        if self._says_paths:
+            return str(self.source.open().path(unit))
+        paths = getattr(self.source.open(), "paths", None)
         return str(paths[unit]) if isinstance(paths, list | tuple | PathTable) else f"{self.name}[{unit}]"
 
     def paths(self, unit: int) -> dict[str, str]:
@@ -127,7 +130,9 @@ class SourceTable(GivenTable):
     def digest(self) -> str:
         """16 hex digits that name the list of samples, as far as it can be known: the pictures are not looked at."""
         opened = self.source.open()
-        listed = opened.digest if isinstance(opened, TarShards) else opened.digest() if is_source(opened) else ""
+        listed = opened.digest if isinstance(opened, TarShards) else ""
+        if self._says_paths and hasattr(opened, "digest"):
+            listed = opened.digest()
         return digest_of(f"{self.name} {self.length}{listed}".encode(), self.labels)
 
     def __getstate__(self) -> dict[str, Any]:

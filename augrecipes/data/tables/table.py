@@ -11,15 +11,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.tables.outlines import Outlines
-from augrecipes.data.tables.problems import Problem
-from augrecipes.data.tables.ragged import Ragged
-from augrecipes.data.tables.recorded import Recorded
 from augrecipes.errors import counted
 from augrecipes.sharing import Shared
 from augrecipes.sources.defects import Defect
 from augrecipes.sources.files import read_files
+from augrecipes.sources.named_files import Problem
 from augrecipes.sources.paths import PathTable
+from augrecipes.sources.polygons import Outlines
+from augrecipes.sources.ragged import Ragged, Recorded
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -14,9 +14,8 @@ from augrecipes.data.checks import as_list, check_source
 from augrecipes.data.dataset import RecipeDataset, Settings
 from augrecipes.data.picking import Pick
 from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_folders
-from augrecipes.data.tables.problems import listed
 from augrecipes.data.tables.slide_table import SlideFiles
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, listed
 from augrecipes.recipe.model import Kind, Recipe
 from augrecipes.sources.paths import PathLike
 
@@ -29,7 +28,7 @@ class TileBags(RecipeDataset):
 
     - `image`: tensor (n, C, H, W) as the recipe's `output` says;
     - `coords`: int64 (n, 2), the (x, y) of the tiles: from the CSV file, or read off the file names (see
-      `augrecipes.data.tables.coordinates`), or -1;
+      `augrecipes.sources.coordinates`), or -1;
     - `bag`: its name; `label`: int, where there are labels;
     - `index`: int, which with the epoch replays the bag; `path`: its folder, or its first tile where a CSV file lists
       them;

@@ -37,7 +37,7 @@ class ImageFolder(RecipeDataset):
     Args:
         root: a folder of class folders or of images, or a list of such folders.
         recipe: a Recipe, the name of a gallery recipe, or the path of a recipe file.
-        files: instead of `root`: a CSV file, see `augrecipes.data.tables.csvfile`; or annotations of COCO, YOLO, Pascal
+        files: instead of `root`: a CSV file, see `augrecipes.sources.csv_list`; or annotations of COCO, YOLO, Pascal
             VOC or labelme, see `augrecipes.data.annotations`: with them `root` is the folder of the pictures, where it
             is not found beside them.
         masks: with `root`: folder or folders of masks, matched by relative name or, where unique, by file name; or

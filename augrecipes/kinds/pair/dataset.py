@@ -42,7 +42,7 @@ class PairedImages(RecipeDataset):
             together. A single folder beside a list goes with all of it.
         recipe: a Recipe of kind pair, the name of a gallery recipe, or the path of a recipe file.
         files: instead of `roots`: a CSV file with one column a target, and `label`, `split`, `group` and `weight` as
-            in `augrecipes.data.tables.csvfile`.
+            in `augrecipes.sources.csv_list`.
         names: templates of names, such as `{"lr": "{}x4"}`, where `{}` is the scene: the name of the files of targets
             without a template. Folders may be part of it: `"X4/{}x4"`.
         on_error: `raise` one DataError for all defects, and for a file that cannot be read or transformed later; or

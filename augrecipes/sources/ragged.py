@@ -1,18 +1,21 @@
-"""Rows that belong to samples, a different number for each: boxes and keypoints, kept as a few numpy arrays."""
+"""What is known of samples as a few numpy arrays: boxes and keypoints, labels, recorded sizes."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.tables.csvfile import CsvRows
-from augrecipes.data.tables.labels import number
 from augrecipes.errors import DataError
 from augrecipes.sharing import Shared
+from augrecipes.sources.csv_list import CsvRows
+
+_INTEGER = re.compile(r"[+-]?\d{1,18}")
 
 
 @dataclass(frozen=True)
@@ -90,3 +93,46 @@ def _wrong(row: Any, width: int, labelled: bool) -> str:
         return f"should be a list of {width} numbers{' and, if you like, a label' if labelled else ''}"
     fine = all(isinstance(value, int | float) and not isinstance(value, bool) for value in row[:width])
     return "" if fine else "should hold numbers"
+
+
+def number(labels: Sequence[str]) -> tuple[npt.NDArray[np.int64], list[str], dict[str, int]]:
+    """Labels as int64, the class names, and each name's number.
+
+    Where every label is an integer they are kept as they are; otherwise names are numbered in sorted order.
+
+    >>> number(["stroma", "tumour", "stroma"])
+    (array([0, 1, 0]), ['stroma', 'tumour'], {'stroma': 0, 'tumour': 1})
+    >>> number(["7", "3"])
+    (array([7, 3]), ['3', '7'], {'3': 3, '7': 7})
+    """
+    if all(_INTEGER.fullmatch(label) for label in labels):
+        ids = np.array([int(label) for label in labels], np.int64)
+        kept = [str(value) for value in np.unique(ids)]
+        return ids, kept, {name: int(name) for name in kept}
+    found, inverse = np.unique(np.array(labels, dtype=object), return_inverse=True)
+    classes = [str(name) for name in found]
+    return inverse.astype(np.int64), classes, {name: i for i, name in enumerate(classes)}
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded(Shared):
+    """What annotations say of the sizes of their pictures.
+
+    Attributes:
+        sizes: int32 (n, 2), width and height in px; 0 where they do not say.
+        file: the annotations.
+    """
+
+    sizes: npt.NDArray[np.int32]
+    file: str
+
+    def check(self, row: int, path: str, shape: tuple[int, ...], exif: str = "apply") -> None:
+        """DataError where a picture, as it was read with `exif`, is not of the size that its annotations are for."""
+        width, height = self.sizes[row].tolist()
+        if not width or (height, width) == tuple(shape[:2]):
+            return
+        what = f"is {shape[0]}×{shape[1]} px, but {self.file} has annotations for {height}×{width} px"
+        if (width, height) == tuple(shape[:2]):
+            seen, other = ("is stored", "ignore") if exif == "apply" else ("is seen, turned by its EXIF", "apply")
+            what += f"; was it annotated as it {seen}? Then give exif={other!r}"
+        raise DataError(what, path)

@@ -34,9 +34,8 @@ from io import BytesIO, TextIOWrapper
 from itertools import chain
 from threading import Lock
 
-from augrecipes.data.tables.listed_files import faults_of
-from augrecipes.data.tables.problems import Problem, refuse
 from augrecipes.errors import DataError
+from augrecipes.sources.named_files import Problem, faults_of, refuse
 from augrecipes.sources.paths import PathLike, PathTable
 from augrecipes.sources.remote import RemotePath, place_of
 

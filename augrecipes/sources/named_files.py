@@ -1,13 +1,15 @@
-"""Files that lists and annotations name: whether they exist, and lie in the folder of the data."""
+"""Files that lists and annotations name: whether they exist, and lie in the folder of the data; and what is wrong."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from stat import S_ISLNK
 
+from augrecipes.errors import DataError, listed
 from augrecipes.sources.paths import PathLike, PathTable
 
+Problem = tuple[int, str]  # line of a file, what is wrong with it
 OUTSIDE = "is not in the data's folder {}; outside=True reads it all the same"
 
 
@@ -76,3 +78,20 @@ def faults_of(
 def _inside(path: bytes) -> bytes:
     """A path, or address, without `..` and with a slash at its end."""
     return os.path.normcase(os.path.join(os.path.normpath(path), b""))  # noqa: PTH118
+
+
+def refuse(path: str, problems: Sequence[Problem]) -> None:
+    """DataError of all `problems` of a file, by line; nothing where there are none.
+
+    >>> refuse("a.csv", [(7, "no label"), (3, "no bag")])
+    Traceback (most recent call last):
+    augrecipes.errors.DataError: a.csv: 2 problems in its rows:
+      line 3: no bag
+      line 7: no label
+    """
+    if len(problems) == 1:
+        line, what = problems[0]
+        raise DataError(what, f"{path}:{line}")
+    if problems:
+        text = listed(f"line {line}: {what}" for line, what in sorted(problems))
+        raise DataError(f"{len(problems)} problems in its rows:{text}", path)
