@@ -36,7 +36,7 @@ def spawning() -> bool:
     return sys.platform != "win32" and context.get_spawning_popen() is not None
 
 
-class Shared:
+class SpawnShared:
     """Something whose large arrays and bytes travel to spawned workers once. Nobody changes them, and its state is a
     dictionary."""
 
@@ -75,7 +75,7 @@ _shared: dict[tuple[int, int], _Memory] = {}
 _lock = threading.RLock()
 
 
-def _memory_of(given: Shared, values: dict[str, Any]) -> _Memory | None:
+def _memory_of(given: SpawnShared, values: dict[str, Any]) -> _Memory | None:
     """Where the values of an object lie; None where as many objects as may be have such a place."""
     found: list[pickle.PickleBuffer] = []
     plain = {

@@ -22,7 +22,7 @@ from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.images.format import Depth, Frames, in_force
 from augrecipes.recipe.model import Kind, Mode, Optimize
-from augrecipes.sharing import Shared
+from augrecipes.sharing import SpawnShared
 from augrecipes.sources.files import MAX_PIXELS
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Settings(TypedDict, total=False):
     save_applied_params: bool
 
 
-class RecipeDataset(RefusesWords, IndexedRows, Shared, Dataset[dict[str, Any]]):
+class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, Any]]):
     """Samples of a source, image files, pairs or bags of tiles, each a row of a table, run through a recipe.
 
     A sample is a pure function of (recipe, seed, epoch, index). `ds[5]` is sample 5 of the epoch that `set_epoch` set,

@@ -40,7 +40,7 @@ _MOST_WAYS = 4  # of naming a target's files, and of reading one name, that are 
 
 
 @dataclass(slots=True)
-class Scenes:
+class PairScenes:
     """Scenes of which every target has one file, before and after the files were checked.
 
     Attributes:
@@ -68,7 +68,7 @@ def pair(
     *,
     names: Mapping[str, str] | None = None,
     cache: bool = True,
-) -> Scenes:
+) -> PairScenes:
     """Find the scenes of which every target has exactly one file.
 
     Args:
@@ -100,7 +100,7 @@ def pair(
         raise DataError(f"names= has {', '.join(unknown)}; the targets that are read are {', '.join(order)}")
     given = {name: template((names or {}).get(name, "{}")) for name in order}
     lists = {name: _texts(roots[name]) for name in order}
-    found = Scenes(tuple(order), listed=dict.fromkeys(order, 0), roots=[*chain(*lists.values())])
+    found = PairScenes(tuple(order), listed=dict.fromkeys(order, 0), roots=[*chain(*lists.values())])
     for part in _side_by_side(lists):
         files = _files(part, cache=cache)
         for name, some in files.items():
@@ -237,7 +237,10 @@ def _scale_in(text: str) -> Fraction | None:
 
 
 def _match(
-    files: Mapping[str, _Files], ratios: Mapping[str, Fraction], given: Mapping[str, re.Pattern[str]] | None, to: Scenes
+    files: Mapping[str, _Files],
+    ratios: Mapping[str, Fraction],
+    given: Mapping[str, re.Pattern[str]] | None,
+    to: PairScenes,
 ) -> None:
     """Add the scenes of one data set: the largest target's files against those of each of the others."""
     first, *others = to.targets

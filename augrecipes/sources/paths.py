@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.redact import redact
-from augrecipes.sharing import Shared, spawning
+from augrecipes.sharing import SpawnShared, spawning
 
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 
 @dataclass(frozen=True, eq=False)
-class PathTable(Shared):
+class PathTable(SpawnShared):
     """An immutable sequence of paths: roots, and names below them.
 
     ``table[i]`` is text (`os.fsdecode`: names that are not UTF-8 survive).

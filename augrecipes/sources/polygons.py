@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError
-from augrecipes.sharing import Shared
+from augrecipes.sharing import SpawnShared
 
 Floats = npt.NDArray[np.floating[Any]]
 _HEAD = (
@@ -23,7 +23,7 @@ _HEAD = (
 
 
 @dataclass(frozen=True, eq=False)
-class Outlines(Shared):
+class Outlines(SpawnShared):
     """The areas of all samples, in the order in which they are drawn.
 
     Attributes:

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError
-from augrecipes.sharing import Shared
+from augrecipes.sharing import SpawnShared
 from augrecipes.sources.csv_list import CsvRows
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}")
 
 
 @dataclass(frozen=True)
-class Ragged(Shared):
+class Ragged(SpawnShared):
     """Numbers of all samples, one below another.
 
     Attributes:
@@ -115,7 +115,7 @@ def number(labels: Sequence[str]) -> tuple[npt.NDArray[np.int64], list[str], dic
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded(Shared):
+class Recorded(SpawnShared):
     """What annotations say of the sizes of their pictures.
 
     Attributes:

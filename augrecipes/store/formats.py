@@ -73,7 +73,7 @@ class StoreFormat:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _format_errors() -> Iterator[None]:
     """Turns what cannot be decoded into a ValueError, and a package that is missing into a StoreError."""
     try:
         yield
@@ -107,17 +107,17 @@ def _of_jpeg(data: memoryview, channels: int) -> NDArray[np.uint8]:
     # A file that is kept as it is may be turned, CMYK, or in a layout that simplejpeg does not know.
     from augrecipes.images.encoded import encoded
 
-    with _told():
+    with _format_errors():
         return encoded(bytes(data), name="it", channels=channels).array()
 
 
 def _tiles(array: NDArray[Any], _: int) -> bytes:
-    with _told():
+    with _format_errors():
         return lossless.encode(array)
 
 
 def _of_tiles(data: memoryview, _: int) -> NDArray[Any]:
-    with _told():
+    with _format_errors():
         return lossless.LosslessPicture(data, checked=True).array()
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import augrecipes as ar
 from augrecipes.data.tables import rows
-from augrecipes.data.tables.rows import Source
+from augrecipes.data.tables.rows import OpenedSource
 
 
 @given(st.dictionaries(st.sampled_from(["image", "label", "id", "other"]), st.integers(0, 4), min_size=1))
@@ -21,10 +21,10 @@ def test_law_columns_of_one_length_are_rows(lengths: dict[str, int]) -> None:
     columns = {name: np.arange(10 * count).reshape(count, 10) for name, count in lengths.items()}
     if len(set(lengths.values())) > 1:
         with pytest.raises(TypeError, match="columns of a source have one length") as raised:
-            Source(columns)
+            OpenedSource(columns)
         assert all(f"{name}: {count}" in str(raised.value) for name, count in lengths.items())
         return
-    source = Source(lambda: columns)
+    source = OpenedSource(lambda: columns)
     assert len(source) == next(iter(lengths.values()))
     for index in range(len(source)):
         row = source.row(index)

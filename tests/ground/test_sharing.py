@@ -24,7 +24,7 @@ from kinds import KINDS, Kind
 
 from augrecipes import sharing
 from augrecipes.data.tables.table import Columns
-from augrecipes.sharing import Shared
+from augrecipes.sharing import SpawnShared
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.ragged import Ragged
 
@@ -72,7 +72,7 @@ def sent(given: Any) -> tuple[int, Any]:
     return len(data), pickle.loads(data)
 
 
-class Anything(Shared):
+class Anything(SpawnShared):
     def __init__(self, **values: Any) -> None:
         self.__dict__.update(values)
 
@@ -194,9 +194,9 @@ def test_memory_goes_with_the_data() -> None:
 MANY = """
 import multiprocessing
 import numpy as np
-from augrecipes.sharing import Shared
+from augrecipes.sharing import SpawnShared
 
-class Held(Shared):
+class Held(SpawnShared):
     def __init__(self, values): self.values = values
 
 def work(held, pipe):
@@ -238,9 +238,9 @@ def test_descriptors_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 OWNER = """
 import multiprocessing, sys, time
 import numpy as np
-from augrecipes.sharing import Shared
+from augrecipes.sharing import SpawnShared
 
-class Held(Shared):
+class Held(SpawnShared):
     def __init__(self, values): self.values = values
 
 def work(held, pipe):

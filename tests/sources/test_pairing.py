@@ -1,4 +1,4 @@
-"""Scenes are found by name, whatever the scheme; and whatever is not a pair is told, with the names of its files."""
+"""PairScenes are found by name, whatever the scheme; and whatever is not a pair is told, with the names of its files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from augrecipes.errors import DataError
-from augrecipes.sources.pairs import Scenes, pair
+from augrecipes.sources.pairs import PairScenes, pair
 
 # How data sets name the large and the small image of a scene, by scale.
 SCHEMES = (
@@ -52,15 +52,15 @@ def touch(root: Path, *names: str) -> Path:
     return root
 
 
-def found(root: Path, pairs: Scenes) -> set[tuple[str, ...]]:
+def found(root: Path, pairs: PairScenes) -> set[tuple[str, ...]]:
     return {tuple(Path(path).relative_to(root).as_posix() for path in scene) for scene in pairs.scenes}
 
 
-def told(root: Path, pairs: Scenes) -> set[str]:
+def told(root: Path, pairs: PairScenes) -> set[str]:
     return {Path(path).relative_to(root).as_posix() for defect in pairs.defects for path in defect.files}
 
 
-def go(root: Path, scale: int = 4, **more: object) -> Scenes:
+def go(root: Path, scale: int = 4, **more: object) -> PairScenes:
     return pair({"lr": root / "L", "hr": root / "H"}, {"lr": 1, "hr": scale}, cache=False, **more)  # type: ignore[arg-type]
 
 
@@ -189,7 +189,7 @@ def test_one_root_beside_a_list_goes_with_all(tmp_path):
         pair({"hr": [tmp_path / "H"] * 2, "lr": [tmp_path / "L"] * 3}, {"lr": 1, "hr": 4}, cache=False)
 
 
-def in_one(folder: Path, **options: object) -> Scenes:
+def in_one(folder: Path, **options: object) -> PairScenes:
     return pair({"hr": folder, "lr": folder}, {"lr": 1, "hr": 4}, cache=False, **options)  # type: ignore[arg-type]
 
 

@@ -57,7 +57,7 @@ def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> No
             found.faults.add(f"{file}: category id {number}", "should have a `name`")
     found.use_classes([str(categories[number].get("name")) for number in order])
     found.class_ids = [number for number in order if isinstance(number, int)] or None
-    reader = _Reader(asked, found, file, images, {number: k for k, number in enumerate(order)})
+    reader = _CocoReader(asked, found, file, images, {number: k for k, number in enumerate(order)})
     for place, entry in enumerate(said["annotations"], 1):
         reader.annotation(entry, place)
     found.root = found.within = folder_of(asked, found.names, _places(path), source.path)
@@ -84,7 +84,7 @@ def _by_id(entries: list[Any], what: str, found: AnnotationSet, path: Path) -> d
     return by_id
 
 
-class _Reader:
+class _CocoReader:
     def __init__(
         self, asked: AnnotationOptions, found: AnnotationSet, file: str, images: dict[Any, int], labels: dict[Any, int]
     ) -> None:

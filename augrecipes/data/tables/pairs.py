@@ -24,7 +24,7 @@ from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.csv_list import choose_split, read_rows
 from augrecipes.sources.defects import Defect
 from augrecipes.sources.named_files import OUTSIDE, DataFolder
-from augrecipes.sources.pairs import Roots, Scenes, pair
+from augrecipes.sources.pairs import PairScenes, Roots, pair
 from augrecipes.sources.paths import PathLike, PathTable
 
 Check = Literal["headers", "names"]
@@ -55,7 +55,7 @@ def find_scenes(
     cache: bool = True,
     columns: Mapping[str, str] | None = None,
     outside: bool = False,
-) -> Scenes:
+) -> PairScenes:
     """The scenes that a dataset of these arguments has, by name; nothing is opened but the CSV file.
 
     Raises:
@@ -97,7 +97,7 @@ def _scenes_of_csv(
     renamed: Mapping[str, str] | None,
     *,
     outside: bool,
-) -> Scenes:
+) -> PairScenes:
     """Scenes by the rows of a CSV file: one column a target, relative paths taken from the file's folder."""
     order = sorted(targets, key=lambda name: -scales[name])
     every = read_rows(path, known=(*scales, *_COLUMNS), required=(), renamed=renamed)
@@ -106,7 +106,7 @@ def _scenes_of_csv(
         raise DataError(text, every.path)
     folder, rows = Path(every.path).parent, []
     within = None if outside else DataFolder(folder)
-    found = Scenes(tuple(order), roots=[str(folder)], listed=dict.fromkeys(order, 0))
+    found = PairScenes(tuple(order), roots=[str(folder)], listed=dict.fromkeys(order, 0))
     for row in choose_split(every, split):
         paths = {name: str(folder / cell) for name in order if (cell := every.columns[name][row])}
         for name in paths:
@@ -157,8 +157,13 @@ class Cropped:
 
 
 def checked(
-    found: Scenes, recipe: Recipe, mode: Mode, how: Check = "headers", advance: Progress | None = None, **decode: Any
-) -> tuple[Scenes, tuple[Cropped, ...]]:
+    found: PairScenes,
+    recipe: Recipe,
+    mode: Mode,
+    how: Check = "headers",
+    advance: Progress | None = None,
+    **decode: Any,
+) -> tuple[PairScenes, tuple[Cropped, ...]]:
     """The scenes of `found` with which nothing is wrong, and what is cut off their images.
 
     Args:
@@ -277,7 +282,7 @@ def _cells(sizes: Mapping[str, Size], units: Mapping[str, int]) -> Size | None:
         return None
 
 
-def table_of_scenes(found: Scenes) -> Columns:
+def table_of_scenes(found: PairScenes) -> Columns:
     """The scenes as a table: names below their roots, so that they do not depend on where the data lies."""
     files = {name: _below([scene[k] for scene in found.scenes], found.roots) for k, name in enumerate(found.targets)}
     return Columns(files=files, **found.columns)

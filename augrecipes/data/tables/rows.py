@@ -28,7 +28,7 @@ Key = str | int
 Keys = Mapping[str, Key] | Sequence[str]
 
 
-class Source:
+class OpenedSource:
     """Something with a length and items, opened anew in each process where it is given as a function.
 
     Args:
@@ -52,7 +52,7 @@ class Source:
             return _checked(given)
         if self._opened is None or self._process != os.getpid():
             opened = given()
-            self._opened = opened.open() if isinstance(opened, Source) else _checked(_as_rows(opened))
+            self._opened = opened.open() if isinstance(opened, OpenedSource) else _checked(_as_rows(opened))
             self._process = os.getpid()
         return self._opened
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from augrecipes.data.tables.parts import plain, split_parts, taken_by
-from augrecipes.data.tables.rows import Keys, NamedSource, RowKeys, Source, known_labels
+from augrecipes.data.tables.rows import Keys, NamedSource, OpenedSource, RowKeys, known_labels
 from augrecipes.data.tables.table import GivenTable, digest_of
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Inputs, Recipe
@@ -33,7 +33,7 @@ class SourceTable(GivenTable):
         length: how many there are.
     """
 
-    source: Source
+    source: OpenedSource
     rows: RowKeys
     axes: Axes
     name: str
@@ -57,7 +57,7 @@ class SourceTable(GivenTable):
             )
         if axes not in AXES:
             raise ValueError(f"axes must be {', '.join(map(repr, AXES))}, got {axes!r}")
-        source = Source(given)
+        source = OpenedSource(given)
         if not (n := len(source)):
             raise DataError("the source is empty")
         opened = source.open()
@@ -155,7 +155,7 @@ class SourceTable(GivenTable):
     # -- samples ------------------------------------------------------------------------------------------------------
 
     def parts(self, unit: int, inputs: Inputs, **how: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What a pipeline takes of a sample, and what travels beside it; see `split_parts`, `Source.row` for errors."""
+        """What a pipeline takes of a sample, and what else belongs to it; errors: `split_parts`, `OpenedSource.row`."""
         return split_parts(self.rows.named(self.source.row(unit)), inputs, self.rows.pictures, self.axes, **how)
 
     def read(self, unit: int, inputs: Inputs, **how: Any) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def table_of_source(
     if not isinstance(table, SourceTable):
         return SourceTable.of(data, recipe, targets, keys, axes, labels, name)
     if isinstance(data, NamedSource):
-        table = replace(table, source=Source(data))
+        table = replace(table, source=OpenedSource(data))
     return table.read_for(recipe, targets)
 
 

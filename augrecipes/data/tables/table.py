@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import counted
-from augrecipes.sharing import Shared
+from augrecipes.sharing import SpawnShared
 from augrecipes.sources.defects import Defect
 from augrecipes.sources.files import read_files
 from augrecipes.sources.named_files import Problem
@@ -22,7 +22,7 @@ from augrecipes.sources.ragged import Ragged, Recorded
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Columns(Shared):
+class Columns(SpawnShared):
     """What is known of the samples of a dataset; columns that it has not are None.
 
     Attributes:
