@@ -26,7 +26,7 @@ def one_sample(ds: IndexedRows, source: RecipeSource, row: int, epoch: int, virt
     # The other section of a recipe, which a subset may run, may make what this one reads.
     names = pipeline.targets if scaled else None
     try:
-        targets, extra = source.parts(row, epoch + virtual // len(ds.table), undecoded=pipeline.reads, names=names)
+        targets, extra = source.parts(row, epoch + virtual // len(source.table), undecoded=pipeline.reads, names=names)
         out: Any = rooms(pipeline.outputs) if scaled else room("image")
         made = pipeline.at(index=virtual, epoch=epoch)(**targets, out=out)
     except DataError as error:
