@@ -55,7 +55,7 @@ class WorkerInit:
     def __call__(self, worker: int) -> None:
         """Settle in worker number `worker`."""
         atexit.register(hooks.end_feeders)
-        util.Finalize(None, _leave, (os.getppid(),), exitpriority=10)
+        util.Finalize(None, _leave, args=(os.getppid(),), exitpriority=10)
         cv2.setNumThreads(0)
         if self.tune_allocator:
             tune()

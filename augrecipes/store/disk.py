@@ -9,7 +9,7 @@ import shutil
 import stat
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
@@ -77,11 +77,16 @@ def write_file(path: Path, data: bytes) -> None:
     new = path.with_name(f".{path.name}.new")
     with naming(path):
         new.unlink(missing_ok=True)
-        with new.open("xb", buffering=0) as file:
-            write_all(file, data, new)
-            sync(file, new)
-        new.chmod(READ_ONLY)
-        new.replace(path)
+        try:
+            with new.open("xb", buffering=0) as file:
+                write_all(file, data, new)
+                sync(file, new)
+            new.chmod(READ_ONLY)
+            new.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                new.unlink(missing_ok=True)
+            raise
     sync_folder(path.parent)
 
 

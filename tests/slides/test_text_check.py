@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,19 +14,17 @@ from programs import Programs
 pytest.importorskip("openslide")
 pytest.importorskip("tifffile")
 
-from text_slides import write_mirax, write_vms, write_vmu
+from text_slides import write_mirax, write_vms
 
 from augrecipes.errors import DataError
 from augrecipes.sources.slides.opened import open_slide
 from augrecipes.sources.slides.pyramid import Part
 
-Write = Callable[[Path], tuple[Path, Path]]
-KINDS = pytest.mark.parametrize("write", [write_mirax, write_vms, write_vmu])
 END = """
 import sys
 from augrecipes.sources.slides import opened
 from augrecipes.sources.slides.pyramid import Part
-opened.check_text = lambda path, vendor: None
+opened.check_mirax = lambda path: None
 opened.open_slide(sys.argv[1]).read(0, Part(0, 0, 80, 80))
 """
 SAID = st.sampled_from(["", "x", "0", "-1", "1", "3", "7", "65", "36.5", "1000000000", "4294967297", "9" * 30, "nan"])
@@ -50,20 +47,23 @@ def changed(told: Path, line: int, value: str | None) -> None:
     told.write_text("\n".join(lines))
 
 
-@KINDS
-def test_a_sound_one_is_read(tmp_path: Path, write: Write) -> None:
-    read(write(tmp_path)[0])
+def test_a_sound_one_is_read(tmp_path: Path) -> None:
+    read(write_mirax(tmp_path)[0])
 
 
-@KINDS
+def test_others_are_told_what_to_become(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"a\.vms: is a VMS or VMU slide, which is not read: make it a TIFF, `vips"):
+        open_slide(str(write_vms(tmp_path)))
+
+
 @settings(max_examples=60)
 @given(changes=st.lists(st.tuples(st.integers(0, 40), st.none() | SAID), min_size=1, max_size=3))
 @example(changes=[(4, "7")])
 @example(changes=[(5, None)])
 def test_nothing_said_ends_the_process(
-    tmp_path_factory: pytest.TempPathFactory, write: Write, changes: list[tuple[int, str | None]]
+    tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, str | None]]
 ) -> None:
-    slide, told = write(tmp_path_factory.mktemp("told"))
+    slide, told = write_mirax(tmp_path_factory.mktemp("told"))
     for line, value in changes:
         changed(told, line, value)
     try:
@@ -73,28 +73,24 @@ def test_nothing_said_ends_the_process(
 
 
 @pytest.mark.parametrize(
-    ("write", "name", "value", "says"),
+    ("name", "value", "says"),
     [
-        (write_mirax, "CameraImageDivisionsPerSide", "5", "has to be a whole number from 1 to 4, and is 5"),
-        (write_mirax, "IMAGENUMBER_X", "16000000", "16000000×4 images are more than a slide can have: 16,777,216"),
-        (write_mirax, "DIGITIZER_WIDTH", "-3", "has to be a whole number from 1 to 16,384, and is -3"),
-        (write_vms, "NoJpegRows", "50000000", "has to be a whole number from 1 to 16,777,216, and is 50000000"),
-        (write_vmu, "BitsPerPixel", "24", "BitsPerPixel has to be 36, and is 24"),
-        (write_vmu, "PixelOrder", None, "PixelOrder has to be RGB, and is missing"),
+        ("CameraImageDivisionsPerSide", "5", "has to be a whole number from 1 to 4, and is 5"),
+        ("IMAGENUMBER_X", "16000000", "16000000×4 images are more than a slide can have: 16,777,216"),
+        ("DIGITIZER_WIDTH", "-3", "has to be a whole number from 1 to 16,384, and is -3"),
     ],
 )
-def test_it_is_told_what_stands_there(tmp_path: Path, write: Write, name: str, value: str | None, says: str) -> None:
-    slide, told = write(tmp_path)
-    new = "" if value is None else f"{name}={value}\n"
-    told.write_text(re.sub(f"{name}=.*\n", new, told.read_text()))
+def test_it_is_told_what_stands_there(tmp_path: Path, name: str, value: str, says: str) -> None:
+    slide, told = write_mirax(tmp_path)
+    told.write_text(re.sub(f"{name}=.*\n", f"{name}={value}\n", told.read_text()))
     with pytest.raises(DataError, match=f"^{re.escape(str(told))}: .*{re.escape(says)}$"):
         open_slide(str(slide))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-@pytest.mark.parametrize(("write", "name"), [(write_mirax, "CameraImageDivisionsPerSide"), (write_vmu, "BitsPerPixel")])
-def test_without_the_check_the_process_would_end(tmp_path: Path, programs: Programs, write: Write, name: str) -> None:
+def test_without_the_check_the_process_would_end(tmp_path: Path, programs: Programs) -> None:
     """What the law above is for: were it not so any more, the check could go."""
-    slide, told = write(tmp_path)
+    slide, told = write_mirax(tmp_path)
+    name = "CameraImageDivisionsPerSide"
     told.write_text(re.sub(f"{name}=.*", f"{name}=65", told.read_text()))
     assert programs(END, str(slide)).returncode < 0

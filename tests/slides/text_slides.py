@@ -1,4 +1,4 @@
-"""Slides that text files describe, as small as OpenSlide opens them: MIRAX, and Hamamatsu's VMU and VMS."""
+"""Slides that text files describe, as small as OpenSlide opens them: MIRAX, and a VMS of Hamamatsu's."""
 
 from __future__ import annotations
 
@@ -40,16 +40,6 @@ HIER_0_VAL_1_SECTION=LAYER_1
 FILE_COUNT=1
 FILE_0=Data0000.dat
 """
-_VMU = """[Uncompressed Virtual Microscope Specimen]
-NoLayers=1
-ImageFile=a.ngr
-MapFile=m.ngr
-BitsPerPixel=36
-PixelOrder=RGB
-PhysicalWidth=100000
-PhysicalHeight=100000
-SourceLens=20
-"""
 _VMS = """[Virtual Microscope Specimen]
 NoLayers=1
 NoJpegColumns=1
@@ -90,19 +80,10 @@ def write_mirax(folder: Path, pictures: int = 4, side: int = 64) -> tuple[Path, 
     return folder / "a.mrxs", told
 
 
-def write_vmu(folder: Path) -> tuple[Path, Path]:
-    """A VMU slide, which is the text that describes it."""
-    for name, side, column in (("a.ngr", 128, 64), ("m.ngr", 16, 16)):
-        head = struct.pack("<2s2xiii8xi", b"GN", side, side, column, 28)
-        (folder / name).write_bytes(head + noise(side, side, 4095).astype("<u2").tobytes())
-    (folder / "a.vmu").write_text(_VMU)
-    return folder / "a.vmu", folder / "a.vmu"
-
-
-def write_vms(folder: Path) -> tuple[Path, Path]:
+def write_vms(folder: Path) -> Path:
     """A VMS slide, which is the text that describes it."""
     how = [cv2.IMWRITE_JPEG_RST_INTERVAL, 32, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444]
     for name in ("a.jpg", "m.jpg"):
         cv2.imwrite(str(folder / name), noise(256, 256).astype(np.uint8), how)
     (folder / "a.vms").write_text(_VMS)
-    return folder / "a.vms", folder / "a.vms"
+    return folder / "a.vms"

@@ -1,9 +1,8 @@
 """Whether OpenSlide can be given a slide: of some that are damaged it ends the process, without an error to be caught.
 
 It takes the sizes that a TIFF names on trust: memory for a tile of gigapixels that cannot be had, and a level that is
-larger than the one before it, end a program. Of VMS and MIRAX it trusts the numbers of images, and makes places in
-memory by them (for 40000×50000 of a VMS 15 GB); of VMU it takes one kind of pixels, and fails at others in a way that
-nobody can catch. So the few numbers that it counts by are looked at beforehand.
+larger than the one before it, end a program. Of MIRAX it trusts the numbers of images, and makes places in memory by
+them. So the few numbers that it counts by are looked at beforehand.
 """
 
 from __future__ import annotations
@@ -101,64 +100,36 @@ def _number(order: str, kind: int, value: bytes) -> int:
     return int(struct.unpack_from(order + letter, value)[0])
 
 
-_MOST = 1 << 24  # bytes of such a file; they have a few thousand
-_IMAGES = 1 << 24  # in a slide: several times what scanners make
+_MOST = 1 << 24  # bytes of the text of a MIRAX slide, which has a few thousand; and images in it
 _SIDE = 1 << 14  # px of an image
-_BEGIN_TIFF = "II", "MM"
-_UNCOMPRESSED = "[Uncompressed Virtual Microscope Specimen]"  # in a VMU, whatever its file is called
-_PIXELS = {"BitsPerPixel": "36", "PixelOrder": "RGB"}
 
 
-def check_text(path: str, vendor: str) -> None:
-    """Look at the text of a VMS, VMU or MIRAX slide; of another slide at nothing.
+def check_mirax(path: str) -> None:
+    """Look at the text that describes a MIRAX slide.
 
     Args:
         path: of the file that stands for the slide.
-        vendor: what OpenSlide calls its kind.
 
     Raises:
         DataError: it says what OpenSlide ends the process at; or cannot be read.
     """
-    if vendor == "hamamatsu" and _text(path, 2) not in _BEGIN_TIFF:
-        text = _text(path)
-        if _UNCOMPRESSED not in text:
-            _grid(path, text, "NoJpegColumns", "NoJpegRows")
-            return
-        for name, value in _PIXELS.items():
-            if (said := _said(text, name)) != [value]:
-                raise DataError(f"{name} has to be {value}, and is {', '.join(said) or 'missing'}", path)
-    elif vendor == "mirax":
-        ini = str(Path(path).with_suffix("") / "Slidedat.ini")
-        text = _text(ini)
-        _within(ini, text, "CameraImageDivisionsPerSide", min(_grid(ini, text, "IMAGENUMBER_X", "IMAGENUMBER_Y")))
-        for side in ("WIDTH", "HEIGHT"):
-            _within(ini, text, f"DIGITIZER_{side}", _SIDE)
-
-
-def _text(path: str, most: int = _MOST) -> str:
+    ini = str(Path(path).with_suffix("") / "Slidedat.ini")
     try:
-        with Path(path).open("rb") as file:
-            return file.read(most).decode("utf-8", "replace")
+        with Path(ini).open("rb") as file:
+            text = file.read(_MOST).decode("utf-8", "replace")
     except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}", path) from None
-
-
-def _said(text: str, name: str) -> list[str]:
-    """What is said of a name, wherever it stands."""
-    return [value.strip() for value in re.findall(rf"^[ \t]*{name}[ \t]*=(.*)$", text, re.MULTILINE)]
-
-
-def _grid(path: str, text: str, *names: str) -> tuple[int, int]:
-    """How many images there are across and down, by what is said of these names."""
-    across, down = (_within(path, text, name, _IMAGES) for name in names)
-    if across * down > _IMAGES:
-        raise DataError(f"{across}×{down} images are more than a slide can have: {_IMAGES:,}", path)
-    return across, down
+        raise DataError(f"cannot be read: {error.strerror or error}", ini) from None
+    across, down = (_within(ini, text, f"IMAGENUMBER_{axis}", _MOST) for axis in "XY")
+    if across * down > _MOST:
+        raise DataError(f"{across}×{down} images are more than a slide can have: {_MOST:,}", ini)
+    _within(ini, text, "CameraImageDivisionsPerSide", min(across, down))
+    for side in ("WIDTH", "HEIGHT"):
+        _within(ini, text, f"DIGITIZER_{side}", _SIDE)
 
 
 def _within(path: str, text: str, name: str, most: int) -> int:
     """The largest of the numbers that are said of a name, 1 where there are none; all have to be from 1 to `most`."""
-    said = _said(text, name)
+    said = [value.strip() for value in re.findall(rf"^[ \t]*{name}[ \t]*=(.*)$", text, re.MULTILINE)]
     for value in said:
         if re.fullmatch("[0-9]{1,9}", value) is None or not 1 <= int(value) <= most:
             raise DataError(f"{name} has to be a whole number from 1 to {most:,}, and is {value or 'empty'}", path)

@@ -36,9 +36,7 @@ from augrecipes.sources.slides.tissue import (
     white_in,
 )  # fmt: skip
 
-EXTENSIONS = frozenset(
-    [".svs", ".tif", ".tiff", ".btf", ".ndpi", ".vms", ".vmu", ".scn", ".mrxs", ".bif", ".svslide", ".czi", ".dcm"]
-)
+EXTENSIONS = frozenset([".svs", ".tif", ".tiff", ".btf", ".ndpi", ".scn", ".mrxs", ".bif", ".svslide", ".czi", ".dcm"])
 """What slides in a folder are called."""
 MPP = 0.5
 """Micrometres a pixel where nothing is said: what scanners call 20×."""
@@ -47,8 +45,6 @@ _MASKS = (*_REGIONS, ".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp")
 _CELLS = 8  # px of a thumbnail along a window, at least where
 _LONGEST = 4096  # no side of it would be longer
 _RULES = 3  # of how windows are chosen: what was chosen otherwise is not used
-_IN_FOLDER_BELOW = (".mrxs",)  # whose pixels lie in a folder of their name
-_IN_FOLDER_BESIDE = (".vms", ".vmu", ".dcm")
 # Of a DICOM file the numbers of its study and its series, which stand beside each other: a tag, four bytes of type and
 # length, and the number. Others that are named before are those of other files.
 _SERIES = re.compile(rb"\x20\0\x0d\0.{4}[\d. \0]{1,65}\x20\0\x0e\0.{4}([\d.]{1,64})[^\d.]", re.DOTALL)
@@ -283,10 +279,10 @@ def state_of(path: str, mask: str | None, folders: Callable[[Path], str | None])
         folders: says the same of all files in a folder that slides lie in.
     """
     here = Path(path)
-    kind = here.suffix.lower()
+    kind = here.suffix.lower()  # of MIRAX pixels lie in a folder of the slide's name
     states = [_state_of_files([path] if mask is None else [path, mask])]
-    folder = here.with_suffix("") if kind in _IN_FOLDER_BELOW else here.parent
-    if kind in (*_IN_FOLDER_BELOW, *_IN_FOLDER_BESIDE) and folder.is_dir():
+    folder = here.with_suffix("") if kind == ".mrxs" else here.parent
+    if kind in (".mrxs", ".dcm") and folder.is_dir():
         states.append(folders(folder))
     return None if None in states else " ".join(map(str, states))
 

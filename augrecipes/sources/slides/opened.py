@@ -14,7 +14,7 @@ from augrecipes.cache import stamp_of_file
 from augrecipes.errors import DataError
 from augrecipes.images.watch import stage
 from augrecipes.sources.open_files import OpenFiles
-from augrecipes.sources.slides.checks import LONGEST, check_text, check_tiff
+from augrecipes.sources.slides.checks import LONGEST, check_mirax, check_tiff
 from augrecipes.sources.slides.jpeg_tiles import JpegTiles, PyramidIndex, index_of
 from augrecipes.sources.slides.pyramid import WHITE, Part, Pixels, Pyramid, levels_of, needed
 
@@ -103,7 +103,6 @@ OPEN = 32
 
 # What OpenSlide calls the TIFFs whose tiles are laid out as the TIFF says, without gaps, overlaps or tags of their own.
 _PLAIN = ("aperio", "generic-tiff", None)
-_OTHER_TIFF = ("hamamatsu",)  # whose directories have places of 64 bits where TIFFs have 32, and no tiles
 _log = logging.getLogger("augrecipes")
 
 
@@ -121,9 +120,11 @@ def open_slide(path: str) -> Pyramid:
     openslide = needed("openslide")
     index = _index(path)
     vendor = openslide.OpenSlide.detect_format(path)
-    if vendor is not None:
-        check_text(path, vendor)
-    if vendor not in (None, *_OTHER_TIFF):
+    if vendor == "mirax":
+        check_mirax(path)
+    elif vendor == "hamamatsu":  # its directories have places of 64 bits where TIFFs have 32, and no tiles
+        _check_hamamatsu(path)
+    elif vendor is not None:
         check_tiff(path, falling=vendor == "aperio")
     handle = None if vendor is None else opened(path)
     slide: Pyramid | None = None
@@ -160,6 +161,14 @@ def listed_slide(path: str, stamp: str) -> Pyramid:
 
 OPENED = OpenFiles(listed_slide, OPEN)
 """Those of this process."""
+
+
+def _check_hamamatsu(path: str) -> None:
+    """DataError unless it is an NDPI: what is said in the text of others may end the process, or take all memory."""
+    with Path(path).open("rb") as file:
+        if file.read(2) not in (b"II", b"MM"):
+            how = "vips tiffsave SLIDE out.tif --tile --pyramid --compression jpeg"
+            raise DataError(f"is a VMS or VMU slide, which is not read: make it a TIFF, `{how}`", path)
 
 
 def _index(path: str) -> PyramidIndex | None:
