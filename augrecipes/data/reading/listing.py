@@ -138,13 +138,15 @@ def open_data(
     """
     wanted = channels or recipe.inputs.channels
     decode: dict[str, Any] = {"channels": wanted or 3, "exif": exif, "max_pixels": max_pixels}
-    bags = recipe.facts.tiles and getattr(data, "kind", None) == recipe.kind and not hasattr(data, "store")
-    if (bags or is_source(data)) and (masks is not None or split is not None):
+    # Of a dataset such as `ar.SlideBags`; bags of a packed store are files no more.
+    listed = recipe.facts.tiles and getattr(data, "kind", None) == recipe.kind and not hasattr(data, "store")
+    bags: Any = data if listed else None
+    if is_source(data) and (masks is not None or split is not None):
         raise DataError("masks and splits are of files; a source gives each sample with its mask")
-    if bags:  # of a dataset such as `ar.SlideBags`; those of a packed store are files no more
-        if len(data) != len(data.table):
+    if bags is not None:
+        if len(bags) != len(bags.table):
             raise DataError("some of a dataset's bags, or repeats of them: give the dataset itself")
-        return RecipeSource(data.table, recipe.inputs, data.decode | ({"channels": wanted} if wanted else {}))
+        return RecipeSource(bags.table, recipe.inputs, bags.decode | ({"channels": wanted} if wanted else {}))
     if is_source(data):
         return RecipeSource(table_of_source(data, recipe, targets), recipe.inputs, decode)
     given = as_given(recipe, data)
