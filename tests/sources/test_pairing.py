@@ -1,4 +1,4 @@
-"""PairScenes are found by name, whatever the scheme; and whatever is not a pair is told, with the names of its files."""
+"""Scenes are found by name, whatever the scheme; and whatever is not a pair is told, with the names of its files."""
 
 from __future__ import annotations
 
