@@ -87,15 +87,10 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
     def __init_subclass__(cls) -> None:
         """Show the settings that `**how` stands for in the signature, for `help` and for notebooks."""
         own = signature(cls.__init__).parameters
-        if any(one.kind is Parameter.VAR_KEYWORD for one in own.values()):
-            settings = [
-                one
-                for name, one in signature(RecipeDataset.__init__).parameters.items()
-                if name in Settings.__annotations__
-            ]
-            mine = [one for name, one in own.items() if name != "self" and one.kind is not Parameter.VAR_KEYWORD]
-            more = [one for one in settings if one.name not in own]
-            cls.__signature__ = Signature([*mine, *more])  # type: ignore[attr-defined]
+        mine = [one for name, one in own.items() if name != "self" and one.kind is not Parameter.VAR_KEYWORD]
+        known = signature(RecipeDataset.__init__).parameters if len(mine) < len(own) - 1 else {}
+        more = [one for name, one in known.items() if name in Settings.__annotations__ and name not in own]
+        cls.__signature__ = Signature([*mine, *more])  # type: ignore[attr-defined]
 
     def __init__(
         self,

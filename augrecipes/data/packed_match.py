@@ -34,6 +34,7 @@ _ABOUT: dict[str, Any] = {
     "class_to_idx": (None, {str: int}),
     "box_classes": (None, [str]),
     "versions": {str: str},
+    "left_out?": [str],
     "unreadable": [{"row": SIZE, "path": str, "reason": str}],
 }
 

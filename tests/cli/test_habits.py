@@ -36,7 +36,7 @@ WITHOUT = {
     "schema": (("schema",), 0),
     "cache": (("cache",), 0),
 }
-# Half a minute, a server, and what needs a store of 0.1: tests/demo, tests/studio and tests/pack run them.
+# Half a minute, a server, and what needs a store of 0.1: tests/demo, tests/studio and tests/packing run them.
 ELSEWHERE = {"demo", "studio", "convert-store"}
 
 

@@ -70,7 +70,7 @@ def test_datasets_of_it_obey_the_laws_of_every_dataset(law: str) -> None:
 
 
 def test_what_is_known_of_it_is_known_of_the_dataset() -> None:
-    ds, rows = ar.Samples(source(), RECIPE, seed=3), list(source())
+    ds, rows = ar.Samples(source(), RECIPE, seed=3), [source().read(i) for i in range(N)]
     assert (ds.classes, ds.labels.tolist(), ds.path(5)) == (["even", "odd"], [0, 1] * 6, "arrays.npz[5]")
     other = ar.Samples(Arrays({**source().arrays, "image": rows[0]["image"][None]}), RECIPE)
     assert ds.fingerprint()["files"] != other.fingerprint()["files"]

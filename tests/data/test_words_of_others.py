@@ -34,7 +34,7 @@ def test_what_other_datasets_take_is_refused_with_the_way_out(make: Any, word: s
 @pytest.mark.parametrize("make", _MAKERS)
 def test_other_words_are_as_ever(make: Any) -> None:
     with pytest.raises(TypeError, match="strange"):
-        make("somewhere", strange=1)
+        make("somewhere", "folder-128", strange=1)
 
 
 def test_a_transform_in_the_place_of_a_recipe_is_named(tmp_path: Path) -> None:

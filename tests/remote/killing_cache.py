@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-sys.path += [str(HERE), str(HERE.parent), str(HERE.parent / "data"), str(HERE.parent / "sources" / "store")]
+sys.path += [str(HERE), str(HERE.parent), str(HERE.parent / "data"), str(HERE.parent / "store")]
 
 import shop  # noqa: E402
 from killing import Counting, in_a_fork  # noqa: E402
