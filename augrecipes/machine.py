@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import os
 import re
+import threading
+from multiprocessing import parent_process
 from pathlib import Path
 
 from augrecipes.errors import StoreError
@@ -46,3 +48,14 @@ def bytes_of(size: str | int) -> int:
     if found < 1:
         raise StoreError(f"a size of {str(size)!r}: give a number and a unit, such as 2G, 500M or 1.5GiB")
     return found
+
+
+def end_with_parent() -> None:
+    """Let this process end when the one that started it does, however that ended: from a fork server, too."""
+
+    def wait() -> None:
+        if (parent := parent_process()) is not None:
+            parent.join()
+            os._exit(0)  # at once: cleaning up would wait for the dead
+
+    threading.Thread(target=wait, daemon=True).start()

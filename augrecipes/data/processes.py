@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import atexit
-import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import util
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -20,6 +18,7 @@ from augrecipes.data.allocator import tune
 from augrecipes.data.fetch import Delivery
 from augrecipes.data.order import Order
 from augrecipes.errors import LoaderError
+from augrecipes.machine import end_with_parent
 
 # A dying process closes its connections before the system says that it is dead.
 _DYING_SECONDS = 2.0
@@ -55,18 +54,12 @@ class WorkerInit:
     def __call__(self, worker: int) -> None:
         """Settle in worker number `worker`."""
         atexit.register(hooks.end_feeders)
-        util.Finalize(None, _leave, args=(os.getppid(),), exitpriority=10)
+        end_with_parent()
         cv2.setNumThreads(0)
         if self.tune_allocator:
             tune()
         if self.then is not None:
             self.then(worker)
-
-
-def _leave(parent: int) -> None:
-    """End at once where the parent is gone: an ending worker waits until somebody has received what it has sent."""
-    if os.getppid() != parent:
-        os._exit(0)
 
 
 class Orders:

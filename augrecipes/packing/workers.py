@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import signal
-import threading
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context, parent_process, resource_tracker
+from multiprocessing import get_context, resource_tracker
 from typing import TYPE_CHECKING
 
 from augrecipes.compat.guard import albumentations, without_torch
 from augrecipes.errors import AugrecipesError
+from augrecipes.machine import end_with_parent
 
 if TYPE_CHECKING:
     from augrecipes.packing.bake import Baked, Baker
@@ -89,20 +88,9 @@ def _uninterrupted() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _end_with_parent() -> None:
-    """From now on this process ends when its parent does, however that ended."""
-
-    def wait() -> None:
-        if (parent := parent_process()) is not None:
-            parent.join()
-            os._exit(0)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
 def _start(pickled: bytes) -> None:
     """Runs first in a worker. torch is left out: nothing here needs it."""
-    _end_with_parent()
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to all; the parent decides
     get_ready()
     _here.append(pickle.loads(pickled))

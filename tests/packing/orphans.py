@@ -23,7 +23,7 @@ from augrecipes.packing import workers
 
 # Workers that are started afresh come through here, too.
 if len(sys.argv) > 3:  # planted: nobody looks at the parent, and all hear of Ctrl-C
-    workers._end_with_parent = lambda: None  # type: ignore[attr-defined]
+    workers.end_with_parent = lambda: None  # type: ignore[attr-defined]
     workers._uninterrupted = nullcontext
 if sys.argv[1] == "start" and __name__ == "__mp_main__":
     Path(sys.argv[2], str(os.getpid())).touch()
