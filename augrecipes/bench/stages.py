@@ -131,5 +131,5 @@ def staged(side: Side, setting: Setting) -> Staged:
 def _hands_files(side: Side) -> bool:
     """Whether samples may reach the pipeline as files, not decoded yet: those run by a plan of their own."""
     if isinstance(side.dataset, Packed):
-        return not side.source.facts.scales and side.dataset.store.encodes
+        return side.dataset.store.encodes
     return not side.source.facts.tiles
