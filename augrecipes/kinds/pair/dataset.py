@@ -87,6 +87,7 @@ class PairedImages(RecipeDataset):
 
     kind: Kind = "pair"
     _table: Columns
+    defects: tuple[Defect, ...]
     cropped: tuple[Cropped, ...]
 
     def __init__(
@@ -113,7 +114,7 @@ class PairedImages(RecipeDataset):
             with progress("reading headers") as advance:
                 found, self.cropped = checked(found, self.recipe, self.mode, check, advance, **self._decode)
             self.targets: tuple[str, ...] = found.targets
-            self.defects: tuple[Defect, ...] = tuple(found.defects)
+            self.defects = tuple(found.defects)
             if found.defects:
                 text = report(found.defects, fine=len(found.scenes), targets=found.targets)
                 if self.on_error == "raise" or not found.scenes:
