@@ -87,6 +87,7 @@ class PairedImages(RecipeDataset):
 
     kind: Kind = "pair"
     _table: Columns
+    targets: tuple[str, ...]
     defects: tuple[Defect, ...]
     cropped: tuple[Cropped, ...]
 
@@ -113,7 +114,7 @@ class PairedImages(RecipeDataset):
             )  # fmt: skip
             with progress("reading headers") as advance:
                 found, self.cropped = checked(found, self.recipe, self.mode, check, advance, **self._decode)
-            self.targets: tuple[str, ...] = found.targets
+            self.targets = found.targets
             self.defects = tuple(found.defects)
             if found.defects:
                 text = report(found.defects, fine=len(found.scenes), targets=found.targets)
