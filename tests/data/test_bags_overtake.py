@@ -1,4 +1,4 @@
-"""`in_order=False`: a finished bag is handed out at once, and the loader still knows where it stands."""
+"""`in_order=False`: a finished bag is handed out at once, and no state says in mid-epoch which are left."""
 
 from __future__ import annotations
 
