@@ -22,9 +22,9 @@ import numpy as np
 from options import Part, parser, run
 from results import Row, met
 
-from augrecipes.data.annotations.records import AnnotationOptions
-from augrecipes.data.annotations.table import table_of_annotations
 from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.annotations.records import AnnotationOptions
+from augrecipes.sources.annotations.table import table_of_annotations
 
 _SIZE = 640, 480  # width, height
 _COUNT, _EACH, _CLASSES = 10_000, 100, 80

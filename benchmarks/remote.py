@@ -23,7 +23,7 @@ from options import Part, parser, run
 from results import Row, met, times
 
 import augrecipes as ar
-from augrecipes.sources.remote import RemotePath
+from augrecipes.remote import RemotePath
 
 _SHARD, _BATCH = "32M", 64
 _RATE = 125_000_000  # bytes a second: a line of 1 Gbit/s

@@ -25,7 +25,7 @@ from results import Row
 
 import augrecipes as ar
 from augrecipes.data.order import epoch_order
-from augrecipes.data.tables.table import Columns
+from augrecipes.sources.columns import Columns
 from augrecipes.sources.paths import PathTable
 
 _A_FOLDER = 1000

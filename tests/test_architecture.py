@@ -24,28 +24,27 @@ LONGEST = 320
 # A part may import those on its right, never those on its left.
 LAYERS = (
     "notebook", "cli", "studio", "demo", "bench", "diff", "verify", "preview", "packing", "bring",
-    "data", "device", "compiler", "lint", "recipe", "ops", "versions", "compat", "store", "sources", "images", "remote",
-    "native",
+    "data", "sources", "device", "compiler", "lint", "recipe", "ops", "versions", "compat", "store", "images",
+    "remote", "remote_requests", "native",
     "machine", "sharing", "cache", "paths", "progress", "display", "seeds", "user_code", "kinds",
     "flow", "errors", "redact",
 )  # fmt: skip
 # A kind's folder has modules of several rooms: where each of them stands, as if it were there.
 PARTS = {
-    "facts": "kinds.facts", "pipeline": "compiler.run.kinds", "reader": "data.kinds", "audit": "data.kinds",
+    "facts": "kinds.facts", "pipeline": "compiler.run.kinds", "reader": "sources.kinds", "audit": "sources.kinds",
     "dataset": "data.kinds", "slides": "data.kinds", "sheet": "preview.kinds",
 }  # fmt: skip
-# Inside `data`: the loader, what it is made of, the datasets, their batches, and their tables, which need no torch.
+# Inside `data`: the loader, what it is made of, the datasets, and their batches.
 INSIDE_DATA = (
     {"loader"},
     {"ahead", "choice", "fetch", "pacing", "passes", "processes", "samplers", "state", "threads"},
     {"datasets"},
     {"epochs", "memory", "order", "ranks", "skipping", "visits"},
-    {"tables"},
 )
 # Inside `compiler`: what compiles and explains; pipelines that run; plans and the rules that make them; kernels.
 INSIDE_COMPILER = ("compile", "run", "native_plan", "plan", "kernels")
-# Files are read through these parts alone.
-READERS = frozenset({"bench", "data", "packing", "preview", "store", "verify"})
+# Files of pictures are read through these parts alone.
+READERS = frozenset({"bench", "data", "packing", "preview", "sources", "store", "verify"})
 # Doors from the language up: Recipe.compile, .device_stage, .to_albumentations, .transform, .show; and what notebooks
 # ask of any object, and of datasets.
 DOORS = frozenset(
@@ -141,8 +140,6 @@ def part_asked_for(node: ast.AST) -> str | None:
 def placed(name: str) -> str:
     """A module by its path or dotted name in the package; one of a kind's folder as if it stood in its room."""
     names = name.removesuffix(".py").replace("/", ".").split(".")
-    if names[0] == "sources" and names[-1].startswith("remote"):  # which images are read through, too
-        return "remote"
     return PARTS.get(names[2], name) if names[0] == "kinds" and len(names) > 2 else ".".join(names)
 
 
@@ -247,7 +244,7 @@ def _names(*nodes: ast.AST) -> set[str]:
 def _allowed(path: str, part: str, target: str) -> bool:
     if part in {"__init__", "__main__", target} or (path, target) in DOORS or target == "__version__":
         return True
-    if target in ("sources", "images") and part not in {*READERS, "sources"}:
+    if target == "images" and part not in READERS:
         return False
     if target in LAYERS:
         return LAYERS.index(target) > LAYERS.index(part)
@@ -266,9 +263,7 @@ def faults_inside_data(path: str, text: str) -> list[str]:
     found = []
     for module, line in imports_of(ast.parse(text)):
         mine = placed(module.removeprefix("augrecipes."))
-        if (mine.startswith("data.") and inside_data(mine) < inside_data(path)) or (
-            module.partition(".")[0] == "torch" and path.startswith("data/tables/")
-        ):
+        if mine.startswith("data.") and inside_data(mine) < inside_data(path):
             found.append(f"{path}:{line}: imports {module}")
     return found
 
@@ -394,7 +389,8 @@ def test_a_planted_hook_is_found(text: str, private: str) -> None:
         ("lint/sizes.py", "from augrecipes.compiler.compile import plan", "lint imports compiler"),
         ("recipe/steps.py", "from augrecipes.device.stage import DeviceStage", "recipe imports device"),
         ("compiler/compile.py", "from augrecipes.device.stage import DeviceStage", "compiler imports device"),
-        ("sources/files.py", "from augrecipes.recipe.model import Recipe", "sources imports recipe"),
+        ("sources/files.py", "from augrecipes.data.order import Order", "sources imports data"),
+        ("sources/columns.py", "import torch", "imports torch"),
         ("compiler/run/lower.py", "from augrecipes.sources.files import read_image", "compiler imports sources"),
         ("compiler/run/lower.py", "from augrecipes import data", "compiler imports data"),
         ("data/folder.py", "from augrecipes import load", "data imports load"),
@@ -404,7 +400,7 @@ def test_a_planted_hook_is_found(text: str, private: str) -> None:
         ("recipe/steps.py", "from yaml import load", "imports yaml"),
         ("data/folder.py", "try:\n    import rich\nexcept ImportError:\n    pass", "imports rich"),
         ("bench/run.py", "from jinja2 import Environment", "imports jinja2"),
-        ("kinds/pair/reader.py", "from augrecipes.kinds.pair.sheet import sheet", "data imports preview"),
+        ("kinds/pair/reader.py", "from augrecipes.kinds.pair.sheet import sheet", "sources imports preview"),
         ("kinds/pair/pipeline.py", "def f():\n    from augrecipes.kinds.pair import dataset", "compiler imports data"),
         ("kinds/bag/facts.py", "from augrecipes.recipe.model import Recipe", "kinds imports recipe"),
         ("compiler/compile.py", 'kinds.part(recipe.kind, "dataset")', "compiler imports data"),
@@ -446,10 +442,7 @@ def test_imports_point_one_way_inside_data() -> None:
     [
         ("data/folder.py", "from augrecipes.data.loader import loader"),
         ("data/memory.py", "from augrecipes.data.state import EpochProgress"),
-        ("data/tables/table.py", "import augrecipes.data.packed"),
-        ("data/tables/table.py", 'kinds.part(kind, "reader")'),
         ("kinds/image/dataset.py", "from augrecipes.data.loader import loader"),
-        ("data/tables/table.py", "import torch"),
     ],
 )
 def test_a_planted_fault_inside_data_is_found(path: str, text: str) -> None:
@@ -529,7 +522,7 @@ def test_a_planted_circle_is_found(here: str, there: str) -> None:
 
 def test_every_part_has_its_place() -> None:
     parts = {file.relative_to(PACKAGE).parts[0].removesuffix(".py") for file in _files()}
-    assert parts == {*LAYERS, "__init__", "__main__"} - {"remote"}
+    assert parts == {*LAYERS, "__init__", "__main__"}
 
 
 @pytest.mark.parametrize(("method", "part"), [("compile", "compiler"), ("device_stage", "device")])

@@ -23,7 +23,7 @@ RECIPE = f"version: 1\nrecipe: two\nkind: views\nsteps: {STEPS}\neval: []\n"
 PROGRAM = """
 import numpy as np, augrecipes as ar
 from augrecipes.cli import main
-from augrecipes.data.reading.listing import open_data
+from augrecipes.sources.opening import open_data
 
 recipe = ar.load("two.yaml")
 pipeline = recipe.compile(seed=3)

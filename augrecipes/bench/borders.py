@@ -19,10 +19,10 @@ from augrecipes.bench.sides import Setting
 from augrecipes.compiler.compile import pipeline_of
 from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.run.instrument import instrument
-from augrecipes.data.reading.sample import Sample
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Recipe, Step
+from augrecipes.sources.sample import Sample
 
 SOURCE = 255  # the label of what was in the picture
 _MOST_STEPS = 250

@@ -16,10 +16,10 @@ from augrecipes.bench.borders import SOURCE, Borders, plainly
 from augrecipes.bench.sides import Setting, spread_out
 from augrecipes.compiler.kernels.step_draws import with_channels
 from augrecipes.compiler.run.instrument import instrument
-from augrecipes.data.reading.sample import Sample
 from augrecipes.errors import DataError
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe, Step
+from augrecipes.sources.sample import Sample
 
 AS_READ = "as read"
 

@@ -10,10 +10,10 @@ from augrecipes.bench.record import SideRecord
 from augrecipes.bench.sides import Setting, Side, compiled, with_pipeline, work_of
 from augrecipes.compiler.plan.rule import Firing
 from augrecipes.compiler.prefix import leading, shared
-from augrecipes.data.reading.listing import words_of
 from augrecipes.progress import Progress
 from augrecipes.recipe import gallery
 from augrecipes.recipe.model import Recipe
+from augrecipes.sources.opening import words_of
 
 _BINDING = 0.5  # share of a sample's time from which reading and decoding are what to do something about
 _SHORTEST = 2.0  # seconds of both sides that `fast` is tried for at most

@@ -25,13 +25,13 @@ from augrecipes.bench.stock import albumentations_only
 from augrecipes.bench.workers import gaps_of, hand_over
 from augrecipes.compiler.explain import explain
 from augrecipes.data import allocator
-from augrecipes.data.reading.listing import is_source, words_of
 from augrecipes.errors import BenchError
 from augrecipes.kinds import facts
 from augrecipes.progress import Parts
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Optimize, Recipe
 from augrecipes.recipe.write import to_yaml
+from augrecipes.sources.opening import is_source, words_of
 
 _WARM = 2  # batches of each side before anything is timed
 _SAMPLES, _BATCH, _SECONDS = 64, 8, 10.0

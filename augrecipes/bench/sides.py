@@ -17,12 +17,12 @@ from augrecipes.bench.stock import StockPipeline, albumentations_only, refuse_st
 from augrecipes.bench.stock_pair import StockPairPipeline
 from augrecipes.compiler.compile import build, check
 from augrecipes.data.packed import Packed
-from augrecipes.data.reading.listing import Data, StrPath, as_given, is_source, open_data
-from augrecipes.data.reading.sample import Reader
-from augrecipes.data.reading.stored import StoredSource, left_of, path_of, reads_store
 from augrecipes.data.samples import Samples
 from augrecipes.errors import BenchError, DataError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.sources.opening import Data, StrPath, as_given, is_source, open_data
+from augrecipes.sources.sample import Reader
+from augrecipes.sources.stored import StoredSource, left_of, path_of, reads_store
 from augrecipes.store import open_store
 
 STOCK = "stock"

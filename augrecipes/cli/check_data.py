@@ -17,8 +17,8 @@ from augrecipes.cli.terminal import paint, say, say_line
 from augrecipes.errors import counted
 
 if TYPE_CHECKING:
-    from augrecipes.data.audit import Checked
     from augrecipes.recipe.model import Recipe as Parsed
+    from augrecipes.sources.check import Checked
 
 
 def check_data(
@@ -106,7 +106,7 @@ def _templates(given: Sequence[str]) -> dict[str, str]:
 
 def _fits(recipe: Parsed, data: Any, masks: Any, names: Any) -> None:
     """BadParameter for what does not go with a recipe of this kind."""
-    from augrecipes.data.reading.listing import is_source, words_of
+    from augrecipes.sources.opening import is_source, words_of
 
     if is_source(data):
         if names or masks is not None or recipe.facts.tiles:
@@ -130,8 +130,8 @@ def _check(
 
     steps_of(recipe, mode)  # or the recipe has no such section
     check(recipe)
-    from augrecipes.data.audit import look_at_source
-    from augrecipes.data.reading.listing import is_source
+    from augrecipes.sources.check import look_at_source
+    from augrecipes.sources.opening import is_source
 
     found: Checked
     with parts() as advance:

@@ -81,8 +81,8 @@ def _timed(
     """The explanation with every step's time on a picture."""
     from augrecipes.compiler.timing import measure
     from augrecipes.data import allocator
-    from augrecipes.data.reading.listing import read_first
     from augrecipes.errors import DataError
+    from augrecipes.sources.opening import read_first
 
     given = read_first(recipe, recipe.compile(explained.mode, explained.optimize, seed).targets, data, masks)
     allocator.tune()  # as the loader does

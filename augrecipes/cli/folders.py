@@ -129,7 +129,7 @@ def data_of(given: Sequence[str]) -> Any:
         if not given[0]:
             raise typer.BadParameter("'' names no folder", param_hint="DATA")
         if is_named(given[0]) and not Path(given[0]).exists():
-            from augrecipes.data.tables.rows import NamedSource
+            from augrecipes.sources.rows import NamedSource
 
             return NamedSource(given[0])
         return given[0]

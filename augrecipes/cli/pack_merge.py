@@ -15,8 +15,8 @@ from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.terminal import paint, say, say_line
 
 if TYPE_CHECKING:
-    from augrecipes.data.tables.packed_table import Unreadable
-    from augrecipes.sources.remote import RemotePath
+    from augrecipes.remote import RemotePath
+    from augrecipes.sources.packed_columns import Unreadable
 
 _LISTED = 6  # unreadable inputs that are named
 

@@ -224,7 +224,7 @@ def _loading(recipe: str, changes: Mapping[str, Any], without: list[str] | None)
 
 def _replay(found: Verification, loading: str, data: Any, masks: Path | None) -> list[str]:
     """The Python that runs the worst sample again."""
-    from augrecipes.data.tables.rows import NamedSource
+    from augrecipes.sources.rows import NamedSource
 
     place = found.worst[0].place
     given = [loading, repr(data), str(place.number), f"epoch={place.epoch}", f"seed={found.seed}"]
@@ -236,7 +236,7 @@ def _replay(found: Verification, loading: str, data: Any, masks: Path | None) ->
         given.append(f"dtype={place.dtype!r}")
     if masks is not None:
         given.append(f"masks={str(masks)!r}")
-    named = ["from augrecipes.data.tables.rows import NamedSource"] if isinstance(data, NamedSource) else []
+    named = ["from augrecipes.sources.rows import NamedSource"] if isinstance(data, NamedSource) else []
     return [
         *named,
         "from augrecipes import load",

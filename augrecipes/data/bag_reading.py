@@ -14,12 +14,12 @@ from augrecipes.data.epochs import current
 from augrecipes.data.indexed import IndexedRows
 from augrecipes.data.memory import Result, room
 from augrecipes.data.picking import PICKS, Pick, tiles_of
-from augrecipes.data.reading.sample import RecipeSource
-from augrecipes.data.reading.stored import StoredSource
 from augrecipes.data.skipping import Skipped
-from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.errors import DataError, listed
 from augrecipes.recipe.model import Bag, Recipe
+from augrecipes.sources.bags import BagTable
+from augrecipes.sources.sample import RecipeSource
+from augrecipes.sources.stored import StoredSource
 
 _log = logging.getLogger("augrecipes")
 

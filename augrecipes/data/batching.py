@@ -16,8 +16,8 @@ from augrecipes.data.keys import Key
 from augrecipes.data.memory import Empty, empty, torch_dtype
 from augrecipes.data.order import Indices
 from augrecipes.data.sample import as_torch
-from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
+from augrecipes.sources.columns import Columns
 
 # Plain integers in a sample, tensors in a batch.
 _NUMBERS = ("label", "index")

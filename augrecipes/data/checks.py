@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from inspect import signature
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.annotations.records import AnnotationOptions, Crowds
-from augrecipes.data.annotations.table import is_annotated, table_of_annotations
 from augrecipes.data.order import check_weights
-from augrecipes.data.tables.images import table_of_csv, table_of_folders
-from augrecipes.data.tables.table import Columns, Findings
-from augrecipes.errors import DataError, RecipeError
+from augrecipes.errors import RecipeError
 from augrecipes.kinds import Kind, facts
-from augrecipes.paths import is_archive
-from augrecipes.recipe.model import Inputs, Presence, Recipe
-from augrecipes.sources.files import Exif
-from augrecipes.sources.listing import Layout
-from augrecipes.sources.paths import PathLike
+from augrecipes.recipe.model import Recipe
+from augrecipes.sources.columns import Columns
 
 _log = logging.getLogger("augrecipes")
 
@@ -74,126 +67,6 @@ class RefusesWords:
             if word in _OURS and word not in signature(cls).parameters:
                 raise TypeError(f"{cls.__name__} takes no {word}=: {_OURS[word]}")
         return super().__new__(cls)
-
-
-def as_table(
-    recipe: Recipe,
-    root: PathLike | Sequence[PathLike] | None,
-    files: PathLike | None,
-    masks: PathLike | Sequence[PathLike] | None,
-    split: str | None = None,
-    *,
-    check: bool,
-    cache: bool,
-    layout: Layout,
-    exif: Exif = "apply",
-    columns: Mapping[str, str] | None = None,
-    box_classes: Sequence[str] | None = None,
-    crowds: Crowds = "drop",
-    outside: bool = False,
-    findings: Findings | None = None,
-) -> Columns:
-    """The samples in `root` or in `files`, with the targets that `recipe` takes; see `Findings` for what is checked."""
-    if archives := [path for path in map(os.fsdecode, as_list(root)) if is_archive(path)]:
-        raise DataError("is a tar archive, whose samples ar.Samples takes", archives[0])
-    annotated = files is not None and is_annotated(files)
-    check_source(None if annotated else root, files, split, masks=masks, columns=columns)
-    if files is None:
-        return table_of_folders(as_list(root), as_list(masks), cache=cache, layout=layout, findings=findings)
-    if not annotated:
-        if box_classes is not None:
-            raise ValueError("box_classes= goes with annotations; this CSV file has one row an image")
-        how: dict[str, Any] = {"renamed": columns, "outside": outside, "findings": findings}
-        return table_of_csv(files, split, check=check, ignore=untaken(recipe), **how)
-    if columns is not None:
-        raise ValueError("columns= says what a CSV file calls its columns, and these are annotations")
-    if crowds not in ("drop", "keep"):
-        raise ValueError(f"crowds must be 'drop' or 'keep', got {crowds!r}")
-    if isinstance(box_classes, str):
-        raise ValueError(f"box_classes= is a list of names, got {box_classes!r}")
-    if root is not None and not isinstance(root, str | bytes | os.PathLike):
-        raise ValueError("root= with annotations is the one folder that their pictures lie in")
-    names = None if box_classes is None else [str(name) for name in box_classes]
-    wanted = AnnotationOptions(recipe.inputs, root, split, names, crowds, exif, check, outside)
-    return table_of_annotations(files, wanted, findings)
-
-
-def check_source(root: Any, files: Any, split: str | None, **beside: Any) -> None:
-    """ValueError unless one of `root` and `files` is given, and with it only what goes with it."""
-    if (root is None) == (files is None):
-        raise ValueError("give either root= (a folder, or a list of folders) or files= (a CSV file, or annotations)")
-    if files is None and split is not None:
-        raise ValueError(f"split= goes with files=; for folders give the split's own, such as root/{split}")
-    if files is None and beside.get("columns") is not None:
-        raise ValueError("columns= goes with files=: it says what a CSV file calls its columns")
-    for name, value in beside.items():
-        if files is not None and value is not None and name != "columns":
-            raise ValueError(f"{name}= goes with root=; a CSV file has a column `{name.removesuffix('s')}`")
-
-
-def as_list(paths: PathLike | Sequence[PathLike] | None) -> list[PathLike]:
-    """One path, or several, as a list; none as an empty one."""
-    if paths is None:
-        return []
-    found: list[PathLike] = [paths] if isinstance(paths, str | bytes | os.PathLike) else list(paths)
-    if not found:
-        raise ValueError("an empty list of folders")
-    return found
-
-
-def untaken(recipe: Recipe) -> frozenset[str]:
-    """The targets that `recipe` does not take; a CSV file may have them for another recipe."""
-    return frozenset(name for name, presence in presence_of(recipe.inputs).items() if presence == "absent")
-
-
-def presence_of(inputs: Inputs) -> dict[str, Presence]:
-    """Whether a sample has a mask, boxes and keypoints, as a recipe's inputs say."""
-    return {
-        "mask": inputs.mask,
-        "boxes": inputs.boxes.presence if inputs.boxes else "absent",
-        "keypoints": inputs.keypoints.presence if inputs.keypoints else "absent",
-    }
-
-
-def check_targets(recipe: Recipe, table: Columns) -> None:
-    """DataError where the recipe asks for a target that the data has not, or masks were given that it cannot take."""
-    own = {"mask": table.masked or None, "boxes": table.boxes, "keypoints": table.keypoints}
-    given = {name for name, values in own.items() if values is not None}
-    for text in wrong_targets(recipe, given):
-        raise DataError(text)
-    tell_of_absent(recipe, given)
-
-
-def wrong_targets(recipe: Recipe, given: Container[str]) -> Iterator[str]:
-    """What the data has not and the recipe requires, or has and the recipe refuses."""
-    for name, presence in presence_of(recipe.inputs).items():
-        if presence == "required" and name not in given:
-            source = (
-                "masks (masks=, --masks), a CSV column `mask`, or annotations with polygons or masks (files=, --data)"
-            )
-            if name != "mask":
-                source = f"annotations (files=, --data: COCO, YOLO, ...), or a CSV column `{name}`"
-            yield f"recipe {recipe.name!r} requires {name}, and the data has none: give {source}"
-        if presence == "absent" and name in given:
-            text = f"recipe {recipe.name!r} does not take {name} (its `inputs:` say `{name}: absent`)"
-            yield f"{text}: change the recipe, or leave out masks="
-
-
-def absent_targets(recipe: Recipe, given: Container[str]) -> list[str]:
-    """Boxes and keypoints that the recipe declares and the data has not."""
-    declared = presence_of(recipe.inputs)
-    return [name for name in ("boxes", "keypoints") if declared[name] == "optional" and name not in given]
-
-
-def tell_of_absent(recipe: Recipe, given: Container[str]) -> None:
-    """One line in the log where the recipe declares boxes or keypoints, and the data has none."""
-    if absent := absent_targets(recipe, given):
-        _log.warning(
-            "recipe %r declares %s, and the data has none: samples come without. Give annotations, or a CSV file "
-            "with a column for them, or write `presence: required` to make this an error",
-            recipe.name,
-            " and ".join(absent),
-        )
 
 
 def given_weights(weights: Any, table: Columns) -> npt.NDArray[np.float64] | None:

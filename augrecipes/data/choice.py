@@ -15,10 +15,10 @@ from augrecipes.compiler.plan.nodes import singles
 from augrecipes.data.collate import Collate
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.epochs import read_through
-from augrecipes.data.tables.rows import NamedColumns
-from augrecipes.data.tables.source_table import SourceTable
 from augrecipes.machine import cores
 from augrecipes.ops.registry import is_registered
+from augrecipes.sources.items import SourceTable
+from augrecipes.sources.rows import NamedColumns
 
 Backend = Literal["batches", "threads", "processes"]
 BACKENDS: tuple[Backend, ...] = ("batches", "threads", "processes")

@@ -15,15 +15,15 @@ from augrecipes.data.checks import RefusesWords, as_recipe
 from augrecipes.data.epochs import EpochClock, current
 from augrecipes.data.indexed import IndexedRows
 from augrecipes.data.order import Indices
-from augrecipes.data.reading.sample import RecipeSource
 from augrecipes.data.running import one_sample, several_samples
 from augrecipes.data.skipping import SkipError, candidates, in_its_place
-from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.images.format import Depth, Frames, in_force
 from augrecipes.recipe.model import Kind, Mode, Optimize
 from augrecipes.sharing import SpawnShared
+from augrecipes.sources.columns import Columns
 from augrecipes.sources.files import MAX_PIXELS
+from augrecipes.sources.sample import RecipeSource
 
 if TYPE_CHECKING:
     pass

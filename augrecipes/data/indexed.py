@@ -14,14 +14,14 @@ from augrecipes.data.checks import as_index, check_indices, count, given_weights
 from augrecipes.data.epochs import EpochClock, check_epoch
 from augrecipes.data.keys import Key, position_of, resolved
 from augrecipes.data.order import Indices, number_repeats
-from augrecipes.data.reading.sample import RecipeSource, Sample
 from augrecipes.data.sample import layout_of, ragged_keys
-from augrecipes.data.tables.table import Columns, digest_of
 from augrecipes.data.visits import Visits
 from augrecipes.display import Displayed
 from augrecipes.errors import DataError
 from augrecipes.images.format import in_force
 from augrecipes.recipe.model import Bag, Mode, Recipe
+from augrecipes.sources.columns import Columns, digest_of
+from augrecipes.sources.sample import RecipeSource, Sample
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline

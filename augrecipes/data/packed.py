@@ -16,15 +16,15 @@ from augrecipes.data.checks import as_recipe
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.order import Indices
 from augrecipes.data.packed_batch import columns, gathered, gathers, pairs
-from augrecipes.data.packed_match import check_section, check_store, check_targets
 from augrecipes.data.picking import Pick
-from augrecipes.data.reading.sample import RecipeSource
-from augrecipes.data.reading.stored import StoredSource
-from augrecipes.data.tables.packed_table import Unreadable
-from augrecipes.data.tables.table import Columns
 from augrecipes.errors import StoreError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.sources.columns import Columns
+from augrecipes.sources.packed_columns import Unreadable
+from augrecipes.sources.packed_match import check_section, check_store, check_targets
 from augrecipes.sources.paths import PathLike
+from augrecipes.sources.sample import RecipeSource
+from augrecipes.sources.stored import StoredSource
 from augrecipes.store import Store, Verify, open_store, reopen_store
 from augrecipes.store.reader import FetchedFolder
 

@@ -12,10 +12,10 @@ from augrecipes.data.batching import SomeFailedError, Take, native_batch
 from augrecipes.data.indexed import IndexedRows
 from augrecipes.data.memory import room, rooms
 from augrecipes.data.order import Indices
-from augrecipes.data.reading.sample import RecipeSource
 from augrecipes.data.sample import as_torch
 from augrecipes.errors import DataError
 from augrecipes.sources.files import naming_all
+from augrecipes.sources.sample import RecipeSource
 
 
 def one_sample(ds: IndexedRows, source: RecipeSource, row: int, epoch: int, virtual: int) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from augrecipes.data.checks import as_recipe, tell_of_absent
+from augrecipes.data.checks import as_recipe
 from augrecipes.data.dataset import RecipeDataset, Settings
-from augrecipes.data.tables.rows import Keys
-from augrecipes.data.tables.source_table import SourceTable, table_of_source
 from augrecipes.recipe.model import Recipe
+from augrecipes.sources.arguments import tell_of_absent
 from augrecipes.sources.given import Axes
+from augrecipes.sources.items import SourceTable, table_of_source
 from augrecipes.sources.paths import PathLike
+from augrecipes.sources.rows import Keys
 
 
 class Samples(RecipeDataset):

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.data.reading.listing import Data, StrPath, open_data, words_of
 from augrecipes.diff.samples import ComparedSample, RecipeRun, run_sample
 from augrecipes.errors import DataError
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
@@ -17,6 +16,7 @@ from augrecipes.preview.rows import annotated, short_path, show_rows
 from augrecipes.preview.sheet import Sheet
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.sources.opening import Data, StrPath, open_data, words_of
 from augrecipes.verify.metrics import number
 
 

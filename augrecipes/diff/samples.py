@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.reading.sample import Reader, Sample
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
+from augrecipes.sources.sample import Reader, Sample
 
 
 @dataclass(frozen=True, slots=True)

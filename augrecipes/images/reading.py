@@ -27,8 +27,8 @@ from typing import Any
 from augrecipes.images import arrays, jpeg_windows, pillow, png
 from augrecipes.images.format import Format, ImageHeader, UnreadableError
 from augrecipes.progress import Progress
-from augrecipes.sources.remote import remote_place
-from augrecipes.sources.remote_requests import RemoteError
+from augrecipes.remote import remote_place
+from augrecipes.remote_requests import RemoteError
 
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 MaybeHeader = ImageHeader | str  # or why there is none

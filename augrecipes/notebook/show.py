@@ -13,13 +13,13 @@ import numpy as np
 
 from augrecipes import kinds
 from augrecipes.data.checks import as_index
-from augrecipes.data.reading.held import Held
 from augrecipes.data.samples import Samples
 from augrecipes.errors import DataError
 from augrecipes.notebook.drawn import on_drawn
 from augrecipes.preview.rows import Asked
 from augrecipes.preview.sheet import Sheet, save_sheet
 from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.sources.held import Held
 
 _SIDE_BY_SIDE, _ROWS, _DRAWS = 12, 4, 4
 

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.tables.packed_table import POINTS
-from augrecipes.data.tables.table import Columns, GivenTable
 from augrecipes.errors import DataError
 from augrecipes.images.encoded import Encoded, open_encoded
 from augrecipes.images.jpeg_windows import kept
 from augrecipes.images.reading import stamp_of
 from augrecipes.redact import redact
+from augrecipes.sources.columns import Columns, GivenTable
 from augrecipes.sources.files import naming_all
+from augrecipes.sources.packed_columns import POINTS
 from augrecipes.store import Item, decodes_to, encoded_item, make_item
 
 _RUN = 64  # rows of one file that a process makes at a time, where they are no epochs

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.data.packed_match import declared
-from augrecipes.data.reading.sample import RecipeSource
-from augrecipes.data.tables.packed_table import POINTS, Unreadable, columns_of, columns_of_points, layout_of
 from augrecipes.errors import counted
 from augrecipes.packing.bake import Baker
 from augrecipes.packing.parts import PackPart
 from augrecipes.packing.plan import BakedSteps
 from augrecipes.redact import redact
-from augrecipes.sources.remote import Place
+from augrecipes.remote import Place
+from augrecipes.sources.packed_columns import POINTS, Unreadable, columns_of, columns_of_points, layout_of
+from augrecipes.sources.packed_match import declared
+from augrecipes.sources.sample import RecipeSource
 from augrecipes.versions import made_with
 
 _TRIED = 16  # rows that are baked to see how large they are

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from augrecipes.data.tables.packed_table import POINTS, Unreadable
 from augrecipes.errors import StoreError
 from augrecipes.packing.content import StorePlan
 from augrecipes.packing.parts import PackPart, part_named
-from augrecipes.sources.remote import Place, place_of
+from augrecipes.remote import Place, place_of
+from augrecipes.sources.packed_columns import POINTS, Unreadable
 from augrecipes.store import Store, index, open_store
 from augrecipes.store.columns import Texts, tables_of
 from augrecipes.store.index import NAME, SIZE, differences, publish, stage_folder

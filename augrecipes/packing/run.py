@@ -10,9 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.compiler.prefix import compile_prefix
-from augrecipes.data.reading.listing import Data, open_data
-from augrecipes.data.tables.packed_table import Unreadable
-from augrecipes.data.tables.table import Columns, GivenTable
 from augrecipes.errors import DataError, StoreError
 from augrecipes.machine import bytes_of, cores
 from augrecipes.packing.bake import Baker
@@ -24,8 +21,11 @@ from augrecipes.packing.workers import baked
 from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.remote import Place, place_of
+from augrecipes.sources.columns import Columns, GivenTable
 from augrecipes.sources.files import MAX_PIXELS
-from augrecipes.sources.remote import Place, place_of
+from augrecipes.sources.opening import Data, open_data
+from augrecipes.sources.packed_columns import Unreadable
 from augrecipes.store import FORMATS, StoreWriter, open_store
 from augrecipes.store.disk import naming
 from augrecipes.store.index import NAME, as_json, differences

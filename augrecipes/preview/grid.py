@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes import kinds
-from augrecipes.data.reading.listing import Data, StrPath
 from augrecipes.errors import DataError
 from augrecipes.preview.rows import Asked
 from augrecipes.preview.sheet import checked_path, save_sheet
 from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.sources.opening import Data, StrPath
 
 
 def preview(

@@ -12,9 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.reading.held import Held
-from augrecipes.data.reading.listing import Data, StrPath, open_data, words_of
-from augrecipes.data.reading.sample import RecipeSource, Sample, least_shown
 from augrecipes.errors import DataError
 from augrecipes.lint import random_in_eval
 from augrecipes.preview.cells import Cell, CellGroup
@@ -22,6 +19,9 @@ from augrecipes.preview.display import Picture
 from augrecipes.preview.overlay import corners_px, render_boxes, render_keypoints, render_mask
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
+from augrecipes.sources.held import Held
+from augrecipes.sources.opening import Data, StrPath, open_data, words_of
+from augrecipes.sources.sample import RecipeSource, Sample, least_shown
 
 logger = logging.getLogger("augrecipes")
 

@@ -163,7 +163,7 @@ def read_files(
     """Reads the files of one image, scene or tile, with the annotations that belong to it, as a pipeline takes them.
 
     Args:
-        table: lists the files: `Columns` of `augrecipes.data.tables.table`.
+        table: lists the files: `Columns` of `augrecipes.sources.columns`.
         unit: its number.
         inputs: of the recipe.
         channels: of images.

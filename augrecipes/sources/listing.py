@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from augrecipes import cache as caches
 from augrecipes.errors import DataError
+from augrecipes.remote import RemotePath, is_pattern, remote_place
 from augrecipes.sources import folder_cache
 from augrecipes.sources.folder_cache import Scan
 from augrecipes.sources.paths import PathLike, PathTable
-from augrecipes.sources.remote import RemotePath, is_pattern, remote_place
 
 _log = logging.getLogger("augrecipes")
 

@@ -33,7 +33,7 @@ from augrecipes.cache import CACHE, REMOTE
 from augrecipes.errors import AugrecipesError, StoreError
 from augrecipes.machine import bytes_of
 from augrecipes.paths import STAGED
-from augrecipes.sources.remote_requests import RemoteError
+from augrecipes.remote_requests import RemoteError
 from augrecipes.store.disk import map_file, naming
 
 SIZE = "AUGRECIPES_CACHE_SIZE"

@@ -17,8 +17,8 @@ from typing import BinaryIO
 from filelock import FileLock, Timeout
 
 from augrecipes.errors import StoreError
-from augrecipes.sources.remote import Place, RemotePath
-from augrecipes.sources.remote_requests import RemoteError
+from augrecipes.remote import Place, RemotePath
+from augrecipes.remote_requests import RemoteError
 
 try:
     crc32: Callable[..., int] = import_module("isal.isal_zlib").crc32  # takes a fraction of the time that zlib does

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from augrecipes.errors import StoreError
 from augrecipes.images.format import UnreadableError
 from augrecipes.images.reading import read_bytes
-from augrecipes.sources.remote import Place, RemotePath
+from augrecipes.remote import Place, RemotePath
 from augrecipes.store import columns
 from augrecipes.store.columns import Texts
 from augrecipes.store.disk import crc32, naming, write_file

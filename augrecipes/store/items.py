@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from augrecipes.errors import StoreError
 from augrecipes.images.format import raise_if_memory
 from augrecipes.images.watch import stage
-from augrecipes.sources.remote import Place
+from augrecipes.remote import Place
 from augrecipes.store.columns import DTYPES, everywhere
 from augrecipes.store.disk import crc32
 from augrecipes.store.formats import StoreFormat

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from augrecipes.errors import StoreError
 from augrecipes.machine import bytes_of
 from augrecipes.redact import redact
-from augrecipes.sources.remote import Place, RemotePath, place_of
+from augrecipes.remote import Place, RemotePath, place_of
 from augrecipes.store import columns, index, tables
 from augrecipes.store.cache import FileCache
 from augrecipes.store.disk import check_size, crc32, map_file, naming, record_of

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from augrecipes.cache import CACHE, CacheFile, cache_folder
 from augrecipes.errors import StoreError
-from augrecipes.sources.remote import RemotePath
+from augrecipes.remote import RemotePath
 from augrecipes.store.disk import HeldError, Lock, naming
 from augrecipes.store.index import NAME
 

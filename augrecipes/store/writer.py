@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
-from augrecipes.sources.remote import Place, RemotePath, place_of
+from augrecipes.remote import Place, RemotePath, place_of
 from augrecipes.store import index
 from augrecipes.store.columns import Column, tables_of
 from augrecipes.store.disk import READ_ONLY, Lock, free_bytes, naming, record_of, sync, sync_folder, write_file

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.reading.sample import RecipeSource, Sample
-from augrecipes.data.reading.stored import StoredSource
 from augrecipes.errors import AugrecipesError, DataError, harmless
 from augrecipes.preview.display import picture_of_input
 from augrecipes.recipe.model import Recipe, Step
+from augrecipes.sources.sample import RecipeSource, Sample
+from augrecipes.sources.stored import StoredSource
 from augrecipes.studio.asked import MOST_DRAWS, Refused, RequestBody
 from augrecipes.studio.jobs import Piece, Say
 from augrecipes.studio.overlays import overlay_of

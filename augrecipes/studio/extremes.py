@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.reading.sample import Sample
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.ops import groups, registry
 from augrecipes.ops.frozen import Arguments
 from augrecipes.preview.display import picture_of_input
 from augrecipes.recipe.model import Inputs, Mode, Output, Recipe, Step
+from augrecipes.sources.sample import Sample
 from augrecipes.studio.asked import Refused, RequestBody
 from augrecipes.studio.jobs import go_on
 from augrecipes.studio.outline import steps_by_path

@@ -6,9 +6,9 @@ import atexit
 from html import escape
 from typing import Any
 
-from augrecipes.data.reading.listing import Data
 from augrecipes.recipe.loading import Source
 from augrecipes.recipe.model import Recipe
+from augrecipes.sources.opening import Data
 from augrecipes.studio.opening import opened
 from augrecipes.studio.running import Running
 

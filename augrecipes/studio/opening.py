@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from augrecipes.data.reading.listing import Data
-from augrecipes.data.reading.stored import Store
 from augrecipes.errors import RecipeError
 from augrecipes.ops.registry import effective
 from augrecipes.recipe import gallery
 from augrecipes.recipe.loading import Source, find, load
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.write import text_of, to_yaml
+from augrecipes.sources.opening import Data
+from augrecipes.sources.stored import Store
 from augrecipes.studio.studio import Studio
 
 NEW = """version: 1

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.reading.sample import RecipeSource, Sample
-from augrecipes.data.reading.stored import StoredSource
-from augrecipes.data.tables.table import GivenTable
+from augrecipes.sources.columns import GivenTable
+from augrecipes.sources.sample import RecipeSource, Sample
+from augrecipes.sources.stored import StoredSource
 
 
 def python_of(source: str, pipeline: Pipeline, files: RecipeSource, sample: Sample, unit: int, epoch: int) -> str:

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.packed_match import check_targets
-from augrecipes.data.reading.decoded_once import DecodedOnce
-from augrecipes.data.reading.listing import Data, open_data
-from augrecipes.data.reading.sample import RecipeSource, Sample
-from augrecipes.data.reading.stored import Store, StoredSource, baked_of, behind, open_store
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.decoded_once import DecodedOnce
+from augrecipes.sources.opening import Data, open_data
+from augrecipes.sources.packed_match import check_targets
+from augrecipes.sources.sample import RecipeSource, Sample
+from augrecipes.sources.stored import Store, StoredSource, baked_of, behind, open_store
 from augrecipes.store import is_store
 from augrecipes.studio.asked import Refused
 from augrecipes.studio.demo_pictures import DemoPictures

@@ -9,11 +9,11 @@ import numpy as np
 
 from augrecipes.compiler.run.instrument import SINK, instrumented
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.reading.sample import RecipeSource, Sample
 from augrecipes.errors import AugrecipesError
 from augrecipes.ops import registry
 from augrecipes.preview.display import picture_of_input, picture_of_output
 from augrecipes.recipe.model import Step
+from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.studio.asked import Refused, RequestBody
 from augrecipes.studio.drawing import classes_of, failure, source_of
 from augrecipes.studio.jobs import Piece, Say, go_on

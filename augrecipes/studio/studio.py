@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes import __version__, machine
-from augrecipes.data.reading.listing import Data
+from augrecipes.sources.opening import Data
 from augrecipes.studio.jobs import WorkThreads, WorkTurns
 from augrecipes.studio.kept import Kept
 from augrecipes.studio.pictures import Pictures

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from augrecipes.data.reading.stored import StoredSource
 from augrecipes.errors import AugrecipesError
+from augrecipes.sources.stored import StoredSource
 from augrecipes.studio.asked import Refused, RequestBody
 from augrecipes.studio.drawing import failure
 from augrecipes.studio.jobs import Piece, Say

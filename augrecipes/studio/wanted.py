@@ -8,8 +8,8 @@ import numpy as np
 
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.picking import tiles_of
-from augrecipes.data.reading.sample import RecipeSource
 from augrecipes.recipe.model import Bag, Mode, Optimize, Recipe
+from augrecipes.sources.sample import RecipeSource
 from augrecipes.studio.asked import MOST_SIZE, Refused, RequestBody
 from augrecipes.studio.outline import steps_by_path
 from augrecipes.studio.studio import Studio

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.reading.sample import Sample
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
 from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Mode, Optimize, Output, Recipe
+from augrecipes.sources.sample import Sample
 from augrecipes.verify import variants
 from augrecipes.verify.apart import compare
 from augrecipes.verify.contract import Promise, promise_of, rounding

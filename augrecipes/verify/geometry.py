@@ -10,8 +10,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.data.reading.sample import Sample
 from augrecipes.flow import Dtype
+from augrecipes.sources.sample import Sample
 from augrecipes.verify.apart import MOST_APART_PX, Apart, compare, same
 from augrecipes.verify.detail import MOST_SURVIVES, Wave, sweep
 from augrecipes.verify.labels import MOST_BESIDE_PX, beside, beyond

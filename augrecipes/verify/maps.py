@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.data.reading.sample import Sample
+from augrecipes.sources.sample import Sample
 from augrecipes.verify.probe import Leg, Probe
 from augrecipes.verify.ramps import F32, MARK, PLANES, ramps, unit
 

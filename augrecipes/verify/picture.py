@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.data.reading.listing import Data, StrPath, open_data
-from augrecipes.data.reading.sample import Reader
 from augrecipes.errors import DataError
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import Picture, amplified, ink, picture_of_input, picture_of_output, size_text
 from augrecipes.preview.overlay import render_mask
 from augrecipes.preview.rows import short_path
 from augrecipes.preview.sheet import Sheet
+from augrecipes.sources.opening import Data, StrPath, open_data
+from augrecipes.sources.sample import Reader
 from augrecipes.verify.compare import Build
 from augrecipes.verify.levels import levels_of
 from augrecipes.verify.metrics import LAWS, Worst, number

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from augrecipes.compiler.plan.nodes import Node, is_open, is_single, opened, singles
 from augrecipes.compiler.run.instrument import SINK, instrument
-from augrecipes.data.reading.sample import Sample
 from augrecipes.flow import Dtype
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Step
+from augrecipes.sources.sample import Sample
 from augrecipes.verify.ramps import places_mask
 from augrecipes.verify.variants import moves_pixels
 

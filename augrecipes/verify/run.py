@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any
 
 from augrecipes.compiler.compile import build as build_pipeline
-from augrecipes.data.reading.listing import Data, StrPath, open_data
-from augrecipes.data.reading.sample import Reader, Sample
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
 from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.sources.opening import Data, StrPath, open_data
+from augrecipes.sources.sample import Reader, Sample
 from augrecipes.verify.compare import Build, Comparison
 from augrecipes.verify.contract import Promise, promise_of
 from augrecipes.verify.metrics import Figure, Metrics, SampleRef, Worst

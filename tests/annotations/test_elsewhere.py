@@ -90,7 +90,7 @@ def test_defects_are_reported_together(tmp_path: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize("points", [True, False])
 def test_a_folder_is_of_annotations_or_of_pictures(tmp_path: Path, points: bool) -> None:
     """What lies beside pictures is read for a recipe that takes boxes; a folder without pictures always."""
-    from augrecipes.data.annotations.table import is_given_as_data
+    from augrecipes.sources.annotations.table import is_given_as_data
 
     beside = labelme(tmp_path / "a", OF)
     assert is_given_as_data(beside, points=points) == points

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sets import OUTLINED, WRITERS, Picture, Set, random_set
 
-from augrecipes.data.annotations.records import AnnotationOptions
-from augrecipes.data.annotations.table import table_of_annotations
-from augrecipes.data.tables.table import Columns
 from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.annotations.records import AnnotationOptions
+from augrecipes.sources.annotations.table import table_of_annotations
+from augrecipes.sources.columns import Columns
 
 FORMATS = ("pascal_voc", "coco", "yolo", "albumentations")
 FEW = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -15,10 +15,10 @@ from test_mutated import run
 from test_one_table import check_boxes
 from test_run_lengths import test_what_is_written_is_read as run_lengths
 
-from augrecipes.data.annotations import coco, objects, records
-from augrecipes.data.annotations.records import AnnotationSet
 from augrecipes.errors import DataError
 from augrecipes.sources import named_files
+from augrecipes.sources.annotations import coco, objects, records
+from augrecipes.sources.annotations.records import AnnotationSet
 
 _in_format, _add = objects._in_format, AnnotationSet.add
 

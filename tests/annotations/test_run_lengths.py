@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from test_annotation_rules import instances, refused, rows
 from test_one_table import recipe
 
-from augrecipes.data.annotations import coco
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.dataset import ImageFolder
+from augrecipes.sources.annotations import coco
 
 _COUNTS = st.lists(st.integers(0, 1 << 28) | st.integers(0, 40), max_size=40)
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from augrecipes import cache as caches
-from augrecipes.sources.remote import RemotePath
+from augrecipes.remote import RemotePath
 from augrecipes.store.disk import Lock
 from augrecipes.store.sending import Sending
 

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 import augrecipes as ar
 from augrecipes.cli.app import app
 from augrecipes.cli.folders import apart, data_of, is_data
-from augrecipes.data.reading import listing
-from augrecipes.data.reading.listing import open_data, words_of
 from augrecipes.errors import DataError
+from augrecipes.sources import opening
+from augrecipes.sources.opening import open_data, words_of
 
 PAIR = (
     "{version: 1, recipe: two, kind: pair, scales: {lr: 1, hr: 4}, steps: [RandomCrop: {height: 8, width: 8, at: lr}]}"
@@ -99,12 +99,12 @@ def test_words_are_the_arguments_of_a_dataset(lists: Path, recipe: str, file: st
 
 @pytest.mark.parametrize("forgotten", ["split", "columns", "box_classes", "crowds", "images"])
 def test_an_argument_that_is_forgotten_is_found(lists: Path, forgotten: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    true = listing.as_given
+    true = opening.as_given
 
     def forget(recipe: Any, data: Any) -> Any:
         return true(recipe, {key: value for key, value in data.items() if key != forgotten})
 
-    monkeypatch.setattr("augrecipes.data.reading.listing.as_given", forget)
+    monkeypatch.setattr("augrecipes.sources.opening.as_given", forget)
     with pytest.raises((AssertionError, DataError, ValueError)):
         for case in CASES:
             same(*case)

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augrecipes.data.tables import fits
 from augrecipes.errors import DataError
 from augrecipes.kinds.bag.audit import check as check_bags
 from augrecipes.kinds.image.audit import check as check_images
 from augrecipes.recipe.parse import parse_text
+from augrecipes.sources import fits
 
 HEIGHT, WIDTH = 40, 60
 QUIET = {"split": None, "advance": lambda what, done, total: None}

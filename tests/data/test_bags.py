@@ -17,11 +17,11 @@ from pictures import draw
 import augrecipes as ar
 from augrecipes.data.loader import loader
 from augrecipes.data.picking import pick_tiles
-from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.errors import CollateError, DataError, LoaderError, RecipeError
 from augrecipes.kinds.bag.dataset import TileBags
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.bags import BagTable
 from augrecipes.sources.files import read_image
 from augrecipes.sources.paths import PathTable
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import augrecipes as ar
-from augrecipes.data.tables import rows
-from augrecipes.data.tables.rows import OpenedSource
+from augrecipes.sources import rows
+from augrecipes.sources.rows import OpenedSource
 
 
 @given(st.dictionaries(st.sampled_from(["image", "label", "id", "other"]), st.integers(0, 4), min_size=1))

@@ -18,11 +18,11 @@ import torch
 from pictures import RECIPE, class_folders, draw
 
 from augrecipes.data.loader import loader
-from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.columns import Columns
 from augrecipes.sources.paths import PathTable
 
 ROOT = Path(__file__).parents[2]

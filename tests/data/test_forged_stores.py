@@ -18,11 +18,11 @@ import pytest
 from packed_kinds import KINDS, packed, recipe_of
 from pictures import draw
 
-from augrecipes.data import packed_match
 from augrecipes.data.packed import Packed
 from augrecipes.errors import AugrecipesError, StoreError
 from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
+from augrecipes.sources import packed_match
 from augrecipes.store import columns, index, open_store, reader
 
 POINTS = """

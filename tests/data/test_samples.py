@@ -19,11 +19,11 @@ from torch.utils.data import DataLoader, Subset, TensorDataset
 
 import augrecipes as ar
 from augrecipes.data.samples import Samples
-from augrecipes.data.tables import source_table
-from augrecipes.data.tables.rows import NamedSource
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources import given as pictures
+from augrecipes.sources import items
+from augrecipes.sources.rows import NamedSource
 
 by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 BOXED = IMAGE.recipe  # takes a mask, boxes and keypoints
@@ -280,7 +280,7 @@ class TestPlantedFaults:
             assert (ds[1]["image"].max() == 1) is not fault
 
     def test_labels_of_others(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(source_table.SourceTable, "label_of", lambda self, unit: 0)
+        monkeypatch.setattr(items.SourceTable, "label_of", lambda self, unit: 0)
         with pytest.raises(AssertionError):
             test_labels_that_come_with_samples_are_packed(tmp_path)
 

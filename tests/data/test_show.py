@@ -12,10 +12,10 @@ import pytest
 from kinds import KINDS, Kind, arrays
 from packed_kinds import open_packed
 
-from augrecipes.data.reading.held import Held
 from augrecipes.errors import DataError
 from augrecipes.preview.display import picture_of_output
 from augrecipes.preview.sheet import Sheet
+from augrecipes.sources.held import Held
 
 PLACES = [7, 0, 7, 3]
 

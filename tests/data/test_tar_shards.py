@@ -234,7 +234,7 @@ def test_the_studio_shows_archives(patterns: dict[str, str], tmp_path: Path) -> 
 
 
 def test_a_folder_with_pictures_is_one_of_pictures(roots: dict[str, Path], tmp_path: Path) -> None:
-    from augrecipes.data.reading.listing import is_source, words_of
+    from augrecipes.sources.opening import is_source, words_of
 
     assert is_source(str(npy_folder(tmp_path / "arrays")))
     assert not is_source(str(roots["image"]))

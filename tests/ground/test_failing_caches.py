@@ -28,11 +28,11 @@ from whole_slides import write_slide
 import augrecipes as ar
 from augrecipes import cache as caches
 from augrecipes import paths
+from augrecipes import remote_requests as requests
 from augrecipes.data.samples import Samples
 from augrecipes.errors import StoreError
 from augrecipes.ops import verdicts
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources import remote_requests as requests
 from augrecipes.sources.slides.opened import OPENED as SLIDES
 from augrecipes.sources.tar.archives import OPENED as ARCHIVES
 from augrecipes.store.cache import FileCache

@@ -23,8 +23,8 @@ from kind_laws import direct
 from kinds import KINDS, Kind
 
 from augrecipes import sharing
-from augrecipes.data.tables.table import Columns
 from augrecipes.sharing import SpawnShared
+from augrecipes.sources.columns import Columns
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.ragged import Ragged
 

@@ -15,14 +15,12 @@ from pictures import draw
 from test_pack import EPOCHS, content, data_of
 
 from augrecipes.data.packed import Packed
-from augrecipes.data.reading import stored
-from augrecipes.data.reading.stored import StoredSource
-from augrecipes.data.tables import packed_table
 from augrecipes.packing import bake, workers
 from augrecipes.packing.bake import Baked, Baker
 from augrecipes.packing.run import pack, prepare, write
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources import files
+from augrecipes.sources import files, packed_columns, stored
+from augrecipes.sources.stored import StoredSource
 from augrecipes.store import StoreWriter, open_store
 
 by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -189,7 +187,7 @@ def same_samples(roots: dict[str, Path], folder: Path, kind: Kind) -> None:
         stored = StoredSource(ds.store, recipe, ds.pipeline.targets)
         targets = ds.store.targets if kind is PAIR else ["image"]
         for k in range(len(stored)):
-            row = k * packed_table.steps_between(ds.store)[0]
+            row = k * packed_columns.steps_between(ds.store)[0]
             for target in targets:
                 wanted = ds.store.array(target, ds.store.items(target, row)[0])
                 assert np.array_equal(stored.read(k).images[target], wanted)

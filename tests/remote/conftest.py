@@ -11,8 +11,8 @@ sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1] / "data")
 import shop
 from packed_kinds import folders
 
+from augrecipes import remote_requests as requests
 from augrecipes.cache import CACHE
-from augrecipes.sources import remote_requests as requests
 
 
 @pytest.fixture(scope="session")

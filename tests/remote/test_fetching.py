@@ -8,7 +8,7 @@ from pathlib import Path
 
 import shop
 
-from augrecipes.sources.remote import RemotePath
+from augrecipes.remote import RemotePath
 from augrecipes.store.cache import FileCache
 from augrecipes.store.disk import crc32
 from augrecipes.store.reader import FetchedFolder

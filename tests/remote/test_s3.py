@@ -18,7 +18,7 @@ from augrecipes.errors import StoreError
 from augrecipes.packing.merge import merge_parts
 from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.remote import RemotePath
+from augrecipes.remote import RemotePath
 
 pytest.importorskip("s3fs")
 pytest.importorskip("moto")

@@ -22,11 +22,11 @@ from test_stores_elsewhere import alike
 
 import augrecipes as ar
 from augrecipes import errors
+from augrecipes import remote_requests as requests
 from augrecipes.cli.answers import as_json
 from augrecipes.errors import AugrecipesError, DataError, StoreError
 from augrecipes.redact import redact, redact_from
-from augrecipes.sources import remote_requests as requests
-from augrecipes.sources.remote import RemotePath, is_pattern, place_of
+from augrecipes.remote import RemotePath, is_pattern, place_of
 
 SECRET = "HUSHhush"
 WORD = st.text("abcXYZ019-_.~", min_size=1, max_size=8)

@@ -17,13 +17,13 @@ from pictures import draw
 from test_stores_elsewhere import IMAGE, alike, opened
 
 import augrecipes as ar
+from augrecipes import remote_requests as requests
 from augrecipes.cli import main
 from augrecipes.errors import AugrecipesError, DataError, StoreError
 from augrecipes.packing.merge import merge_parts
 from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources import remote_requests as requests
-from augrecipes.sources.remote import RemotePath
+from augrecipes.remote import RemotePath
 from augrecipes.store import writer
 from augrecipes.store.sending import Sending
 

@@ -19,7 +19,7 @@ import augrecipes as ar
 from augrecipes.data.packed import Packed
 from augrecipes.errors import AugrecipesError, StoreError
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.remote import place_of
+from augrecipes.remote import place_of
 from augrecipes.store import reader
 
 FORMS: dict[str, dict[str, Any]] = {

@@ -24,9 +24,9 @@ from whole_slides import Slide, tissue, write_slide  # noqa: E402
 
 import augrecipes as ar  # noqa: E402
 from augrecipes.cli.folders import data_of  # noqa: E402
-from augrecipes.data.tables import slide_table  # noqa: E402
 from augrecipes.errors import DataError, RecipeError  # noqa: E402
 from augrecipes.kinds.bag import audit  # noqa: E402
+from augrecipes.sources import slide_bags  # noqa: E402
 from augrecipes.sources.slides import listing  # noqa: E402
 from augrecipes.sources.slides import tissue as tissues  # noqa: E402
 from augrecipes.sources.slides.listing import slides_in  # noqa: E402
@@ -493,7 +493,7 @@ def test_a_broken_tile_is_lost_alone(folder: Path, tmp_path: Path) -> None:
     assert [256, 192] not in lenient[0]["coords"].tolist()
     with pytest.raises(DataError, match="was changed since"):
         path.write_bytes(raw + b"\0")
-        slide_table.OPENED._begin()
+        slide_bags.OPENED._begin()
         _ = bags[0]
 
 
@@ -513,4 +513,4 @@ def test_a_preview_draws_the_slide_with_its_tiles(folder: Path) -> None:
 @pytest.fixture(autouse=True)
 def _no_handles_of_others() -> Iterator[None]:
     yield
-    assert len(slide_table.OPENED) <= 32, os.getpid()
+    assert len(slide_bags.OPENED) <= 32, os.getpid()

@@ -24,8 +24,8 @@ from whole_slides import tissue, write_slide  # noqa: E402
 
 from augrecipes import cache  # noqa: E402
 from augrecipes.cache import SLIDES  # noqa: E402
-from augrecipes.data.tables.slide_table import SlideFiles, SlideTable  # noqa: E402
 from augrecipes.errors import DataError  # noqa: E402
+from augrecipes.sources.slide_bags import SlideFiles, SlideTable  # noqa: E402
 from augrecipes.sources.slides import listing  # noqa: E402
 from augrecipes.sources.slides.listing import Windows  # noqa: E402
 

@@ -73,7 +73,7 @@ def test_of_two_hundred_samples_those_in_sight_are_drawn(
 def test_a_slow_recipe_says_how_far_it_is_and_gives_way_to_an_edit(
     open_page: Any, browse: Browse, file: Path, photos: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from augrecipes.data.reading.sample import Sample
+    from augrecipes.sources.sample import Sample
 
     run, slow, made = Sample.run, [False], []
 

@@ -175,7 +175,7 @@ def test_a_recipe_of_the_gallery_can_be_undone(tab: Tab) -> None:
 def test_planted_a_picture_of_another_sample_is_noticed(
     open_page: Any, browse: Browse, file: Path, photos: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from augrecipes.data.reading.sample import Sample
+    from augrecipes.sources.sample import Sample
 
     run = Sample.run
     monkeypatch.setattr(Sample, "run", lambda self, pipeline, epoch: run(self, pipeline, epoch + 1))

@@ -12,11 +12,11 @@ from asking import picture
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from augrecipes.data.reading.decoded_once import DecodedOnce
 from augrecipes.errors import DataError
 from augrecipes.images.encoded import Encoded, encoded
 from augrecipes.preview.display import picture_of_output
 from augrecipes.recipe.model import Output
+from augrecipes.sources.decoded_once import DecodedOnce
 from augrecipes.studio.pictures import png_of, shown_of, shrunk
 
 

@@ -14,9 +14,9 @@ import pytest
 from asking import Page, picture
 
 import augrecipes as ar
-from augrecipes.data.reading.stored import StoredSource
 from augrecipes.errors import DataError, StoreError
 from augrecipes.preview.display import picture_of_output
+from augrecipes.sources.stored import StoredSource
 from augrecipes.studio import shelf
 from augrecipes.studio.opening import opened
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from planted import labels
 
-from augrecipes.data.reading.sample import Sample
 from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Arguments, Inputs, Keypoints, Output, Recipe, Step
 from augrecipes.recipe.sites import label
+from augrecipes.sources.sample import Sample
 from augrecipes.verify.compare import Build, Comparison
 from augrecipes.verify.contract import Promise, promise_of
 from augrecipes.verify.metrics import Figure, SampleRef

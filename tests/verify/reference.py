@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.plan.nodes import is_single, opened
-from augrecipes.data.reading.sample import Sample
 from augrecipes.flow import Dtype
+from augrecipes.sources.sample import Sample
 from augrecipes.verify.apart import grown, seams
 from augrecipes.verify.maps import Map, legs_of
 from augrecipes.verify.probe import Probe

@@ -12,10 +12,10 @@ from random_geometry import figures, picture, random_recipe
 from reference import composed
 
 from augrecipes.compiler.kernels import warped
-from augrecipes.data.reading.sample import Sample
 from augrecipes.flow import Dtype
 from augrecipes.ops import warps
 from augrecipes.recipe.model import Step
+from augrecipes.sources.sample import Sample
 from augrecipes.verify import Verification, verify
 from augrecipes.verify.apart import MOST_APART_PX, compare
 from augrecipes.verify.maps import legs_of

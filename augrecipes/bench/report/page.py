@@ -21,7 +21,7 @@ from augrecipes.bench.report.headline import advised, headline, last_sides, name
 from augrecipes.bench.report.intervals import in_figures, scale_of
 from augrecipes.bench.report.palette import DARK, LIGHT, ink_on
 from augrecipes.bench.report.thumbnails import ThumbnailGrid
-from augrecipes.data.reading.listing import words_of
+from augrecipes.sources.opening import words_of
 
 _TITLES = {
     "gate": "Against the baseline", "speed": "Speed", "stages": "Where a sample’s time goes",

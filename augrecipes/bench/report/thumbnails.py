@@ -11,14 +11,14 @@ from typing import Any
 import cv2
 
 from augrecipes.bench.sides import Setting, compiled
-from augrecipes.data.reading.listing import words_of
-from augrecipes.data.reading.sample import Sample
 from augrecipes.diff.samples import ComparedSample, RecipeRun, run_sample
 from augrecipes.preview.cells import Cell
 from augrecipes.preview.display import picture_of_input, picture_of_output, size_text
 from augrecipes.preview.rows import annotated, show_rows
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
+from augrecipes.sources.opening import words_of
+from augrecipes.sources.sample import Sample
 
 SAMPLES = 6
 EPOCH = 0

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from augrecipes.data.audit import Checked, look_at_files
-from augrecipes.data.reading.listing import as_given, words_of
-from augrecipes.data.tables.bag_table import bags_of_csv, bags_of_folders
-from augrecipes.data.tables.slide_table import SlideFiles
-from augrecipes.data.tables.table import Findings
 from augrecipes.errors import DataError, counted
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Bag, Mode, Recipe
+from augrecipes.sources.bags import bags_of_csv, bags_of_folders
+from augrecipes.sources.check import Checked, look_at_files
+from augrecipes.sources.columns import Findings
 from augrecipes.sources.defects import Defect
+from augrecipes.sources.opening import as_given, words_of
+from augrecipes.sources.slide_bags import SlideFiles
 
 
 def check(

@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.data.bag_reading import picking
-from augrecipes.data.checks import as_list, check_source
 from augrecipes.data.dataset import RecipeDataset, Settings
 from augrecipes.data.picking import Pick
-from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_folders
-from augrecipes.data.tables.slide_table import SlideFiles
 from augrecipes.errors import DataError, listed
 from augrecipes.recipe.model import Kind, Recipe
+from augrecipes.sources.arguments import as_list, check_source
+from augrecipes.sources.bags import BagTable, bags_of_csv, bags_of_folders
 from augrecipes.sources.paths import PathLike
+from augrecipes.sources.slide_bags import SlideFiles
 
 
 class TileBags(RecipeDataset):
@@ -40,7 +40,7 @@ class TileBags(RecipeDataset):
         root: a folder of bags, `root/<bag>/**/tile`, or a list of such folders; with `labels.csv` in it (columns `bag`
             and `label`) the bags have labels. Or another dataset of bags, such as SlideBags, whose tiles are read.
         recipe: a Recipe of kind bag, the name of a gallery recipe, or the path of a recipe file.
-        files: instead of `root`: a CSV file with a row for each tile, see `augrecipes.data.tables.bag_table`.
+        files: instead of `root`: a CSV file with a row for each tile, see `augrecipes.sources.bags`.
         labels: with `root`: another CSV file of labels, for all roots.
         max_tiles: at most so many tiles of a bag; None takes what the recipe says.
         min_tiles: bags of fewer tiles are an error, or skipped; None takes what the recipe says.

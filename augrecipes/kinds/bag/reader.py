@@ -6,11 +6,11 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from augrecipes.data.checks import as_list
-from augrecipes.data.reading.sample import DataArguments, RecipeSource, table_in
-from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_folders
-from augrecipes.data.tables.slide_table import SlideFiles
-from augrecipes.sources.remote import is_file
+from augrecipes.remote import is_file
+from augrecipes.sources.arguments import as_list
+from augrecipes.sources.bags import BagTable, bags_of_csv, bags_of_folders
+from augrecipes.sources.sample import DataArguments, RecipeSource, table_in
+from augrecipes.sources.slide_bags import SlideFiles
 
 TABLE = BagTable
 

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.data.picking import tiles_of
-from augrecipes.data.reading.held import Held
-from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.errors import DataError
 from augrecipes.kinds.bag.pipeline import BagPipeline
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
@@ -20,6 +18,8 @@ from augrecipes.preview.overlay import LEFT, PICKED, SHOWN, map_of_tiles
 from augrecipes.preview.rows import Asked, draws, made_by, show_rows, stage_groups
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Bag, Mode, Recipe, Step
+from augrecipes.sources.bags import BagTable
+from augrecipes.sources.held import Held
 
 COLUMNS = 12  # tiles
 EPOCHS = 2

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from augrecipes.data.picking import Pick
-from augrecipes.data.tables.slide_table import SlideFiles
 from augrecipes.kinds.bag.dataset import TileBags
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.paths import PathLike
+from augrecipes.sources.slide_bags import SlideFiles
 from augrecipes.sources.slides.listing import Tissue, Windows
 
 

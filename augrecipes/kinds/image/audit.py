@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.data.audit import Checked, look_at_files
-from augrecipes.data.checks import absent_targets, wrong_targets
-from augrecipes.data.reading.listing import as_given
-from augrecipes.data.tables.table import Columns, Findings
 from augrecipes.errors import DataError, counted
 from augrecipes.kinds.image.reader import table_of
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.arguments import absent_targets, wrong_targets
+from augrecipes.sources.check import Checked, look_at_files
+from augrecipes.sources.columns import Columns, Findings
 from augrecipes.sources.defects import Defect
+from augrecipes.sources.opening import as_given
 from augrecipes.store import is_store
 
 _NAMES = {"mask": "masks"}

@@ -8,11 +8,11 @@ from typing import Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.annotations.records import Crowds
-from augrecipes.data.checks import as_table, check_targets
 from augrecipes.data.dataset import RecipeDataset, Settings
-from augrecipes.data.tables.table import Columns
 from augrecipes.recipe.model import Kind, Recipe
+from augrecipes.sources.annotations.records import Crowds
+from augrecipes.sources.arguments import as_table, check_targets
+from augrecipes.sources.columns import Columns
 from augrecipes.sources.listing import Layout
 from augrecipes.sources.paths import PathLike
 
@@ -38,8 +38,8 @@ class ImageFolder(RecipeDataset):
         root: a folder of class folders or of images, or a list of such folders.
         recipe: a Recipe, the name of a gallery recipe, or the path of a recipe file.
         files: instead of `root`: a CSV file, see `augrecipes.sources.csv_list`; or annotations of COCO, YOLO, Pascal
-            VOC or labelme, see `augrecipes.data.annotations`: with them `root` is the folder of the pictures, where it
-            is not found beside them.
+            VOC or labelme, see `augrecipes.sources.annotations`: with them `root` is the folder of the pictures, where
+            it is not found beside them.
         masks: with `root`: folder or folders of masks, matched by relative name or, where unique, by file name; or
             names of masks by a template, `masks/{stem}_mask.png`, or `{stem}_mask.png` for masks beside the images.
         mode: `train` runs the recipe's steps, `eval` its eval section.

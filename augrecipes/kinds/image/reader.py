@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from augrecipes.data.checks import as_table, check_targets
-from augrecipes.data.reading.sample import DataArguments, RecipeSource
-from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
+from augrecipes.remote import is_folder, is_there
+from augrecipes.sources.arguments import as_table, check_targets
+from augrecipes.sources.columns import Columns
 from augrecipes.sources.paths import PathTable
-from augrecipes.sources.remote import is_folder, is_there
+from augrecipes.sources.sample import DataArguments, RecipeSource
 
 TABLE = Columns
 

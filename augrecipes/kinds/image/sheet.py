@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.data.reading.held import Held
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import picture_of_input, picture_of_output, size_text
 from augrecipes.preview.overlay import label_colour
 from augrecipes.preview.rows import Asked, DrawnSample, Shown, annotated, made_by, short_path, show_rows, stage_groups
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Recipe
+from augrecipes.sources.held import Held
 
 COLUMNS = 6
 ACROSS = 6  # samples on a line, where they are shown without their sources

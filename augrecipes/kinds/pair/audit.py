@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.run.grid import cells, unit
-from augrecipes.data.audit import Checked, in_parallel
-from augrecipes.data.reading.listing import as_given
-from augrecipes.data.tables.pairs import checked, find_scenes, targets_of
 from augrecipes.errors import DataError
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.check import Checked, in_parallel
 from augrecipes.sources.defects import Defect
 from augrecipes.sources.files import read_image
+from augrecipes.sources.opening import as_given
+from augrecipes.sources.pair_checks import checked, find_scenes, targets_of
 
 _FINE, _BROAD = 1.0, 8.0  # px: standard deviations of the blurs whose difference is looked at
 _FAINT = 1.2  # levels: less than this between fine and broad is no evidence

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Unpack
 
 from augrecipes.data.dataset import RecipeDataset, Settings
-from augrecipes.data.tables.pairs import Check, Cropped, checked, find_scenes, table_of_scenes
-from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.progress import progress
 from augrecipes.recipe.model import Kind, Recipe
+from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import Defect, report
+from augrecipes.sources.pair_checks import Check, Cropped, checked, find_scenes, table_of_scenes
 from augrecipes.sources.pairs import Roots
 from augrecipes.sources.paths import PathLike
 

@@ -6,13 +6,13 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from augrecipes.data.reading.sample import DataArguments, RecipeSource
-from augrecipes.data.tables.pairs import check_roots, checked, find_scenes, table_of_scenes
-from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.remote import is_file
+from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import report
-from augrecipes.sources.remote import is_file
+from augrecipes.sources.pair_checks import check_roots, checked, find_scenes, table_of_scenes
+from augrecipes.sources.sample import DataArguments, RecipeSource
 
 TABLE = Columns
 

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 from augrecipes.cache import size_and_time
 from augrecipes.errors import DataError
 from augrecipes.paths import is_archive
+from augrecipes.remote import is_remote
 from augrecipes.sources.open_files import OpenFiles, bytes_at
-from augrecipes.sources.remote import is_remote
 
 OPEN = 64
 """Archives that a process holds open."""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.tables.table import Columns, Findings
 from augrecipes.errors import DataError, counted, listed
+from augrecipes.sources.columns import Columns, Findings
 from augrecipes.sources.csv_list import CsvRows, choose_split, read_rows, resolve
 from augrecipes.sources.defects import Defect
 from augrecipes.sources.listing import Layout, list_folders

@@ -17,8 +17,9 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.data.annotations.files import PathView, class_list, no_splits, read_json
-from augrecipes.data.annotations.records import (
+from augrecipes.errors import DataError, counted
+from augrecipes.sources.annotations.files import PathView, class_list, no_splits, read_json
+from augrecipes.sources.annotations.records import (
     FLAGGED,
     LEAST_CORNERS,
     POINT,
@@ -27,7 +28,6 @@ from augrecipes.data.annotations.records import (
     bounds,
     numbers_of,
 )
-from augrecipes.errors import DataError, counted
 from augrecipes.sources.polygons import bitmap_runs
 
 TITLE = "labelme"

@@ -26,16 +26,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.tables.images import columns_of
-from augrecipes.data.tables.table import Columns, Findings, digest_of
 from augrecipes.errors import DataError, counted, listed
+from augrecipes.remote import is_file, is_remote, place_of
+from augrecipes.sources.columns import Columns, Findings, digest_of
 from augrecipes.sources.coordinates import places_in
 from augrecipes.sources.csv_list import CsvRows, choose_split, read_rows, resolve
+from augrecipes.sources.image_tables import columns_of
 from augrecipes.sources.listing import EXTENSIONS, list_folder
 from augrecipes.sources.named_files import Problem, refuse
 from augrecipes.sources.paths import PathLike, PathTable
 from augrecipes.sources.ragged import number
-from augrecipes.sources.remote import is_file, is_remote, place_of
 from augrecipes.sources.slides.pyramid import Level
 
 _log = logging.getLogger("augrecipes")

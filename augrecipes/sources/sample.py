@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.data.tables.table import Columns
 from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Inputs
+from augrecipes.sources.columns import Columns
 
 _TABLES = (".csv", ".tsv")
 

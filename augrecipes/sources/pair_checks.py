@@ -12,17 +12,17 @@ import numpy as np
 
 from augrecipes.compiler.compile import check, steps_of
 from augrecipes.compiler.run.grid import cells, unit
-from augrecipes.data.tables.fits import Least, Size, least_sizes, size_text, too_small, upright, why_unreadable
-from augrecipes.data.tables.images import columns_of
-from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import read_headers
 from augrecipes.ops import groups
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.columns import Columns
 from augrecipes.sources.csv_list import choose_split, read_rows
 from augrecipes.sources.defects import Defect
+from augrecipes.sources.fits import Least, Size, least_sizes, size_text, too_small, upright, why_unreadable
+from augrecipes.sources.image_tables import columns_of
 from augrecipes.sources.named_files import OUTSIDE, DataFolder
 from augrecipes.sources.pairs import PairScenes, Roots, pair
 from augrecipes.sources.paths import PathLike, PathTable

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.tables.bag_table import BagTable, label_files, labels_of_bags
-from augrecipes.data.tables.table import GivenTable, digest_of
 from augrecipes.errors import DataError, listed
+from augrecipes.sources.bags import BagTable, label_files, labels_of_bags
+from augrecipes.sources.columns import GivenTable, digest_of
 from augrecipes.sources.paths import PathLike, PathTable
 from augrecipes.sources.ragged import number
 from augrecipes.sources.slides.listing import ListedSlide, Tissue, Windows, list_slides, slides_in

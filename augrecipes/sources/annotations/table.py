@@ -22,15 +22,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.annotations import coco, labelme, voc, yolo
-from augrecipes.data.annotations.files import PathView, is_picture
-from augrecipes.data.annotations.objects import SHARES, boxes_of, outlines_of, points_of
-from augrecipes.data.annotations.records import FLAGGED, POINT, AnnotationOptions, AnnotationSet
-from augrecipes.data.tables.fits import upright
-from augrecipes.data.tables.table import Columns, Findings
 from augrecipes.errors import DataError
 from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import read_headers
+from augrecipes.sources.annotations import coco, labelme, voc, yolo
+from augrecipes.sources.annotations.files import PathView, is_picture
+from augrecipes.sources.annotations.objects import SHARES, boxes_of, outlines_of, points_of
+from augrecipes.sources.annotations.records import FLAGGED, POINT, AnnotationOptions, AnnotationSet
+from augrecipes.sources.columns import Columns, Findings
+from augrecipes.sources.fits import upright
 from augrecipes.sources.named_files import faults_of
 from augrecipes.sources.paths import PathLike, PathTable
 from augrecipes.sources.ragged import Recorded, number

@@ -8,11 +8,11 @@ from typing import Any
 
 from augrecipes.compiler.compile import steps_of
 from augrecipes.compiler.prefix import brief, described, digest_of
-from augrecipes.data.checks import presence_of, tell_of_absent
-from augrecipes.data.tables.packed_table import LAYOUTS, POINTS
 from augrecipes.errors import StoreError
 from augrecipes.kinds import facts
 from augrecipes.recipe.model import Inputs, Mode, Recipe
+from augrecipes.sources.arguments import presence_of, tell_of_absent
+from augrecipes.sources.packed_columns import LAYOUTS, POINTS
 from augrecipes.store import Store, index
 from augrecipes.store.columns import Texts, are_offsets
 from augrecipes.store.index import SIZE

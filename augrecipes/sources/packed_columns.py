@@ -17,10 +17,10 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Inputs
 from augrecipes.redact import redact_all
+from augrecipes.sources.columns import Columns
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.ragged import Ragged
 from augrecipes.store import Store

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.tables.rows import ANNOTATIONS
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.given import Axes, as_labels, as_picture, plain_array
+from augrecipes.sources.rows import ANNOTATIONS
 
 _POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each, at least
 

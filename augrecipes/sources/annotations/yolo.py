@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.data.annotations.files import PathView, class_list, is_picture, is_there, read_lines, read_whole
-from augrecipes.data.annotations.records import LEAST_CORNERS, AnnotationOptions, AnnotationSet, bounds, numbers_of
 from augrecipes.errors import DataError, counted
 from augrecipes.recipe.nodes import plain
 from augrecipes.recipe.parse import read_nodes
 from augrecipes.recipe.problems import Problems, Stop
+from augrecipes.sources.annotations.files import PathView, class_list, is_picture, is_there, read_lines, read_whole
+from augrecipes.sources.annotations.records import LEAST_CORNERS, AnnotationOptions, AnnotationSet, bounds, numbers_of
 from augrecipes.sources.named_files import OUTSIDE, DataFolder
 
 TITLE = "YOLO"

@@ -8,17 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes import kinds
-from augrecipes.data.annotations.records import AnnotationOptions
-from augrecipes.data.annotations.table import is_given_as_data
-from augrecipes.data.checks import as_list
-from augrecipes.data.reading.sample import DataArguments, RecipeSource, Sample, table_in
-from augrecipes.data.tables.slide_table import SLIDES, slides_of
-from augrecipes.data.tables.source_table import table_of_source
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.annotations.records import AnnotationOptions
+from augrecipes.sources.annotations.table import is_given_as_data
+from augrecipes.sources.arguments import as_list
 from augrecipes.sources.by_path import names_source
 from augrecipes.sources.files import MAX_PIXELS, read_image
+from augrecipes.sources.items import table_of_source
 from augrecipes.sources.pairs import Roots
+from augrecipes.sources.sample import DataArguments, RecipeSource, Sample, table_in
+from augrecipes.sources.slide_bags import SLIDES, slides_of
 
 StrPath = str | os.PathLike[str]
 # Of a pair by target; or files and how they are read, see `as_given`; or a source, as `ar.Samples` takes it.

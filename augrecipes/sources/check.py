@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from augrecipes.compiler.run.grid import unit
-from augrecipes.data.reading.listing import open_data
-from augrecipes.data.reading.sample import Sample
-from augrecipes.data.tables.fits import Size, least_sizes, size_text, too_small, upright, why_unreadable, wrong_points
-from augrecipes.data.tables.pairs import misfit
-from augrecipes.data.tables.table import Columns, Findings
 from augrecipes.errors import DataError, Lines
 from augrecipes.images.format import ImageHeader, lost
 from augrecipes.images.reading import read_headers
 from augrecipes.machine import cores
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.columns import Columns, Findings
 from augrecipes.sources.defects import Defect, report
 from augrecipes.sources.files import read_image, read_mask
+from augrecipes.sources.fits import Size, least_sizes, size_text, too_small, upright, why_unreadable, wrong_points
+from augrecipes.sources.opening import open_data
+from augrecipes.sources.pair_checks import misfit
+from augrecipes.sources.sample import Sample
 
 _DEEP = 8  # bits
 _IMAGE = {"": 1}  # one grid, of one pixel a cell

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from augrecipes.data.annotations.records import AnnotationOptions
 from augrecipes.errors import DataError
+from augrecipes.sources.annotations.records import AnnotationOptions
 from augrecipes.sources.listing import EXTENSIONS
 
 _HEAD = 1 << 16  # bytes

@@ -9,10 +9,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from augrecipes.data.reading.sample import Sample
 from augrecipes.errors import DataError
 from augrecipes.images.format import UnreadableError
 from augrecipes.images.reading import read_file_header
+from augrecipes.sources.sample import Sample
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from augrecipes.data.annotations.files import PathView, folder_of, no_splits, read_json
-from augrecipes.data.annotations.records import FLAGGED, AnnotationOptions, AnnotationSet, bounds, numbers_of
 from augrecipes.errors import DataError
+from augrecipes.sources.annotations.files import PathView, folder_of, no_splits, read_json
+from augrecipes.sources.annotations.records import FLAGGED, AnnotationOptions, AnnotationSet, bounds, numbers_of
 from augrecipes.sources.polygons import runs
 
 TITLE = "COCO"

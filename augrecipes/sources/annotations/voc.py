@@ -10,9 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from augrecipes.data.annotations.files import PathView, folder_of, is_picture, read_lines, read_xml
-from augrecipes.data.annotations.records import FLAGGED, AnnotationOptions, AnnotationSet, numbers_of
 from augrecipes.errors import DataError, counted
+from augrecipes.sources.annotations.files import PathView, folder_of, is_picture, read_lines, read_xml
+from augrecipes.sources.annotations.records import FLAGGED, AnnotationOptions, AnnotationSet, numbers_of
 
 TITLE = "Pascal VOC"
 LOOKS = "a folder of XML files, one a picture (`<annotation>`)"

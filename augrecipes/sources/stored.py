@@ -10,12 +10,12 @@ import numpy as np
 
 from augrecipes import kinds
 from augrecipes.compiler.prefix import rest_of
-from augrecipes.data.packed_match import check_section, check_store
-from augrecipes.data.reading.listing import Data, is_source
-from augrecipes.data.reading.sample import RecipeSource, Sample
-from augrecipes.data.tables.packed_table import points_of, steps_between, table_of, unreadable_in
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.opening import Data, is_source
+from augrecipes.sources.packed_columns import points_of, steps_between, table_of, unreadable_in
+from augrecipes.sources.packed_match import check_section, check_store
+from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.store import Store, is_store, open_store
 
 __all__ = ["Store", "StoredSource", "baked_of", "behind", "left_of", "open_store", "path_of", "reads_store"]

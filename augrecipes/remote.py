@@ -15,7 +15,7 @@ from typing import Any
 from augrecipes.errors import DataError
 from augrecipes.paths import STAGED, address_of, local
 from augrecipes.redact import redact
-from augrecipes.sources.remote_requests import RemoteError, request, stamp_in
+from augrecipes.remote_requests import RemoteError, request, stamp_in
 
 StrPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.annotations.records import POINT, AnnotationSet
-from augrecipes.data.tables.fits import corners_of
 from augrecipes.errors import RecipeError, counted
+from augrecipes.sources.annotations.records import POINT, AnnotationSet
+from augrecipes.sources.fits import corners_of
 from augrecipes.sources.polygons import Outlines
 from augrecipes.sources.ragged import Ragged
 
