@@ -17,7 +17,7 @@ from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.native_plan.helping import of_this_thread
 from augrecipes.compiler.native_plan.pictures import InMemory, Picture, Pixels, coded_of, decoded, is_ready, pixels_of
 from augrecipes.compiler.native_plan.room import Needs, ResultAt, Room, spare_room
-from augrecipes.compiler.native_plan.steps import CUTS, IN_PYTHON, KEEPS, TURNS, KeyedStep
+from augrecipes.compiler.native_plan.steps import CUTS, KEEPS, LEFT, OPAQUE, TURNS, KeyedStep
 from augrecipes.native.kernels import Library, written_as
 from augrecipes.native.libjpeg import laid_out
 from augrecipes.recipe.model import Output
@@ -59,9 +59,9 @@ class NativePlan:
         labels: pictures are masks.
 
     Attributes:
-        left: labels of steps that Python carries out where they act.
-        opaque: those of them that a sample stops at, by their places; and whether their group has chosen them. Of the
-            others Python makes all of a sample in which they act.
+        left: labels of steps that only Python knows: it makes every sample in which one of them acts.
+        stops: labels of steps that only albumentations knows: a sample stops there, and goes on behind them.
+        opaque: these steps, by their places; and whether their group has chosen them.
         only_moves: pictures are cut and turned, and that is all.
         given: steps whose draws go by boxes, by their places: `take_given` is to be called when they have drawn.
     """
@@ -80,7 +80,8 @@ class NativePlan:
         self._seed, self._sink, self._limits = seed & MASK, sink, (most, int(labels))
         self._room = Room()
         self.only_moves = all(step.numbers.effect in (CUTS, TURNS, KEEPS) for step in steps)
-        self.left = tuple(step.label for step in steps if step.numbers.draw == IN_PYTHON)
+        self.left = tuple(step.label for step in steps if step.numbers is LEFT)
+        self.stops = tuple(step.label for step in steps if step.numbers is OPAQUE)
         self.given: dict[int, Any] = {}
         self.opaque: Mapping[int, tuple[Any, bool]] = {}
         self._seen = [step.numbers.seen for step in steps]
