@@ -12,7 +12,7 @@ from augrecipes.diff.samples import ComparedSample, RecipeRun, run_sample
 from augrecipes.errors import DataError
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import Picture, amplified, picture_of_input, picture_of_output, size_text
-from augrecipes.preview.rows import annotated, short_path, show_rows
+from augrecipes.preview.rows import annotated, left_out, short_path, show_rows
 from augrecipes.preview.sheet import Sheet
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
@@ -71,20 +71,20 @@ def compared(
         sides.append(RecipeRun(name, recipe, pipeline, open_data(recipe, pipeline.targets, data, masks)))
     first, second = sides
     count = min(len(side.reader) for side in sides)
-    shown = show_rows(
+    shown, skipped = show_rows(
         count, rows, lambda k: run_sample(sides, k, epoch), data=words_of(data), path=str, progress=progress
     )
     targets = [name for name in first.pipeline.outputs if name in second.pipeline.outputs]
     if not targets:
         raise DataError("A and B have no target in common, so there is nothing to compare")
-    body = [_row(one, name, first, second) for one in shown.rows for name in targets]
+    body = [_row(one, name, first, second) for one in shown for name in targets]
     lines = [
         f"{side.name}: {side.recipe.name} · digest {side.recipe.digest[:8]} · optimize {side.pipeline.optimize}"
         for side in (first, second)
     ]
     lines.append(f"the same samples and keys of draws · seed {seed} · epoch {epoch} · {mode}")
     title = " and ".join(dict.fromkeys((a.name, b.name)))
-    return Sheet(body, title, lines, shown.footers())
+    return Sheet(body, title, lines, left_out(skipped))
 
 
 def render(*given: Any, **how: Any) -> NDArray[np.uint8]:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from augrecipes import kinds
 from augrecipes.errors import DataError
-from augrecipes.preview.rows import Asked
-from augrecipes.preview.sheet import checked_path, save_sheet
+from augrecipes.preview.rows import SheetRequest
+from augrecipes.preview.sheet import Sheet, checked_path, save_sheet
 from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Optimize, Recipe
@@ -97,8 +97,13 @@ def sample_grid(
     recipe = as_recipe(recipe)
     if masks is not None and not recipe.facts.annotated:
         raise DataError(f"{recipe.name} is of kind {recipe.kind}, which has no masks")
-    sheets = kinds.part(recipe.kind, "sheet")
-    compiled = {"mode": mode, "optimize": optimize}
-    asked = Asked(data, rows, columns or sheets.COLUMNS, seed, epoch, stages, compiled, masks, progress)
-    pixels: NDArray[np.uint8] = sheets.sheet(recipe, asked).pixels
-    return pixels
+    usual = 12 if recipe.facts.tiles else 6
+    how = {"mode": mode, "optimize": optimize, "seed": seed}
+    request = SheetRequest(data, rows, columns or usual, epoch, stages, how, masks, progress)
+    return sheet_of(recipe, request).pixels
+
+
+def sheet_of(recipe: Recipe, request: SheetRequest) -> Sheet:
+    """The sheet of a recipe, before it is drawn; DataError where nothing can be shown."""
+    found: Sheet = kinds.part(recipe.kind, "sheet").sheet(recipe, request)
+    return found

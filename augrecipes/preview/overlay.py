@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.preview.cells import Cell
-from augrecipes.preview.display import EMPTY, Picture
-from augrecipes.preview.text import Colour, render_text, width_px
+from augrecipes.preview.display import EMPTY, Colour, Picture, render_text, width_px
 
 Place = tuple[int, int, int, int]  # of a tag: left, top, right, bottom; px, ends exclusive
 

@@ -15,9 +15,8 @@ from sheet_of import sheet_of
 import augrecipes as ar
 from augrecipes.demo.dataset import DemoData, draw_dataset
 from augrecipes.preview import preview, sample_grid
-from augrecipes.preview.cells import CellGroup, SheetRow
+from augrecipes.preview.cells import APART, MARGIN, MAX_WIDTH, CellGroup, SheetRow, layout_of
 from augrecipes.preview.display import picture_of_output
-from augrecipes.preview.sheet import APART, MARGIN, MAX_WIDTH, layout_of
 
 
 @pytest.fixture(scope="module")
