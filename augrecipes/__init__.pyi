@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from augrecipes.ops.registry import register as register
     from augrecipes.packing.merge import merge_parts as merge_parts
     from augrecipes.packing.run import pack as pack
-    from augrecipes.preview.grid import preview as preview
-    from augrecipes.preview.grid import sample_grid as sample_grid
+    from augrecipes.preview import preview as preview
+    from augrecipes.preview import sample_grid as sample_grid
     from augrecipes.recipe import load as load
     from augrecipes.recipe.gallery import gallery_names as gallery_names
     from augrecipes.recipe.model import Recipe as Recipe

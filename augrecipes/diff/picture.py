@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from augrecipes.diff.samples import ComparedSample, RecipeRun, run_sample
 from augrecipes.errors import DataError
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
-from augrecipes.preview.display import Picture, amplified, picture_of_input, picture_of_output, size_text
-from augrecipes.preview.rows import annotated, left_out, short_path, show_rows
+from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
+from augrecipes.preview.rows import annotated, difference_group, left_out, short_path, show_rows
 from augrecipes.preview.sheet import Sheet
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.opening import Data, StrPath, open_data, words_of
-from augrecipes.verify.metrics import number
 
 
 def compared(
@@ -114,12 +113,9 @@ def _apart(a: Picture, b: Picture, values_a: NDArray[Any], values_b: NDArray[Any
     """The difference of both as they are shown; an empty cell where their sizes differ."""
     if a.shape != b.shape:
         return CellGroup([Cell(None)], "sizes differ", quiet=True)
-    apart = np.abs(a.astype(np.float32) - b.astype(np.float32)).max(axis=-1)
-    (difference, times), most = amplified(apart), float(apart.max())
     same = values_a.dtype == values_b.dtype and np.array_equal(values_a, values_b)
-    text = "identical" if same else "looks the same, other values"
-    header = f"difference × {times} · most {number(most)}" if most else text
-    return CellGroup([Cell(difference)], header, quiet=not most)
+    apart = np.abs(a.astype(np.float32) - b.astype(np.float32)).max(axis=-1)
+    return difference_group(apart, "identical" if same else "looks the same, other values")
 
 
 def _beside(drawn: ComparedSample) -> Iterator[str]:

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 
 from augrecipes.errors import harmless
-from augrecipes.preview.display import Picture, fit_into
+from augrecipes.preview.display import Picture, within
 
 _QUALITY = 84
 
@@ -90,8 +90,7 @@ def joined(parts: Iterable[object]) -> Html:
 
 def image(picture: Picture, alt: str, largest: int) -> Html:
     """A picture as a JPEG inside the page, at most `largest` px high and wide."""
-    if max(picture.shape[:2]) > largest:
-        picture = fit_into(picture, largest, largest)[0]
+    picture = within(picture, largest)
     _, encoded = cv2.imencode(".jpg", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
     uri = f"data:image/jpeg;base64,{base64.b64encode(np.asarray(encoded).tobytes()).decode()}"
     height, width = picture.shape[:2]

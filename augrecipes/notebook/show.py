@@ -16,7 +16,7 @@ from augrecipes.data.checks import as_index
 from augrecipes.data.samples import Samples
 from augrecipes.errors import DataError
 from augrecipes.notebook.drawn import on_drawn
-from augrecipes.preview.grid import sheet_of
+from augrecipes.preview import sheet_of
 from augrecipes.preview.rows import SheetRequest
 from augrecipes.preview.sheet import Sheet, save_sheet
 from augrecipes.recipe.model import Mode, Optimize, Recipe

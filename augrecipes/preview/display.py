@@ -85,16 +85,15 @@ def _as_rgb(values: NDArray[Any], color: str) -> Picture:
     return np.ascontiguousarray(values[..., 2::-1] if color == "bgr" else values[..., :3])
 
 
-def fit_into(picture: Picture, height: int, width: int) -> tuple[Picture, float]:
-    """The picture at the largest size that fits, proportions kept, and the factor that it was scaled by.
+def within(picture: Picture, largest: int) -> Picture:
+    """The picture, made small where it is more than `largest` px high or wide; proportions are kept.
 
-    >>> fitted, scale = fit_into(np.zeros((10, 40, 3), np.uint8), 20, 20)
-    >>> fitted.shape, scale
-    ((5, 20, 3), 0.5)
+    >>> within(np.zeros((10, 40, 3), np.uint8), 20).shape
+    (5, 20, 3)
     """
-    scale = min(height / picture.shape[0], width / picture.shape[1])
-    size = max(round(picture.shape[0] * scale), 1), max(round(picture.shape[1] * scale), 1)
-    return at_size(picture, size), scale
+    height, width = picture.shape[:2]
+    scale = largest / max(height, width)
+    return picture if scale >= 1 else at_size(picture, (max(round(height * scale), 1), max(round(width * scale), 1)))
 
 
 def at_size(picture: Picture, size: tuple[int, int]) -> Picture:

@@ -15,7 +15,7 @@ from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.lint import random_in_eval
 from augrecipes.preview.cells import Cell, CellGroup
-from augrecipes.preview.display import Picture
+from augrecipes.preview.display import Picture, amplified
 from augrecipes.preview.overlay import corners_px, render_boxes, render_keypoints, render_mask
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
@@ -214,6 +214,18 @@ def annotated(picture: Picture, targets: Mapping[str, Any], recipe: Recipe, clas
             render_keypoints(shown, xy[:, ::-1] if point_input.format == "yx" else xy, scale)
 
     return Cell(picture, over=over)
+
+
+def difference_group(apart: NDArray[np.float32], none: str, unit: str = "") -> CellGroup:
+    """How far two images are apart, amplified until it can be seen; `none` says that they are not.
+
+    Args:
+        apart: absolute differences, levels of 0..255, H×W.
+        none: the header where all of them are 0.
+        unit: what stands behind the largest.
+    """
+    (picture, times), most = amplified(apart), float(apart.max())
+    return CellGroup([Cell(picture)], f"difference × {times} · most {most:.3g}{unit}" if most else none, quiet=not most)
 
 
 def stage_groups(

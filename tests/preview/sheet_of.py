@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from augrecipes.preview import grid
+from augrecipes.preview import sheet_of as preview_sheet
 from augrecipes.preview.rows import SheetRequest
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.loading import as_recipe
@@ -15,4 +15,4 @@ def sheet_of(
     **compiled: Any,
 ) -> Sheet:  # fmt: skip
     """Arguments are those of `preview`."""
-    return grid.sheet_of(as_recipe(recipe), SheetRequest(data, rows, columns, epoch, stages, compiled, masks))
+    return preview_sheet(as_recipe(recipe), SheetRequest(data, rows, columns, epoch, stages, compiled, masks))

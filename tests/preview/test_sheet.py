@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from augrecipes.preview import display, overlay
 from augrecipes.preview.cells import APART, BESIDE, GAP, HEADER, MARGIN, MAX_WIDTH, Cell, CellGroup, SheetRow, layout_of
-from augrecipes.preview.display import EMPTY, PAGE, at_size, fit_into, picture_of_input, picture_of_output, size_in
+from augrecipes.preview.display import EMPTY, PAGE, at_size, picture_of_input, picture_of_output, size_in, within
 from augrecipes.preview.rows import stage_groups
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Normalize, Output
@@ -68,15 +68,12 @@ def test_other_channel_counts_and_values_that_are_not_numbers_are_shown() -> Non
     assert picture_of_input(np.array([[np.nan, 2.0, -1.0]], np.float32))[0, :, 0].tolist() == [0, 255, 0]
 
 
-@given(
-    height=st.integers(1, 90), width=st.integers(1, 90), cell_height=st.integers(8, 60), cell_width=st.integers(8, 60)
-)
-def test_a_fitted_picture_fits_and_touches_a_side(height: int, width: int, cell_height: int, cell_width: int) -> None:
-    fitted, scale = fit_into(np.zeros((height, width, 3), np.uint8), cell_height, cell_width)
-    assert fitted.shape[0] <= cell_height
-    assert fitted.shape[1] <= cell_width
-    assert fitted.shape[0] == cell_height or fitted.shape[1] == cell_width
-    assert abs(fitted.shape[1] - max(width * scale, 1)) <= 0.5
+@given(height=st.integers(1, 90), width=st.integers(1, 90), largest=st.integers(8, 60))
+def test_a_picture_that_is_made_small_fits_and_keeps_its_shape(height: int, width: int, largest: int) -> None:
+    small = within(np.zeros((height, width, 3), np.uint8), largest)
+    scale = min(1, largest / max(height, width))
+    assert max(small.shape[:2]) == min(largest, max(height, width))
+    assert all(abs(side - max(old * scale, 1)) <= 0.5 for side, old in zip(small.shape, (height, width), strict=False))
 
 
 # -- text -------------------------------------------------------------------------------------------------------------
