@@ -25,6 +25,7 @@ EMPTY: Colour = (236, 236, 232)
 INK: Colour = (34, 36, 40)
 QUIET: Colour = (118, 120, 126)
 
+_INPUT = Output(layout="hwc")
 _EMPTIER = 1.35  # so much smaller than their box may pictures be for the sake of whole pixels
 _SEEN = 0.998  # the share of pixels that the amplified difference leaves below its darkest
 _WEIGHTS = {False: 400, True: 650}
@@ -46,8 +47,7 @@ def picture_of_input(image: NDArray[Any]) -> Picture:
     >>> picture_of_input(np.ones((2, 3), np.float32))[0, 0].tolist()
     [255, 255, 255]
     """
-    values = image if image.dtype == np.uint8 else image.astype(np.float32) * 255
-    return _as_rgb(values if values.ndim == 3 else values[..., None], "rgb")
+    return picture_of_output(image if image.ndim == 3 else image[..., None], _INPUT)
 
 
 def picture_of_output(image: NDArray[Any], output: Output) -> Picture:
@@ -62,27 +62,23 @@ def picture_of_output(image: NDArray[Any], output: Output) -> Picture:
     [128, 128, 128]
     """
     values = image if output.layout == "hwc" else np.moveaxis(image, 0, -1)
-    if image.dtype == np.uint8:
-        return _as_rgb(values, "rgb" if output.where == "device" else output.color)
-    values = values.astype(np.float32)
-    if output.normalize is not None:
-        std, mean = (np.array(v, np.float32) for v in (output.normalize.std, output.normalize.mean))
-        values = values * std + mean
-    else:
-        low, high = output.range
-        values = (values - np.float32(low)) / np.float32(high - low)
-    return _as_rgb(values * 255, output.color)
-
-
-def _as_rgb(values: NDArray[Any], color: str) -> Picture:
-    """H×W×C values of 0..255 as RGB: grey is repeated, of many channels the first three are shown."""
+    color = "rgb" if output.where == "device" and image.dtype == np.uint8 else output.color
+    if image.dtype != np.uint8:
+        values = values.astype(np.float32)
+        if output.normalize is not None:
+            std, mean = (np.array(v, np.float32) for v in (output.normalize.std, output.normalize.mean))
+            values = values * std + mean
+        else:
+            low, high = output.range
+            values = (values - np.float32(low)) / np.float32(high - low)
+        values = values * 255
     if color == "y":  # luma lies in 16..235
         values = (values.astype(np.float32) - 16) * np.float32(255 / 219)
     if values.dtype != np.uint8:
         values = np.rint(np.fmin(np.fmax(values, 0), 255)).astype(np.uint8)  # what is no number becomes 0
     if values.shape[2] < 3:  # one is grey; of two, the first is shown
         values = np.repeat(values[..., :1], 3, axis=2)
-    return np.ascontiguousarray(values[..., 2::-1] if color == "bgr" else values[..., :3])
+    return np.ascontiguousarray(values[..., 2::-1] if color == "bgr" else values[..., :3])  # of many, three are shown
 
 
 def within(picture: Picture, largest: int) -> Picture:

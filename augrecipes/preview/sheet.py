@@ -70,8 +70,9 @@ class Sheet(Displayed):
         layout, parts, above = layout_of(self.rows, self.across), [], None
         room = layout.width - 2 * MARGIN
         lines = [_line(part, room) for whole in self.lines for part in _wrapped(whole, room, _SMALL_PX)]
-        title = _line(self.title, room, _TITLE_PX, INK, bold=True)
-        parts.append(_joined([title, *lines, *_legend(self.legend, room)], 0, 3))
+        title = [_line(self.title, room, _TITLE_PX, INK, bold=True)] if self.title else []
+        if head := [*title, *lines, *_legend(self.legend, room)]:
+            parts.append(_joined(head, 0, 3))
         for row in self.rows:
             headers = [(one.header, one.quiet) for one in row.everything]
             # Columns that go on need no second header.
