@@ -60,7 +60,7 @@ def compared(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     data = draw_dataset(pathlib.Path(folder), tiles=3, photo_count=0, shrink=4)
     ...     compared(a, b, data.tissue, rows=2).pixels.shape
-    (740, 1150, 3)
+    (739, 1150, 3)
     """
     if a.kind != b.kind:
         raise DataError(f"A is of kind {a.kind} and B of kind {b.kind}: no sample is one of both")

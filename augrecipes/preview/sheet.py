@@ -52,9 +52,9 @@ class Sheet(Displayed):
     >>> import augrecipes as ar
     >>> sheet = ar.load("folder-128").show(stages=True)
     >>> sheet
-    <Sheet folder-128: 1 row, 4 pictures, 1235×478 px; .save("sheet.png") writes it>
+    <Sheet folder-128: 1 row, 4 pictures, 1235×479 px; .save("sheet.png") writes it>
     >>> sheet.pixels.shape
-    (478, 1235, 3)
+    (479, 1235, 3)
     """
 
     rows: Sequence[SheetRow]
