@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, redact
 from augrecipes.images.encoded import Encoded, open_encoded
 from augrecipes.images.jpeg_windows import kept
 from augrecipes.images.reading import stamp_of
-from augrecipes.redact import redact
 from augrecipes.sources.columns import Columns, GivenTable
 from augrecipes.sources.files import naming_all
 from augrecipes.sources.packed_columns import POINTS

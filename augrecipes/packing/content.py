@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.errors import counted
+from augrecipes.errors import counted, redact
 from augrecipes.packing.bake import Baker
 from augrecipes.packing.parts import PackPart
 from augrecipes.packing.plan import BakedSteps
-from augrecipes.redact import redact
 from augrecipes.remote import Place
 from augrecipes.sources.packed_columns import POINTS, Unreadable, columns_of, columns_of_points, layout_of
 from augrecipes.sources.packed_match import declared

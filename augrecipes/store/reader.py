@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.errors import StoreError
+from augrecipes.errors import StoreError, redact
 from augrecipes.machine import bytes_of
-from augrecipes.redact import redact
 from augrecipes.remote import Place, RemotePath, place_of
 from augrecipes.store import columns, index, tables
 from augrecipes.store.cache import FileCache
