@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from augrecipes.kinds.pair.dataset import PairedImages as PairedImages
     from augrecipes.lint import lint as lint
     from augrecipes.ops.registry import register as register
-    from augrecipes.packing.merge import merge_parts as merge_parts
+    from augrecipes.packing.parts import merge_parts as merge_parts
     from augrecipes.packing.run import pack as pack
     from augrecipes.preview.grid import preview as preview
     from augrecipes.preview.grid import sample_grid as sample_grid
@@ -102,7 +102,7 @@ _HOMES = {
     "lint": "lint:lint",
     "load": "recipe:load",
     "loader": "data.loader:loader",
-    "merge_parts": "packing.merge:merge_parts",
+    "merge_parts": "packing.parts:merge_parts",
     "open_encoded": "images.encoded:open_encoded",
     "pack": "packing.run:pack",
     "preview": "preview.grid:preview",

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,6 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
 from augrecipes.store.columns import DTYPES, Texts
-from augrecipes.store.disk import free_bytes
 
 # One fixed version of the layout (HDF5 1.8, of 2008): the same bytes for the same rows.
 _HOW = {"libver": ("v108", "v108"), "alignment_threshold": 1, "alignment_interval": 4096}
@@ -55,7 +55,8 @@ def assemble(
     lib, shape, sample = h5py(), table["shape"], table["sample"]
     arrays = [one for column in columns.values() for one in _arrays(column)] + [*table.values()]
     needed = sum(path.stat().st_size for path in staged) + sum(array.nbytes for array in arrays) + _MORE
-    if needed > (free := free_bytes(out.parent)):  # HDF5 takes the whole process down where a disk gets full
+    free = shutil.disk_usage(out.parent).free
+    if needed > free:  # HDF5 takes the whole process down where a disk gets full
         why = f"the disk is full: {needed:,} bytes are needed to assemble it, {free:,} are free"
         raise StoreError(f"{why}: make room and run again", str(out))
     alike = len(shape) > 0 and bool((shape == shape[0]).all() and (sample == sample[0]).all())

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.cache import CACHE, cache_folder
 from augrecipes.errors import StoreError
 from augrecipes.remote import Place, RemotePath, place_of
 from augrecipes.store import index
 from augrecipes.store.columns import Column, tables_of
-from augrecipes.store.disk import READ_ONLY, Lock, free_bytes, naming, record_of, sync, sync_folder, write_file
+from augrecipes.store.disk import READ_ONLY, locked, naming, record_of, sync, sync_folder, write_file
 from augrecipes.store.formats import Item, Role, StoreFormat, formats_of, item_of
 from augrecipes.store.index import publish, shard_name
-from augrecipes.store.sending import Sending, saying_why
 from augrecipes.store.staging import OpenShard, StagedShard, begin, forget, remove, shard_files, staged_shards
 from augrecipes.store.tables import joined
 
@@ -42,13 +43,18 @@ class StoreWriter:
 
     def __init__(self, path: Place, plan: dict[str, Any], kept: Mapping[str, StoreFormat]) -> None:
         self.path, self._plan, self._kept = path, plan, kept
-        self._sending = Sending(path) if isinstance(path, RemotePath) else None
-        self._root = self._sending.root if self._sending else index.stage_folder(Path(path))
+        self._root = index.stage_folder(path) if isinstance(path, Path) else _unsent(path)
         self._folder = self._root / "store"
         self._suffixes = {name: _RAW if how.assemble else how.suffix for name, how in kept.items()}
         self._shards: list[StagedShard] = []
         self._open: OpenShard | None = None
-        self._opened = ExitStack()
+        self._lock = locked(self._root / "lock")
+        try:
+            with naming(self._root):
+                self._begin()
+        except BaseException:
+            self.close()
+            raise
 
     @classmethod
     def open(
@@ -107,12 +113,11 @@ class StoreWriter:
             "version": index.VERSION,
         }
         writer = cls(place, plan, kept)
-        with writer._naming(), ExitStack() as opened:
-            opened.callback(Lock(writer._root / "lock").release)
-            opened.callback(writer._close_files)
-            writer._begin()
+        try:
             writer._check_room(expected_bytes or 0)
-            writer._opened = opened.pop_all()
+        except BaseException:
+            writer.close()
+            raise
         return writer
 
     @property
@@ -143,7 +148,7 @@ class StoreWriter:
         if not items.keys() <= self._kept.keys():
             raise ValueError(f"targets {', '.join(items)} were given; the store has {', '.join(self._kept)}")
         made = {name: [self._item(row, name, given) for given in items.get(name, ())] for name in self._kept}
-        with self._naming():
+        with naming(self._root):
             if self._open is not None and self._open.notes and self._open.with_(made) > self._plan["shard_bytes"]:
                 self._close_shard()
             if self._open is None:
@@ -155,7 +160,7 @@ class StoreWriter:
         self._close_files()
         while self._shards and self.done > rows:
             self._shards.pop()
-        with self._naming():
+        with naming(self._root):
             self._forget()
 
     def finish(self, columns: Mapping[str, Column] | None = None, about: Mapping[str, Any] | None = None) -> None:
@@ -173,7 +178,7 @@ class StoreWriter:
         if self.done != self._plan["rows"]:
             raise StoreError(f"only {self.done:,} of {self._plan['rows']:,} rows were written", path=str(self.path))
         tables = tables_of(columns or {})
-        with self._naming():
+        with naming(self._root):
             self._close_shard()
             said = {key: self._plan[key] for key in ("format", "kind", "quality", "rows")}
             said |= {"about": {**self._plan["about"], **index.as_json(about or {})}}
@@ -197,7 +202,8 @@ class StoreWriter:
 
     def close(self) -> None:
         """Lets go of the store; the shards that are whole stay. Done by leaving the ``with``."""
-        self._opened.close()
+        self._close_files()
+        self._lock.release()
 
     def __enter__(self) -> StoreWriter:
         return self
@@ -205,28 +211,50 @@ class StoreWriter:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _naming(self) -> AbstractContextManager[None]:
-        """Turns what the system says of where the store grows into a StoreError."""
-        return naming(self._root) if self._sending is None else saying_why(self._root)
-
     def _begin(self) -> None:
-        if isinstance(self.path, Path) and os.path.lexists(self.path):
-            if not self._folder.exists():  # it was published, and the run was killed before it had cleared up
-                remove(self._root)
-            raise StoreError("exists already, and a published store is never modified; remove it first", str(self.path))
-        if self._sending is not None:
-            self._sending.refuse_other()
+        if isinstance(self.path, Path) and not self._folder.exists() and os.path.lexists(self.path):
+            remove(self._root)  # it was published, and the run was killed before it had cleared up
+        self._refuse_taken()
         begin(self._root, self._plan)
-        sent = None if self._sending is None else self._sending.sizes()
-        self._shards = staged_shards(self._root, self._suffixes, sent)
+        self._shards = staged_shards(self._root, self._suffixes, self._sent())
         self._forget()
+
+    def _refuse_taken(self) -> None:
+        there = self.path if isinstance(self.path, Path) else self.path / index.NAME
+        with naming(there):
+            if os.path.lexists(there) if isinstance(there, Path) else there.exists():
+                why = "exists already, and a published store is never modified; remove it first"
+                raise StoreError(why, str(self.path))
+
+    def _sent(self) -> dict[str, int] | None:
+        """The files that lie where the store will be, and their sizes; None where they are staged on this machine."""
+        if isinstance(self.path, Path):
+            return None
+        with naming(self.path):
+            try:
+                return self.path.files()
+            except FileNotFoundError:
+                return {}
 
     def _forget(self) -> None:
         """Removes all that is staged, or was sent, but the shards that are whole."""
-        forget(self._root, len(self._shards), self._suffixes)
-        if self._sending is not None:
-            kept = [file for k in range(len(self._shards)) for file in shard_files(k, self._suffixes).values()]
-            self._sending.forget(kept, set(self._suffixes.values()))
+        kept = {file for k in range(len(self._shards)) for file in shard_files(k, self._suffixes).values()}
+        forget(self._root, len(self._shards), kept)
+        for name in (self._sent() or {}).keys() - kept:
+            if "/" not in name and name.endswith(tuple(self._suffixes.values())):
+                with naming(self.path / name):
+                    (self.path / name).unlink()
+
+    def _send(self, names: Iterable[str]) -> None:
+        """Sends files, and lets go of them here. StoreError where a store was published there meanwhile."""
+        self._refuse_taken()
+        for name in names:
+            there = self.path / name
+            with naming(there):
+                if isinstance(there, RemotePath):
+                    there.send(self._folder / name)
+        for name in names:
+            (self._folder / name).unlink()
 
     def _item(self, row: int, name: str, given: NDArray[Any] | Item) -> Item:
         kept, role = self._kept[name], dict(self._plan["targets"])[name]
@@ -242,10 +270,8 @@ class StoreWriter:
         """Makes what was written a shard that an interrupted run goes on behind."""
         if self._open is not None:
             shard = self._open.finished()
-            if self._sending is not None:
-                self._sending.send(
-                    [self._folder / name for name in shard_files(len(self._shards), self._suffixes).values()]
-                )
+            if isinstance(self.path, RemotePath):
+                self._send(shard_files(len(self._shards), self._suffixes).values())
             write_file(self._root / f"{len(self._shards):05}.npz", shard.render())
             self._shards.append(shard)
             self._open = None
@@ -274,14 +300,22 @@ class StoreWriter:
 
     def _check_room(self, expected: int) -> None:
         expected -= sum(said["size"] for shard in self._shards for said in shard.files.values())
-        if self._sending is not None:
+        if isinstance(self.path, RemotePath):
             expected = min(expected, self._plan["shard_bytes"] * len(self._kept))
-        free = free_bytes(self._root)
+        free = shutil.disk_usage(self._root).free
         if expected > free:
             raise StoreError(
                 f"needs {expected:,} more bytes, and {free:,} are free; make room, or take another disk",
                 path=str(self.path),
             )
+
+
+def _unsent(there: RemotePath) -> Path:
+    """Where the shards of a store that is to be elsewhere grow until they are sent."""
+    try:
+        return cache_folder() / "packing" / blake2b(there.url.encode()).hexdigest()[:24]
+    except OSError as error:
+        raise StoreError(f"there is no cache folder to pack in ({error}): say one with {CACHE}") from None
 
 
 def _place(path: str | os.PathLike[str]) -> Place:

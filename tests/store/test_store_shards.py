@@ -76,14 +76,6 @@ def test_hdf5_is_one_file(tmp_path: Path) -> None:
         small_stores.write(tmp_path / "s", "raw-0")
 
 
-def test_a_run_that_goes_on_bounds_its_files_as_the_first_one(tmp_path: Path) -> None:
-    content = small_stores.rows()
-    with small_stores.opened(tmp_path / "s", "raw-300", content) as writer:
-        writer.add(0, content[0])
-    with pytest.raises(StoreError, match="other: shard_bytes"):
-        small_stores.opened(tmp_path / "s", "raw-301", content)
-
-
 def many(folder: Path, count: int) -> Any:
     with StoreWriter.open(
         folder, format="raw", kind="image", targets={"image": "image"}, rows=count, shard_bytes=64
