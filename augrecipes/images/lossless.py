@@ -24,8 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError
-from augrecipes.images.format import UnreadableError
-from augrecipes.images.watch import stage
+from augrecipes.images.format import UnreadableError, stage
 from augrecipes.native.kernels import library
 
 TALL, WIDE = 128, 512  # px of a tile

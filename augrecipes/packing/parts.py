@@ -13,9 +13,8 @@ import numpy as np
 from augrecipes.errors import StoreError
 from augrecipes.remote import Place, place_of
 from augrecipes.store import Store, index, open_store
-from augrecipes.store.columns import Texts, tables_of
+from augrecipes.store.columns import Texts, joined, tables_of
 from augrecipes.store.index import NAME, SIZE, differences, publish, stage_folder
-from augrecipes.store.tables import joined
 
 _SHOWN = 6  # parts that are missing, named
 WHOLE = "whole/"  # what names of the whole store's columns begin with in its first part

@@ -110,20 +110,15 @@ def plan_pack(
         if mode is None and wanted > count:
             raise RecipeError(f"the eval section does not begin with the steps up to {through}: pack with mode train")
         count = wanted
-    both: tuple[Mode, ...] = ("train", "eval") if recipe.eval is not None else ("train",)
-    serves = both if mode is None else (mode,)
-    where = f"the {mode} section" if mode else "both sections" if len(serves) > 1 else "the recipe"
-    why = f"{where} can begin with what draws nothing" if count else _why_none(recipe, steps, mode)
+    serves: tuple[Mode, ...] = (mode,) if mode else ("train",) if recipe.eval is None else ("train", "eval")
+    if count:
+        why = f"the steps of {' and '.join(serves)} can begin with what draws nothing"
+    elif steps and draws_nothing(steps[0]):
+        why = f"the sections of {recipe.name!r} begin differently (--mode train bakes for one): whole pictures are kept"
+    else:
+        first = f"{steps[0].site} comes first and draws anew for every sample" if steps else "there are no steps"
+        why = f"{first}: whole pictures are kept"
     return BakedSteps(recipe, mode or "train", serves, count, 0, seed, why)
-
-
-def _why_none(recipe: Recipe, steps: tuple[Step, ...], mode: Mode | None) -> str:
-    if not steps:
-        return "there are no steps: whole pictures are kept"
-    if not draws_nothing(steps[0]):
-        return f"{steps[0].site} comes first and draws anew for every sample: whole pictures are kept"
-    section = "" if mode else f"; --mode train would bake {steps[0].site} for training alone"
-    return f"the sections of {recipe.name!r} begin differently: whole pictures are kept{section}"
 
 
 def _with_draws(recipe: Recipe, epochs: int, through: str | None, seed: int) -> BakedSteps:

@@ -154,10 +154,10 @@ def write_rows(
     if packing.part is not None:
         if _is_there(packing.out, place):
             with suppress(StoreError):  # which clears up behind a run that was killed once all was done
-                StoreWriter.open(place, **said)
+                StoreWriter(place, **said)
             return unreadable_in(rows, _found(place, about, baker, rows))
         refuse_published(packing.out)
-    with StoreWriter.open(place, **said, expected_bytes=packing.expected) as writer:
+    with StoreWriter(place, **said, expected_bytes=packing.expected) as writer:
         writer.keep(_unchanged(baker, writer, rows))
         left = rows[writer.done :]
         made = baked(baker, left, cores() if workers is None else workers)

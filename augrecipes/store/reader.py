@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,11 @@ from augrecipes.errors import StoreError
 from augrecipes.machine import bytes_of
 from augrecipes.redact import redact
 from augrecipes.remote import Place, RemotePath, place_of
-from augrecipes.store import columns, index, tables
+from augrecipes.store import columns, index
 from augrecipes.store.cache import Fetched, FileCache
+from augrecipes.store.columns import DTYPES, TABLE, StoredFile, are_offsets, everywhere
 from augrecipes.store.disk import check_size, crc32, map_file, naming
-from augrecipes.store.formats import FORMATS, Role
+from augrecipes.store.formats import FORMATS, Role, StoreFormat
 from augrecipes.store.items import Items, MappedShards, Verify, files_of
 
 _PART = "part"  # what a part says about itself, and a store does not
@@ -97,10 +98,6 @@ class Store:
         """
         return self.tables[target].array(item)
 
-    def data(self, target: str, item: int) -> memoryview:
-        """The bytes of one item as they lie in the file: samples, or a JPEG file."""
-        return self.tables[target].data(item)
-
     def files_of_rows(self, target: str, rows: NDArray[np.int64]) -> list[tuple[str, int, Callable[[], object]]]:
         """The files that some rows' items of a target lie in: name, bytes, and what opens each."""
         return self.tables[target].files_of_rows(rows)
@@ -132,9 +129,9 @@ class Store:
         prefix = f"{columns.OWN}{name}/"
         table = {key.removeprefix(prefix): column for key, column in found.items() if key.startswith(prefix)}
         try:
-            tables.check(table, kept, role, self.rows)
+            check(table, kept, role, self.rows)
             files = files_of(name, kept.suffix, self.index["shards"], table["rows"])
-            tables.check_files(table, files)
+            check_files(table, files)
         except ValueError as error:
             raise index.wrong(str(self.path / index.COLUMNS), prefix, str(error)) from None
         if isinstance(self.path, Path):
@@ -225,3 +222,52 @@ def open_store(
         a_part = "is a part of a store: augrecipes pack --merge makes a store of the folder that all parts are in"
         raise StoreError("is a store, and no part of one" if part else a_part, str(place))
     return Store(place, content, verify, cache_size)
+
+
+def check(table: Mapping[str, NDArray[Any]], kept: StoreFormat, role: Role, rows: int) -> None:
+    """Raises ValueError where a target's columns could not have been written: then none of its items is safe to read.
+
+    Args:
+        table: the columns.
+        kept: the format of the files.
+        role: image or mask.
+        rows: number of rows.
+    """
+    if {name: getattr(column, "dtype", np.dtype("O")).str for name, column in table.items()} != TABLE:
+        text = ", ".join(f"{name} {dtype}" for name, dtype in TABLE.items())
+        raise ValueError(f"the columns of a target are {text}")
+    size, shape, sample, first = (table[name] for name in ("size", "shape", "sample", "rows"))
+    count = size.size
+    wanted = dict.fromkeys(TABLE, (count,)) | {"shape": (count, 3), "rows": (rows + 1,)}
+    for name, column in table.items():
+        if column.shape != wanted[name]:
+            raise ValueError(f"{name}: is {list(column.shape)}, not {list(wanted[name])}")
+    if not are_offsets(first, count):
+        raise ValueError("rows: there are items that belong to no row")
+    bytes_of = np.array([dtype.itemsize for dtype in DTYPES])
+
+    def possible(part: slice) -> NDArray[np.bool_]:
+        height, width, channels = shape[part].T.astype(np.int64)
+        known = (height > 0) & (width > 0) & (channels >= 0) & ((channels < 1) == (role == "mask"))
+        known &= sample[part] < len(DTYPES)
+        if kept.decode is not None:
+            return known & (kept.lossless | (sample[part] == 0))
+        pixels, rest = np.divmod(size[part], np.maximum(channels, 1) * bytes_of[sample[part] % len(DTYPES)])
+        return known & (rest == 0) & (height * width == pixels)
+
+    if not everywhere(count, possible):
+        raise ValueError("shape, sample: there are items of no shape, or of another size than their shape")
+
+
+def check_files(table: Mapping[str, NDArray[Any]], files: Sequence[StoredFile]) -> None:
+    """Raises ValueError where items do not lie one behind another in their files."""
+    for file in files:
+        start, size = (table[name][file.numbers.start : file.numbers.stop] for name in ("start", "size"))
+
+        def lies(part: slice, start: Any = start, size: Any = size, end: int = file.size) -> NDArray[np.bool_]:
+            at, of = start[part], size[part]  # nothing overflows so
+            behind = np.append(start[part.start + 1 : part.stop + 1], end)[: len(at)]
+            return (at >= 0) & (at <= end) & (of > 0) & (of <= behind - at)
+
+        if not everywhere(len(start), lies):
+            raise ValueError("start, size: there are items outside their file, or within others")

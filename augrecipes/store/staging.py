@@ -28,11 +28,10 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
 from augrecipes.store import columns
-from augrecipes.store.columns import DTYPES, Texts
+from augrecipes.store.columns import DTYPES, TABLE, Texts, table_of
 from augrecipes.store.disk import READ_ONLY, crc32, naming, record_of, sync, sync_folder, write_all, write_file
 from augrecipes.store.formats import Item, StoreFormat, pieces
 from augrecipes.store.index import differences, shard_name
-from augrecipes.store.tables import TABLE, table_of
 
 Records = Mapping[str, dict[str, int]]
 """Of each target the size and checksum of its file, as an index has them."""

@@ -11,10 +11,9 @@ from pathlib import Path
 from augrecipes.errors import StoreError
 from augrecipes.progress import Progress
 from augrecipes.remote import RemotePath
-from augrecipes.store.columns import Texts
+from augrecipes.store.columns import StoredFile, Texts
 from augrecipes.store.disk import crc32, naming, record_of
 from augrecipes.store.reader import Store, open_store
-from augrecipes.store.tables import StoredFile
 
 
 @dataclass(frozen=True, slots=True)

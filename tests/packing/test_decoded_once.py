@@ -98,8 +98,10 @@ def test_a_picture_that_is_listed_often_is_opened_once_a_run(
         "{version: 1, recipe: r, inputs: {boxes: {}}, steps: [Rotate: {limit: 20}, Resize: {height: 20, width: 24}]}"
     )
     data = str(listed_often(tmp_path, [0] * 70 + [1] * 70))
-    pack(recipe, data, tmp_path / "once", epochs=2, workers=0)
-    assert max(reads.values()) <= 2 * 70 // bake._RUN + 2  # and one of those that are baked to see their size
+    packing = prepare(recipe, data, tmp_path / "once", epochs=2)
+    reads.clear()
+    write(packing, 0)
+    assert max(reads.values()) <= 2 * 70 // bake._RUN + 2
     pack(recipe, data, tmp_path / "workers", epochs=2, workers=2)
     assert content(tmp_path / "workers") == content(tmp_path / "once")
     reads.clear()
@@ -158,7 +160,7 @@ def as_before(path: Path, out: Path) -> None:
     lost = [{**one, "row": one["row"] % times * units + one["row"] // times} for one in about["unreadable"]]
     columns: dict[str, Any] = dict(store.columns)
     columns |= {name: list(column) * times for name, column in columns.items() if name.startswith("source/")}
-    with StoreWriter.open(
+    with StoreWriter(
         out, format=store.format, kind=store.kind, targets=store.targets, rows=store.rows,
         about={**about, "packed": 1, "unreadable": lost},
     ) as writer:  # fmt: skip

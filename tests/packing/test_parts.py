@@ -195,7 +195,7 @@ def test_parts_that_do_not_belong_together(photos: Path, tmp_path: Path) -> None
     refused("is part 3 of 4 by what it says")
     shutil.rmtree(parts / "part-2-of-4")
     pack(RECIPE, str(photos), parts, part="2/4", workers=0, format="jpeg")
-    refused(r"is of another packing than part 1 \(other: format\)")
+    refused(r"is of another packing than part 1 \(other: format, quality\)")
     shutil.rmtree(parts / "part-2-of-4")
     pack(RECIPE, str(photos), parts, part="2/4", workers=0)
     pack(RECIPE, str(photos), parts, part="1/2", workers=0)

@@ -72,9 +72,9 @@ def test_an_index_of_what_was_never_sent_is_caught(
 ) -> None:
     wanted, send = list(opened(packed(IMAGE, roots["image"], shard_size=3_000))), StoreWriter._send
 
-    def easy(self: StoreWriter, paths: Any) -> None:
+    def easy(self: StoreWriter, *given: Any) -> None:
         with suppress(StoreError):
-            send(self, paths)
+            send(self, *given)
 
     monkeypatch.setattr(StoreWriter, "_send", easy)
     with pytest.raises(AssertionError, match="not whole"):
@@ -125,12 +125,12 @@ def test_a_store_that_another_machine_published_meanwhile_stays(
 ) -> None:
     data, send = str(roots["image"]), StoreWriter._send
 
-    def overtaken(self: StoreWriter, paths: Any) -> None:
+    def overtaken(self: StoreWriter, *given: Any) -> None:
         with monkeypatch.context() as patch:
             patch.setenv("AUGRECIPES_CACHE", str(elsewhere.parent / "another"))
             patch.setattr(StoreWriter, "_send", send)
             pack(parse_text(recipe_of(IMAGE)), data, "shop://sent", workers=0, shard_size=9_000)
-        send(self, paths)
+        send(self, *given)
 
     monkeypatch.setattr(StoreWriter, "_send", overtaken)
     with pytest.raises(StoreError, match="exists already, and a published store is never modified"):

@@ -323,7 +323,7 @@ def many(folder: Path, items: int) -> tuple[int, float]:
     tiny = np.zeros((1, 2, 3), np.uint8)
     per_row = 1000
     for name, rows in (("many", items // per_row), ("few", 1)):
-        with StoreWriter.open(folder / name, format="raw", kind="bag", targets={"image": "image"}, rows=rows) as begun:
+        with StoreWriter(folder / name, format="raw", kind="bag", targets={"image": "image"}, rows=rows) as begun:
             for row in range(rows):
                 begun.add(row, {"image": [tiny] * per_row})
             columns = {
