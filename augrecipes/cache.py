@@ -259,9 +259,10 @@ def stamp_of_file(path: str, what: str) -> str:
     """
     try:
         about = os.stat(path)  # noqa: PTH116  the text of a path that the user gave
+    except FileNotFoundError:
+        raise DataError("no such file", path) from None
     except (OSError, ValueError) as error:
-        none = isinstance(error, FileNotFoundError)
-        raise DataError("no such file" if none else str(getattr(error, "strerror", None) or error), path) from None
+        raise DataError(str(getattr(error, "strerror", None) or error), path) from None
     if not stat.S_ISREG(about.st_mode):
         raise DataError(f"is no {what}: not a regular file", path)
     return size_and_time(about)

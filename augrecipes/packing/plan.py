@@ -116,8 +116,8 @@ def plan_pack(
     elif steps and draws_nothing(steps[0]):
         why = f"the sections of {recipe.name!r} begin differently (--mode train bakes for one): whole pictures are kept"
     else:
-        first = f"{steps[0].site} comes first and draws anew for every sample" if steps else "there are no steps"
-        why = f"{first}: whole pictures are kept"
+        none = f"{steps[0].site} comes first and draws anew for every sample" if steps else "there are no steps"
+        why = f"{none}: whole pictures are kept"
     return BakedSteps(recipe, mode or "train", serves, count, 0, seed, why)
 
 
