@@ -1,10 +1,13 @@
-"""The rows of a store: images, scenes or tiles, read and run through the steps that are baked. Runs in workers."""
+"""The rows of a store: images, scenes or tiles, read and run through the steps that are baked; and what they say.
+
+Rows are made in workers. The notes that come with them are read where the store is finished.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,7 +21,7 @@ from augrecipes.images.reading import stamp_of
 from augrecipes.redact import redact
 from augrecipes.sources.columns import Columns, GivenTable
 from augrecipes.sources.files import naming_all
-from augrecipes.sources.packed_columns import POINTS
+from augrecipes.sources.packed_columns import POINTS, Unreadable, columns_of_points
 from augrecipes.store import Item, decodes_to, encoded_item, make_item
 
 _RUN = 64  # rows of one file that a process makes at a time, where they are no epochs
@@ -167,6 +170,45 @@ class Baker:
                 labels = np.asarray(done[declared.labels], np.int64) if declared.labels else np.zeros(len(values))
                 report[name] = [str(values.dtype), values.tolist(), labels.astype(int).tolist()]
         return report
+
+
+@dataclass(frozen=True)
+class StorePlan:
+    """A store as it will be.
+
+    Attributes:
+        said: the arguments of its writer, as JSON: `format`, `kind`, `quality`, `targets`, `rows` and what its index
+            says `about` it.
+        points: which of boxes and keypoints come with its rows.
+        columns: those of the data.
+    """
+
+    said: dict[str, Any]
+    points: Sequence[str]
+    columns: Mapping[str, Any]
+
+    def finished(self, notes: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any], tuple[Unreadable, ...]]:
+        """Its columns, what more its index says, and the inputs without pixels, from the notes of all its rows."""
+        lost, about, columns = unreadable_in(range(len(notes)), notes), self.said["about"], dict(self.columns)
+        reports = {row: note for row, text in enumerate(notes) if len(note := json.loads(text)) > 1}  # than stamps
+        units, times = about["units"], max(1, about["epochs"])
+        if labels := {row // times: note["label"] for row, note in reports.items() if "label" in note}:
+            known = columns.get("label", np.full(units, -1, np.int64))
+            columns["label"] = np.array([labels.get(unit, known[unit]) for unit in range(units)], np.int64)
+        for name in self.points:
+            rows = {}
+            for row, note in reports.items():
+                dtype, values, numbers = note.get(name, (None, None, None))
+                if values:
+                    rows[row] = np.array(values, dtype), np.array(numbers, np.int64)
+            columns |= columns_of_points(name, rows, self.said["rows"])
+        return columns, {"unreadable": [asdict(one) for one in lost]}, lost
+
+
+def unreadable_in(rows: range, notes: Sequence[str]) -> tuple[Unreadable, ...]:
+    """The inputs without pixels, from the notes of some rows."""
+    reports = ((row, json.loads(note)) for row, note in zip(rows, notes, strict=True))
+    return tuple(Unreadable(row, note["path"], note["reason"]) for row, note in reports if "reason" in note)
 
 
 def _is_small(value: Any) -> bool:

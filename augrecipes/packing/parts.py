@@ -93,7 +93,7 @@ def merge_parts(folder: str | os.PathLike[str]) -> Merged:
     Raises:
         StoreError: parts are missing, damaged, or of different packings; or the folder is another store already.
     """
-    from augrecipes.packing.plan import StorePlan  # late: it takes long, and torch would come along
+    from augrecipes.packing.bake import StorePlan  # late: it takes long, and torch would come along
 
     place, whole = place_of(folder), StorePlan({}, (), {})
     notes, shards, tables = list[str](), list[Any](), dict[str, list[Any]]()

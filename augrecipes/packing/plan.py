@@ -5,22 +5,18 @@ Baked are steps that draw nothing, or some epochs of those that cost most.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from augrecipes.compiler.compile import steps_of
 from augrecipes.compiler.prefix import brief, described, digest_of, draws_nothing, is_light, leading, shared
 from augrecipes.errors import RecipeError, counted
-from augrecipes.packing.bake import Baker
+from augrecipes.packing.bake import Baker, StorePlan
 from augrecipes.packing.parts import PackPart
 from augrecipes.recipe.model import Mode, Recipe, Step
 from augrecipes.redact import redact
 from augrecipes.remote import Place
-from augrecipes.sources.packed_columns import POINTS, Unreadable, columns_of, columns_of_points, layout_of
+from augrecipes.sources.packed_columns import POINTS, Unreadable, columns_of, layout_of
 from augrecipes.sources.packed_match import declared
 from augrecipes.sources.sample import RecipeSource
 from augrecipes.versions import made_with
@@ -211,39 +207,6 @@ def estimate(baker: Baker, rows: int) -> tuple[int, int | None]:
     return int(rows * (sum(sizes) / len(made) + _PER_ROW)), channels.pop() if len(channels) == 1 else None
 
 
-@dataclass(frozen=True)
-class StorePlan:
-    """A store as it will be.
-
-    Attributes:
-        said: the arguments of its writer, as JSON: `format`, `kind`, `quality`, `targets`, `rows` and what its index
-            says `about` it.
-        points: which of boxes and keypoints come with its rows.
-        columns: those of the data.
-    """
-
-    said: dict[str, Any]
-    points: Sequence[str]
-    columns: Mapping[str, Any]
-
-    def finished(self, notes: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any], tuple[Unreadable, ...]]:
-        """Its columns, what more its index says, and the inputs without pixels, from the notes of all its rows."""
-        lost, about, columns = unreadable_in(range(len(notes)), notes), self.said["about"], dict(self.columns)
-        reports = {row: note for row, text in enumerate(notes) if len(note := json.loads(text)) > 1}  # than stamps
-        units, times = about["units"], max(1, about["epochs"])
-        if labels := {row // times: note["label"] for row, note in reports.items() if "label" in note}:
-            known = columns.get("label", np.full(units, -1, np.int64))
-            columns["label"] = np.array([labels.get(unit, known[unit]) for unit in range(units)], np.int64)
-        for name in self.points:
-            rows = {}
-            for row, note in reports.items():
-                dtype, values, numbers = note.get(name, (None, None, None))
-                if values:
-                    rows[row] = np.array(values, dtype), np.array(numbers, np.int64)
-            columns |= columns_of_points(name, rows, self.said["rows"])
-        return columns, {"unreadable": [asdict(one) for one in lost]}, lost
-
-
 def plan_of(packing: Packing) -> StorePlan:
     """Returns the store that a packing makes."""
     table, baker, plan = packing.given.table, packing.baker, packing.plan
@@ -274,9 +237,3 @@ def plan_of(packing: Packing) -> StorePlan:
     }
     points = [name for name in POINTS if there[name] is not None and takes[name] is not None]
     return StorePlan(said, points, columns_of(table))
-
-
-def unreadable_in(rows: range, notes: Sequence[str]) -> tuple[Unreadable, ...]:
-    """The inputs without pixels, from the notes of some rows."""
-    reports = ((row, json.loads(note)) for row, note in zip(rows, notes, strict=True))
-    return tuple(Unreadable(row, note["path"], note["reason"]) for row, note in reports if "reason" in note)

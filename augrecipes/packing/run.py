@@ -13,9 +13,9 @@ from typing import Any
 from augrecipes.compiler.prefix import compile_prefix
 from augrecipes.errors import DataError, StoreError
 from augrecipes.machine import bytes_of, cores
-from augrecipes.packing.bake import Baker
+from augrecipes.packing.bake import Baker, StorePlan, unreadable_in
 from augrecipes.packing.parts import WHOLE, notes_of, part_of
-from augrecipes.packing.plan import Packing, StorePlan, estimate, plan_of, plan_pack, unreadable_in
+from augrecipes.packing.plan import Packing, estimate, plan_of, plan_pack
 from augrecipes.packing.workers import baked
 from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
