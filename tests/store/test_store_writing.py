@@ -148,8 +148,8 @@ def test_quality_matters_to_jpeg_alone(tmp_path: Path) -> None:
 def test_mistakes_of_callers(tmp_path: Path) -> None:
     for wrong in (
         {"format": "zip"},
+        {"format": "raw-0"},
         {"quality": 0},
-        {"shard_bytes": 0},
     ):
         with pytest.raises(ValueError, match=r"zip|quality is 1 to 100"):
             small_stores.opened(tmp_path / "s", content=ROWS, **{"format": "raw", **wrong})
