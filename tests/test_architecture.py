@@ -37,9 +37,9 @@ PARTS = {
 # Inside `data`: the loader, what it is made of, the datasets, and their batches.
 INSIDE_DATA = (
     {"loader"},
-    {"ahead", "choice", "fetch", "pacing", "passes", "processes", "samplers", "state", "threads"},
+    {"choice", "fetch", "passes", "processes", "samplers", "state", "threads"},
     {"datasets"},
-    {"epochs", "memory", "order", "ranks", "skipping", "visits"},
+    {"epochs", "memory", "order", "visits"},
 )
 # Inside `compiler`: what compiles and explains; pipelines that run; plans and the rules that make them; kernels.
 INSIDE_COMPILER = ("compile", "run", "native_plan", "plan", "kernels")

@@ -10,11 +10,10 @@ import torch
 
 from augrecipes.compiler.run.tiles import BagResult, default_threads
 from augrecipes.data.checks import count
-from augrecipes.data.epochs import current
+from augrecipes.data.epochs import Skipped, current
 from augrecipes.data.indexed import IndexedRows
 from augrecipes.data.memory import Result, room
 from augrecipes.data.picking import PICKS, Pick, tiles_of
-from augrecipes.data.skipping import Skipped
 from augrecipes.errors import DataError, listed
 from augrecipes.recipe.model import Bag, Recipe
 from augrecipes.sources.bags import BagTable

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
-from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.run.side_by_side import Read, SampleBatch, Together
 from augrecipes.data.epochs import Room
 from augrecipes.data.keys import Key
@@ -53,24 +53,11 @@ class BatchRows:
 
     def room(self, k: int) -> Room:
         """Memory for sample `k`, by key."""
-
-        def of(key: str) -> Allocate:
-            def allocate(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-                array = self._array(key, shape, dtype)
-                return np.empty(shape, dtype) if array is None else array[k]
-
-            return allocate
-
-        return of
+        return lambda key: partial(self._rows, k, (), key)
 
     def take(self, rows: range) -> Take:
         """Memory for several samples at once."""
-
-        def taken(key: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-            array = self._array(key, shape, np.dtype(dtype))
-            return np.empty((len(rows), *shape), dtype) if array is None else array[rows.start : rows.stop]
-
-        return taken
+        return partial(self._rows, slice(rows.start, rows.stop), (len(rows),))
 
     def whole(self, key: str, values: Sequence[torch.Tensor]) -> torch.Tensor | None:
         """The tensor of `key`, where `values`, one or more rows each, are its rows, all of them and in order."""
@@ -85,38 +72,19 @@ class BatchRows:
             at += value.nelement() * size
         return made if at == made.data_ptr() + made.nelement() * size else None
 
-    def _array(self, key: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
+    def _rows(
+        self, where: int | slice, count: tuple[int, ...], key: str, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> np.ndarray[Any, Any]:
         with self._lock:
             if key not in self._made:
-                made = self._empty((self._count, *shape), torch_dtype(dtype))
+                made = self._empty((self._count, *shape), torch_dtype(np.dtype(dtype)))
                 self._made[key] = made, made.numpy()
             array = self._made[key][1]
-            if array.shape[1:] == shape and array.dtype == dtype:
-                return array
-            self.uneven.add(key)
-            return None
-
-
-class SomeFailedError(DataError):
-    """Samples of a batch could not be read; the others are there.
-
-    Args:
-        error: what was wrong with the first.
-        batch: as `read_batch` gives it; what stands for those that failed means nothing.
-        failed: their places.
-    """
-
-    def __init__(self, error: DataError, batch: dict[str, Any], failed: Sequence[int]) -> None:
-        super().__init__(error.reason, error.path, error.step)
-        self.batch, self.failed = batch, failed
-
-    def __reduce__(self) -> tuple[type[DataError], tuple[str, str | None, str | None]]:
-        return DataError, (self.reason, self.path, self.step)
-
-    def of(self, batch: dict[str, Any]) -> SomeFailedError:
-        """The same of more of the batch, with the file of the first that failed."""
-        path = self.path or batch["path"][self.failed[0]]
-        return SomeFailedError(DataError(self.reason, path, self.step), batch, self.failed)
+            if array.shape[1:] != shape or array.dtype != dtype:
+                self.uneven.add(key)
+                return np.empty((*count, *shape), dtype)
+        rows: np.ndarray[Any, Any] = array[where]
+        return rows
 
 
 def native_batch(
@@ -133,7 +101,7 @@ def native_batch(
         ragged: keys of samples that have a row for each box or point.
 
     Raises:
-        SomeFailedError: samples are broken.
+        DataError: what was wrong with the first that is broken.
     """
     keys, lane = [(index, 0) for index in virtual.tolist()], pipeline.for_this_thread()
     batch = SampleBatch(epoch, keys, take)
@@ -141,15 +109,14 @@ def native_batch(
         batch.make(lane, range(len(keys)), given)
     else:
         batch.read([lane], given)
+    if batch.failed:
+        raise batch.failed[min(batch.failed)]
     if batch.uneven or not batch.out:
         return None
     found: dict[str, Any] = dict(batch.out)
     others = {k: as_torch(rest, ragged) for k, rest in batch.others.items() if rest}
     for name in next(iter(others.values()), ()):
         found[name] = [others[k][name] if k in others else None for k in range(len(keys))]
-    if batch.failed:
-        first, *_ = failed = sorted(batch.failed)
-        raise SomeFailedError(batch.failed[first], found, failed)
     return found
 
 
@@ -202,29 +169,21 @@ def split(batch: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def samples_at_once(
-    dataset: Any, keys: Sequence[Key], alone: Callable[[Key], dict[str, Any]]
-) -> list[dict[str, Any]] | None:
+def samples_at_once(dataset: Any, keys: Sequence[Key]) -> list[dict[str, Any]] | None:
     """`[dataset[key] for key in keys]`, or None where that has to be done one after another.
 
     Args:
         dataset: reads the batch, by `read_batch(epoch, indices)`.
         keys: epoch and index of each.
-        alone: reads a sample that has failed, or whatever stands for it.
     """
     samples: dict[int, dict[str, Any]] = {}
     for epoch in dict.fromkeys(epoch for epoch, _ in keys):
         places = [k for k, key in enumerate(keys) if key[0] == epoch]
-        failed: Sequence[int] = ()
         try:
             batch = dataset.read_batch(epoch, [keys[k][1] for k in places])
-        except SomeFailedError as some:
-            batch, failed = some.batch, some.failed
         except DataError:
             return None
         if batch is None:
             return None
         samples.update(zip(places, split(batch), strict=True))
-        for at in failed:
-            samples[places[at]] = alone(keys[places[at]])
     return [samples[k] for k in range(len(keys))]

@@ -23,6 +23,7 @@ from augrecipes.data.epochs import leaves
 from augrecipes.data.memory import empty
 from augrecipes.errors import CollateError
 
+AnyCollate = Callable[[list[Any]], Any]
 Ragged = Literal["default", "list", "pad"]
 Layout = Literal["chw", "hwc"]
 
@@ -34,10 +35,10 @@ MASK_PADDING = -100
 NO_PLACE = -1
 
 
-def collate_for(choice: Any, dataset: Any) -> Callable[[list[Any]], Any]:
+def collate_for(choice: Any, dataset: Any) -> AnyCollate:
     """The function behind `collate=`: of a name by the layout and the ragged keys of a dataset; a function as it is."""
     if callable(choice):
-        return cast("Callable[[list[Any]], Any]", choice)
+        return cast("AnyCollate", choice)
     if choice not in ("default", "list", "pad"):
         raise ValueError(f"collate must be 'default', 'list', 'pad' or a function, got {choice!r}")
     layouts = {getattr(leaf, "image_layout", "chw") for leaf in leaves(dataset)}
@@ -102,7 +103,7 @@ class Collate:
             whole = _enlarged(values, NO_PLACE * (key == "coords") if bags else _filling(first))
         if whole is None:
             # A bag's tensor belongs to nobody else, and there may be no room for it twice.
-            whole = first.unsqueeze(0) if bags and len(values) == 1 else _stack(values)
+            whole = first.unsqueeze(0) if bags and len(values) == 1 else default_collate(values)
         if not axes or (key != "image" if bags else first.ndim == 2):
             return {key: whole}
         padding = torch.ones((len(values), *(whole.shape[1 + axis] for axis in axes)), dtype=torch.bool)
@@ -132,16 +133,6 @@ def _filling(value: torch.Tensor) -> int:
     if value.ndim != 2 or value.dtype.is_floating_point:
         return 0
     return 255 if value.dtype == torch.uint8 else 0 if value.dtype == torch.bool else MASK_PADDING
-
-
-def _stack(values: list[torch.Tensor]) -> torch.Tensor:
-    """One tensor of tensors of one shape and dtype, in shared memory when this is a worker."""
-    first = values[0]
-    if any(type(v) is not torch.Tensor or v.layout is not torch.strided or v.requires_grad for v in values):
-        return cast("torch.Tensor", default_collate(values))
-    if first.device.type != "cpu":
-        return torch.stack(values)
-    return torch.stack(values, out=empty((len(values), *first.shape), first.dtype))
 
 
 def _other(samples: list[Any]) -> Any:

@@ -8,11 +8,9 @@ take as long as light work on its samples does. What is more than a few batches 
 from __future__ import annotations
 
 import mmap
-import os
 import threading
-import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from math import prod
@@ -25,28 +23,17 @@ from torch.utils.data import get_worker_info
 from augrecipes.compat.torch import empty_shared
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.data.epochs import current
-from augrecipes.errors import LoaderError
 
 Empty = Callable[[tuple[int, ...], torch.dtype], torch.Tensor]
-
-SHARED = "/dev/shm"
-# How long a worker waits for others' batches to leave shared memory.
-PATIENCE_SECONDS = 5.0
-# Smaller tensors are not worth asking the file system, and malloc keeps their memory itself (see `allocator`).
+# Smaller tensors are not worth asking the system for, and malloc keeps their memory itself (see `tune_allocator`).
 LEAST_BYTES = 1 << 20
-_MIB = 1 << 20
+# What a loader keeps of the memory of its batches from pass to pass.
+BATCH_BYTES = 128 << 20
 
 
 def empty(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-    """A tensor that is not filled yet; in shared memory when this is a DataLoader worker.
-
-    Raises:
-        LoaderError: shared memory has no room for it, where writing to it would kill the worker.
-    """
-    if get_worker_info() is None:
-        return torch.empty(shape, dtype=dtype)
-    _wait_for_room(prod(shape) * dtype.itemsize)
-    return empty_shared(shape, dtype)  # one copy less than moving the batch there afterwards
+    """A tensor that is not filled yet; in a DataLoader's worker in shared memory, so that nobody moves it there."""
+    return torch.empty(shape, dtype=dtype) if get_worker_info() is None else empty_shared(shape, dtype)
 
 
 def empty_pinned(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
@@ -54,39 +41,10 @@ def empty_pinned(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     return torch.empty(shape, dtype=dtype, pin_memory=True)
 
 
-def free_shared() -> int | None:
-    """Bytes that are free in shared memory, or None where the system has no such place."""
-    try:
-        state = os.statvfs(SHARED)
-    except (OSError, AttributeError):
-        return None
-    return state.f_bavail * state.f_frsize
-
-
-def _wait_for_room(wanted: int) -> None:
-    if wanted < LEAST_BYTES:
-        return
-    until = time.monotonic() + PATIENCE_SECONDS
-    while (free := free_shared()) is not None and free < wanted:
-        if time.monotonic() > until:
-            raise LoaderError(
-                f"a batch takes {wanted // _MIB} MiB, and {SHARED} has {free // _MIB} MiB free. "
-                f'backend="threads" needs no {SHARED}; fewer workers, smaller batches or a lower prefetch_factor need '
-                "less of it; a container is given more by --shm-size"
-            )
-        time.sleep(0.01)
-
-
 def room(key: str) -> Allocate | None:
     """Memory of the batch that is being read for one value of a sample; None: the sample has to bring its own."""
     now = current()
     return None if now is None or now.room is None else now.room(key)
-
-
-def rooms(keys: Iterable[str]) -> dict[str, Allocate] | None:
-    """`room` for several keys."""
-    now = current()
-    return None if now is None or now.room is None else {key: now.room(key) for key in keys}
 
 
 class Pool:
@@ -141,9 +99,8 @@ def _of_the_system(size: int) -> mmap.mmap:
     if not hasattr(mmap, "MAP_PRIVATE"):  # Windows has no other kind
         return mmap.mmap(-1, size)
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if hasattr(mmap, "MADV_HUGEPAGE"):  # as numpy asks for its own large arrays
-        with suppress(OSError):
-            memory.madvise(mmap.MADV_HUGEPAGE)
+    with suppress(OSError, AttributeError):  # as numpy asks for its own large arrays, where there is such a thing
+        memory.madvise(mmap.MADV_HUGEPAGE)
     return memory
 
 
@@ -174,9 +131,7 @@ class Result:
 
     def tensor(self, array: np.ndarray[Any, Any]) -> torch.Tensor:
         """The tensor over `array`: all of what was allocated last, or its first rows."""
-        if self._made is None:
-            return torch.from_numpy(array)
-        return self._made[: len(array)]
+        return torch.from_numpy(array) if self._made is None else self._made[: len(array)]
 
 
 @cache

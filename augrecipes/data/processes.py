@@ -14,11 +14,10 @@ import cv2
 from torch.utils.data import DataLoader
 
 from augrecipes.compat import torch as hooks
-from augrecipes.data.allocator import tune
 from augrecipes.data.fetch import Delivery
 from augrecipes.data.order import Order
 from augrecipes.errors import LoaderError
-from augrecipes.machine import end_with_parent
+from augrecipes.machine import tune_allocator
 
 # A dying process closes its connections before the system says that it is dead.
 _DYING_SECONDS = 2.0
@@ -54,10 +53,9 @@ class WorkerInit:
     def __call__(self, worker: int) -> None:
         """Settle in worker number `worker`."""
         atexit.register(hooks.end_feeders)
-        end_with_parent()
         cv2.setNumThreads(0)
         if self.tune_allocator:
-            tune()
+            tune_allocator()
         if self.then is not None:
             self.then(worker)
 

@@ -231,9 +231,6 @@ class LoaderSampler(DistributedSampler[Any]):
 class LoaderBatches(BatchSampler):
     """The `batch_sampler` of a loader, by which other DataLoaders read what it would; torch's, with another sampler."""
 
-    def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
-        super().__init__(sampler, batch_size, drop_last)
-
     def __iter__(self) -> Iterator[list[Any]]:
         return self.sampler.batches(self.drop_last) if isinstance(self.sampler, LoaderSampler) else super().__iter__()
 

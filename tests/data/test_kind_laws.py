@@ -71,7 +71,7 @@ class TooSoon(Pool):
 
 
 def test_a_batch_that_is_written_to_again_is_noticed(roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("augrecipes.data.passes.Pool", TooSoon)
+    monkeypatch.setattr("augrecipes.data.memory.Pool", TooSoon)
     for kind in KINDS:
         with pytest.raises(AssertionError):
             LAWS["backends_do_not_matter"](lambda **options: kind.open(roots[kind.name], seed=3, **options))  # noqa: B023

@@ -9,7 +9,7 @@ import pytest
 import torch
 from gathering import Gathering
 
-from augrecipes.data import allocator, memory
+from augrecipes.data import memory
 from augrecipes.data.loader import loader
 from augrecipes.data.memory import Pool
 
@@ -61,7 +61,7 @@ def test_the_next_pass_asks_for_no_fresh_memory(monkeypatch: pytest.MonkeyPatch,
     assert first
     if not options["num_workers"]:
         assert passes(3) == []
-        monkeypatch.setattr(allocator, "BATCH_BYTES", 0)  # a planted fault, and what `tune_allocator=False` does
+        monkeypatch.setattr(memory, "BATCH_BYTES", 0)  # a planted fault, and what `tune_allocator=False` does
         assert len(passes(4)) >= 3 * len(first)
 
 
@@ -70,4 +70,4 @@ def test_without_tuning_all_goes_back() -> None:
     for batch in made:
         assert np.asarray(batch["image"]).size
     del batch
-    assert made._readers._pool._free == []
+    assert made._readers.pool._free == []

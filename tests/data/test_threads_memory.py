@@ -15,9 +15,8 @@ from counting import Counting
 from augrecipes.data import memory
 from augrecipes.data.memory import room
 from augrecipes.data.loader import loader
-from augrecipes.data import allocator
 import torch
-allocator.BATCH_BYTES = 0  # how much of this is kept is another law
+memory.BATCH_BYTES = 0  # how much of this is kept is another law
 class Pictures(Counting):  # 48 kB each, written into batches of 6 MiB
     def __getitem__(self, index):
         image = (room("image") or np.empty)((128, 128, 3), np.dtype(np.uint8))
@@ -28,7 +27,7 @@ def resident():
 if "fault" in sys.argv:
     memory._of_the_system = lambda size: np.empty(size, np.uint8)
 made = loader(Pictures(1500), 128, backend="threads", num_workers=3)
-made._readers._reader.has_rows = True  # as it is of datasets of ours
+made._readers.reader.has_rows = True  # as it is of datasets of ours
 for k in range(40):
     for batch in made:
         pass
