@@ -59,8 +59,7 @@ CIRCLES = frozenset(
     {
         ("augrecipes.recipe.model", "augrecipes.compiler.compile"),  # Recipe.compile
         ("augrecipes.recipe.model", "augrecipes.compiler.run.pipeline"),  # what Recipe.compile returns
-        ("augrecipes.recipe.model", "augrecipes.data.transform"),  # Recipe.transform
-        ("augrecipes.recipe.model", "augrecipes.data.map_batches"),  # Recipe.map_batches
+        ("augrecipes.recipe.model", "augrecipes.data.transform"),  # Recipe.transform, Recipe.map_batches
         ("augrecipes.recipe.model", "augrecipes.device.stage"),  # Recipe.device_stage
         ("augrecipes.recipe.model", "augrecipes.bring.plain"),  # Recipe.to_albumentations
         ("augrecipes.recipe.model", "augrecipes.recipe.write"),  # Recipe.to_yaml

@@ -145,7 +145,12 @@ class FetchDataset(Dataset[Any]):
         # Datasets that read batches at once (and hold none of ours) are asked for whole batches.
         self.takes_batches = not clocks(dataset) and callable(getattr(dataset, "__getitems__", None))
         ragged = collate.ragged if isinstance(collate, Collate) else None
-        self.ours = ragged is not None and _hands_on(dataset)
+        # Ours, or what hands on unchanged what ours give: a wrapper of the user's may keep a sample, or read two to make
+        # one, and so none of them may lie in the memory of a batch.
+        own = RecipeDataset.__getitem__
+        self.ours = ragged is not None and all(
+            isinstance(leaf, RecipeDataset) and type(leaf).__getitem__ is own for leaf in read_through(dataset)
+        )
         self.has_rows = self.ours and ragged != "list"
         self.gathers = self.ours and ragged == "default" and isinstance(dataset, RecipeDataset) and dataset.gathers
         self.uneven: set[str] = set()
@@ -177,15 +182,6 @@ class FetchDataset(Dataset[Any]):
             ))  # fmt: skip
 
 
-def _hands_on(dataset: Any) -> bool:
-    """Whether the dataset is ours, or hands on unchanged what ours give: then samples may lie in their batch's memory.
-
-    A wrapper of the user's may keep a sample, or read two to make one.
-    """
-    own = RecipeDataset.__getitem__
-    return all(isinstance(leaf, RecipeDataset) and type(leaf).__getitem__ is own for leaf in read_through(dataset))
-
-
 class Draft:
     """One batch in the making. Its pieces may be worked on in several threads, begun in their order.
 
@@ -196,8 +192,13 @@ class Draft:
 
     def __init__(self, reader: FetchDataset, order: Order) -> None:
         self.number, self._reader, self._order = order.number, reader, order
-        count = len(order.indices)
-        self.pieces = _pieces(count, reader)
+        count, active = len(order.indices), reader.turns.active
+        size = count if reader.takes_batches else -(-count // active)
+        if active == 1 < reader.readers and not reader.takes_batches:
+            size = min(count, _RUN)
+        elif not reader.gathers and not reader.takes_batches:
+            size = max(1, count // (_PIECES_A_READER * active))
+        self.pieces = [range(start, min(start + size, count)) for start in range(0, count, size)]
         self._rows = BatchRows(count, reader.empty)
         self._samples: dict[int, Any] = {}
         self._parts: dict[range, dict[str, Any]] = {}
@@ -282,8 +283,7 @@ class Draft:
         reader, order = self._reader, self._order
         dataset, n = reader.dataset, len(reader.dataset)
         repeat, position = divmod(int(order.indices[k]), n)
-        # A single sample becomes a batch without being moved, or is moved cheaply.
-        room = self._rows.room(k) if reader.has_rows and not reader.uneven and len(order.indices) > 1 else None
+        room = self._rows.room(k) if reader.has_rows and not reader.uneven else None
         skipped = self._skipped.setdefault(k, [])
 
         def read(other: int, lost: list[Skipped]) -> Any:
@@ -305,16 +305,3 @@ class Draft:
             record = Skipped(skip.error.path or "", skip.error.reason_in_step, order.epoch, skip.index)
             skipped.append(replace(record, replacement=where if isinstance(where, str) else None))
             return sample
-
-
-def _pieces(count: int, reader: FetchDataset) -> list[range]:
-    active = reader.turns.active
-    if reader.takes_batches:
-        size = count
-    elif active < reader.readers and active == 1:
-        size = min(count, _RUN)
-    elif reader.gathers:
-        size = -(-count // active)
-    else:
-        size = max(1, count // (_PIECES_A_READER * active))
-    return [range(start, min(start + size, count)) for start in range(0, count, size)]

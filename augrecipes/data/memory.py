@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -102,36 +102,6 @@ def _of_the_system(size: int) -> mmap.mmap:
     with suppress(OSError, AttributeError):  # as numpy asks for its own large arrays, where there is such a thing
         memory.madvise(mmap.MADV_HUGEPAGE)
     return memory
-
-
-class Result:
-    """A tensor that numpy code fills: it asks for the memory, and what it returns is that memory or its first rows.
-
-    Args:
-        given: the memory of a batch, where there is one.
-
-    >>> result = Result()
-    >>> array = result.allocate((3, 2), np.dtype(np.float32))
-    >>> array[:] = 5
-    >>> result.tensor(array[:2])
-    tensor([[5., 5.],
-            [5., 5.]])
-    """
-
-    def __init__(self, given: Allocate | None = None) -> None:
-        self._made: torch.Tensor | None = None
-        self._given = given
-
-    def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-        """An array to fill."""
-        if self._given is not None:
-            return self._given(shape, dtype)
-        self._made = empty(shape, torch_dtype(dtype))
-        return cast("np.ndarray[Any, Any]", self._made.numpy())
-
-    def tensor(self, array: np.ndarray[Any, Any]) -> torch.Tensor:
-        """The tensor over `array`: all of what was allocated last, or its first rows."""
-        return torch.from_numpy(array) if self._made is None else self._made[: len(array)]
 
 
 @cache

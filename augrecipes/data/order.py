@@ -49,7 +49,8 @@ def epoch_order(
     count = n if samples is None else samples
     if weights is not None:
         cumulative = np.cumsum(weights)
-        points = _uniform(count, seed, epoch, _WEIGHTS) * cumulative[-1]
+        uniform = (_raw(count, seed, epoch, _WEIGHTS) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        points = uniform * cumulative[-1]
         # Rounding may put a point at the very end, behind the last sample of positive weight.
         last = int(np.flatnonzero(weights)[-1])
         return number_repeats(np.minimum(np.searchsorted(cumulative, points, side="right"), last).astype(np.int64), n)
@@ -230,24 +231,11 @@ class BatchSchedule:
         return None
 
     @property
-    def samples_of_rank(self) -> int:
-        """How many samples an epoch gives this rank."""
-        rounds, rest = divmod(self.total, self.step)
-        return rounds * self.batch_size + self._of_rest(rest)
-
-    @property
     def batches(self) -> int:
         """How many batches an epoch gives this rank."""
         rounds, rest = divmod(self.total, self.step)
-        return rounds + (self._of_rest(rest) > 0)
-
-    def _of_rest(self, rest: int) -> int:
-        if self.drop_last:
-            return 0
-        if self.even:
-            return -(-rest // self.world_size)
         piece = part(rest, self.rank, self.world_size)
-        return piece.stop - piece.start
+        return rounds + (not self.drop_last and bool(rest) and (self.even or piece.stop > piece.start))
 
 
 class Order(NamedTuple):
@@ -297,11 +285,6 @@ def check_weights(weights: Any, n: int) -> npt.NDArray[np.float64]:
     if not array.sum() > 0:
         raise ValueError("weights must not all be zero")
     return array
-
-
-def _uniform(count: int, *key: int) -> npt.NDArray[np.float64]:
-    """`count` floats in [0, 1) of 53 bits."""
-    return (_raw(count, *key) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _raw(count: int, *key: int) -> npt.NDArray[np.uint64]:

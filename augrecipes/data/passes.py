@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import cv2
 import numpy as np
 import torch
 from torch.utils.data import ConcatDataset, DataLoader, Subset
 
 from augrecipes.compat.torch import end_workers, kept_pass
+from augrecipes.compiler.run.quiet import quiet
 from augrecipes.data import memory
 from augrecipes.data.choice import Choice
 from augrecipes.data.collate import AnyCollate
@@ -100,10 +100,6 @@ class Readers:
         """A pass is over: keep the memory of a few batches for the next one, and no more."""
         self.pool.clear(but=memory.BATCH_BYTES if self.tune and allocator_is_tuned() else 0)
 
-    def give_up(self) -> None:
-        """Leave a broken set of processes; the next pass starts new ones."""
-        self._workers = None
-
     def close(self) -> None:
         """End processes that stayed; the next pass starts new ones."""
         workers, self._workers = self._workers, None
@@ -128,8 +124,8 @@ class Pass(Iterator[Any]):
     def _open(self) -> None:
         self._inner: Any = None  # what was read ahead ends, before other readers begin
         self._position.look()
-        self._moves, self._progress, plan = self._position.moves, self._position.start, self._position.plan
-        self._step, self._inner = plan.step, self._readers.read(plan, self._progress)
+        self._moves, self._progress, self._plan = self._position.moves, self._position.start, self._position.plan
+        self._inner = self._readers.read(self._plan, self._progress)
 
     def _moved(self) -> bool:
         """Whether it was said, since the pass was opened, that it begins elsewhere."""
@@ -159,10 +155,11 @@ class Pass(Iterator[Any]):
             raise
         except BaseException:
             inner, self._inner = self._inner, None
-            self._readers.give_up()
             inner.close()
+            self._readers.close()
             raise
-        before, self._progress = self._progress, EpochProgress(self._progress.epoch, self._progress.read + self._step)
+        before = self._progress
+        self._progress = EpochProgress(before.epoch, before.read + self._plan.step)
         self._position.handed_out(before, self._progress, delivery.skipped)
         return delivery.batch
 
@@ -174,18 +171,15 @@ def one_thread() -> Iterator[None]:
     So a batch read in process equals one read in a worker; and threads that divide a small copy among them wait for
     each other, which on busy cores takes far longer than the copy.
     """
-    before, of_torch = cv2.getNumThreads(), torch.get_num_threads()
-    if before != 1:
-        cv2.setNumThreads(0)
-    if of_torch != 1:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        if before != 1:
-            cv2.setNumThreads(before)
+    of_torch = torch.get_num_threads()
+    with quiet.held():
         if of_torch != 1:
-            torch.set_num_threads(of_torch)
+            torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            if of_torch != 1:
+                torch.set_num_threads(of_torch)
 
 
 def with_files_ahead(dataset: Any, wanted: Iterator[Order]) -> Iterator[Order]:
