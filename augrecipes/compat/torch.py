@@ -99,11 +99,6 @@ def empty_shared(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
 # DataLoaders, and their iterators with workers.
 
 
-def with_batch_sampler(loader: DataLoader[Any], sampler: Any) -> None:
-    """Give a DataLoader that was made with a sampler a batch sampler too, which torch lets nobody do."""
-    loader.__dict__["batch_sampler"] = sampler
-
-
 def kept_pass(loader: DataLoader[Any]) -> Any | None:
     """The iterator whose workers stay from pass to pass, once there is one."""
     return loader._iterator

@@ -17,7 +17,6 @@ from augrecipes.data.memory import Empty, empty, torch_dtype
 from augrecipes.data.order import Indices
 from augrecipes.data.sample import as_torch
 from augrecipes.errors import DataError
-from augrecipes.sources.columns import Columns
 
 # Plain integers in a sample, tensors in a batch.
 _NUMBERS = ("label", "index")
@@ -118,25 +117,6 @@ def native_batch(
     for name in next(iter(others.values()), ()):
         found[name] = [others[k][name] if k in others else None for k in range(len(keys))]
     return found
-
-
-def completed(
-    found: Mapping[str, Any], table: Columns, paths: Callable[[Indices], list[str]], virtual: Indices
-) -> dict[str, Any]:
-    """A batch of images with their labels, where they have not brought some, indices and paths.
-
-    Args:
-        found: by key an array of rows, or a list.
-        table: of the dataset.
-        paths: gives the files of rows of it.
-        virtual: the indices that key the draws.
-    """
-    rows = virtual % len(table)
-    batch = {key: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for key, v in found.items()}
-    if table.labels is not None and "label" not in batch:
-        batch["label"] = torch.from_numpy(table.labels[rows].astype(np.int64, copy=False))
-    batch["index"], batch["path"] = torch.from_numpy(virtual), paths(rows)
-    return batch
 
 
 def joined(parts: Sequence[Mapping[str, Any]], rows: BatchRows) -> dict[str, Any]:

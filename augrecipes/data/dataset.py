@@ -7,10 +7,12 @@ from inspect import Parameter, Signature, signature
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+import numpy as np
+import torch
 from torch.utils.data import Dataset
 
 from augrecipes.compiler.run.native_batches import NativeBatches
-from augrecipes.data.batching import BatchRows, Take, completed, samples_at_once
+from augrecipes.data.batching import BatchRows, Take, samples_at_once
 from augrecipes.data.checks import RefusesWords, as_recipe
 from augrecipes.data.epochs import EpochClock, SkipError, candidates, current, in_its_place
 from augrecipes.data.indexed import IndexedRows
@@ -209,7 +211,13 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
         virtual = self._virtuals(indices)
         rows = virtual % len(self._table)
         found = self._batch(rows, epoch, virtual, take or BatchRows(len(rows)).take(range(len(rows))))
-        return None if found is None else completed(found, self._table, self._paths, virtual)
+        if found is None:
+            return None
+        batch = {key: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for key, v in found.items()}
+        if self._table.labels is not None and "label" not in batch:
+            batch["label"] = torch.from_numpy(self._table.labels[rows].astype(np.int64, copy=False))
+        batch["index"], batch["path"] = torch.from_numpy(virtual), self._paths(rows)
+        return batch
 
     def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
         path = self._path(row := virtual % len(self._table))

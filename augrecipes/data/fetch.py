@@ -145,8 +145,8 @@ class FetchDataset(Dataset[Any]):
         # Datasets that read batches at once (and hold none of ours) are asked for whole batches.
         self.takes_batches = not clocks(dataset) and callable(getattr(dataset, "__getitems__", None))
         ragged = collate.ragged if isinstance(collate, Collate) else None
-        # Ours, or what hands on unchanged what ours give: a wrapper of the user's may keep a sample, or read two to make
-        # one, and so none of them may lie in the memory of a batch.
+        # Ours, or what hands on unchanged what ours give. A wrapper of the user's may keep a sample, or read two to
+        # make one, and so none of them may lie in the memory of a batch.
         own = RecipeDataset.__getitem__
         self.ours = ragged is not None and all(
             isinstance(leaf, RecipeDataset) and type(leaf).__getitem__ is own for leaf in read_through(dataset)

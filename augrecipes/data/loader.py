@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Literal
 
 from torch.utils.data import DataLoader
 
-from augrecipes.compat.torch import with_batch_sampler
 from augrecipes.data.checks import count
 from augrecipes.data.choice import Backend, Choice, chosen, pinned, start_method
 from augrecipes.data.collate import collate_for
 from augrecipes.data.epochs import Skipped
 from augrecipes.data.order import BatchSchedule, Share, orders, share_of, weights_of
 from augrecipes.data.passes import Pass, Readers
-from augrecipes.data.processes import WorkerInit
+from augrecipes.data.processes import settle_in
 from augrecipes.data.samplers import LoaderBatches, LoaderSampler, SampledSchedule, ranks_of, schedule_by
 from augrecipes.data.state import LoaderPosition, fingerprint, restore, save
 from augrecipes.data.threads import Budget
@@ -131,16 +131,13 @@ class Loader(Displayed, DataLoader[Any]):
         collate_fn: Callable[[list[Any]], Any] | None = None,
         **torch_options: Any,
     ) -> None:
-        if (rank is None) != (world_size is None):
-            raise ValueError(
-                f"rank and world_size belong together, got rank {rank} of {world_size}: give both, or neither, and "
-                "they are found where torch.distributed or torchrun says them; rank=0, world_size=1 reads everything"
-            )
         if timeout < 0:
             raise ValueError(f"timeout must not be negative, got {timeout}")
-        share = Share() if rank is None else share_of(rank, world_size)
+        if not len(dataset):
+            raise ValueError("the dataset is empty")
+        share = Share() if rank is None and world_size is None else share_of(rank, world_size)
         plan = BatchSchedule(
-            n=_length(dataset),
+            n=len(dataset),
             batch_size=count("batch_size", batch_size, 1),
             seed=int(seed),
             shuffle=bool(shuffle),
@@ -169,7 +166,7 @@ class Loader(Displayed, DataLoader[Any]):
                 _log.warning("prefetch_bytes is for threads: processes read prefetch_factor batches each ahead")
             options |= {
                 "num_workers": choice.workers,
-                "worker_init_fn": WorkerInit(tune_allocator, worker_init_fn),
+                "worker_init_fn": partial(settle_in, tune_allocator, worker_init_fn),
                 "in_order": in_order,
                 # Starting a process afresh takes seconds: such workers stay, unless the user says otherwise.
                 "persistent_workers": method != "fork" if persistent_workers is None else persistent_workers,
@@ -193,7 +190,9 @@ class Loader(Displayed, DataLoader[Any]):
         )
         self._in_order = bool(in_order) or workers == 1
         self.choice, self.backend, self.num_workers = choice, choice.backend, choice.workers
-        with_batch_sampler(self, batch_sampler or LoaderBatches(self._sampler, plan.batch_size, plan.drop_last))
+        # Beside the sampler, which torch lets nobody do.
+        batches = batch_sampler or LoaderBatches(self._sampler, plan.batch_size, plan.drop_last)
+        self.__dict__["batch_sampler"] = batches
 
     def __repr__(self) -> str:
         return f"<Loader {', '.join(self.facts)} of {self.dataset!r}>"
@@ -281,17 +280,6 @@ class Loader(Displayed, DataLoader[Any]):
         """
         plan = self._plan
         self._position.move(restore(state, plan, fingerprint(plan, self.dataset)))
-
-
-def _length(dataset: Any) -> int:
-    """How many samples `dataset` has; TypeError without a length, ValueError when it is empty."""
-    try:
-        n = len(dataset)
-    except TypeError:
-        raise TypeError(f"the loader needs a dataset with a length, got {type(dataset).__name__}") from None
-    if not n:
-        raise ValueError("the dataset is empty")
-    return n
 
 
 # As functions are written: a loader is made of a dataset.

@@ -139,8 +139,8 @@ def share_of(rank: Any, world_size: Any) -> Share:
     whole = all(hasattr(n, "__index__") and not isinstance(n, bool) for n in numbers)
     if not whole or not 0 <= numbers[0] < numbers[1]:
         raise ValueError(
-            f"rank must be below world_size, and both whole numbers; got rank {rank!r} of {world_size!r} "
-            "(an argument, or RANK and WORLD_SIZE of the environment)"
+            f"rank must be below world_size, and both whole numbers; got rank {rank!r} of {world_size!r}. Give both, "
+            "or neither, and they are found where torch.distributed or torchrun (RANK and WORLD_SIZE) says them"
         )
     return Share(int(numbers[0]), int(numbers[1]))
 

@@ -174,8 +174,8 @@ def test_a_senseless_environment_is_told(said: tuple[str, str], monkeypatch: pyt
 @pytest.mark.parametrize(
     ("said", "text"),
     [
-        ({"rank": 0}, "belong together"),
-        ({"world_size": 2}, "belong together"),
+        ({"rank": 0}, "Give both, or neither"),
+        ({"world_size": 2}, "Give both, or neither"),
         ({"rank": 2, "world_size": 2}, "rank must be below world_size"),
     ],
 )
