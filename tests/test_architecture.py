@@ -39,7 +39,7 @@ INSIDE_DATA = (
     {"loader"},
     {"choice", "fetch", "passes", "processes", "samplers", "state", "threads"},
     {"datasets"},
-    {"epochs", "memory", "order", "visits"},
+    {"epochs", "order", "visits"},
 )
 # Inside `compiler`: what compiles and explains; pipelines that run; plans and the rules that make them; kernels.
 INSIDE_COMPILER = ("compile", "run", "native_plan", "plan", "kernels")

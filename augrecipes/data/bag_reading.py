@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from augrecipes.compiler.run.tiles import BagResult, default_threads
+from augrecipes.data.batching import room
 from augrecipes.data.checks import count
 from augrecipes.data.epochs import Skipped, current
 from augrecipes.data.indexed import IndexedRows
-from augrecipes.data.memory import room
 from augrecipes.data.picking import PICKS, Pick, tiles_of
 from augrecipes.errors import DataError, listed
 from augrecipes.recipe.model import Bag, Recipe

@@ -18,9 +18,8 @@ import numpy as np
 import torch
 from torch.utils.data import default_collate
 
-from augrecipes.data.batching import BatchRows
+from augrecipes.data.batching import BatchRows, empty
 from augrecipes.data.epochs import leaves
-from augrecipes.data.memory import empty
 from augrecipes.errors import CollateError
 
 AnyCollate = Callable[[list[Any]], Any]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from torch.utils.data import Dataset
 
 from augrecipes.compat.torch import pin_memory, says_full_memory
-from augrecipes.data.batching import BatchRows, joined, split
+from augrecipes.data.batching import BatchRows, Empty, empty, empty_pinned, joined, split
 from augrecipes.data.collate import Collate
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.epochs import (
@@ -24,7 +24,6 @@ from augrecipes.data.epochs import (
     reading,
     tell_epoch,
 )
-from augrecipes.data.memory import Empty, empty, empty_pinned
 from augrecipes.data.order import Order
 from augrecipes.errors import AugrecipesError, DataError, LoaderError
 

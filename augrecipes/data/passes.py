@@ -17,7 +17,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Subset
 
 from augrecipes.compat.torch import end_workers, kept_pass
 from augrecipes.compiler.run.quiet import quiet
-from augrecipes.data import memory
+from augrecipes.data import batching
 from augrecipes.data.choice import Choice
 from augrecipes.data.collate import AnyCollate
 from augrecipes.data.epochs import read_through
@@ -59,14 +59,14 @@ class Readers:
     options: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        self.pool = memory.Pool()
+        self.pool = batching.Pool()
         processes = self.choice.backend == "processes"  # each reads alone, and what they send is pinned by torch
         self.reader = FetchDataset(
             self.dataset,
             self.collate,
             readers=1 if processes else max(1, self.choice.workers),
             pin=self.options["pin_memory"] and not processes,
-            empty=memory.empty if processes else self.pool.empty,
+            empty=batching.empty if processes else self.pool.empty,
         )
         # A generator of its own: reading must neither use nor disturb the user's random numbers.
         self._generator = torch.Generator()
@@ -98,7 +98,7 @@ class Readers:
 
     def rest(self) -> None:
         """A pass is over: keep the memory of a few batches for the next one, and no more."""
-        self.pool.clear(but=memory.BATCH_BYTES if self.tune and allocator_is_tuned() else 0)
+        self.pool.clear(but=batching.BATCH_BYTES if self.tune and allocator_is_tuned() else 0)
 
     def close(self) -> None:
         """End processes that stayed; the next pass starts new ones."""

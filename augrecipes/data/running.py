@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from augrecipes.data.bag_reading import read_bag
-from augrecipes.data.batching import Take, native_batch
+from augrecipes.data.batching import Take, native_batch, room
 from augrecipes.data.indexed import IndexedRows
-from augrecipes.data.memory import room
 from augrecipes.data.order import Indices
 from augrecipes.data.sample import as_torch
 from augrecipes.errors import DataError
