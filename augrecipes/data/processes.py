@@ -16,7 +16,7 @@ from augrecipes.compat import torch as hooks
 from augrecipes.data.fetch import Delivery
 from augrecipes.data.order import Order
 from augrecipes.errors import LoaderError
-from augrecipes.machine import tune_allocator
+from augrecipes.machine import end_with_parent, tune_allocator
 
 # A dying process closes its connections before the system says that it is dead.
 _DYING_SECONDS = 2.0
@@ -46,6 +46,7 @@ def settle_in(tune: bool, then: Callable[[int], None] | None, worker: int) -> No
         worker: which one this is.
     """
     atexit.register(hooks.end_feeders)
+    end_with_parent()
     cv2.setNumThreads(0)
     if tune:
         tune_allocator()
