@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from augrecipes.errors import StoreError as StoreError
     from augrecipes.errors import UnprovenWarning as UnprovenWarning
     from augrecipes.images.encoded import open_encoded as open_encoded
+    from augrecipes.kinds.bag.dataset import SlideBags as SlideBags
     from augrecipes.kinds.bag.dataset import TileBags as TileBags
-    from augrecipes.kinds.bag.slides import SlideBags as SlideBags
     from augrecipes.kinds.image.dataset import ImageFolder as ImageFolder
     from augrecipes.kinds.pair.dataset import PairedImages as PairedImages
     from augrecipes.lint import lint as lint
@@ -85,7 +85,7 @@ _HOMES = {
     "RecipeError": "errors:RecipeError",
     "Step": "recipe.model:Step",
     "Samples": "data.samples:Samples",
-    "SlideBags": "kinds.bag.slides:SlideBags",
+    "SlideBags": "kinds.bag.dataset:SlideBags",
     "Source": "sources.base:Source",
     "StoreError": "errors:StoreError",
     "UnprovenWarning": "errors:UnprovenWarning",

@@ -11,8 +11,8 @@ import torch
 
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.run.side_by_side import Read, SampleBatch, Together
+from augrecipes.data.checks import Key
 from augrecipes.data.epochs import Room
-from augrecipes.data.keys import Key
 from augrecipes.data.memory import Empty, empty, torch_dtype
 from augrecipes.data.order import Indices
 from augrecipes.data.sample import as_torch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, Signature, signature
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import Any, ClassVar, Literal, TypedDict
 
 from torch.utils.data import Dataset
 
@@ -25,12 +25,9 @@ from augrecipes.sources.columns import Columns
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.sample import RecipeSource
 
-if TYPE_CHECKING:
-    pass
 
-
-class Settings(TypedDict, total=False):
-    """What every dataset of images takes, see `RecipeDataset`."""
+class RunSettings(TypedDict, total=False):
+    """What every dataset takes, see `RecipeDataset`."""
 
     mode: Mode
     seed: int
@@ -38,12 +35,17 @@ class Settings(TypedDict, total=False):
     on_error: Literal["raise", "skip"]
     weights: Any
     samples_per_epoch: int | None
+    save_applied_params: bool
+
+
+class Settings(RunSettings, total=False):
+    """What every dataset of image files takes."""
+
     exif: Literal["apply", "ignore"]
     channels: int | None
     max_pixels: int
     depth: Depth | None
     frames: Frames | None
-    save_applied_params: bool
 
 
 class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, Any]]):
@@ -83,14 +85,16 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
     """
 
     kind: Kind
+    _takes: ClassVar[Any] = Settings
 
-    def __init_subclass__(cls) -> None:
-        """Show the settings that `**how` stands for in the signature, for `help` and for notebooks."""
+    def __init_subclass__(cls, takes: Any = None) -> None:
+        """Show the settings that `**how: Unpack[takes]` stands for in the signature, for `help` and for notebooks."""
+        cls._takes = takes or cls._takes
         own = signature(cls.__init__).parameters
         mine = [one for name, one in own.items() if name != "self" and one.kind is not Parameter.VAR_KEYWORD]
-        known = signature(RecipeDataset.__init__).parameters if len(mine) < len(own) - 1 else {}
-        more = [one for name, one in known.items() if name in Settings.__annotations__ and name not in own]
-        cls.__signature__ = Signature([*mine, *more])  # type: ignore[attr-defined]
+        known = signature(RecipeDataset.__init__).parameters | signature(super(cls, cls).__init__).parameters
+        shown = [one for name, one in known.items() if name in cls._takes.__annotations__ and name not in own]
+        cls.__signature__ = Signature([*mine, *(shown if len(mine) < len(own) - 1 else ())])  # type: ignore[attr-defined]
 
     def __init__(
         self,
@@ -162,7 +166,7 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
         facts = self.recipe.facts
         if facts.scales or facts.tiles or not isinstance(self.pipeline, NativeBatches):
             return False
-        return self.pipeline.kept_apart({"mask"} if self._table.masked else set()) is None
+        return self.pipeline.kept_apart({"mask"} if self.table.masked else set()) is None
 
     @property
     def gathers(self) -> bool:
@@ -209,20 +213,20 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
             DataError: one of them cannot be read; a SomeFailedError has the others.
         """
         virtual = self._virtuals(indices)
-        rows = virtual % len(self._table)
+        rows = virtual % len(self.table)
         try:
             found = self._batch(rows, epoch, virtual, take or BatchRows(len(rows)).take(range(len(rows))))
         except SomeFailedError as some:
-            raise some.of(completed(some.batch, self._table, self._paths, virtual)) from some.__cause__
-        return None if found is None else completed(found, self._table, self._paths, virtual)
+            raise some.of(completed(some.batch, self.table, self._paths, virtual)) from some.__cause__
+        return None if found is None else completed(found, self.table, self._paths, virtual)
 
     def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
-        path = self._path(row := virtual % len(self._table))
+        path = self._path(row := virtual % len(self.table))
         try:
             sample = self._sample(row, epoch, virtual)
         except DataError as error:
             raise (error if error.path else error.with_path(path)) from error.__cause__
-        if self._table.labels is not None:
-            sample.setdefault("label", int(self._table.labels[row]))
+        if self.table.labels is not None:
+            sample.setdefault("label", int(self.table.labels[row]))
         sample["index"], sample["path"] = virtual, path
         return sample

@@ -4,35 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, Literal, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 
 from augrecipes.compiler.prefix import compile_rest
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.bag_reading import picking
 from augrecipes.data.batching import Take, native_batch
 from augrecipes.data.checks import as_recipe
-from augrecipes.data.dataset import RecipeDataset
+from augrecipes.data.dataset import RecipeDataset, RunSettings
 from augrecipes.data.order import Indices
 from augrecipes.data.packed_batch import columns, gathered, gathers, pairs
 from augrecipes.data.picking import Pick
+from augrecipes.data.running import picking
 from augrecipes.errors import StoreError
-from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.packed_columns import Unreadable
-from augrecipes.sources.packed_match import check_section, check_store, check_targets
 from augrecipes.sources.paths import PathLike
 from augrecipes.sources.sample import RecipeSource
-from augrecipes.sources.stored import StoredSource
+from augrecipes.sources.stored import StoredSource, check_section, check_store, check_targets
 from augrecipes.store import Store, Verify, open_store, reopen_store
 from augrecipes.store.reader import FetchedFolder
 
 # What is read off the store, and does not travel.
-_OFF_THE_STORE = frozenset({"store", "_table", "_source"})
+_OFF_THE_STORE = frozenset({"store", "table", "_source"})
 
 
-class Packed(RecipeDataset):
+class Packed(RecipeDataset, takes=RunSettings):
     """Samples from a store that `augrecipes pack` wrote, run through the steps of a recipe that are left to do.
 
     The store has the samples of the files it was packed from, in the same order: a sample is the dict that ImageFolder,
@@ -94,19 +93,13 @@ class Packed(RecipeDataset):
         store: PathLike,
         recipe: Recipe | PathLike,
         *,
-        mode: Mode = "train",
-        seed: int = 0,
-        optimize: Optimize | None = None,
-        on_error: Literal["raise", "skip"] = "raise",
-        weights: Any = None,
-        samples_per_epoch: int | None = None,
         max_tiles: int | None = None,
         min_tiles: int | None = None,
         pick: Pick | None = None,
         threads: int | None = None,
-        save_applied_params: bool = False,
         verify: Verify | None = "first",
         cache_size: str | int | None = None,
+        **how: Unpack[RunSettings],
     ) -> None:
         self.store: Store = open_store(cast("Any", store), verify, cache_size=cache_size)
         parsed = as_recipe(recipe)
@@ -117,19 +110,16 @@ class Packed(RecipeDataset):
             of_bags = (max_tiles, min_tiles, pick, threads)
             if not parsed.facts.tiles and any(value is not None for value in of_bags):
                 raise ValueError("max_tiles, min_tiles, pick and threads are for stores of bags")
-            self._rule = picking(parsed, max_tiles, min_tiles, pick)
+            self.rule = picking(parsed, max_tiles, min_tiles, pick)
             return self._look()
 
-        super().__init__(
-            table, parsed, mode=mode, seed=seed, optimize=optimize, on_error=on_error, weights=weights,
-            samples_per_epoch=samples_per_epoch, save_applied_params=save_applied_params, options={"threads": threads},
-        )  # fmt: skip
+        super().__init__(table, parsed, options={"threads": threads}, **how)
 
     def _look(self) -> Columns:
         """What is read off the store, and opened anew where a copy of this dataset arrives."""
         self._source = StoredSource(self.store, self.recipe)
-        self._table = self._source.table
-        return self._table
+        self.table = self._source.table
+        return self.table
 
     def _reader(self, table: Columns) -> RecipeSource:
         del table
@@ -181,16 +171,16 @@ class Packed(RecipeDataset):
     @property
     def bags(self) -> list[str]:
         """The name of every bag, as often as it is listed; none for other kinds."""
-        table = cast("Any", self._table)
+        table = cast("Any", self.table)
         return [table.bags.name(row) for row in self.rows().tolist()] if self.recipe.facts.tiles else []
 
     def paths(self, index: int) -> dict[str, str]:
         """The file that each target of a sample was packed from; of a bag its first tile."""
-        unit = self._table.units_of(self._row(index)).start
+        unit = self.table.units_of(self._row(index)).start
         return {name: self._source.source(unit, name) for name in self.store.targets}
 
     def _marks(self) -> dict[str, Any]:
-        return {"store": self.store.digest, **(asdict(self._rule) if self.recipe.facts.tiles else {})}
+        return {"store": self.store.digest, **(asdict(self.rule) if self.recipe.facts.tiles else {})}
 
     def _path(self, row: int) -> str:
         return str(self.store.columns["bag/path"][row]) if self.recipe.facts.tiles else self._source.path(row)
@@ -211,12 +201,12 @@ class Packed(RecipeDataset):
             indices: not negative; `len(ds)` and more stand for repeats.
         """
         virtual = self._virtuals(indices)
-        units = virtual % len(self._table)
+        units = virtual % len(self.table)
         if self.recipe.facts.tiles:
-            of_bags = [self._table.units_of(int(row)) for row in units]
+            of_bags = [self.table.units_of(int(row)) for row in units]
             units = np.concatenate([np.empty(0, np.int64), *(np.arange(bag.start, bag.stop) for bag in of_bags)])
             virtual = np.repeat(virtual, [len(bag) for bag in of_bags])
-        stored = self._source.rows(units, epoch + virtual // len(self._table))
+        stored = self._source.rows(units, epoch + virtual // len(self.table))
         return [file for name in self._taken() for file in self.store.files_of_rows(name, stored)]
 
     # -- samples ------------------------------------------------------------------------------------------------------
@@ -228,7 +218,7 @@ class Packed(RecipeDataset):
         pipeline, facts, source = self.pipeline, self.recipe.facts, self._source
         if not isinstance(pipeline, Pipeline) or pipeline.compiled.save_applied_params or facts.tiles:
             return None
-        stored = source.rows(rows, epoch + virtual // len(self._table))
+        stored = source.rows(rows, epoch + virtual // len(self.table))
         if facts.scales:
             return pairs(pipeline, self.store, stored, epoch, virtual, take)
         targets, files = self._taken(), pipeline.reads and self.store.format == "jpeg"

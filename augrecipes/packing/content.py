@@ -16,8 +16,8 @@ from augrecipes.packing.plan import BakedSteps
 from augrecipes.redact import redact
 from augrecipes.remote import Place
 from augrecipes.sources.packed_columns import POINTS, Unreadable, columns_of, columns_of_points, layout_of
-from augrecipes.sources.packed_match import declared
 from augrecipes.sources.sample import RecipeSource
+from augrecipes.sources.stored import declared
 from augrecipes.versions import made_with
 
 _TRIED = 16  # rows that are baked to see how large they are

@@ -61,21 +61,3 @@ _METHODS = ("__len__", "read", "path")
 def is_source(value: Any) -> bool:
     """Whether a value has the methods of a `Source`."""
     return isinstance(value, Source) or all(callable(getattr(value, name, None)) for name in _METHODS)
-
-
-class ReadItems:
-    """What has the methods of a `Source`, with its samples as items; all else is asked of it."""
-
-    def __init__(self, given: Any) -> None:
-        self.given = given
-
-    def __len__(self) -> int:
-        return len(self.given)
-
-    def __getitem__(self, index: int) -> Any:
-        return self.given.read(index)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "given":  # a copy that is not filled yet
-            raise AttributeError(name)
-        return getattr(self.given, name)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +12,6 @@ from numpy.typing import NDArray
 from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.columns import Columns
-
-_TABLES = (".csv", ".tsv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +52,6 @@ class Sample:
 def in_unit_range(image: NDArray[Any]) -> NDArray[Any]:
     """A uint8 image as float32, 0..1; one of floats as it is."""
     return image.astype(np.float32) / np.float32(255) if image.dtype == np.uint8 else image
-
-
-class Reader(Protocol):
-    """What is there, read one by one."""
-
-    def __len__(self) -> int:
-        """How many there are."""
-
-    def read(self, k: int) -> Sample:
-        """One of them; DataError, naming the file, where it cannot be read."""
 
 
 @dataclass(eq=False)
@@ -138,11 +124,6 @@ class DataArguments:
     root: Any
     files: Any = None
     more: Mapping[str, Any] = field(default_factory=dict)
-
-
-def table_in(data: Any) -> Any:
-    """The data where they are a file of columns, by its name."""
-    return data if isinstance(data, str | os.PathLike) and Path(data).suffix.lower() in _TABLES else None
 
 
 def least_shown(labels: NDArray[Any], share: range, shown: Sequence[int]) -> list[int]:

@@ -163,16 +163,14 @@ class SlideFiles:
         slides: a pattern, a file, a folder, or several.
         windows: that are their tiles.
         labels: a CSV file with columns `bag` and `label`; None: `labels.csv` beside the slides, where there is one.
-        check: whether a slide that cannot be opened is an error; otherwise it is a bag without tiles.
     """
 
     slides: PathLike | Sequence[PathLike]
     windows: Windows
     labels: PathLike | None = None
-    check: bool = True
 
-    def table(self) -> SlideTable:
-        """The bags that they are.
+    def table(self, *, check: bool = True) -> SlideTable:
+        """The bags that they are; with `check` a slide that cannot be opened is an error, else a bag without tiles.
 
         Raises:
             DataError: there are none, two of the same name, or with `check` broken ones; names all of them.
@@ -184,9 +182,9 @@ class SlideFiles:
             raise DataError(f"slides of the same name, which names their bags:{listed(twice)}")
         found = list_slides(paths, self.windows)
         lost = [one for one in found if isinstance(one, DataError)]
-        if lost and (self.check or len(lost) == len(found)):
+        if lost and (check or len(lost) == len(found)):
             what = f"{len(lost)} of {len(paths)} slides cannot be listed"
-            more = ' (on_error="skip" passes over them)' if self.check and len(lost) < len(found) else ""
+            more = ' (on_error="skip" passes over them)' if check and len(lost) < len(found) else ""
             raise lost[0] if len(lost) == len(paths) == 1 else DataError(f"{what}{more}:{listed(map(str, lost))}")
         for error in lost:
             _log.warning("slide left out: %s", error)

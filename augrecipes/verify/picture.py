@@ -15,7 +15,7 @@ from augrecipes.preview.overlay import render_mask
 from augrecipes.preview.rows import short_path
 from augrecipes.preview.sheet import Sheet
 from augrecipes.sources.opening import Data, StrPath, open_data
-from augrecipes.sources.sample import Reader
+from augrecipes.sources.sample import RecipeSource
 from augrecipes.verify.compare import Build
 from augrecipes.verify.levels import levels_of
 from augrecipes.verify.metrics import LAWS, Worst, number
@@ -74,7 +74,7 @@ def render_worst(
     return Sheet(rows, title=recipe.name, lines=lines).pixels
 
 
-def _shown(verification: Verification, worst: Worst, reader: Reader, two: Two) -> _WorstRow | None:
+def _shown(verification: Verification, worst: Worst, reader: RecipeSource, two: Two) -> _WorstRow | None:
     """The target of a sample that differs most; None where one of both refuses it: there is nothing to show."""
     try:
         again = replay_from(reader, two, worst.place.number, worst.place.epoch, worst.place.dtype)
