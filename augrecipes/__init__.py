@@ -58,9 +58,9 @@ if TYPE_CHECKING:
     from augrecipes.recipe.gallery import gallery_names as gallery_names
     from augrecipes.recipe.model import Recipe as Recipe
     from augrecipes.recipe.model import Step as Step
-    from augrecipes.sources.base import Source as Source
     from augrecipes.sources.files import read_image as read_image
     from augrecipes.sources.files import read_mask as read_mask
+    from augrecipes.sources.sample import Source as Source
     from augrecipes.store.verify import verify_store as verify_store
     from augrecipes.studio.notebook import studio as studio
     from augrecipes.verify.run import verify as verify
@@ -86,7 +86,7 @@ _HOMES = {
     "Step": "recipe.model:Step",
     "Samples": "data.samples:Samples",
     "SlideBags": "kinds.bag.dataset:SlideBags",
-    "Source": "sources.base:Source",
+    "Source": "sources.sample:Source",
     "StoreError": "errors:StoreError",
     "UnprovenWarning": "errors:UnprovenWarning",
     "bench": "bench.run:bench",

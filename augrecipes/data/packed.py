@@ -1,23 +1,26 @@
-"""A packed store and a recipe as a torch Dataset."""
+"""A packed store and a recipe as a torch Dataset; whole batches are gathered, or run as they lie in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any, Unpack, cast
 
 import numpy as np
+import numpy.typing as npt
 
+from augrecipes.compiler.native_plan.pictures import InMemory
 from augrecipes.compiler.prefix import compile_rest
 from augrecipes.compiler.run.pipeline import Pipeline
+from augrecipes.compiler.run.side_by_side import Together
 from augrecipes.data.batching import Take, native_batch
 from augrecipes.data.checks import as_recipe
 from augrecipes.data.dataset import RecipeDataset, RunSettings
 from augrecipes.data.order import Indices
-from augrecipes.data.packed_batch import columns, gathered, gathers, pairs
 from augrecipes.data.picking import Pick
 from augrecipes.data.running import picking
 from augrecipes.errors import StoreError
+from augrecipes.images.watch import stage
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.packed_columns import Unreadable
@@ -25,8 +28,12 @@ from augrecipes.sources.paths import PathLike
 from augrecipes.sources.sample import RecipeSource
 from augrecipes.sources.stored import StoredSource, check_section, check_store, check_targets
 from augrecipes.store import Store, Verify, open_store, reopen_store
+from augrecipes.store.columns import DTYPES
 from augrecipes.store.reader import FetchedFolder
 
+RowNumbers = npt.NDArray[np.int64]
+PointsOf = Callable[[int], dict[str, Any]]  # boxes and keypoints of a stored row
+_LOOKED_AT = 4  # bytes of labels that may be too large to stay exact
 # What is read off the store, and does not travel.
 _OFF_THE_STORE = frozenset({"store", "table", "_source"})
 
@@ -54,10 +61,7 @@ class Packed(RecipeDataset, takes=RunSettings):
         on_error: `raise` a DataError for a sample without pixels, or `skip` it, as in ImageFolder.
         weights: one number a sample, kept as `ds.weights`; instead of those of the data that was packed.
         samples_per_epoch: length of the dataset, when it is not the number of samples packed.
-        max_tiles: of bags, see TileBags.
-        min_tiles: of bags.
-        pick: of bags.
-        threads: of bags.
+        max_tiles, min_tiles, pick, threads: of bags, see TileBags.
         save_applied_params: add `applied` to every sample: the draws of the steps that are not baked.
         verify: compare the stored bytes of a picture or mask with their checksum at its `first` read in each process,
             or `always`, and raise a StoreError where they differ; None takes what is there (`augrecipes verify-store`
@@ -235,3 +239,82 @@ class Packed(RecipeDataset, takes=RunSettings):
     def _taken(self) -> tuple[str, ...]:
         """The targets that the pipeline takes."""
         return self._source.taken(self.pipeline.targets if self.recipe.facts.scales else None)
+
+
+def items_of(store: Store, target: str, stored: RowNumbers) -> RowNumbers | None:
+    """The item of each stored row, or None where one has none."""
+    if store.tables[target].one_a_row:
+        return stored
+    rows = store.tables[target].rows
+    first = rows[stored]
+    return cast("RowNumbers", first) if (rows[stored + 1] > first).all() else None
+
+
+def gathers(pipeline: Pipeline, store: Store, targets: Sequence[str]) -> bool:
+    """Whether samples need no more than to be gathered and finished: no step is left, and all are of one shape."""
+    compiled = pipeline.compiled
+    plain = not compiled.plans["uint8"].steps and pipeline.recipe.inputs.min_size is None
+    tables = [store.tables[name] for name in targets]
+    even = all(of.alike and of.decode is None and DTYPES[of.sample[0]].itemsize < _LOOKED_AT for of in tables)
+    return plain and pipeline.outputs == ("image",) and even
+
+
+def gathered(
+    pipeline: Pipeline, store: Store, targets: Sequence[str], stored: RowNumbers, take: Take
+) -> dict[str, Any] | None:
+    """The images of some stored rows, side by side, and their masks; None where one is unreadable."""
+    found: dict[str, Any] = {}
+    for name in targets:
+        if (items := items_of(store, name, stored)) is None:
+            return None
+        shape: Any = store.shape(name, 0)
+        with stage("read"):
+            if name == "mask":
+                found[name] = take(name, shape, np.dtype(np.int64))
+                for labels, item in zip(found[name], items.tolist(), strict=True):
+                    labels[...] = store.array(name, item)
+            else:
+                rows, sink = _in_memory(store, name, items), pipeline.for_this_thread().sinks[name]
+                found[name] = sink.many(rows, shape, lambda shape, dtype: take("image", shape[1:], dtype))
+    return found
+
+
+def columns(store: Store, targets: Sequence[str], stored: RowNumbers, points_of: PointsOf | None) -> Together | None:
+    """Some stored rows as they lie in memory; None where one is unreadable, or has to be decoded."""
+    found = {}
+    for name in targets:
+        items = items_of(store, name, stored)
+        if items is None or (lying := _lying(store, name, items)) is None:
+            return None
+        found[name] = lying
+    others = None if points_of is None else [points_of(row) for row in stored.tolist()]
+    return Together(found["image"], found.get("mask"), others)
+
+
+def pairs(
+    pipeline: Any, store: Store, stored: RowNumbers, epoch: int, virtual: RowNumbers, take: Take
+) -> dict[str, Any] | None:
+    """The targets of some stored scenes, side by side; None where they differ in size, or are best read one by one."""
+    if pipeline.recipe.inputs.min_size is not None or store.encodes:
+        return None
+    pictures = {}
+    for name in pipeline.targets:
+        items = items_of(store, name, stored)
+        if items is None or (found := _in_memory(store, name, items)) is None:
+            return None
+        pictures[name] = found
+    return pipeline.many(epoch, virtual, pictures, take)
+
+
+def _in_memory(store: Store, target: str, items: RowNumbers) -> InMemory | None:
+    """Some items of a target; None where one is no uint8 picture."""
+    if (found := _lying(store, target, items)) is not None:
+        return found
+    arrays = [store.array(target, item) for item in items.tolist()]
+    return InMemory.of(arrays) if all(array.dtype == np.uint8 for array in arrays) else None
+
+
+def _lying(store: Store, target: str, items: RowNumbers) -> InMemory | None:
+    """The same of those that do not have to be decoded, and of masks."""
+    found = store.tables[target].lie(items)
+    return found and InMemory(found.lie, found.shapes, lambda k: store.array(target, int(items[k])), found.held)

@@ -19,7 +19,7 @@ from augrecipes.notebook.drawn import on_drawn
 from augrecipes.preview.rows import Asked
 from augrecipes.preview.sheet import Sheet, save_sheet
 from augrecipes.recipe.model import Mode, Optimize, Recipe
-from augrecipes.sources.held import Held
+from augrecipes.sources.sample import Held
 
 _SIDE_BY_SIDE, _ROWS, _DRAWS = 12, 4, 4
 

@@ -14,9 +14,9 @@ import numpy as np
 from augrecipes.errors import DataError
 from augrecipes.images.watch import stage
 from augrecipes.paths import is_archive
-from augrecipes.sources.base import is_source
 from augrecipes.sources.given import is_picture
 from augrecipes.sources.listing import EXTENSIONS
+from augrecipes.sources.sample import is_source
 from augrecipes.sources.tar.shards import TarShards
 from augrecipes.user_code import open_module
 

@@ -250,7 +250,7 @@ def test_a_broken_tile_is_named_and_its_neighbours_are_read(folder: Path, kind: 
     slide = slide_of(folder, kind)
     index = jpeg_tiles.index_of(str(slide.path))
     assert index is not None
-    first = index.levels[0]
+    first = index[0][0]
     number = first.across  # the first of the second row
     raw = bytearray(slide.path.read_bytes())
     start = int(first.offsets[number])
@@ -270,7 +270,7 @@ def test_a_tile_of_another_size_is_told(folder: Path, monkeypatch: pytest.Monkey
     slide = slide_of(folder, "420")
     index = jpeg_tiles.index_of(str(slide.path))
     assert index is not None
-    level = index.levels[0]
+    level = index[0][0]
     other = jpeg_tiles.TileIndex(level.width, level.height, 64, 32, False, level.offsets, level.counts, level.head)
     with pytest.raises(DataError, match="64×64 px where 64×32 are expected"):
         jpeg_tiles.JpegTiles(str(slide.path), [other], None).read(0, Part(0, 0, 9, 9))

@@ -24,7 +24,7 @@ from augrecipes.sources.tar.shards import TarShards
 def raw(found: TarShards) -> dict[str, dict[str, bytes]]:
     """The bytes of each file by key and extension, as an archive's listing says where they are."""
     known, result = found, {}
-    for i in range(len(known.keys)):
+    for i in range(len(known.paths)):
         archive = archives.OPENED.at(known.archives[0], known.stamps[0])
         result[known.paths.name(i)] = {
             known.extensions[known.extension[k]]: archive.bytes_at(int(known.starts[k]), int(known.sizes[k]))

@@ -19,7 +19,7 @@ from augrecipes.preview.rows import Asked, draws, made_by, show_rows, stage_grou
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Bag, Mode, Recipe, Step
 from augrecipes.sources.bags import BagTable
-from augrecipes.sources.held import Held
+from augrecipes.sources.sample import Held
 
 COLUMNS = 12  # tiles
 EPOCHS = 2

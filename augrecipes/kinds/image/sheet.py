@@ -13,7 +13,7 @@ from augrecipes.preview.overlay import label_colour
 from augrecipes.preview.rows import Asked, DrawnSample, Shown, annotated, made_by, short_path, show_rows, stage_groups
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Recipe
-from augrecipes.sources.held import Held
+from augrecipes.sources.sample import Held
 
 COLUMNS = 6
 ACROSS = 6  # samples on a line, where they are shown without their sources
