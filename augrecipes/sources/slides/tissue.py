@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import cv2
 import numpy as np
@@ -189,7 +189,7 @@ def _name_of(feature: dict[str, Any]) -> str:
 
 def _polygons(geometry: dict[str, Any], path: str, number: int) -> Iterator[list[Ring]]:
     """The rings of each polygon in a geometry: its outline first, then its holes."""
-    kind, given = geometry.get("type"), geometry.get("coordinates")
+    kind, given = geometry.get("type"), cast("Any", geometry.get("coordinates"))
     if kind not in ("Polygon", "MultiPolygon"):
         return
     for rings in given if kind == "MultiPolygon" and isinstance(given, list) else [given]:
