@@ -67,7 +67,7 @@ class OpenedSource:
         try:
             with stage("read"):
                 opened = self.open()
-                return opened.read(index) if is_source(opened) else opened[index]
+                return opened[index] if hasattr(opened, "__getitem__") else opened.read(index)
         except (DataError, MemoryError):
             raise
         except Exception as error:
