@@ -25,6 +25,8 @@ from augrecipes.sources.columns import Columns
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.sample import RecipeSource
 
+Given = Columns | RecipeSource  # what a dataset is made of: a table of files, or what reads one
+
 
 class RunSettings(TypedDict, total=False):
     """What every dataset takes, see `RecipeDataset`."""
@@ -56,7 +58,7 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
     with draws of its own. That integer, which keys the draws, is called virtual: `virtual % rows` is the row.
 
     Args:
-        source: gives the table of the rows, when the recipe is compiled; or that table.
+        source: gives what reads the rows, or their table, when the recipe is compiled; or is one of both.
         recipe: a Recipe, the name of a gallery recipe, or the path of a recipe file, of this dataset's kind.
         mode: `train` runs the recipe's steps, `eval` its eval section.
         seed: of the draws.
@@ -98,7 +100,7 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
 
     def __init__(
         self,
-        source: Columns | Callable[[], Columns],
+        source: Given | Callable[[], Given],
         recipe: Any,
         *,
         mode: Mode = "train",
@@ -127,15 +129,13 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
         wanted = channels or self.recipe.inputs.channels or 3
         decode = {"exif": exif, "channels": wanted, "max_pixels": max_pixels, "depth": depth, "frames": frames}
         self._decode: dict[str, Any] = decode
-        table = source() if callable(source) else source
-        self._source = self._reader(table)
-        self._hold(table, weights, samples_per_epoch)
+        found = source() if callable(source) else source
+        if isinstance(found, Columns):
+            found = RecipeSource(found, self.recipe.inputs, self._decode)
+        self._source = found
+        self._hold(self._source.table, weights, samples_per_epoch)
 
     # -- what a kind may define ---------------------------------------------------------------------------------------
-
-    def _reader(self, table: Columns) -> RecipeSource:
-        """What reads the rows of the table."""
-        return RecipeSource(table, self.recipe.inputs, self._decode)
 
     def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
         """Read row `row` of the table and run it through `self.pipeline.at(index=virtual, epoch=epoch)`.

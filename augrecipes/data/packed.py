@@ -22,10 +22,8 @@ from augrecipes.data.running import picking
 from augrecipes.errors import StoreError
 from augrecipes.images.watch import stage
 from augrecipes.recipe.model import Mode, Recipe
-from augrecipes.sources.columns import Columns
 from augrecipes.sources.packed_columns import Unreadable
 from augrecipes.sources.paths import PathLike
-from augrecipes.sources.sample import RecipeSource
 from augrecipes.sources.stored import StoredSource, check_section, check_store, check_targets
 from augrecipes.store import Store, Verify, open_store, reopen_store
 from augrecipes.store.columns import DTYPES
@@ -110,23 +108,19 @@ class Packed(RecipeDataset, takes=RunSettings):
         check_store(self.store, parsed)
         self.kind = parsed.kind
 
-        def table() -> Columns:
+        def source() -> StoredSource:
             of_bags = (max_tiles, min_tiles, pick, threads)
             if not parsed.facts.tiles and any(value is not None for value in of_bags):
                 raise ValueError("max_tiles, min_tiles, pick and threads are for stores of bags")
             self.rule = picking(parsed, max_tiles, min_tiles, pick)
             return self._look()
 
-        super().__init__(table, parsed, options={"threads": threads}, **how)
+        super().__init__(source, parsed, options={"threads": threads}, **how)
 
-    def _look(self) -> Columns:
+    def _look(self) -> StoredSource:
         """What is read off the store, and opened anew where a copy of this dataset arrives."""
         self._source = StoredSource(self.store, self.recipe)
         self.table = self._source.table
-        return self.table
-
-    def _reader(self, table: Columns) -> RecipeSource:
-        del table
         return self._source
 
     def __copy__(self) -> Packed:
