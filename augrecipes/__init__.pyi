@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from augrecipes.errors import StoreError as StoreError
     from augrecipes.errors import UnprovenWarning as UnprovenWarning
     from augrecipes.images.encoded import open_encoded as open_encoded
+    from augrecipes.kinds.bag.dataset import SlideBags as SlideBags
     from augrecipes.kinds.bag.dataset import TileBags as TileBags
-    from augrecipes.kinds.bag.slides import SlideBags as SlideBags
     from augrecipes.kinds.image.dataset import ImageFolder as ImageFolder
     from augrecipes.kinds.pair.dataset import PairedImages as PairedImages
     from augrecipes.lint import lint as lint
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from augrecipes.recipe.gallery import gallery_names as gallery_names
     from augrecipes.recipe.model import Recipe as Recipe
     from augrecipes.recipe.model import Step as Step
-    from augrecipes.sources.base import Source as Source
     from augrecipes.sources.files import read_image as read_image
     from augrecipes.sources.files import read_mask as read_mask
+    from augrecipes.sources.sample import Source as Source
     from augrecipes.store.verify import verify_store as verify_store
     from augrecipes.studio.notebook import studio as studio
     from augrecipes.verify.run import verify as verify

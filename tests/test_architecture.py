@@ -31,8 +31,8 @@ LAYERS = (
 )  # fmt: skip
 # A kind's folder has modules of several rooms: where each of them stands, as if it were there.
 PARTS = {
-    "facts": "kinds.facts", "pipeline": "compiler.run.kinds", "reader": "sources.kinds", "audit": "sources.kinds",
-    "dataset": "data.kinds", "slides": "data.kinds", "sheet": "preview.kinds",
+    "__init__": "kinds.facts", "pipeline": "compiler.run.kinds", "reader": "sources.kinds", "audit": "sources.kinds",
+    "dataset": "data.kinds", "sheet": "preview.kinds",
 }  # fmt: skip
 # Inside `data`: the loader, what it is made of, the datasets, and their batches.
 INSIDE_DATA = (
@@ -44,7 +44,7 @@ INSIDE_DATA = (
 # Inside `compiler`: what compiles and explains; pipelines that run; plans and the rules that make them; kernels.
 INSIDE_COMPILER = ("compile", "run", "native_plan", "plan", "kernels")
 # Files of pictures are read through these parts alone.
-READERS = frozenset({"bench", "data", "packing", "preview", "sources", "store", "verify"})
+READERS = frozenset({"bench", "data", "packing", "preview", "sources", "store", "studio", "verify"})
 # Doors from the language up: Recipe.compile, .device_stage, .to_albumentations, .transform, .show; and what notebooks
 # ask of any object, and of datasets.
 DOORS = frozenset(
@@ -401,7 +401,7 @@ def test_a_planted_hook_is_found(text: str, private: str) -> None:
         ("bench/run.py", "from jinja2 import Environment", "imports jinja2"),
         ("kinds/pair/reader.py", "from augrecipes.kinds.pair.sheet import sheet", "sources imports preview"),
         ("kinds/pair/pipeline.py", "def f():\n    from augrecipes.kinds.pair import dataset", "compiler imports data"),
-        ("kinds/bag/facts.py", "from augrecipes.recipe.model import Recipe", "kinds imports recipe"),
+        ("kinds/bag/__init__.py", "from augrecipes.recipe.model import Recipe", "kinds imports recipe"),
         ("compiler/compile.py", 'kinds.part(recipe.kind, "dataset")', "compiler imports data"),
         ("recipe/parse.py", 'def f():\n    part(self.kind, "pipeline")', "recipe imports compiler"),
         ("bench/sides.py", "from augrecipes.kinds.bag.dataset import TileBags", "imports kinds.bag.dataset.TileBags"),

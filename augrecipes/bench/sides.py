@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,10 +21,10 @@ from augrecipes.data.packed import Packed
 from augrecipes.data.samples import Samples
 from augrecipes.errors import BenchError, DataError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
-from augrecipes.sources.opening import Data, StrPath, as_given, is_source, open_data
-from augrecipes.sources.sample import Reader
-from augrecipes.sources.stored import StoredSource, left_of, path_of, reads_store
-from augrecipes.store import open_store
+from augrecipes.sources.opening import StrPath, as_given, is_source, open_data
+from augrecipes.sources.sample import RecipeSource
+from augrecipes.sources.stored import StoredSource, left_of
+from augrecipes.store import is_store, open_store
 
 STOCK = "stock"
 
@@ -68,7 +69,7 @@ class Setting:
         masks: a folder of masks.
     """
 
-    data: Data
+    data: Any
     mode: Mode = "train"
     seed: int = 0
     masks: StrPath | None = None
@@ -76,16 +77,16 @@ class Setting:
     @property
     def stored(self) -> bool:
         """Whether a packed store is read: its samples have some of the recipe's steps behind them."""
-        return reads_store(self.data)
+        return isinstance(self.data, str | os.PathLike) and not is_source(self.data) and is_store(self.data)
 
     def left_of(self, recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
         """What is left of a recipe to be done, and the labels of the steps that the store holds already."""
-        return left_of(recipe, open_store(path_of(self.data)), self.mode, self.seed) if self.stored else (recipe, ())
+        return left_of(recipe, open_store(self.data), self.mode, self.seed) if self.stored else (recipe, ())
 
-    def reader(self, recipe: Recipe, pipeline: Any) -> Reader:
+    def reader(self, recipe: Recipe, pipeline: Any) -> RecipeSource:
         """The data one by one, for those who look at what the steps do."""
         if self.stored:
-            return StoredSource.of(self.data, recipe, pipeline.targets)
+            return StoredSource(open_store(self.data), recipe, pipeline.targets)
         return open_data(recipe, pipeline.targets, self.data, self.masks)
 
 
@@ -100,7 +101,7 @@ def dataset_of(recipe: Recipe, setting: Setting, optimize: Optimize | None = Non
     if setting.stored:
         if setting.masks is not None:
             raise DataError("a store has the masks that it was packed with: leave --masks out", str(given))
-        return Packed(path_of(given), recipe, **common)
+        return Packed(given, recipe, **common)
     if is_source(given):
         if setting.masks is not None:
             raise DataError("masks are of files; a source gives each sample with its mask")

@@ -24,8 +24,8 @@ from torch.utils.data import get_worker_info
 from augrecipes.compat.torch import empty_shared
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.run.side_by_side import Read, SampleBatch, Together
+from augrecipes.data.checks import Key
 from augrecipes.data.epochs import Room, current
-from augrecipes.data.keys import Key
 from augrecipes.data.order import Indices
 from augrecipes.data.sample import as_torch
 from augrecipes.errors import DataError

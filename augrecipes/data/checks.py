@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Mapping
 from inspect import signature
@@ -11,13 +10,12 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.order import check_weights
 from augrecipes.errors import RecipeError
 from augrecipes.kinds import Kind, facts
 from augrecipes.recipe.model import Recipe
-from augrecipes.sources.columns import Columns
 
-_log = logging.getLogger("augrecipes")
+# An epoch, and an index that is not negative; from `len(ds)` on it stands for repeats.
+Key = tuple[int, int]
 
 
 def as_recipe(recipe: Any, kind: Kind | None = None) -> Recipe:
@@ -53,6 +51,7 @@ _RECIPE = "give a recipe, or `ar.from_albumentations(transform)`"
 _OURS = {
     **dict.fromkeys(("transform", "transforms", "augment", "augmentations", "joint_transform"), _RECIPE),
     "target_transform": "labels come as they are; map them in the training step, or in a source of ar.Samples",
+    **dict.fromkeys(("exif", "channels", "max_pixels", "depth", "frames"), "it says how image files are read"),
     "train": "mode='train' runs the recipe's steps and mode='eval' its eval section; folders are given as they are",
     "download": "nothing is downloaded; ar.Samples takes a dataset of torchvision's as it is",
 }
@@ -62,16 +61,12 @@ class RefusesWords:
     """Refuses what other libraries' datasets take with what is written instead; Python would say that it is unknown."""
 
     def __new__(cls, *_: Any, **named: Any) -> Self:
-        """A new one; TypeError where such a word, which the class does not take, is among the arguments."""
+        """A new one; TypeError where a word is among the arguments that the class does not take."""
+        takes, ours = signature(cls).parameters, cls.__module__.startswith("augrecipes.")
         for word in named:
-            if word in _OURS and word not in signature(cls).parameters:
-                raise TypeError(f"{cls.__name__} takes no {word}=: {_OURS[word]}")
+            if word not in takes and (ours or word in _OURS):
+                raise TypeError(f"{cls.__name__} takes no {word}=" + (f": {_OURS[word]}" if word in _OURS else ""))
         return super().__new__(cls)
-
-
-def given_weights(weights: Any, table: Columns) -> npt.NDArray[np.float64] | None:
-    """The weights that were given, or else the table's."""
-    return table.weights if weights is None else check_weights(weights, len(table))
 
 
 def count(name: str, value: Any, least: int) -> int:
@@ -87,6 +82,13 @@ def as_index(key: Any) -> int:
         return int(key.__index__())
     except (AttributeError, TypeError):
         raise TypeError(f"an index is an integer or (epoch, index), got {key!r}; for more use ds.subset") from None
+
+
+def position_of(index: int, n: int) -> int:
+    """An index of `n` samples, negative ones counted from the end; IndexError where it is out of range."""
+    if not -n <= index < n:
+        raise IndexError(f"index {index} is out of range for {n} samples")
+    return index % n
 
 
 def check_indices(indices: Any, n: int) -> npt.NDArray[np.int64]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, Signature, signature
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 import torch
@@ -26,12 +26,11 @@ from augrecipes.sources.columns import Columns
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.sample import RecipeSource
 
-if TYPE_CHECKING:
-    pass
+Given = Columns | RecipeSource  # what a dataset is made of: a table of files, or what reads one
 
 
-class Settings(TypedDict, total=False):
-    """What every dataset of images takes, see `RecipeDataset`."""
+class RunSettings(TypedDict, total=False):
+    """What every dataset takes, see `RecipeDataset`."""
 
     mode: Mode
     seed: int
@@ -39,12 +38,17 @@ class Settings(TypedDict, total=False):
     on_error: Literal["raise", "skip"]
     weights: Any
     samples_per_epoch: int | None
+    save_applied_params: bool
+
+
+class Settings(RunSettings, total=False):
+    """What every dataset of image files takes."""
+
     exif: Literal["apply", "ignore"]
     channels: int | None
     max_pixels: int
     depth: Depth | None
     frames: Frames | None
-    save_applied_params: bool
 
 
 class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, Any]]):
@@ -55,7 +59,7 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
     with draws of its own. That integer, which keys the draws, is called virtual: `virtual % rows` is the row.
 
     Args:
-        source: gives the table of the rows, when the recipe is compiled; or that table.
+        source: gives what reads the rows, or their table, when the recipe is compiled; or is one of both.
         recipe: a Recipe, the name of a gallery recipe, or the path of a recipe file, of this dataset's kind.
         mode: `train` runs the recipe's steps, `eval` its eval section.
         seed: of the draws.
@@ -84,18 +88,20 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
     """
 
     kind: Kind
+    _takes: ClassVar[Any] = Settings
 
-    def __init_subclass__(cls) -> None:
-        """Show the settings that `**how` stands for in the signature, for `help` and for notebooks."""
+    def __init_subclass__(cls, takes: Any = None) -> None:
+        """Show the settings that `**how: Unpack[takes]` stands for in the signature, for `help` and for notebooks."""
+        cls._takes = takes or cls._takes
         own = signature(cls.__init__).parameters
         mine = [one for name, one in own.items() if name != "self" and one.kind is not Parameter.VAR_KEYWORD]
-        known = signature(RecipeDataset.__init__).parameters if len(mine) < len(own) - 1 else {}
-        more = [one for name, one in known.items() if name in Settings.__annotations__ and name not in own]
-        cls.__signature__ = Signature([*mine, *more])  # type: ignore[attr-defined]
+        known = signature(RecipeDataset.__init__).parameters | signature(super(cls, cls).__init__).parameters
+        shown = [one for name, one in known.items() if name in cls._takes.__annotations__ and name not in own]
+        cls.__signature__ = Signature([*mine, *(shown if len(mine) < len(own) - 1 else ())])  # type: ignore[attr-defined]
 
     def __init__(
         self,
-        source: Columns | Callable[[], Columns],
+        source: Given | Callable[[], Given],
         recipe: Any,
         *,
         mode: Mode = "train",
@@ -124,15 +130,13 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
         wanted = channels or self.recipe.inputs.channels or 3
         decode = {"exif": exif, "channels": wanted, "max_pixels": max_pixels, "depth": depth, "frames": frames}
         self._decode: dict[str, Any] = decode
-        table = source() if callable(source) else source
-        self._source = self._reader(table)
-        self._hold(table, weights, samples_per_epoch)
+        found = source() if callable(source) else source
+        if isinstance(found, Columns):
+            found = RecipeSource(found, self.recipe.inputs, self._decode)
+        self._source = found
+        self._hold(self._source.table, weights, samples_per_epoch)
 
     # -- what a kind may define ---------------------------------------------------------------------------------------
-
-    def _reader(self, table: Columns) -> RecipeSource:
-        """What reads the rows of the table."""
-        return RecipeSource(table, self.recipe.inputs, self._decode)
 
     def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
         """Read row `row` of the table and run it through `self.pipeline.at(index=virtual, epoch=epoch)`.
@@ -162,7 +166,7 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
         facts = self.recipe.facts
         if facts.scales or facts.tiles or not isinstance(self.pipeline, NativeBatches):
             return False
-        return self.pipeline.kept_apart({"mask"} if self._table.masked else set()) is None
+        return self.pipeline.kept_apart({"mask"} if self.table.masked else set()) is None
 
     @property
     def gathers(self) -> bool:
@@ -209,23 +213,23 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
             DataError: one of them cannot be read.
         """
         virtual = self._virtuals(indices)
-        rows = virtual % len(self._table)
+        rows = virtual % len(self.table)
         found = self._batch(rows, epoch, virtual, take or BatchRows(len(rows)).take(range(len(rows))))
         if found is None:
             return None
         batch = {key: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for key, v in found.items()}
-        if self._table.labels is not None and "label" not in batch:
-            batch["label"] = torch.from_numpy(self._table.labels[rows].astype(np.int64, copy=False))
+        if self.table.labels is not None and "label" not in batch:
+            batch["label"] = torch.from_numpy(self.table.labels[rows].astype(np.int64, copy=False))
         batch["index"], batch["path"] = torch.from_numpy(virtual), self._paths(rows)
         return batch
 
     def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
-        path = self._path(row := virtual % len(self._table))
+        path = self._path(row := virtual % len(self.table))
         try:
             sample = self._sample(row, epoch, virtual)
         except DataError as error:
             raise (error if error.path else error.with_path(path)) from error.__cause__
-        if self._table.labels is not None:
-            sample.setdefault("label", int(self._table.labels[row]))
+        if self.table.labels is not None:
+            sample.setdefault("label", int(self.table.labels[row]))
         sample["index"], sample["path"] = virtual, path
         return sample

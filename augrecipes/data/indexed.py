@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.checks import as_index, check_indices, count, given_weights
-from augrecipes.data.epochs import EpochClock, check_epoch
-from augrecipes.data.keys import Key, position_of, resolved
-from augrecipes.data.order import Indices, number_repeats
-from augrecipes.data.sample import layout_of, ragged_keys
+from augrecipes.compat.torch import asked_by_torch
+from augrecipes.data.checks import Key, as_index, check_indices, count, position_of
+from augrecipes.data.epochs import EpochClock, check_epoch, current
+from augrecipes.data.order import Indices, check_weights, number_repeats
+from augrecipes.data.sample import ragged_keys
 from augrecipes.data.visits import Visits
 from augrecipes.display import Displayed
 from augrecipes.errors import DataError
@@ -29,7 +29,12 @@ if TYPE_CHECKING:
 
 
 class IndexedRows(Displayed):
-    """What is known of a dataset's samples before one of them is read, and what an index of it stands for."""
+    """What is known of a dataset's samples before one of them is read, and what an index of it stands for.
+
+    Attributes:
+        table: what is known of the rows.
+        rule: of bags: which tiles of one make up a sample.
+    """
 
     recipe: Recipe
     pipeline: Pipeline
@@ -37,16 +42,16 @@ class IndexedRows(Displayed):
     seed: int
     on_error: str
     clock: EpochClock
-    _rule = Bag()
-    _table: Columns
+    rule = Bag()
+    table: Columns
     _source: RecipeSource
     _compile: Mapping[str, Any]
     _decode: dict[str, Any]
 
     def _hold(self, table: Columns, weights: Any, samples_per_epoch: int | None) -> None:
         """Take `table` as the rows to read."""
-        self._table = table
-        self._weights = given_weights(weights, table)
+        self.table = table
+        self._weights = table.weights if weights is None else check_weights(weights, len(table))
         self._order: Indices | None = None
         if samples_per_epoch is not None:
             self._order = np.arange(count("samples_per_epoch", samples_per_epoch, 1), dtype=np.int64)
@@ -54,7 +59,7 @@ class IndexedRows(Displayed):
         self._visits = Visits(self._span, quiet=self.mode == "eval")
 
     def __len__(self) -> int:
-        return len(self._table) if self._order is None else len(self._order)
+        return len(self.table) if self._order is None else len(self._order)
 
     def __repr__(self) -> str:
         classes = f", {len(self.classes)} classes" if self.classes else ""
@@ -62,24 +67,19 @@ class IndexedRows(Displayed):
         return f"{type(self).__name__}({len(self)} samples{classes}, {how})"
 
     @property
-    def table(self) -> Columns:
-        """What is known of the rows before they are read."""
-        return self._table
-
-    @property
     def classes(self) -> list[str] | None:
         """Class names, sorted; None without. Integer labels of a CSV file are no positions in it: see class_to_idx."""
-        return None if self._table.classes is None else list(self._table.classes)
+        return None if self.table.classes is None else list(self.table.classes)
 
     @property
     def class_to_idx(self) -> dict[str, int] | None:
         """The label of each class name, or None."""
-        return None if self._table.class_to_idx is None else dict(self._table.class_to_idx)
+        return None if self.table.class_to_idx is None else dict(self.table.class_to_idx)
 
     @property
     def labels(self) -> npt.NDArray[np.int64] | None:
         """The label of every sample, int64 (n,), or None without classes."""
-        return cast("npt.NDArray[np.int64] | None", self._column(self._table.labels))
+        return cast("npt.NDArray[np.int64] | None", self._column(self.table.labels))
 
     @property
     def weights(self) -> npt.NDArray[np.float64] | None:
@@ -89,17 +89,14 @@ class IndexedRows(Displayed):
     @property
     def groups(self) -> npt.NDArray[np.str_] | None:
         """The group of every sample, text (n,), or None."""
-        return cast("npt.NDArray[np.str_] | None", self._column(self._table.groups))
-
-    @property
-    def rule(self) -> Bag:
-        """Of bags: which tiles of one make up a sample."""
-        return self._rule
+        return cast("npt.NDArray[np.str_] | None", self._column(self.table.groups))
 
     @property
     def image_layout(self) -> str:
-        """`chw` or `hwc`, for padding."""
-        return layout_of(self.recipe)
+        """`chw` or `hwc`, for padding: of a pair's targets, where they agree."""
+        recipe = self.recipe
+        layouts = {recipe.outputs.get(name, recipe.output).layout for name in recipe.scales or ("image",)}
+        return layouts.pop() if len(layouts) == 1 else "chw"
 
     @property
     def ragged_keys(self) -> frozenset[str]:
@@ -111,11 +108,11 @@ class IndexedRows(Displayed):
         return self._path(self._row(index))
 
     def _row(self, index: int) -> int:
-        return self._virtual(position_of(as_index(index), len(self))) % len(self._table)
+        return self._virtual(position_of(as_index(index), len(self))) % len(self.table)
 
     def rows(self) -> Indices:
         """The row of `table` that each sample is read from."""
-        return np.arange(len(self)) if self._order is None else self._order % len(self._table)
+        return np.arange(len(self)) if self._order is None else self._order % len(self.table)
 
     def _column(self, values: Any) -> Any:
         return None if values is None else values[self.rows()]
@@ -126,7 +123,7 @@ class IndexedRows(Displayed):
             "recipe": self.recipe.digest[:16],
             "mode": self.mode,
             "dataset_seed": self.seed,
-            "files": self._table.digest(),
+            "files": self.table.digest(),
             "subset": None if self._order is None else digest_of(self._order),
             # What `none` and `exact` make is the same.
             "optimize": "fast" if self.pipeline.optimize == "fast" else "exact",
@@ -168,7 +165,24 @@ class IndexedRows(Displayed):
         return made
 
     def _resolved(self, keys: Sequence[Any]) -> list[Key]:
-        return resolved(keys, len(self), self.epoch, lambda at: self._visits.next(self._virtual(at), self.clock))
+        """Keys `(epoch, i)`; `i` is of the epoch that the loader says, that was set, or a DataLoader has come to."""
+        now, n = current(), len(self)
+        counts = now is None and any(not isinstance(key, tuple) for key in keys) and asked_by_torch()
+        found = []
+        for key in keys:
+            if isinstance(key, tuple):
+                if len(key) != 2:
+                    raise TypeError(f"ds[epoch, index] takes two integers, got {len(key)}")
+                index = as_index(key[1])
+                found.append((check_epoch(key[0]), index if index >= 0 else position_of(index, n)))
+                continue
+            position, at, repeat = position_of(as_index(key), n), self.epoch, 0
+            if now is not None:
+                at, repeat = now.epoch, now.repeat
+            elif counts:
+                at, repeat = self._visits.next(self._virtual(position), self.clock)
+            found.append((at, position + repeat * n))
+        return found
 
     def _virtual(self, position: int, repeat: int = 0) -> int:
         """The integer that keys the draws: the row of the table, plus multiples of the table's length for repeats."""
@@ -182,7 +196,7 @@ class IndexedRows(Displayed):
 
     def _path(self, row: int) -> str:
         """What stands for row `row` in samples, messages and records: a file, or a folder."""
-        return self._table.path(row)
+        return self.table.path(row)
 
     def _paths(self, rows: Indices) -> list[str]:
         return [self._path(row) for row in rows.tolist()]
@@ -248,10 +262,10 @@ class IndexedRows(Displayed):
             IndexError: where `ds[index]` raises one, or there is no such tile.
         """
         virtual = self._virtual(position_of(as_index(index), len(self)))
-        unit = self._table.units_of(virtual % len(self._table))[tile]
+        unit = self.table.units_of(virtual % len(self.table))[tile]
         scales = self.recipe.scales  # files have the largest first
         names = sorted(self.pipeline.targets, key=lambda name: -scales[name]) if scales else ["image"]
-        baked = (self.epoch if epoch is None else check_epoch(epoch)) + virtual // len(self._table)
+        baked = (self.epoch if epoch is None else check_epoch(epoch)) + virtual // len(self.table)
         try:
             return replace(self._source.read(unit, baked, names=names), index=virtual, tile=tile)
         except DataError as error:

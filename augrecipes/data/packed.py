@@ -1,37 +1,41 @@
-"""A packed store and a recipe as a torch Dataset."""
+"""A packed store and a recipe as a torch Dataset; whole batches are gathered, or run as they lie in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Any, Literal, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
+import numpy.typing as npt
 
+from augrecipes.compiler.native_plan.pictures import InMemory
 from augrecipes.compiler.prefix import compile_rest
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.bag_reading import picking
+from augrecipes.compiler.run.side_by_side import Together
 from augrecipes.data.batching import Take, native_batch
 from augrecipes.data.checks import as_recipe
-from augrecipes.data.dataset import RecipeDataset
+from augrecipes.data.dataset import RecipeDataset, RunSettings
 from augrecipes.data.order import Indices
-from augrecipes.data.packed_batch import columns, gathered, gathers, pairs
 from augrecipes.data.picking import Pick
+from augrecipes.data.running import picking
 from augrecipes.errors import StoreError
-from augrecipes.recipe.model import Mode, Optimize, Recipe
-from augrecipes.sources.columns import Columns
+from augrecipes.images.format import stage
+from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.packed_columns import Unreadable
-from augrecipes.sources.packed_match import check_section, check_store, check_targets
 from augrecipes.sources.paths import PathLike
-from augrecipes.sources.sample import RecipeSource
-from augrecipes.sources.stored import StoredSource
+from augrecipes.sources.stored import StoredSource, check_section, check_store, check_targets
 from augrecipes.store import Store, Verify, open_store, reopen_store
+from augrecipes.store.columns import DTYPES
 
+RowNumbers = npt.NDArray[np.int64]
+PointsOf = Callable[[int], dict[str, Any]]  # boxes and keypoints of a stored row
+_LOOKED_AT = 4  # bytes of labels that may be too large to stay exact
 # What is read off the store, and does not travel.
-_OFF_THE_STORE = frozenset({"store", "_table", "_source"})
+_OFF_THE_STORE = frozenset({"store", "table", "_source"})
 
 
-class Packed(RecipeDataset):
+class Packed(RecipeDataset, takes=RunSettings):
     """Samples from a store that `augrecipes pack` wrote, run through the steps of a recipe that are left to do.
 
     The store has the samples of the files it was packed from, in the same order: a sample is the dict that ImageFolder,
@@ -54,10 +58,7 @@ class Packed(RecipeDataset):
         on_error: `raise` a DataError for a sample without pixels, or `skip` it, as in ImageFolder.
         weights: one number a sample, kept as `ds.weights`; instead of those of the data that was packed.
         samples_per_epoch: length of the dataset, when it is not the number of samples packed.
-        max_tiles: of bags, see TileBags.
-        min_tiles: of bags.
-        pick: of bags.
-        threads: of bags.
+        max_tiles, min_tiles, pick, threads: of bags, see TileBags.
         save_applied_params: add `applied` to every sample: the draws of the steps that are not baked.
         verify: compare the stored bytes of a picture or mask with their checksum at its `first` read in each process,
             or `always`, and raise a StoreError where they differ; None takes what is there (`augrecipes verify-store`
@@ -93,45 +94,32 @@ class Packed(RecipeDataset):
         store: PathLike,
         recipe: Recipe | PathLike,
         *,
-        mode: Mode = "train",
-        seed: int = 0,
-        optimize: Optimize | None = None,
-        on_error: Literal["raise", "skip"] = "raise",
-        weights: Any = None,
-        samples_per_epoch: int | None = None,
         max_tiles: int | None = None,
         min_tiles: int | None = None,
         pick: Pick | None = None,
         threads: int | None = None,
-        save_applied_params: bool = False,
         verify: Verify | None = "first",
         cache_size: str | int | None = None,
+        **how: Unpack[RunSettings],
     ) -> None:
         self.store: Store = open_store(cast("Any", store), verify, cache_size=cache_size)
         parsed = as_recipe(recipe)
         check_store(self.store, parsed)
         self.kind = parsed.kind
 
-        def table() -> Columns:
+        def source() -> StoredSource:
             of_bags = (max_tiles, min_tiles, pick, threads)
             if not parsed.facts.tiles and any(value is not None for value in of_bags):
                 raise ValueError("max_tiles, min_tiles, pick and threads are for stores of bags")
-            self._rule = picking(parsed, max_tiles, min_tiles, pick)
+            self.rule = picking(parsed, max_tiles, min_tiles, pick)
             return self._look()
 
-        super().__init__(
-            table, parsed, mode=mode, seed=seed, optimize=optimize, on_error=on_error, weights=weights,
-            samples_per_epoch=samples_per_epoch, save_applied_params=save_applied_params, options={"threads": threads},
-        )  # fmt: skip
+        super().__init__(source, parsed, options={"threads": threads}, **how)
 
-    def _look(self) -> Columns:
+    def _look(self) -> StoredSource:
         """What is read off the store, and opened anew where a copy of this dataset arrives."""
         self._source = StoredSource(self.store, self.recipe)
-        self._table = self._source.table
-        return self._table
-
-    def _reader(self, table: Columns) -> RecipeSource:
-        del table
+        self.table = self._source.table
         return self._source
 
     def __copy__(self) -> Packed:
@@ -180,16 +168,16 @@ class Packed(RecipeDataset):
     @property
     def bags(self) -> list[str]:
         """The name of every bag, as often as it is listed; none for other kinds."""
-        table = cast("Any", self._table)
+        table = cast("Any", self.table)
         return [table.bags.name(row) for row in self.rows().tolist()] if self.recipe.facts.tiles else []
 
     def paths(self, index: int) -> dict[str, str]:
         """The file that each target of a sample was packed from; of a bag its first tile."""
-        unit = self._table.units_of(self._row(index)).start
+        unit = self.table.units_of(self._row(index)).start
         return {name: self._source.source(unit, name) for name in self.store.targets}
 
     def _marks(self) -> dict[str, Any]:
-        return {"store": self.store.digest, **(asdict(self._rule) if self.recipe.facts.tiles else {})}
+        return {"store": self.store.digest, **(asdict(self.rule) if self.recipe.facts.tiles else {})}
 
     def _path(self, row: int) -> str:
         return str(self.store.columns["bag/path"][row]) if self.recipe.facts.tiles else self._source.path(row)
@@ -210,12 +198,12 @@ class Packed(RecipeDataset):
             indices: not negative; `len(ds)` and more stand for repeats.
         """
         virtual = self._virtuals(indices)
-        units = virtual % len(self._table)
+        units = virtual % len(self.table)
         if self.recipe.facts.tiles:
-            of_bags = [self._table.units_of(int(row)) for row in units]
+            of_bags = [self.table.units_of(int(row)) for row in units]
             units = np.concatenate([np.empty(0, np.int64), *(np.arange(bag.start, bag.stop) for bag in of_bags)])
             virtual = np.repeat(virtual, [len(bag) for bag in of_bags])
-        stored = self._source.rows(units, epoch + virtual // len(self._table))
+        stored = self._source.rows(units, epoch + virtual // len(self.table))
         return [file for name in self._taken() for file in self.store.files_of_rows(name, stored)]
 
     # -- samples ------------------------------------------------------------------------------------------------------
@@ -227,7 +215,7 @@ class Packed(RecipeDataset):
         pipeline, facts, source = self.pipeline, self.recipe.facts, self._source
         if not isinstance(pipeline, Pipeline) or pipeline.compiled.save_applied_params or facts.tiles:
             return None
-        stored = source.rows(rows, epoch + virtual // len(self._table))
+        stored = source.rows(rows, epoch + virtual // len(self.table))
         if facts.scales:
             return pairs(pipeline, self.store, stored, epoch, virtual, take)
         targets, files = self._taken(), pipeline.reads and self.store.format == "jpeg"
@@ -244,3 +232,82 @@ class Packed(RecipeDataset):
     def _taken(self) -> tuple[str, ...]:
         """The targets that the pipeline takes."""
         return self._source.taken(self.pipeline.targets if self.recipe.facts.scales else None)
+
+
+def items_of(store: Store, target: str, stored: RowNumbers) -> RowNumbers | None:
+    """The item of each stored row, or None where one has none."""
+    if store.tables[target].one_a_row:
+        return stored
+    rows = store.tables[target].rows
+    first = rows[stored]
+    return cast("RowNumbers", first) if (rows[stored + 1] > first).all() else None
+
+
+def gathers(pipeline: Pipeline, store: Store, targets: Sequence[str]) -> bool:
+    """Whether samples need no more than to be gathered and finished: no step is left, and all are of one shape."""
+    compiled = pipeline.compiled
+    plain = not compiled.plans["uint8"].steps and pipeline.recipe.inputs.min_size is None
+    tables = [store.tables[name] for name in targets]
+    even = all(of.alike and of.decode is None and DTYPES[of.sample[0]].itemsize < _LOOKED_AT for of in tables)
+    return plain and pipeline.outputs == ("image",) and even
+
+
+def gathered(
+    pipeline: Pipeline, store: Store, targets: Sequence[str], stored: RowNumbers, take: Take
+) -> dict[str, Any] | None:
+    """The images of some stored rows, side by side, and their masks; None where one is unreadable."""
+    found: dict[str, Any] = {}
+    for name in targets:
+        if (items := items_of(store, name, stored)) is None:
+            return None
+        shape: Any = store.shape(name, 0)
+        with stage("read"):
+            if name == "mask":
+                found[name] = take(name, shape, np.dtype(np.int64))
+                for labels, item in zip(found[name], items.tolist(), strict=True):
+                    labels[...] = store.array(name, item)
+            else:
+                rows, sink = _in_memory(store, name, items), pipeline.for_this_thread().sinks[name]
+                found[name] = sink.many(rows, shape, lambda shape, dtype: take("image", shape[1:], dtype))
+    return found
+
+
+def columns(store: Store, targets: Sequence[str], stored: RowNumbers, points_of: PointsOf | None) -> Together | None:
+    """Some stored rows as they lie in memory; None where one is unreadable, or has to be decoded."""
+    found = {}
+    for name in targets:
+        items = items_of(store, name, stored)
+        if items is None or (lying := _lying(store, name, items)) is None:
+            return None
+        found[name] = lying
+    others = None if points_of is None else [points_of(row) for row in stored.tolist()]
+    return Together(found["image"], found.get("mask"), others)
+
+
+def pairs(
+    pipeline: Any, store: Store, stored: RowNumbers, epoch: int, virtual: RowNumbers, take: Take
+) -> dict[str, Any] | None:
+    """The targets of some stored scenes, side by side; None where they differ in size, or are best read one by one."""
+    if pipeline.recipe.inputs.min_size is not None or store.encodes:
+        return None
+    pictures = {}
+    for name in pipeline.targets:
+        items = items_of(store, name, stored)
+        if items is None or (found := _in_memory(store, name, items)) is None:
+            return None
+        pictures[name] = found
+    return pipeline.many(epoch, virtual, pictures, take)
+
+
+def _in_memory(store: Store, target: str, items: RowNumbers) -> InMemory | None:
+    """Some items of a target; None where one is no uint8 picture."""
+    if (found := _lying(store, target, items)) is not None:
+        return found
+    arrays = [store.array(target, item) for item in items.tolist()]
+    return InMemory.of(arrays) if all(array.dtype == np.uint8 for array in arrays) else None
+
+
+def _lying(store: Store, target: str, items: RowNumbers) -> InMemory | None:
+    """The same of those that do not have to be decoded, and of masks."""
+    found = store.tables[target].lie(items)
+    return found and InMemory(found.lie, found.shapes, lambda k: store.array(target, int(items[k])), found.held)

@@ -7,21 +7,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from augrecipes.recipe.model import Inputs, Recipe
+from augrecipes.recipe.model import Inputs
 
 
 def ragged_keys(inputs: Inputs) -> frozenset[str]:
     """Keys of a sample that have a row for each box or point."""
     names = [target.labels for target in (inputs.boxes, inputs.keypoints) if target and target.labels]
     return frozenset({"boxes", "keypoints", *names})
-
-
-def layout_of(recipe: Recipe) -> str:
-    """`chw` or `hwc`, for padding: of a pair's targets, where they agree."""
-    if not recipe.facts.scales:
-        return recipe.output.layout
-    layouts = {recipe.outputs.get(name, recipe.output).layout for name in recipe.scales}
-    return layouts.pop() if len(layouts) == 1 else "chw"
 
 
 def as_torch(out: dict[str, Any], ragged: frozenset[str]) -> dict[str, Any]:

@@ -23,9 +23,8 @@ import numpy as np
 import torch
 from torch.utils.data import BatchSampler, DistributedSampler
 
-from augrecipes.data.checks import as_index
+from augrecipes.data.checks import as_index, position_of
 from augrecipes.data.epochs import clocks, tell_epoch
-from augrecipes.data.keys import position_of
 from augrecipes.data.order import BatchSchedule, Indices, dealt, digest, evened, number_repeats, orders
 from augrecipes.data.state import LoaderPosition
 from augrecipes.seeds import mix

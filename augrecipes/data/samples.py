@@ -29,9 +29,9 @@ class Samples(RecipeDataset):
 
     Args:
         source: it (or the Samples of another recipe over it), or a function without arguments that opens it, which each
-            process calls for itself: HDF5 and LMDB want that; or a folder of `.npy` files (folders in it are classes),
-            or one `.npy` file of N×H×W×C; or tar archives as WebDataset lays them out (a path, a pattern with `*` or
-            braces, a folder, or a list); or columns by their names, of one length (a dict of arrays, an HDF5 file).
+            process calls for itself: HDF5 and LMDB want that; or an `.npy` file of N×H×W×C; or tar archives as
+            WebDataset lays them out (a path, a pattern with `*` or braces, a folder, or a list); or columns by their
+            names, of one length (a dict of arrays, an HDF5 file).
         recipe: a Recipe of kind image or pair, the name of a gallery recipe, or the path of a recipe file.
         keys: what the parts of an item are called in it, by the recipe's names: `{"image": "photo", "boxes":
             "objects.bbox", "box_labels": "objects.category"}`, and nothing else is taken; of tuples numbers, or a tuple
@@ -66,7 +66,7 @@ class Samples(RecipeDataset):
     (5, torch.Size([3, 128, 128]), 7, 'list[1]')
     """
 
-    _table: SourceTable
+    table: SourceTable
 
     def __init__(
         self,

@@ -15,9 +15,8 @@ from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.seeds import site_key
 from augrecipes.sources.files import MAX_PIXELS
-from augrecipes.sources.given import AXES, Axes, is_picture, plain_array
-from augrecipes.sources.parts import split_parts, taken_by
-from augrecipes.sources.rows import ANNOTATIONS, PICTURE_NAMES, Keys, RowKeys
+from augrecipes.sources.given import ANNOTATIONS, AXES, Axes, is_picture, plain_array, split_parts, taken_by
+from augrecipes.sources.rows import PICTURE_NAMES, Keys, RowKeys
 
 _INDEX_NAMES = ("index", "__key__")
 _LARGEST, _LARGEST_NAME = 1 << 62, 1 << 40

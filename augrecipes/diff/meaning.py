@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from augrecipes.kinds.record import Facts
+from augrecipes.kinds import Facts
 from augrecipes.lint.arguments import chance, makes_draws
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability

@@ -9,7 +9,7 @@ from typing import Any
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
-from augrecipes.sources.sample import Reader, Sample
+from augrecipes.sources.sample import Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class RecipeRun:
     name: str
     recipe: Recipe
     pipeline: Pipeline
-    reader: Reader
+    reader: Any
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 Each module of a kind's folder belongs to a room of the house and imports what that room may:
 
-    facts.py     the ground   FACTS: what everybody may ask of it, as `recipe.facts`
+    __init__.py  the ground   FACTS: what everybody may ask of it, as `recipe.facts`
     pipeline.py  compiler     PIPELINE: runs a compiled recipe
-    reader.py    data         TABLE: what is known of its samples; find: lists files; alone: files in place of folders
+    reader.py    data         TABLE: what is known of its samples; find: lists files
     audit.py     data         check: what is wrong with files
     dataset.py   data         DATASET: for PyTorch
     sheet.py     preview      sheet: what a recipe does, as a picture
@@ -12,21 +12,41 @@ Each module of a kind's folder belongs to a room of the house and imports what t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, Literal, get_args
-
-from augrecipes.kinds.record import Facts
 
 Kind = Literal["image", "pair", "bag"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a kind, in plain terms; rooms ask for these, never for the kind's name.
+
+    Attributes:
+        dataset: its class in `augrecipes` that reads files.
+        unit: one picture of a bag, or all pictures of a sample that is no bag: what a row of a store holds.
+        keys: of recipes and of steps, that recipes of other kinds do not have.
+        annotated: a mask, boxes and keypoints may lie on its picture.
+        scales: a sample is several pictures, named by `scales:`, that the steps act on together.
+        tiles: a sample is many pictures that the steps act on one by one, each with draws of its own.
+    """
+
+    dataset: str
+    unit: str
+    keys: frozenset[str] = frozenset()
+    annotated: bool = False
+    scales: bool = False
+    tiles: bool = False
+
+
 def part(kind: str, name: str) -> Any:
     """A module of a kind's folder.
 
-    >>> part("pair", "facts").FACTS.unit
-    'scene'
+    >>> part("pair", "reader").__name__
+    'augrecipes.kinds.pair.reader'
     """
     return import_module(f"{__name__}.{kind}.{name}")
 
@@ -34,7 +54,7 @@ def part(kind: str, name: str) -> Any:
 @cache
 def facts(kind: str) -> Facts:
     """What is known of a kind."""
-    found: Facts = part(kind, "facts").FACTS
+    found: Facts = import_module(f"{__name__}.{kind}").FACTS
     return found
 
 

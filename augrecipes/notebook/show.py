@@ -20,7 +20,7 @@ from augrecipes.preview import sheet_of
 from augrecipes.preview.rows import SheetRequest
 from augrecipes.preview.sheet import Sheet, save_sheet
 from augrecipes.recipe.model import Mode, Optimize, Recipe
-from augrecipes.sources.held import Held
+from augrecipes.sources.sample import Held
 
 _SIDE_BY_SIDE, _ROWS, _DRAWS = 12, 4, 4
 

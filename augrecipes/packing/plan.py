@@ -16,8 +16,8 @@ from augrecipes.packing.parts import PackPart
 from augrecipes.recipe.model import Mode, Recipe, Step
 from augrecipes.remote import Place
 from augrecipes.sources.packed_columns import POINTS, Unreadable, columns_of, layout_of
-from augrecipes.sources.packed_match import declared
 from augrecipes.sources.sample import RecipeSource
+from augrecipes.sources.stored import declared
 from augrecipes.versions import made_with
 
 _TRIED = 16  # rows that are baked to see how large they are

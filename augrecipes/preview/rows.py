@@ -19,9 +19,8 @@ from augrecipes.preview.display import Picture, amplified
 from augrecipes.preview.overlay import corners_px, render_boxes, render_keypoints, render_mask
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
-from augrecipes.sources.held import Held
 from augrecipes.sources.opening import Data, StrPath, open_data, words_of
-from augrecipes.sources.sample import RecipeSource, Sample, least_shown
+from augrecipes.sources.sample import Held, RecipeSource, Sample, least_shown
 
 logger = logging.getLogger("augrecipes")
 

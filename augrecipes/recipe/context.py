@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from augrecipes.kinds import Kind, facts
-from augrecipes.kinds.record import Facts
+from augrecipes.kinds import Facts, Kind, facts
 from augrecipes.recipe import spelling
 from augrecipes.recipe.arguments import Schema, check_value, expected
 from augrecipes.recipe.model import NOWHERE, Position

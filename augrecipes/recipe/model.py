@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from augrecipes.display import Displayed
-from augrecipes.kinds import Kind, facts
-from augrecipes.kinds.record import Facts
+from augrecipes.kinds import Facts, Kind, facts
 from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS

@@ -1,4 +1,4 @@
-"""Pictures and masks that somebody hands over: of Pillow, numpy or torch, or still encoded, in bytes or in a file.
+"""What somebody hands over as a sample: pictures and masks of Pillow, numpy or torch, or still encoded, boxes, points.
 
 Nothing is imported for it: whoever gives a picture of a library has imported that.
 """
@@ -6,6 +6,7 @@ Nothing is imported for it: whoever gives a picture of a library has imported th
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -14,12 +15,16 @@ from numpy.typing import NDArray
 from augrecipes.errors import DataError
 from augrecipes.images.encoded import Encoded, as_mask, converted, encoded, open_encoded
 from augrecipes.images.format import UnreadableError, in_force, stage
+from augrecipes.recipe.model import Inputs
+from augrecipes.sources.arguments import presence_of
 from augrecipes.sources.files import decode_mask, read_mask
 
 Axes = Literal["auto", "hwc", "chw"]
 AXES: tuple[Axes, ...] = get_args(Axes)
 _COLOURS = (1, 3, 4)
 _PILLOW_DEEP = ("I", "F")  # modes of Pillow with more than 8 bits begin so
+ANNOTATIONS = frozenset({"mask", "boxes", "keypoints"})
+_POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each, at least
 _MOST = 512  # an axis that is longer than this is no axis of channels
 
 
@@ -172,3 +177,99 @@ def _sealed(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def split_parts(
+    parts: Mapping[str, Any],
+    inputs: Inputs,
+    pictures: Sequence[str],
+    axes: Axes,
+    *,
+    undecoded: bool = False,
+    names: Any = None,
+    **decode: Any,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a pipeline takes of a sample, and what travels beside it.
+
+    Args:
+        parts: of the sample, by name.
+        inputs: of the recipe.
+        pictures: that the recipe takes.
+        axes: how arrays of them lie.
+        undecoded: leave what is encoded so.
+        names: of the pictures that are wanted; None: all.
+        decode: arguments of `read_image`.
+
+    Raises:
+        DataError: a part is missing, or not what its name says.
+    """
+    parts, targets = dict(parts), {}
+    for name in pictures:
+        value = parts.pop(name, None)
+        if names is None or name in names:
+            if value is None:
+                raise DataError(f"has no {name}{_there(parts)}")
+            with_ = {**decode, "axes": axes, "undecoded": undecoded}
+            targets[name] = _saying(name, as_picture, value, **with_)
+    for name in taken_by(inputs) & parts.keys():
+        if (value := parts.pop(name)) is None:
+            continue
+        if name == "mask":
+            targets[name] = _saying(name, as_labels, value, **decode)
+            size, of_image = targets[name].shape, next(iter(targets.values())).shape[:2]
+            if size != of_image:
+                raise DataError(f"its mask is {size[0]}×{size[1]} px, but it is {of_image[0]}×{of_image[1]} px")
+            continue
+        targets[name] = _points(name, value)
+        labels = getattr(inputs, name).labels
+        if labels is not None:
+            targets[labels] = _labels(parts.pop(labels, None), name, len(targets[name]))
+    for name, presence in presence_of(inputs).items():
+        if presence == "required" and name not in targets:
+            raise DataError(f"the recipe requires {name}, and this sample has none{_there(parts)}")
+    return targets, {name: plain(name, value) for name, value in parts.items() if name not in ANNOTATIONS}
+
+
+def taken_by(inputs: Inputs) -> set[str]:
+    """Which of mask, boxes and keypoints a recipe takes."""
+    return {name for name, presence in presence_of(inputs).items() if presence != "absent"}
+
+
+def _there(parts: Mapping[str, Any]) -> str:
+    known = ", ".join(map(repr, parts)) or "nothing else"
+    return f'; there is {known}: say what it is called, as in keys={{"image": "photo"}}'
+
+
+def _saying(name: str, read: Any, value: Any, **how: Any) -> Any:
+    try:
+        return read(value, **how)
+    except DataError as error:
+        raise (error if error.path else DataError(f"{name}: {error.reason}", None, error.step)) from error.__cause__
+
+
+def _points(name: str, value: Any) -> NDArray[np.float32]:
+    try:
+        found = plain_array(value).astype(np.float32)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name}: {error}") from None
+    if not found.size:
+        return np.zeros((0, _POINTS[name]), np.float32)
+    if found.ndim != 2 or found.shape[1] < _POINTS[name]:
+        raise DataError(f"{name} of shape {found.shape}; (n, {_POINTS[name]}) is taken")
+    return found
+
+
+def _labels(value: Any, name: str, n: int) -> NDArray[np.int64]:
+    if value is None:
+        return np.zeros(n, np.int64) if name == "boxes" else np.arange(n, dtype=np.int64)
+    found = plain_array(value)
+    if found.shape != (n,) or (found.size and found.dtype.kind not in "iub"):
+        raise DataError(f"labels of {n} {name} are as many integers, got {found.dtype} of shape {found.shape}")
+    return found.astype(np.int64)
+
+
+def plain(name: str, value: Any) -> Any:
+    """What travels beside; a label that is an integer as one of Python's."""
+    if name == "label" and (number := plain_array(value)).ndim == 0 and number.dtype.kind in "iub":
+        return int(number)
+    return value

@@ -11,13 +11,12 @@ import numpy as np
 
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Inputs, Recipe
-from augrecipes.sources.base import is_source
 from augrecipes.sources.columns import GivenTable, digest_of
-from augrecipes.sources.given import AXES, Axes, plain_array
-from augrecipes.sources.parts import plain, split_parts, taken_by
+from augrecipes.sources.given import AXES, Axes, plain, plain_array, split_parts, taken_by
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.ragged import Ragged
 from augrecipes.sources.rows import Keys, NamedSource, OpenedSource, RowKeys, known_labels
+from augrecipes.sources.sample import is_source
 from augrecipes.sources.tar.shards import TarShards
 
 
@@ -38,47 +37,6 @@ class SourceTable(GivenTable):
     axes: Axes
     name: str
     length: int
-
-    @classmethod
-    def of(
-        cls, given: Any, recipe: Recipe, targets: Sequence[str], keys: Keys | None, axes: Axes, labels: Any, name: Any
-    ) -> Self:
-        """The table of a source, for a recipe and the pictures of it that are read.
-
-        Raises:
-            DataError: nothing in it, or labels that are not one integer for each.
-            RecipeError: the recipe is for bags.
-            TypeError: it is no source.
-        """
-        if recipe.facts.tiles:
-            raise RecipeError(
-                f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}, whose tiles are files: "
-                f"ar.{recipe.facts.dataset} takes it"
-            )
-        if axes not in AXES:
-            raise ValueError(f"axes must be {', '.join(map(repr, AXES))}, got {axes!r}")
-        source = OpenedSource(given)
-        if not (n := len(source)):
-            raise DataError("the source is empty")
-        opened = source.open()
-        label = keys.get("label", "label") if isinstance(keys, Mapping) else "label"
-        known, classes = known_labels(opened, str(label))
-        if labels is not None:
-            known = plain_array(labels)
-            if known.shape != (n,) or known.dtype.kind not in "iu":
-                raise DataError(f"labels must be one integer for each of the {n} samples, got {known.dtype} of shape "
-                                f"{known.shape}")  # fmt: skip
-        made = cls(
-            source=source,
-            rows=RowKeys(keys, tuple(targets)),
-            axes=axes,
-            name=str(name or (given.name if isinstance(given, NamedSource) else type(opened).__name__)),
-            length=n,
-            labels=None if known is None else known.astype(np.int64),
-            classes=None if classes is None else tuple(classes),
-            class_to_idx=None if classes is None else {each: k for k, each in enumerate(classes)},
-        )
-        return made.read_for(recipe, targets)
 
     def read_for(self, recipe: Recipe, targets: Sequence[str]) -> Self:
         """The same samples for a recipe, and the pictures of it that are read."""
@@ -172,26 +130,51 @@ class SourceTable(GivenTable):
 
 
 def table_of_source(
-    data: Any,
-    recipe: Recipe,
-    targets: Sequence[str],
-    keys: Keys | None = None,
-    axes: Axes = "auto",
-    labels: Any = None,
-    name: str | None = None,
-) -> SourceTable:
+    data: Any, recipe: Recipe, targets: Sequence[str], keys: Keys | None = None, axes: Axes = "auto",
+    labels: Any = None, name: str | None = None,
+) -> SourceTable:  # fmt: skip
     """The table of a source, of an `ar.Samples` over one, or of what has a name in a file of the user's.
 
     Raises:
-        DataError, RecipeError, TypeError: as `SourceTable.of`.
+        DataError: nothing in it, or labels that are not one integer for each.
+        RecipeError: the recipe is for bags.
+        TypeError: it is no source.
     """
     given = data.found() if isinstance(data, NamedSource) else data
     table = given if isinstance(given, SourceTable) else getattr(given, "table", None)
-    if not isinstance(table, SourceTable):
-        return SourceTable.of(data, recipe, targets, keys, axes, labels, name)
-    if isinstance(data, NamedSource):
-        table = replace(table, source=OpenedSource(data))
-    return table.read_for(recipe, targets)
+    if isinstance(table, SourceTable):
+        table = replace(table, source=OpenedSource(data)) if isinstance(data, NamedSource) else table
+        return table.read_for(recipe, targets)
+    if recipe.facts.tiles:
+        raise RecipeError(
+            f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}, whose tiles are files: "
+            f"ar.{recipe.facts.dataset} takes it"
+        )
+    if axes not in AXES:
+        raise ValueError(f"axes must be {', '.join(map(repr, AXES))}, got {axes!r}")
+    source = OpenedSource(data)
+    if not (n := len(source)):
+        raise DataError("the source is empty")
+    opened = source.open()
+    label = keys.get("label", "label") if isinstance(keys, Mapping) else "label"
+    known, classes = known_labels(opened, str(label))
+    if labels is not None:
+        known = plain_array(labels)
+        if known.shape != (n,) or known.dtype.kind not in "iu":
+            raise DataError(
+                f"labels must be one integer for each of the {n} samples, got {known.dtype} of shape {known.shape}"
+            )
+    made = SourceTable(
+        source=source,
+        rows=RowKeys(keys, tuple(targets)),
+        axes=axes,
+        name=str(name or (data.name if isinstance(data, NamedSource) else type(opened).__name__)),
+        length=n,
+        labels=None if known is None else known.astype(np.int64),
+        classes=None if classes is None else tuple(classes),
+        class_to_idx=None if classes is None else {each: k for k, each in enumerate(classes)},
+    )
+    return made.read_for(recipe, targets)
 
 
 _NOTHING = Ragged(np.zeros((0, 4), np.float32), np.zeros(1, np.int64))  # stands for what comes with the samples

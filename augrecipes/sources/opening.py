@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from augrecipes import kinds
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.remote import is_file
 from augrecipes.sources.annotations.records import AnnotationOptions
 from augrecipes.sources.annotations.table import is_given_as_data
 from augrecipes.sources.arguments import as_list
-from augrecipes.sources.by_path import names_source
 from augrecipes.sources.files import MAX_PIXELS, read_image
 from augrecipes.sources.items import table_of_source
+from augrecipes.sources.pair_checks import check_roots
 from augrecipes.sources.pairs import Roots
-from augrecipes.sources.sample import DataArguments, RecipeSource, Sample, table_in
+from augrecipes.sources.rows import names_source
+from augrecipes.sources.sample import DataArguments, RecipeSource, Sample
 from augrecipes.sources.slide_bags import SLIDES, slides_of
 
 StrPath = str | os.PathLike[str]
@@ -26,6 +29,11 @@ Data = StrPath | Mapping[str, Roots] | Any
 
 FILES = "files"  # of a mapping that names files and how they are read, not folders by target
 OF_FILES = ("split", "columns", "outside", "box_classes", "crowds")  # the first three go with every CSV file
+
+
+def table_in(data: Any) -> Any:
+    """The data where they are a file of columns, by its name."""
+    return data if isinstance(data, str | os.PathLike) and Path(data).suffix.lower() in (".csv", ".tsv") else None
 
 
 def is_source(data: Any) -> bool:
@@ -152,10 +160,12 @@ def open_data(
     given = as_given(recipe, data)
     if split is not None:
         given = replace(given, more={**given.more, "split": split})
-    find = kinds.part(recipe.kind, "reader").find
-    found: RecipeSource = find(
-        recipe, targets, given, mode=mode, masks=masks, strict=strict, headers=headers, decode=decode
-    )
+    try:
+        found: RecipeSource = kinds.part(recipe.kind, "reader").find(
+            recipe, targets, given, mode=mode, masks=masks, strict=strict, headers=headers, decode=decode
+        )
+    except ValueError as error:  # of words that do not go together, each right by itself
+        raise DataError(str(error)) from error
     return found
 
 
@@ -171,9 +181,16 @@ def read_first(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPat
     Raises:
         DataError: it cannot be read, or is not what the recipe needs.
     """
-    files = kinds.part(recipe.kind, "reader").alone(recipe, targets, data)
-    if not files:
+    files: Mapping[str, Any] = data if isinstance(data, Mapping) else {targets[0]: data}
+    of_files = recipe.facts.tiles or recipe.facts.scales  # a picture in the place of a folder is found as one of it
+    if not of_files or isinstance(data, Mapping) != recipe.facts.scales or not all(map(_is_picture, files.values())):
         return open_data(recipe, targets, data, masks).read(0)
+    if recipe.facts.scales:
+        check_roots(recipe, targets, files)
     channels = recipe.inputs.channels or 3
     images = {name: read_image(path, channels=channels) for name, path in files.items()}
-    return Sample(0, 0, files[targets[0]], images)
+    return Sample(0, 0, os.fsdecode(files[targets[0]]), images)
+
+
+def _is_picture(path: Any) -> bool:
+    return isinstance(path, str | os.PathLike) and table_in(path) is None and is_file(path)

@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError, redact_all
-from augrecipes.recipe.model import Inputs
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.ragged import Ragged
@@ -96,20 +95,6 @@ def _points(store: Store, name: str) -> Ragged | None:
     return Ragged(
         found[f"{name}/values"], found[f"{name}/offsets"], found[f"{name}/labels"], classes and tuple(classes)
     )
-
-
-def points_of(table: Columns, inputs: Inputs, stored: int) -> dict[str, Any]:
-    """Boxes and keypoints of a stored row with their labels, as far as a recipe's inputs take them."""
-    found: dict[str, Any] = {}
-    for name, points, declared in (
-        ("boxes", table.boxes, inputs.boxes),
-        ("keypoints", table.keypoints, inputs.keypoints),
-    ):
-        if points is not None and declared is not None and declared.presence != "absent":
-            found[name] = points.rows(stored)
-            if declared.labels is not None:
-                found[declared.labels] = points.labels_of(stored)
-    return found
 
 
 def unreadable_in(store: Store) -> dict[int, Unreadable]:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from augrecipes.errors import DataError
 from augrecipes.images.format import stage
-from augrecipes.sources.base import ReadItems, is_source
-from augrecipes.sources.by_path import are_archives, source_at
+from augrecipes.paths import is_archive
 from augrecipes.sources.given import is_picture
+from augrecipes.sources.listing import EXTENSIONS
+from augrecipes.sources.sample import is_source
+from augrecipes.sources.tar.shards import TarShards
 from augrecipes.user_code import open_module
 
 # What pictures are called in the rows of Hugging Face, WebDataset and others.
@@ -22,7 +26,6 @@ PICTURE_NAMES = (
 )  # fmt: skip
 LABEL_NAMES = ("label", "cls")
 _SPLITS = frozenset({"train", "training", "test", "val", "valid", "validation", "dev", "all"})
-ANNOTATIONS = frozenset({"mask", "boxes", "keypoints"})
 
 Key = str | int
 Keys = Mapping[str, Key] | Sequence[str]
@@ -32,23 +35,23 @@ class OpenedSource:
     """Something with a length and items, opened anew in each process where it is given as a function.
 
     Args:
-        given: it, or a function without arguments that opens it; or tar archives by their paths, or a folder of `.npy`
-            files, or one such file, whose first axis counts pictures.
+        given: it, or a function without arguments that opens it; or tar archives by their paths, or an `.npy` file,
+            whose first axis counts pictures.
 
     Raises:
         TypeError: it has no length or no items.
     """
 
     def __init__(self, given: Any) -> None:
-        if isinstance(given, str | os.PathLike) or are_archives(given):
-            given = source_at(given)
+        if isinstance(given, str | os.PathLike) or _are_archives(given):
+            given = _source_at(given)
         self._given, self._opened, self._process = _as_rows(given), None, 0
         self.open()
 
     def open(self) -> Any:
         """It."""
         given: Any = self._given
-        if hasattr(given, "__getitem__") or not callable(given):
+        if hasattr(given, "__getitem__") or is_source(given) or not callable(given):
             return _checked(given)
         if self._opened is None or self._process != os.getpid():
             opened = given()
@@ -63,7 +66,8 @@ class OpenedSource:
         """An item; DataError where it cannot be had, and the MemoryError that there may be."""
         try:
             with stage("read"):
-                return self.open()[index]
+                opened = self.open()
+                return opened[index] if hasattr(opened, "__getitem__") else opened.read(index)
         except (DataError, MemoryError):
             raise
         except Exception as error:
@@ -113,9 +117,7 @@ class NamedSource:
 
 
 def _as_rows(given: Any) -> Any:
-    """Columns by their names as rows, and a source that has only `read`; whatever else as it is."""
-    if is_source(given) and not hasattr(given, "__getitem__"):
-        return ReadItems(given)
+    """Columns by their names as rows; whatever else as it is."""
     if not isinstance(given, Mapping) or not given or not all(isinstance(name, str) for name in given):
         return given
     if _SPLITS.issuperset(given):
@@ -129,7 +131,7 @@ def _as_rows(given: Any) -> Any:
 
 
 def _checked(given: Any) -> Any:
-    if not hasattr(given, "__getitem__") or not hasattr(given, "__len__"):
+    if not (hasattr(given, "__getitem__") or is_source(given)) or not hasattr(given, "__len__"):
         raise TypeError(
             f"a source has a length and items, a {type(given).__name__} has not; of a stream, recipe.transform(mode) "
             "takes what comes"
@@ -226,3 +228,51 @@ def known_labels(source: Any, key: str) -> tuple[Any, list[str] | None]:
     if isinstance(classes, list | tuple) and all(isinstance(name, str) for name in classes):
         return array.astype(np.int64), list(classes)
     return array.astype(np.int64), None
+
+
+def names_source(given: Any) -> bool:
+    """Whether paths name a source: tar archives, a folder of such, or an `.npy` file.
+
+    >>> names_source("train-{000..015}.tar"), names_source(["a.tar", "b.tar"]), names_source("photos.csv")
+    (True, True, False)
+    """
+    if not isinstance(given, str | os.PathLike):
+        return _are_archives(given)
+    path = Path(given)
+    # Not `path.is_dir()`: a pattern may be too long for a path.
+    return _holds_archives(path) if os.path.isdir(path) else is_archive(str(path)) or path.suffix == ".npy"  # noqa: PTH112
+
+
+def _are_archives(given: Any) -> bool:
+    """Whether something is a list of paths of tar archives, or of patterns of them."""
+    return (
+        isinstance(given, list | tuple)
+        and bool(given)
+        and all(isinstance(one, str | os.PathLike) and is_archive(os.fspath(one)) for one in given)
+    )
+
+
+def _holds_archives(folder: Path) -> bool:
+    """Whether a folder has archives in it, and no picture."""
+    found = False
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if os.fsencode(entry.name).rpartition(b".")[2].lower() in EXTENSIONS and not entry.is_dir():
+                    return False
+                found |= is_archive(entry.name) and not entry.name.startswith(".")
+    except OSError:  # told by who lists it
+        return False
+    return found
+
+
+def _source_at(given: Any) -> Any:
+    """The source that paths name; a function that opens it, where each process has to for itself."""
+    if not isinstance(given, str | os.PathLike) or (names_source(given) and Path(given).suffix != ".npy"):
+        return TarShards(given)
+    if Path(given).suffix != ".npy":
+        what = "is no source: give a function that opens it, tar archives, or an .npy file of N×H×W×C"
+        raise DataError(what if Path(given).exists() else "no such file or folder", os.fspath(given))
+    if not Path(given).is_file():
+        raise DataError("no such file", os.fspath(given))
+    return partial(np.load, os.fspath(given), mmap_mode="r", allow_pickle=False)

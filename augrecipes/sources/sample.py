@@ -1,21 +1,78 @@
-"""Samples as a recipe takes them, before it runs: read one by one, of whatever source they are; no torch here."""
+"""What samples come from, and samples as a recipe takes them, before it runs; no torch here."""
 
 from __future__ import annotations
 
-import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
+from augrecipes.images.format import UnreadableError
+from augrecipes.images.reading import read_file_header
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.columns import Columns
 
-_TABLES = (".csv", ".tsv")
+
+class Source(ABC):
+    """Samples as they are before a recipe runs over them; `ar.Samples(source, recipe)` is the dataset of them.
+
+    Define `__len__` and `read`. Whatever else is defined here has a default, and a class that does not derive from this
+    one, but has these methods, is a source as well.
+
+    Attributes:
+        labels: one integer for each sample, where they are known before samples are read; or None.
+        classes: names of the labels 0, 1, ..., or None.
+
+    >>> class Ramp(Source):
+    ...     def __len__(self):
+    ...         return 3
+    ...
+    ...     def read(self, index):
+    ...         return {"image": [[index]], "label": index}
+    >>> Ramp()[2], Ramp().path(2), [row["label"] for row in Ramp()]
+    ({'image': [[2]], 'label': 2}, 'Ramp[2]', [0, 1, 2])
+    """
+
+    labels: Any = None
+    classes: Sequence[str] | None = None
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """The number of samples."""
+
+    @abstractmethod
+    def read(self, index: int) -> Mapping[str, Any]:
+        """A sample: `image`, or the targets of a pair, and what else it has, such as `mask`, `boxes` and `label`.
+
+        An image is an array H×W×C, or anything else that `ar.Samples` takes for one: encoded bytes, or a file's path.
+        """
+
+    def path(self, index: int) -> str:
+        """What stands for a sample in messages, records and `sample["path"]`."""
+        return f"{type(self).__name__}[{index}]"
+
+    def digest(self) -> str:
+        """A text that differs where the list of samples does: a loader's saved state belongs to one."""
+        return ""
+
+    def __getitem__(self, index: int) -> Mapping[str, Any]:
+        if not 0 <= index < len(self):
+            raise IndexError(f"index {index} is out of range for {len(self)} samples")
+        return self.read(index)
+
+
+_METHODS = ("__len__", "read", "path")
+
+
+def is_source(value: Any) -> bool:
+    """Whether a value has the methods of a `Source`."""
+    return isinstance(value, Source) or all(callable(getattr(value, name, None)) for name in _METHODS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +107,10 @@ class Sample:
         """The sample with its pictures as uint8 (0..255), which they are read as, or float32 (0..1)."""
         if dtype == "uint8":
             return self
-        return replace(self, images={name: in_unit_range(image) for name, image in self.images.items()})
-
-
-def in_unit_range(image: NDArray[Any]) -> NDArray[Any]:
-    """A uint8 image as float32, 0..1; one of floats as it is."""
-    return image.astype(np.float32) / np.float32(255) if image.dtype == np.uint8 else image
-
-
-class Reader(Protocol):
-    """What is there, read one by one."""
-
-    def __len__(self) -> int:
-        """How many there are."""
-
-    def read(self, k: int) -> Sample:
-        """One of them; DataError, naming the file, where it cannot be read."""
+        return replace(self, images={
+            name: image.astype(np.float32) / np.float32(255) if image.dtype == np.uint8 else image
+            for name, image in self.images.items()
+        })  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -125,6 +170,88 @@ class RecipeSource:
 
 
 @dataclass(frozen=True)
+class Held:
+    """Some of a dataset's samples; what a `RecipeSource` is for data that no dataset has listed.
+
+    Attributes:
+        dataset: one of ours.
+        positions: of the samples, in it.
+        most_pixels: files of larger pictures are not read; None: all are.
+        left_out: nothing: a dataset has said what it left out.
+        notes: nothing.
+    """
+
+    dataset: Any
+    positions: Sequence[int]
+    most_pixels: int | None = None
+    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @property
+    def words(self) -> str:
+        """The data, for messages."""
+        return type(self.dataset).__name__
+
+    @property
+    def table(self) -> Any:
+        """What is known of the dataset's rows."""
+        return self.dataset.table
+
+    @property
+    def labels(self) -> NDArray[Any] | None:
+        """Of each, where there are some."""
+        found = self.dataset.labels
+        return None if found is None else found[list(self.positions)]
+
+    @property
+    def rule(self) -> Any:
+        """Which tiles of a bag make up a sample."""
+        return self.dataset.rule
+
+    def row(self, k: int) -> int:
+        """The row of the dataset's table that one of them is read from."""
+        return int(self.dataset.rows()[self.positions[k]])
+
+    def key(self, k: int) -> int:
+        """What keys the draws of one of them, with an epoch."""
+        return int(self.dataset.indices()[self.positions[k]])
+
+    def path(self, k: int) -> str:
+        """What stands for one of them: a file, or a folder."""
+        return str(self.dataset.path(self.positions[k]))
+
+    def read(self, k: int, tile: int = 0, epoch: int | None = None) -> Sample:
+        """One of them, or a tile of it; DataError, naming the file, where it cannot be read."""
+        self.check(k)
+        found: Sample = self.dataset.given(self.positions[k], epoch=epoch, tile=tile)
+        return found
+
+    def check(self, k: int) -> None:
+        """DataError where a file is larger than is to be read; what is no picture is told when it is read."""
+        path = self.path(k)
+        if self.most_pixels is None or not Path(path).is_file():
+            return
+        try:
+            header = read_file_header(path)
+        except UnreadableError:
+            return
+        if header.height * header.width > self.most_pixels:
+            raise DataError(f"{header.width}×{header.height} px are read only when they are asked for", path)
+
+    def in_epoch(self, k: int, epoch: int, sample: Sample) -> Sample:
+        """One of them as it is read in an epoch: stores hold several, where steps that draw were baked."""
+        del sample
+        return self.read(k, epoch=epoch)
+
+    def pipeline(self, **compiled: Any) -> Any:
+        """The dataset's recipe as it runs there, compiled with more arguments."""
+        return self.dataset.recompiled(**compiled)
+
+
+@dataclass(frozen=True)
 class DataArguments:
     """The data as a Dataset takes them.
 
@@ -138,11 +265,6 @@ class DataArguments:
     root: Any
     files: Any = None
     more: Mapping[str, Any] = field(default_factory=dict)
-
-
-def table_in(data: Any) -> Any:
-    """The data where they are a file of columns, by its name."""
-    return data if isinstance(data, str | os.PathLike) and Path(data).suffix.lower() in _TABLES else None
 
 
 def least_shown(labels: NDArray[Any], share: range, shown: Sequence[int]) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,27 +17,17 @@ from augrecipes.sources.bags import BagTable, label_files, labels_of_bags
 from augrecipes.sources.columns import GivenTable, digest_of
 from augrecipes.sources.paths import PathLike, PathTable
 from augrecipes.sources.ragged import number
-from augrecipes.sources.slides.listing import ListedSlide, Tissue, Windows, list_slides, slides_in
+from augrecipes.sources.slides.listing import ListedSlide, Windows, list_slides, slides_in
 from augrecipes.sources.slides.opened import OPENED
-from augrecipes.sources.slides.pyramid import Level, Pixels, SlideWindow, thumbnail, window_of
+from augrecipes.sources.slides.pyramid import Level, Pixels, thumbnail, window_of
 
 SLIDES = "slides"
 """Of a mapping that names slides and what is taken of them."""
 _log = logging.getLogger("augrecipes")
 
 
-def _tissue(text: str) -> Tissue:
-    try:
-        return None if text == "none" else float(text)
-    except ValueError:
-        return text
-
-
-# What may stand beside slides=, and what makes a value of its text.
-_WORDS: dict[str, Callable[[str], Any]] = {
-    "tile": int, "mpp": float, "level": int, "stride": int, "tissue": _tissue, "min_tissue": float, "max_white": float,
-    "regions": lambda text: tuple(name.strip() for name in text.split(",")), "slide_mpp": float, "labels": str,
-}  # fmt: skip
+# What may stand beside slides=: arguments of `SlideBags`.
+_WORDS = ("tile", "mpp", "level", "stride", "tissue", "min_tissue", "max_white", "regions", "slide_mpp", "labels")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,28 +110,26 @@ class SlideTable(GivenTable, BagTable):
         names = [self.bags.blob, self.bags.offsets, " ".join(self.stamps).encode(), str(self.tile).encode()]
         return digest_of(*names, self.offsets, self.coords, self.downsamples, self.labels)
 
-    def _window(self, bag: int, x: int, y: int, how: Mapping[str, Any]) -> SlideWindow:
-        path, downsample = self.slides[bag], float(self.downsamples[bag])
-        slide = OPENED.at(path, self.stamps[bag])
-        return window_of(slide, path, x, y, self.tile, downsample, how["channels"] or 3, how["max_pixels"])
-
     def parts(
         self, unit: int, inputs: Any, *, undecoded: bool = False, **how: Any
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """What a pipeline takes of a window. Of the arguments of reading, `channels` and `max_pixels` count."""
         del inputs
-        bag, _ = self.place(unit)
-        assert self.coords is not None
-        x, y = self.coords[unit].tolist()
-        window = self._window(bag, x, y, how)
+        bag, x, y, downsample = self._corner(unit)
+        path, slide = self.slides[bag], OPENED.at(self.slides[bag], self.stamps[bag])
+        window = window_of(slide, path, x, y, self.tile, downsample, how["channels"] or 3, how["max_pixels"])
         return {"image": window if undecoded else window.array()}, {}
 
     def stamp(self, unit: int) -> str:
         """What tells the pixels of a window from others that may be read for it another day."""
-        bag, _ = self.place(unit)
+        bag, x, y, downsample = self._corner(unit)
+        return f"{self.stamps[bag]} {x} {y} {self.tile} {downsample!r}"
+
+    def _corner(self, unit: int) -> tuple[int, int, int, float]:
+        """The slide of a window, its corner, and its downsample."""
         assert self.coords is not None
-        x, y = self.coords[unit].tolist()
-        return f"{self.stamps[bag]} {x} {y} {self.tile} {float(self.downsamples[bag])!r}"
+        (bag, _), (x, y) = self.place(unit), self.coords[unit].tolist()
+        return bag, x, y, float(self.downsamples[bag])
 
     def overview(self, bag: int, longest: int) -> tuple[Pixels, Level, float] | None:
         """As every table of bags; None where the slide cannot be read."""
@@ -163,16 +151,14 @@ class SlideFiles:
         slides: a pattern, a file, a folder, or several.
         windows: that are their tiles.
         labels: a CSV file with columns `bag` and `label`; None: `labels.csv` beside the slides, where there is one.
-        check: whether a slide that cannot be opened is an error; otherwise it is a bag without tiles.
     """
 
     slides: PathLike | Sequence[PathLike]
     windows: Windows
     labels: PathLike | None = None
-    check: bool = True
 
-    def table(self) -> SlideTable:
-        """The bags that they are.
+    def table(self, *, check: bool = True) -> SlideTable:
+        """The bags that they are; with `check` a slide that cannot be opened is an error, else a bag without tiles.
 
         Raises:
             DataError: there are none, two of the same name, or with `check` broken ones; names all of them.
@@ -184,9 +170,9 @@ class SlideFiles:
             raise DataError(f"slides of the same name, which names their bags:{listed(twice)}")
         found = list_slides(paths, self.windows)
         lost = [one for one in found if isinstance(one, DataError)]
-        if lost and (self.check or len(lost) == len(found)):
+        if lost and (check or len(lost) == len(found)):
             what = f"{len(lost)} of {len(paths)} slides cannot be listed"
-            more = ' (on_error="skip" passes over them)' if self.check and len(lost) < len(found) else ""
+            more = ' (on_error="skip" passes over them)' if check and len(lost) < len(found) else ""
             raise lost[0] if len(lost) == len(paths) == 1 else DataError(f"{what}{more}:{listed(map(str, lost))}")
         for error in lost:
             _log.warning("slide left out: %s", error)
@@ -228,8 +214,8 @@ def slides_of(named: Mapping[str, Any]) -> SlideFiles:
     if strange:
         known = ", ".join(f"{name}=" for name in _WORDS)
         raise DataError(f"{', '.join(f'{name}=' for name in strange)}: beside slides= there may be {known}")
+    said = {name: _value(name, value) for name, value in named.items() if name != SLIDES}
     try:
-        said = {name: _value(name, value) for name, value in named.items() if name != SLIDES}
         labels = said.pop("labels", None)
         return SlideFiles(named[SLIDES], Windows(**said), labels)
     except (TypeError, ValueError) as error:
@@ -238,7 +224,15 @@ def slides_of(named: Mapping[str, Any]) -> SlideFiles:
 
 def _value(name: str, value: Any) -> Any:
     """What a word says, of text the value that is meant."""
+    if not isinstance(value, str) or name == "labels":
+        return value
+    if name == "regions":
+        return tuple(one.strip() for one in value.split(","))
+    if name == "tissue" and value == "none":
+        return None
     try:
-        return _WORDS[name](value) if isinstance(value, str) else value
+        return int(value) if name in ("tile", "level", "stride") else float(value)
     except ValueError:
-        raise ValueError(f"{name}={value}, where a number is meant") from None
+        if name == "tissue":
+            return value
+        raise DataError(f"what stands beside slides= makes no sense: {name}={value}, where a number is meant") from None

@@ -1,29 +1,48 @@
-"""Packed stores as a recipe reads them: what is left of it behind what is baked, and what is stored; no torch here."""
+"""Packed stores as a recipe reads them: whether it may, what is left of it behind what is baked, and what is stored."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Self
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
 from augrecipes import kinds
-from augrecipes.compiler.prefix import rest_of
-from augrecipes.errors import DataError
-from augrecipes.recipe.model import Mode, Recipe
-from augrecipes.sources.opening import Data, is_source
-from augrecipes.sources.packed_columns import points_of, steps_between, table_of, unreadable_in
-from augrecipes.sources.packed_match import check_section, check_store
+from augrecipes.compiler.compile import steps_of
+from augrecipes.compiler.prefix import brief, described, digest_of, rest_of
+from augrecipes.errors import DataError, StoreError
+from augrecipes.kinds import facts
+from augrecipes.recipe.model import Inputs, Mode, Recipe
+from augrecipes.sources.arguments import presence_of, tell_of_absent
+from augrecipes.sources.packed_columns import LAYOUTS, POINTS, steps_between, table_of, unreadable_in
 from augrecipes.sources.sample import RecipeSource, Sample
-from augrecipes.store import Store, is_store, open_store
+from augrecipes.store import Store, index, open_store
+from augrecipes.store.columns import Texts, are_offsets
+from augrecipes.store.index import SIZE
+from augrecipes.versions import warn_of_differences
 
-__all__ = ["Store", "StoredSource", "baked_of", "behind", "left_of", "open_store", "path_of", "reads_store"]
+__all__ = ["Store", "StoredSource", "baked_of", "behind", "left_of", "open_store"]
 
-
-def reads_store(data: Data) -> bool:
-    """Whether the data are a packed store."""
-    return not isinstance(data, Mapping) and not is_source(data) and not isinstance(data, list) and is_store(data)
+_MADE_BY = "augrecipes pack"
+_STEP: dict[str, Any] = {"step": str}
+_STEP["steps?"] = [_STEP]
+_ABOUT: dict[str, Any] = {
+    "steps": [_STEP],
+    "scales": dict,
+    "epochs": SIZE,
+    "seed": (None, int),
+    "units": SIZE,
+    "decode": {"channels": (1, 3, 4), "exif": ("apply", "ignore")},
+    "inputs": dict.fromkeys(POINTS, (None, dict)),
+    "channels": (None, range(1, 2**63)),
+    "classes": (None, [str]),
+    "class_to_idx": (None, {str: int}),
+    "box_classes": (None, [str]),
+    "versions": {str: str},
+    "left_out?": [str],
+    "unreadable": [{"row": SIZE, "path": str, "reason": str}],
+}
 
 
 def left_of(recipe: Recipe, store: Store, mode: Mode, seed: int) -> tuple[Recipe, tuple[str, ...]]:
@@ -74,11 +93,6 @@ class StoredSource(RecipeSource):
         texts: Any = {name: store.columns[f"source/{name}"] for name in named}
         self._sources = {name: (text.blob.data, text.offsets.data) for name, text in texts.items()}
 
-    @classmethod
-    def of(cls, data: Data, recipe: Recipe, targets: Sequence[str]) -> Self:
-        """The store at a path."""
-        return cls(open_store(path_of(data)), recipe, targets)
-
     def path(self, k: int) -> str:
         """The file that one was packed from; of a pair that of its largest target."""
         return self.source(k, next(iter(self.store.targets)))
@@ -114,8 +128,15 @@ class StoredSource(RecipeSource):
         return (*(names or self._targets), *(("mask",) if masked else ()))
 
     def points(self, row: int) -> dict[str, Any]:
-        """Boxes and keypoints of a stored row, with their labels."""
-        return points_of(self.table, self.inputs, row)
+        """Boxes and keypoints of a stored row with their labels, as far as the recipe's inputs take them."""
+        found: dict[str, Any] = {}
+        for name in POINTS:
+            points, declared = getattr(self.table, name), getattr(self.inputs, name)
+            if points is not None and declared is not None and declared.presence != "absent":
+                found[name] = points.rows(row)
+                if declared.labels is not None:
+                    found[declared.labels] = points.labels_of(row)
+        return found
 
     def stored(self, row: int, names: Sequence[str] | None = None, *, undecoded: bool = False) -> dict[str, Any]:
         """What a pipeline takes of a stored row: views of the store, or images that are not decoded yet."""
@@ -144,8 +165,137 @@ class StoredSource(RecipeSource):
         return self.read(k, epoch)
 
 
-def path_of(data: Data) -> Path:
-    """Of the store; DataError where folders are given by target."""
-    if isinstance(data, Mapping):
-        raise DataError("a store is one folder")
-    return Path(data)
+def check_store(store: Store, recipe: Recipe) -> None:
+    """StoreError unless `store` holds samples of the recipe's kind, as `augrecipes pack` writes them."""
+    if store.about.get("packed") not in LAYOUTS:
+        other = f"of another layout ({store.about['packed']})" if "packed" in store.about else "not samples"
+        raise _unfit(store, f"its rows are {other}: {_MADE_BY} writes what this version reads")
+    if store.kind != recipe.kind:
+        raise _unfit(store, f"holds samples of kind {store.kind!r}, recipe {recipe.name!r} is of kind {recipe.kind!r}")
+    _check_about(store)
+    scales = store.about["scales"]
+    if recipe.facts.scales and dict(recipe.scales) != scales:
+        raise _unfit(store, f"holds targets of scales {scales}, the recipe's are {dict(recipe.scales)}")
+    _check_inputs(store, recipe)
+
+
+def _unfit(store: Store, why: str) -> StoreError:
+    return StoreError(why, str(store.path))
+
+
+def check_section(store: Store, recipe: Recipe, mode: Mode, seed: int) -> int:
+    """How many steps of the section for `mode` are baked into `store`.
+
+    Raises:
+        StoreError: the section does not begin with the baked steps, or draws them with another seed.
+    """
+    baked, epochs, known = (store.about[name] for name in ("steps", "epochs", "seed"))
+    mine = [described(step) for step in steps_of(recipe, mode)[: len(baked)]]
+    if mine != baked:
+        lines = (
+            f"  {name}  {digest_of(steps)}  {' → '.join(map(brief, steps)) or 'no steps'}\n"
+            for name, steps in (("baked ", baked), ("recipe", mine))
+        )
+        what = f"recipe {recipe.name!r} (mode {mode!r}) does not begin with the steps that were baked into the store:\n"
+        raise _unfit(store, f"{what}{''.join(lines)}pack the data again: {_MADE_BY} {recipe.file}")
+    if epochs and seed != known:
+        raise _unfit(
+            store,
+            f"its {epochs} epochs were drawn with seed {known}, not with {seed}: give seed={known}, or pack again with "
+            f"--seed {seed}",
+        )
+    if baked:
+        warn_of_differences(store.about["versions"], f"{store.path}: its steps were baked with")
+    return len(baked)
+
+
+def check_targets(store: Store, targets: tuple[str, ...], mode: Mode) -> None:
+    """StoreError unless `store` has each of `targets`, which the section for `mode` reads."""
+    if missing := [name for name in targets if name not in store.targets]:
+        raise _unfit(
+            store,
+            f"has no {' and no '.join(missing)}, which mode {mode!r} of the recipe reads; it holds "
+            f"{', '.join(store.targets)}: pack again with --mode {mode}",
+        )
+
+
+def _check_about(store: Store) -> None:
+    """Raises StoreError, naming the file and the field or column, unless what a store says of itself agrees."""
+    said_in, columns = str(store.path / index.NAME), str(store.path / index.COLUMNS)
+    index.check(store.about, _ABOUT, said_in, "about")
+    times, units = max(1, store.about["epochs"]), store.about["units"]
+    if units * times != store.rows:
+        raise index.wrong(said_in, "about.units", f"{units} × {times} are not {store.rows} rows")
+    for name, shape, kind, needed in _wanted(store):
+        fault = _fault(store.columns.get(name), shape, kind, needed)
+        if fault:
+            raise index.wrong(columns, name, fault)
+    ends = {"bag/offsets": units} if facts(store.kind).tiles else {}
+    ends |= {f"{name}/offsets": len(store.columns.get(f"{name}/values", ())) for name in POINTS}
+    for name, end in ends.items():
+        if name in store.columns and not are_offsets(store.columns[name], end):
+            raise index.wrong(columns, name, f"does not lead from 0 to {end} without a step back")
+    lost, channels = sorted(one["row"] for one in store.about["unreadable"]), store.about["channels"]
+    if lost and lost[-1] >= store.rows:
+        raise index.wrong(said_in, "about.unreadable", f"row {lost[-1]} of {store.rows}")
+    for name, items in store.tables.items():
+        counts, shapes = items.rows[1:] - items.rows[:-1], items.shapes
+        if counts.max(initial=0) > 1 or (counts == 0).nonzero()[0].tolist() != lost:
+            raise index.wrong(columns, f"items/{name}/rows", "rows without pixels are not those that are unreadable")
+        if store.targets[name] == "image" and channels is not None and (shapes[:, 2] != channels).any():
+            raise index.wrong(said_in, "about.channels", f"images of {name} have other channels")
+
+
+def _wanted(store: Store) -> Iterator[tuple[str, tuple[int, ...], str, bool]]:
+    """The columns that a store of its kind may have: shape (-1: any), dtype or the kind of it, whether it must have."""
+    units, bags, of_kind = store.about["units"], store.columns.get("bag/name"), facts(store.kind)
+    samples = units if not of_kind.tiles else len(bags) if isinstance(bags, Texts) else 0
+    yield from (("label", (samples,), "i8", False), ("weight", (samples,), "f8", False))
+    yield "group", (samples,), "text", False
+    for name in store.targets:
+        yield f"source/{name}", (units if store.about["packed"] == LAYOUTS[1] else store.rows,), "text", True
+    if of_kind.tiles:
+        yield from (("bag/name", (samples,), "text", True), ("bag/path", (samples,), "text", True))
+        yield from (("bag/offsets", (samples + 1,), "i8", True), ("bag/coords", (units, 2), "i8", True))
+    for name in POINTS if of_kind.annotated else ():
+        there = any(column.startswith(f"{name}/") for column in store.columns)
+        yield from ((f"{name}/values", (-1, -1), "f", there), (f"{name}/labels", (-1,), "i8", there))
+        yield f"{name}/offsets", (store.rows + 1,), "i8", there
+
+
+def _fault(column: Any, shape: tuple[int, ...], kind: str, needed: bool) -> str:
+    """What is wrong with a column, or nothing."""
+    if column is None:
+        return "is missing" if needed else ""
+    text = isinstance(column, Texts)
+    found, is_kind = (len(column),) if text else column.shape, "text" if text else column.dtype.str[1:]
+    same = len(found) == len(shape) and all(b in (-1, a) for a, b in zip(found, shape, strict=True))
+    if same and is_kind.startswith(kind):
+        return ""
+    wanted = "×".join("n" if n < 0 else str(n) for n in shape)
+    return f"should be {kind} of shape {wanted}, not {is_kind} of {'×'.join(map(str, found))}"
+
+
+def _check_inputs(store: Store, recipe: Recipe) -> None:
+    about, inputs, mine = store.about, recipe.inputs, declared(recipe.inputs)
+    decoded = about["decode"]["channels"]
+    if inputs.channels not in (None, decoded):
+        raise _unfit(store, f"was decoded to {decoded} channels, the recipe's inputs say {inputs.channels}")
+    has = {"mask": "mask" in store.targets, **{name: f"{name}/values" in store.columns for name in POINTS}}
+    for name, presence in presence_of(inputs).items():
+        if presence == "required" and not has[name]:
+            raise _unfit(store, f"the recipe requires {name}, and the store has none")
+    tell_of_absent(recipe, {name for name, present in has.items() if present})
+    for name in POINTS:
+        if mine[name] is not None and has[name] and mine[name] != about["inputs"][name]:
+            said = f"{name} as {about['inputs'][name]}, this one as {mine[name]}"
+            raise _unfit(store, f"was packed by a recipe whose inputs declare {said}")
+
+
+def declared(inputs: Inputs) -> dict[str, dict[str, Any] | None]:
+    """What the inputs say of boxes and of keypoints, as plain data; None where they are not taken."""
+    found = {"boxes": inputs.boxes, "keypoints": inputs.keypoints}
+    return {
+        name: None if value is None or value.presence == "absent" else {**asdict(value), "presence": "optional"}
+        for name, value in found.items()
+    }

@@ -63,7 +63,7 @@ def compared(studio: Studio, body: RequestBody) -> dict[str, Any]:
         recipes.append(switched(written, side))
     if sides[0].recipe.kind != sides[1].recipe.kind:
         raise DataError(f"A is of kind {sides[0].recipe.kind} and B of kind {sides[1].recipe.kind}: nothing is both")
-    units = sides[0].reader.files.table.units_of(index)  # type: ignore[attr-defined]
+    units = sides[0].reader.files.table.units_of(index)
     tile = body.integers("chosen", most=64)[0]
     if tile >= len(units):
         raise Refused(404, "tile", f"there are {len(units)} tiles; the last is number {len(units) - 1}")
@@ -86,7 +86,7 @@ def compared(studio: Studio, body: RequestBody) -> dict[str, Any]:
 def _shown(studio: Studio, side: RecipeRun, picture: Picture, out: Mapping[str, Any], size: int) -> dict[str, Any]:
     shown = {**studio.pictures.put(picture, size), "optimize": side.pipeline.optimize, "overlay": {}}
     if side.recipe.facts.annotated:
-        classes = classes_of(side.reader.files)  # type: ignore[attr-defined]
+        classes = classes_of(side.reader.files)
         shown["overlay"] = overlay_of(out, side.recipe, picture.shape[:2], studio.pictures, shown=size, classes=classes)
     return shown
 

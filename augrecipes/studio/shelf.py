@@ -14,13 +14,12 @@ import numpy as np
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
-from augrecipes.sources.decoded_once import DecodedOnce
 from augrecipes.sources.opening import Data, open_data
-from augrecipes.sources.packed_match import check_targets
 from augrecipes.sources.sample import RecipeSource, Sample
-from augrecipes.sources.stored import Store, StoredSource, baked_of, behind, open_store
+from augrecipes.sources.stored import Store, StoredSource, baked_of, behind, check_targets, open_store
 from augrecipes.store import is_store
 from augrecipes.studio.asked import Refused
+from augrecipes.studio.decoded_once import DecodedOnce
 from augrecipes.studio.demo_pictures import DemoPictures
 from augrecipes.studio.kept import Kept
 

@@ -15,7 +15,7 @@ from augrecipes.preview.overlay import render_mask
 from augrecipes.preview.rows import difference_group, short_path
 from augrecipes.preview.sheet import Sheet
 from augrecipes.sources.opening import Data, StrPath, open_data
-from augrecipes.sources.sample import Reader
+from augrecipes.sources.sample import RecipeSource
 from augrecipes.verify.compare import Build
 from augrecipes.verify.levels import levels_of
 from augrecipes.verify.metrics import LAWS, Worst, number
@@ -60,7 +60,7 @@ def render_worst(
     return Sheet(rows, title=recipe.name, lines=lines).pixels
 
 
-def _rows(verification: Verification, worst: Worst, reader: Reader, two: Two) -> list[SheetRow]:
+def _rows(verification: Verification, worst: Worst, reader: RecipeSource, two: Two) -> list[SheetRow]:
     """A sample's target that differs most, and its mask in a row of its own; none where one of both refuses it."""
     recipe, place, optimize = verification.recipe, worst.place, verification.optimize
     try:

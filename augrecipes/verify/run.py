@@ -14,7 +14,7 @@ from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.opening import Data, StrPath, open_data
-from augrecipes.sources.sample import Reader, Sample
+from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.verify.compare import Build, Comparison
 from augrecipes.verify.contract import Promise, promise_of
 from augrecipes.verify.metrics import Figure, Metrics, SampleRef, Worst
@@ -107,7 +107,7 @@ def verify(
     build: Build | None = None,
     promise: Promise | None = None,
     progress: Progress | None = None,
-    reader: Reader | None = None,
+    reader: RecipeSource | None = None,
 ) -> Verification:
     """Run a recipe as it is written and as the optimiser plans it, with the same draws, and compare what comes out.
 
@@ -167,7 +167,7 @@ def verify(
 
 
 def _compare(
-    comparison: Comparison, reader: Reader, keys: list[SampleRef], advance: Callable[[int], None] | None
+    comparison: Comparison, reader: RecipeSource, keys: list[SampleRef], advance: Callable[[int], None] | None
 ) -> tuple[int, list[DataError]]:
     """How many samples were compared, and what was wrong with the others."""
     left_out: list[DataError] = []
@@ -236,7 +236,7 @@ def replay(
     return replay_from(reader, Two(make(recipe, "none"), make(recipe, optimize)), number, epoch, dtype)
 
 
-def replay_from(reader: Reader, two: Two, number: int, epoch: int, dtype: Dtype) -> Replay:
+def replay_from(reader: RecipeSource, two: Two, number: int, epoch: int, dtype: Dtype) -> Replay:
     """The same, from what is open already."""
     given = reader.read(number).of(dtype)
     return Replay(given, given.run(two.plain, epoch), given.run(two.fast, epoch))

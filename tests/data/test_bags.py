@@ -110,7 +110,7 @@ class TestSamples:
     def test_pickles_small(self, ds: TileBags) -> None:
         names = [f"slide-{k // 3000:04}/tile_x{k}_y{k}.jpg" for k in range(30_000)]
         bags = PathTable.from_paths([f"slide-{k:04}" for k in range(10)])
-        ds._table = BagTable(
+        ds.table = BagTable(
             bags=bags, files={"image": PathTable.from_paths(names, root="/s")}, offsets=np.arange(0, 30_001, 3000)
         )
         assert len(pickle.dumps(ds)) < 30_000 * (len(names[-1]) + 8 + 4) + 20_000

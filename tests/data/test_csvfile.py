@@ -246,8 +246,8 @@ def test_very_long_rows(folder: Path) -> None:
     before = csv.field_size_limit()
     boxes = "[" + ",".join(["[0,0,20,20]"] * 20_000) + "]"
     rows = table(folder, f'image,boxes\nimages/0.png,"{boxes}"\n')
-    assert rows._table.boxes is not None
-    assert len(rows._table.boxes.rows(0)) == 20_000
+    assert rows.table.boxes is not None
+    assert len(rows.table.boxes.rows(0)) == 20_000
     assert csv.field_size_limit() == before
 
 

@@ -257,7 +257,7 @@ def test_applied_parameters(root: Path, recipe: Recipe) -> None:
 
 def test_pickles_small(recipe: Recipe, ds: ImageFolder, root: Path) -> None:
     names = [f"class_{i % 10}/picture_{i:06d}.jpg" for i in range(100_000)]
-    ds._table = Columns(files={"image": PathTable.from_paths(names, root="/some")})
+    ds.table = Columns(files={"image": PathTable.from_paths(names, root="/some")})
     assert len(pickle.dumps(ds)) < 100_000 * (len(names[0]) + 8 + 4) + 20_000
     again = pickle.loads(pickle.dumps(ImageFolder(root, recipe, seed=3)))
     assert same(again[5], ImageFolder(root, recipe, seed=3)[5])

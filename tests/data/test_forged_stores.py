@@ -22,7 +22,7 @@ from augrecipes.data.packed import Packed
 from augrecipes.errors import AugrecipesError, StoreError
 from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources import packed_match
+from augrecipes.sources import stored
 from augrecipes.store import columns, index, open_store, reader
 
 POINTS = """
@@ -163,7 +163,7 @@ def test_a_reader_that_trusts_is_caught(
     if part == "index":
         monkeypatch.setattr(index, "check", lambda *given: None)
     else:
-        monkeypatch.setattr(packed_match, "_check_about", lambda store: None)
+        monkeypatch.setattr(stored, "_check_about", lambda store: None)
     with pytest.raises(AssertionError):
         every_field_holds(Forger(*stores["points"], tmp_path), random.Random(0), 200)
 

@@ -16,10 +16,9 @@ from pictures import draw
 
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.pictures import InMemory
-from augrecipes.data import packed_batch
 from augrecipes.data.batching import Take
 from augrecipes.data.collate import Collate
-from augrecipes.data.packed import Packed
+from augrecipes.data.packed import Packed, gathers
 from augrecipes.native.kernels import Library, using
 from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
@@ -232,4 +231,4 @@ def test_a_sink_that_forgets_a_chunk_is_noticed(
     with using(kernels):
         ds = Packed(stores["image"], parse_text(WHOLE.replace("OUTPUT", OUTPUTS[3])))
         assert not agrees(ds, 0, [3, 0, 11, 5])
-    assert packed_batch.gathers(ds.pipeline, ds.store, ["image"])
+    assert gathers(ds.pipeline, ds.store, ["image"])

@@ -63,7 +63,7 @@ def flips_are_told(kind: Kind, root: Path, folder: Path, form: str, verify: Any)
     assert told(ds, samples) == set()
     target = rng.choice(sorted(ds.store.targets))
     rows = {flip(place, target, item, rng) for item in rng.sample(range(ds.store.count(target)), 4)}
-    table: Any = ds._table
+    table: Any = ds.table
     wanted = rows if kind.name != "bag" else {int(np.searchsorted(table.offsets, row, "right")) - 1 for row in rows}
     assert told(Packed(place, parse_text(recipe_of(kind)), verify=verify, seed=3, **options), samples) == wanted
     # What was read once is believed by "first", and looked at again by "always".

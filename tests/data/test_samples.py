@@ -150,20 +150,12 @@ def test_torch_and_numpy_sources(tmp_path: Path) -> None:
     expected = Samples(list(stack), parse_text(PLAIN), name="x")
     chw = torch.from_numpy(stack).permute(0, 3, 1, 2).contiguous()
     np.save(tmp_path / "all.npy", stack)
-    (tmp_path / "each" / "a").mkdir(parents=True)
-    (tmp_path / "each" / "b").mkdir()
-    for k, picture in enumerate(stack):
-        np.save(tmp_path / "each" / "ab"[k // 3] / f"{k}.npy", picture)
-    classes = Samples(tmp_path / "each", parse_text(PLAIN))
-    assert (classes.classes, classes.labels.tolist(), classes[4]["label"]) == (["a", "b"], [0, 0, 0, 1, 1], 1)
-    assert classes[4]["path"].endswith("4.npy")
     for source in (
         stack,
         chw,
         TensorDataset(chw, torch.arange(5)),
         tmp_path / "all.npy",
         partial(np.load, tmp_path / "all.npy", mmap_mode="r"),
-        tmp_path / "each",
     ):
         found = Samples(source, parse_text(PLAIN))
         assert all(torch.equal(found[2, i]["image"], expected[2, i]["image"]) for i in range(5))

@@ -15,7 +15,7 @@ from packed_kinds import open_packed
 from augrecipes.errors import DataError
 from augrecipes.preview.display import picture_of_output
 from augrecipes.preview.sheet import Sheet
-from augrecipes.sources.held import Held
+from augrecipes.sources.sample import Held
 
 PLACES = [7, 0, 7, 3]
 

@@ -236,10 +236,12 @@ def test_the_studio_shows_archives(patterns: dict[str, str], tmp_path: Path) -> 
 def test_a_folder_with_pictures_is_one_of_pictures(roots: dict[str, Path], tmp_path: Path) -> None:
     from augrecipes.sources.opening import is_source, words_of
 
-    assert is_source(str(npy_folder(tmp_path / "arrays")))
+    assert not is_source(str(npy_folder(tmp_path / "arrays")))
     assert not is_source(str(roots["image"]))
-    (tmp_path / "arrays" / "b" / "one.png").write_bytes(b"")
-    assert not is_source(str(tmp_path / "arrays"))
+    (tmp_path / "a.tar").write_bytes(b"")
+    assert is_source(str(tmp_path))
+    (tmp_path / "one.png").write_bytes(b"")
+    assert not is_source(str(tmp_path))
     assert not is_source(["a.jpg", "b.tar"])
     assert words_of(["a.tar", "b.tar"], "--data ") == "--data a.tar --data b.tar"
     assert is_source([np.zeros((3, 3, 3), np.uint8)])

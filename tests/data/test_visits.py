@@ -305,7 +305,7 @@ class TestPlantedFaults:
         self.caught(roots)
 
     def test_what_is_read_by_hand_counts(self, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("augrecipes.data.keys.asked_by_torch", lambda: True)
+        monkeypatch.setattr("augrecipes.data.indexed.asked_by_torch", lambda: True)
         self.caught(roots)
 
     def test_a_word_of_the_user_is_missed(self, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,7 +323,7 @@ class TestPlantedFaults:
             test_threads_of_the_user("here")
 
     def test_threads_that_nobody_tells(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("augrecipes.data.keys.current", lambda: epochs._under_way.get(get_ident()))
+        monkeypatch.setattr("augrecipes.data.indexed.current", lambda: epochs._under_way.get(get_ident()))
         for backend in BACKENDS:
             with pytest.raises(AssertionError):
                 test_threads_of_the_user_below_our_loader(backend)

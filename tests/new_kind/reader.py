@@ -1,5 +1,5 @@
 """The files of views are those of images."""
 
-from augrecipes.kinds.image.reader import TABLE, alone, find
+from augrecipes.kinds.image.reader import TABLE, find
 
-__all__ = ["TABLE", "alone", "find"]
+__all__ = ["TABLE", "find"]

@@ -103,7 +103,7 @@ def test_it_is_told_what_the_directory_says(folder: Path, tmp_path: Path, tag: s
 @pytest.mark.parametrize("big", [False, True])
 @pytest.mark.parametrize("tile", [64, 1 << 21])
 def test_directories_of_any_order_and_length_are_read(tmp_path: Path, order: str, big: bool, tile: int) -> None:
-    from augrecipes.sources.slides.checks import check_tiff
+    from augrecipes.sources.slides.opened import check_tiff
 
     path = tmp_path / "a.tif"
     with tifffile.TiffWriter(path, byteorder=order, bigtiff=big) as file:

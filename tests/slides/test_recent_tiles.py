@@ -22,7 +22,7 @@ from whole_slides import KINDS, Slide, write_slide
 
 from augrecipes.errors import DataError
 from augrecipes.sources.slides import jpeg_tiles
-from augrecipes.sources.slides.jpeg_tiles import PyramidIndex, RecentTiles
+from augrecipes.sources.slides.jpeg_tiles import RecentTiles
 from augrecipes.sources.slides.pyramid import Part
 
 DIRECT = [kind for kind, (_, _, direct, _) in KINDS.items() if direct]
@@ -42,15 +42,14 @@ def slide_of(folder: Path, kind: str, seed: int = 0) -> Slide:
     return write_slide(folder, kind, height=200, width=300, factors=(2,), seed=seed, name=name)
 
 
-def index_of(path: Path) -> PyramidIndex:
+def index_of(path: Path) -> Any:
     found = jpeg_tiles.index_of(str(path))
     assert found is not None
     return found
 
 
 def reader_of(path: Path) -> jpeg_tiles.JpegTiles:
-    index = index_of(path)
-    return jpeg_tiles.JpegTiles(str(path), index.levels, index.mpp)
+    return jpeg_tiles.JpegTiles(str(path), *index_of(path))
 
 
 def outcome(reader: jpeg_tiles.JpegTiles, level: int, part: Part) -> np.ndarray | str:
@@ -65,7 +64,7 @@ def law_of_memory(folder: Path, kind: str, wanted: list[tuple[int, int, Part]], 
     readers = []
     for seed in (0, 1):
         slide = slide_of(folder, kind, seed)
-        raw, level = bytearray(slide.path.read_bytes()), index_of(slide.path).levels[0]
+        raw, level = bytearray(slide.path.read_bytes()), index_of(slide.path)[0][0]
         for k, byte in enumerate(damage):  # each in the pixels of another tile
             at = k % len(level.offsets)
             raw[int(level.offsets[at]) + int(level.counts[at]) * (1 + byte % 97) // 100] = byte // 97 % 256

@@ -18,15 +18,15 @@ from augrecipes.errors import DataError
 from augrecipes.sources.open_files import OpenFiles
 from augrecipes.sources.tar import archives, shards
 from augrecipes.sources.tar.archives import archives_named, braced
-from augrecipes.sources.tar.shards import TarShards, list_archives
+from augrecipes.sources.tar.shards import TarShards
 
 
 def raw(found: TarShards) -> dict[str, dict[str, bytes]]:
     """The bytes of each file by key and extension, as an archive's listing says where they are."""
-    known, result = found._listing, {}
-    for i in range(len(known.keys)):
+    known, result = found, {}
+    for i in range(len(known.paths)):
         archive = archives.OPENED.at(known.archives[0], known.stamps[0])
-        result[known.keys.name(i)] = {
+        result[known.paths.name(i)] = {
             known.extensions[known.extension[k]]: archive.bytes_at(int(known.starts[k]), int(known.sizes[k]))
             for k in range(known.firsts[i], known.firsts[i + 1])
         }
@@ -154,7 +154,7 @@ def survives(folder: Path, seeds: range) -> None:
             assert str(error.path).startswith(str(path))
         else:
             assert len(values) == len(found) > 0
-            assert (found._listing.starts + found._listing.sizes <= len(data)).all()
+            assert (found.starts + found.sizes <= len(data)).all()
 
 
 def test_whatever_comes(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_listing_reads_headers_and_nothing_else(tmp_path: Path, monkeypatch: pyt
     counts = []
     for n in (20, 40):
         path = made.write(tmp_path / f"{n}.tar", {f"{k}.jpg": bytes(50_000) for k in range(n)})
-        list_archives([str(path)])
+        TarShards([str(path)])
         counts.append((len(read), sum(read)))
         read.clear()
     assert counts[0][0] <= 20 + 4

@@ -19,7 +19,7 @@ from augrecipes.cache import ARCHIVES, CACHE
 from augrecipes.errors import DataError
 from augrecipes.sources.tar import shards
 from augrecipes.sources.tar.archives import OPENED
-from augrecipes.sources.tar.shards import TarListing, list_archives
+from augrecipes.sources.tar.shards import TarShards
 
 
 @pytest.fixture(autouse=True)
@@ -29,21 +29,21 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "SETTLED_NS", -(10**18))
 
 
-def listed(path: str) -> TarListing:
-    return list_archives([path])
+def listed(path: str) -> TarShards:
+    return TarShards([path])
 
 
-def alike(a: TarListing, b: TarListing) -> bool:
-    labels = (a.labels is None) == (b.labels is None) and (a.labels is None or bool((a.labels == b.labels).all()))
+def alike(a: TarShards, b: TarShards) -> bool:
+    labels = (a.targets is None) == (b.targets is None) and (a.targets is None or bool((a.targets == b.targets).all()))
     arrays = all(getattr(a, name).dtype == getattr(b, name).dtype for name in ("extension", "starts", "firsts"))
     arrays = arrays and all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ("starts", "sizes"))
     said = all(getattr(a, name) == getattr(b, name) for name in ("archives", "stamps", "extensions"))
-    return labels and arrays and said and list(a.keys) == list(b.keys) and a.digest() == b.digest()
+    return labels and arrays and said and list(a.paths) == list(b.paths) and a.digest == b.digest
 
 
 def test_what_is_kept_is_what_the_headers_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [made_tars.random_archive(tmp_path / f"{seed}.tar", random.Random(seed)) for seed in range(30)]
-    good: dict[str, TarListing] = {}
+    good: dict[str, TarShards] = {}
     for path in map(str, paths):
         try:
             good[path] = listed(path)
@@ -57,7 +57,7 @@ def test_what_is_kept_is_what_the_headers_say(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(shards, "members_of", never)
     assert all(alike(listed(path), found) for path, found in good.items())
-    assert len(list_archives(list(good)).keys) == sum(len(one.keys) for one in good.values())
+    assert len(TarShards(list(good)).paths) == sum(len(one.paths) for one in good.values())
 
 
 def archive(path: Path, *names: str) -> Path:
@@ -97,11 +97,11 @@ CHANGES = (rewritten, replaced, grown)
 def told_of(change: Callable[[Path], None], folder: Path) -> None:
     """In the process that has the one before open, and in another."""
     path = archive(folder / "a.tar", "aaa", "bbb")
-    assert [listed(str(path)).keys.name(k) for k in range(2)] == ["aaa", "bbb"]
+    assert [listed(str(path)).paths.name(k) for k in range(2)] == ["aaa", "bbb"]
     change(path)
     for _ in range(2):
         found = listed(str(path))
-        assert "ccc" in [found.keys.name(k) for k in range(len(found.keys))]
+        assert "ccc" in [found.paths.name(k) for k in range(len(found.paths))]
         OPENED._open.clear()
 
 

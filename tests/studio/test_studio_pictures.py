@@ -16,7 +16,7 @@ from augrecipes.errors import DataError
 from augrecipes.images.encoded import Encoded, encoded
 from augrecipes.preview.display import picture_of_output
 from augrecipes.recipe.model import Output
-from augrecipes.sources.decoded_once import DecodedOnce
+from augrecipes.studio.decoded_once import DecodedOnce
 from augrecipes.studio.pictures import png_of, shown_of, shrunk
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from augrecipes.errors import DataError, counted
+from augrecipes.kinds.bag.reader import bags_of
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Bag, Mode, Recipe
-from augrecipes.sources.bags import bags_of_csv, bags_of_folders
 from augrecipes.sources.check import Checked, look_at_files
 from augrecipes.sources.columns import Findings
 from augrecipes.sources.defects import Defect
-from augrecipes.sources.opening import as_given, words_of
+from augrecipes.sources.opening import as_given
 from augrecipes.sources.slide_bags import SlideFiles
 
 
@@ -26,12 +26,8 @@ def check(
     given, findings = as_given(recipe, data), Findings()
     if isinstance(given.root, SlideFiles):
         raise DataError("slides are looked at as they are listed: `augrecipes preview` names those that are broken")
-    if given.files is not None:
-        more = {"split": split, **given.more}
-        how = {"renamed": more.get("columns"), "outside": more.get("outside", False), "findings": findings}
-        table = bags_of_csv(words_of(given.files), more["split"], check=False, **how)
-    else:
-        table = bags_of_folders([data], cache=False, findings=findings)
+    more = {} if given.files is None else {"split": split, **given.more}
+    table = bags_of(given.root, given.files, findings=findings, **more)
     sizes, of_tiles = look_at_files(recipe, mode, table, findings, advance, content=content)
     least, fine, mixed = (recipe.bag or Bag()).min_tiles, 0, []
     for bag, count in enumerate(table.counts().tolist()):

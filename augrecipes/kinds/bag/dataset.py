@@ -1,4 +1,4 @@
-"""Bags of tiles and a recipe as a torch Dataset."""
+"""Bags of tiles, or the windows of whole slides, and a recipe as a torch Dataset."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import Any, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.bag_reading import picking
-from augrecipes.data.dataset import RecipeDataset, Settings
+from augrecipes.data.dataset import RecipeDataset, RunSettings, Settings
 from augrecipes.data.picking import Pick
+from augrecipes.data.running import picking
 from augrecipes.errors import DataError, listed
+from augrecipes.kinds.bag.reader import bags_of
 from augrecipes.recipe.model import Kind, Recipe
-from augrecipes.sources.arguments import as_list, check_source
-from augrecipes.sources.bags import BagTable, bags_of_csv, bags_of_folders
+from augrecipes.sources.bags import BagTable
+from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.paths import PathLike
 from augrecipes.sources.slide_bags import SlideFiles
+from augrecipes.sources.slides.listing import Tissue, Windows
 
 
 class TileBags(RecipeDataset):
@@ -76,7 +78,7 @@ class TileBags(RecipeDataset):
     """
 
     kind: Kind = "bag"
-    _table: BagTable
+    table: BagTable
 
     def __init__(
         self,
@@ -96,17 +98,18 @@ class TileBags(RecipeDataset):
         **how: Unpack[Settings],
     ) -> None:
         def table() -> BagTable:
-            self._rule = picking(self.recipe, max_tiles, min_tiles, pick)
-            check_source(root, files, split, labels=labels, columns=columns)
-            if isinstance(root, TileBags | SlideFiles):
-                found = root.table() if isinstance(root, SlideFiles) else root._table
-                if labels is not None:
-                    raise ValueError("labels= goes with folders; these bags have theirs, or none")
-            elif files is None:
-                found = bags_of_folders(as_list(root), labels, cache=cache)
-            else:
-                check = self.on_error == "raise"
-                found = bags_of_csv(files, split, check=check, renamed=columns, outside=outside)
+            self.rule = picking(self.recipe, max_tiles, min_tiles, pick)
+            given = root.table if isinstance(root, TileBags) else root
+            found = bags_of(
+                given,
+                files,
+                labels,
+                split,
+                check=self.on_error == "raise",
+                cache=cache,
+                columns=columns,
+                outside=outside,
+            )
             if self.on_error == "raise":
                 self._check_sizes(found)
             return found
@@ -116,17 +119,17 @@ class TileBags(RecipeDataset):
     @property
     def max_tiles(self) -> int | None:
         """At most so many tiles of a bag are taken; None: all."""
-        return self._rule.max_tiles
+        return self.rule.max_tiles
 
     @property
     def min_tiles(self) -> int:
         """Bags of fewer tiles are an error, or skipped."""
-        return self._rule.min_tiles
+        return self.rule.min_tiles
 
     @property
     def pick(self) -> Pick:
         """Which tiles of a larger bag are taken, in mode `train`."""
-        return cast("Pick", self._rule.pick)
+        return cast("Pick", self.rule.pick)
 
     def _check_sizes(self, table: BagTable) -> None:
         counts = table.counts()
@@ -141,15 +144,86 @@ class TileBags(RecipeDataset):
     @property
     def tiles(self) -> npt.NDArray[np.int64]:
         """How many tiles every bag has before any are picked, int64 (n,)."""
-        return cast("npt.NDArray[np.int64]", self._column(self._table.counts()))
+        return cast("npt.NDArray[np.int64]", self._column(self.table.counts()))
 
     @property
     def bags(self) -> list[str]:
         """The name of every bag; as often as the bag is listed."""
-        return [self._table.bags.name(row) for row in self.rows().tolist()]
+        return [self.table.bags.name(row) for row in self.rows().tolist()]
 
     def _marks(self) -> dict[str, Any]:
-        return {**asdict(self._rule), **super()._marks()}
+        return {**asdict(self.rule), **super()._marks()}
+
+
+class SlideSettings(RunSettings, total=False):
+    """What whole slides take of the arguments of `TileBags`."""
+
+    max_tiles: int | None
+    min_tiles: int | None
+    pick: Pick | None
+    threads: int | None
+    channels: int | None
+
+
+class SlideBags(TileBags, takes=SlideSettings):
+    """Whole-slide images as bags: the windows of a slide that show tissue are its tiles, read when they are needed.
+
+    A TileBags in all else: `ar.pack`, `ar.preview`, `ar.loader` and `ar.TileBags(this, other_recipe)` take it. The
+    `coords` of a sample are the tiles' corners in pixels of level 0; `path` is the slide, `bag` its name without
+    extension. Slides are opened by the extra `slides`: pip install 'augrecipes[slides]'.
+
+    Tiles of JPEG pyramids (SVS and other TIFFs) are read directly, everything else by OpenSlide. Of a tile of which the
+    recipe's first steps cut a window, only that window is read, where it comes from a level as it is.
+
+    Args:
+        slides: a pattern (`"slides/*.svs"`), a folder, a file, or a list of these.
+        recipe: a Recipe of kind bag, the name of a gallery recipe, or the path of a recipe file.
+        tile: side of the tiles, px.
+        mpp: their resolution in micrometres a pixel, reduced from the next finer level of the slide; a level that is
+            within one per cent of it is taken as it is. 0.5 where neither this nor `level` is given.
+        level: instead of `mpp`: the slide's own level, 0 the finest.
+        stride: from one tile to the next, in the tiles' px; None: tiles lie side by side.
+        tissue: what a tile is chosen by: `otsu`, saturation above Otsu's threshold on a thumbnail; a number, the
+            threshold itself, 0 to 1; a mask file that covers the slide, not 0 where tissue is; GeoJSON, as QuPath
+            exports it, in pixels of level 0; a folder of such files by the slides' names, or a template
+            (`"masks/{stem}.png"`); None: nothing, all tiles are taken.
+        min_tissue: share of a tile that is tissue, at least; 0 asks for some.
+        max_white: share of a tile that is white (no colour below 220 of 255), at most; 1 allows all.
+        regions: classes of the regions in GeoJSON that count, by QuPath's names; None: all.
+        slide_mpp: micrometres a pixel of level 0, for slides that do not say.
+        labels: a CSV file with columns `bag` and `label`; None: `labels.csv` beside the slides, where there is one.
+            Rows of other bags are passed over.
+        max_tiles, min_tiles, pick, threads: as in `TileBags`.
+        mode, seed, optimize, weights, samples_per_epoch, channels, save_applied_params: as in `TileBags`.
+        on_error: as in `TileBags`; `skip` passes over slides that cannot be opened, too.
+        max_pixels: a window that would be made of more is refused; a mask file of more, too.
+
+    Raises:
+        DataError: no slides, broken ones, a level or a resolution that they do not have, no tissue: slides of fewer
+            than `min_tiles` tiles.
+        RecipeError: the recipe is not valid, not of kind bag, or has no section for `mode`.
+    """
+
+    def __init__(
+        self,
+        slides: PathLike | Sequence[PathLike],
+        recipe: Recipe | PathLike,
+        *,
+        tile: int = 256,
+        mpp: float | None = None,
+        level: int | None = None,
+        stride: int | None = None,
+        tissue: Tissue = "otsu",
+        min_tissue: float = 0.5,
+        max_white: float = 0.8,
+        regions: Sequence[str] | None = None,
+        slide_mpp: float | None = None,
+        labels: PathLike | None = None,
+        max_pixels: int = MAX_PIXELS,
+        **how: Unpack[SlideSettings],
+    ) -> None:
+        windows = Windows(tile, mpp, level, stride, tissue, min_tissue, max_white, regions, slide_mpp, max_pixels)
+        super().__init__(SlideFiles(slides, windows, labels), recipe, max_pixels=max_pixels, **how)
 
 
 DATASET = TileBags

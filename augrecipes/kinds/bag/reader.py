@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import replace
 from typing import Any
 
-from augrecipes.remote import is_file
-from augrecipes.sources.arguments import as_list
+from augrecipes.sources.arguments import as_list, check_source
 from augrecipes.sources.bags import BagTable, bags_of_csv, bags_of_folders
-from augrecipes.sources.sample import DataArguments, RecipeSource, table_in
+from augrecipes.sources.columns import Findings
+from augrecipes.sources.sample import DataArguments, RecipeSource
 from augrecipes.sources.slide_bags import SlideFiles
 
 TABLE = BagTable
 
 
+def bags_of(
+    root: Any, files: Any = None, labels: Any = None, split: str | None = None, *, cache: bool = False,
+    check: bool = False, findings: Findings | None = None, columns: Any = None, outside: bool = False,
+) -> BagTable:  # fmt: skip
+    """List bags: those of a table, in folders, as a CSV file has them, or as windows of slides; see `TileBags`."""
+    check_source(root, files, split, labels=labels, columns=columns)
+    if labels is not None and isinstance(root, BagTable | SlideFiles):
+        raise ValueError("labels= goes with folders; these bags have theirs, or none")
+    if isinstance(root, BagTable):
+        return root
+    if isinstance(root, SlideFiles):
+        return root.table(check=check)
+    if files is None:
+        return bags_of_folders(as_list(root), labels, cache=cache, findings=findings)
+    return bags_of_csv(files, split, check=check, findings=findings, renamed=columns, outside=outside)
+
+
 def find(
     recipe: Any, _targets: Any, given: DataArguments, *, strict: bool, decode: dict[str, Any], **_: Any
 ) -> RecipeSource:
-    """List bags: in folders, as a CSV file has them, or as windows of slides."""
-    if isinstance(given.root, SlideFiles):
-        table: BagTable = replace(given.root, check=strict).table()
-    elif given.files is None:
-        table = bags_of_folders(as_list(given.root), cache=False)
-    else:
-        how = {"renamed": given.more.get("columns"), "outside": given.more.get("outside", False)}
-        table = bags_of_csv(given.files, given.more.get("split"), check=strict, **how)
-    return RecipeSource(table, recipe.inputs, decode)
-
-
-def alone(_recipe: Any, _targets: Any, data: Any) -> dict[str, str]:
-    """A tile, in the place of a folder."""
-    single = isinstance(data, str | os.PathLike) and table_in(data) is None and is_file(data)
-    return {"image": os.fsdecode(data)} if single else {}
+    """The bags as a recipe reads them."""
+    return RecipeSource(bags_of(given.root, given.files, check=strict, **given.more), recipe.inputs, decode)

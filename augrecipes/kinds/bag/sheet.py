@@ -18,7 +18,7 @@ from augrecipes.preview.rows import SheetRequest, label_text, left_out, output_t
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Bag, Recipe
 from augrecipes.sources.bags import BagTable
-from augrecipes.sources.held import Held
+from augrecipes.sources.sample import Held
 
 EPOCHS = 2
 _OVERVIEW = 720  # px, the longer side of a slide that is made small

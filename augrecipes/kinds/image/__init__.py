@@ -1,1 +1,5 @@
 """Recipes of kind image: one picture, and what lies on it."""
+
+from augrecipes.kinds import Facts
+
+FACTS = Facts(dataset="ImageFolder", unit="image", annotated=True)

@@ -90,7 +90,7 @@ class ImageFolder(RecipeDataset):
     """
 
     kind: Kind = "image"
-    _table: Columns
+    table: Columns
 
     def __init__(
         self,
@@ -121,20 +121,20 @@ class ImageFolder(RecipeDataset):
     @property
     def box_classes(self) -> list[str] | None:
         """Names of the box labels 0, 1, ..., where the data gives them as text."""
-        boxes = self._table.boxes
-        names = self._table.box_classes or (None if boxes is None else boxes.classes)
+        boxes = self.table.boxes
+        names = self.table.box_classes or (None if boxes is None else boxes.classes)
         return None if names is None else list(names)
 
     @property
     def box_numbers(self) -> list[int] | None:
         """What annotations call the box labels 0, 1, ... by number, such as COCO's category ids; or None."""
-        numbers = self._table.box_numbers
+        numbers = self.table.box_numbers
         return None if numbers is None else list(numbers)
 
     @property
     def ids(self) -> npt.NDArray[np.int64] | None:
         """The number that annotations give each sample's picture, int64 (n,), for COCO's evaluation; or None."""
-        return cast("npt.NDArray[np.int64] | None", self._column(self._table.ids))
+        return cast("npt.NDArray[np.int64] | None", self._column(self.table.ids))
 
 
 DATASET = ImageFolder

@@ -36,8 +36,3 @@ def table_of(recipe: Recipe, given: DataArguments, masks: Any, *, check: bool, *
         return as_table(recipe, root, files, masks, check=check, cache=False, layout="auto", **given.more, **how)
     except ValueError as error:  # of words that do not go together, each right by itself
         raise DataError(str(error)) from error
-
-
-def alone(*_: Any) -> dict[str, str]:
-    """A picture in the place of a folder is found as a folder of one."""
-    return {}

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from typing import Unpack
 
 from augrecipes.data.dataset import RecipeDataset, Settings
-from augrecipes.errors import DataError
-from augrecipes.progress import progress
+from augrecipes.kinds.pair.reader import scenes_of
 from augrecipes.recipe.model import Kind, Recipe
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import Defect, report
-from augrecipes.sources.pair_checks import Check, Cropped, checked, find_scenes, table_of_scenes
+from augrecipes.sources.pair_checks import Check, Cropped, table_of_scenes
 from augrecipes.sources.pairs import Roots
 from augrecipes.sources.paths import PathLike
 
@@ -86,7 +85,7 @@ class PairedImages(RecipeDataset):
     """
 
     kind: Kind = "pair"
-    _table: Columns
+    table: Columns
     targets: tuple[str, ...]
     defects: tuple[Defect, ...]
     cropped: tuple[Cropped, ...]
@@ -108,21 +107,13 @@ class PairedImages(RecipeDataset):
         def table() -> Columns:
             if check not in ("headers", "names"):
                 raise ValueError(f"check must be 'headers' or 'names', got {check!r}")
-            found = find_scenes(
-                self.recipe, self.pipeline.targets, roots, files, names=names, split=split, cache=cache,
-                columns=columns, outside=outside,
+            found, self.cropped = scenes_of(
+                self.recipe, self.mode, self.pipeline.targets, roots, files, check, strict=self.on_error == "raise",
+                decode=self._decode, names=names, split=split, cache=cache, columns=columns, outside=outside,
             )  # fmt: skip
-            with progress("reading headers") as advance:
-                found, self.cropped = checked(found, self.recipe, self.mode, check, advance, **self._decode)
-            self.targets = found.targets
-            self.defects = tuple(found.defects)
+            self.targets, self.defects = found.targets, tuple(found.defects)
             if found.defects:
-                text = report(found.defects, fine=len(found.scenes), targets=found.targets)
-                if self.on_error == "raise" or not found.scenes:
-                    raise DataError(text)
-                _log.warning("left out: %s", text)
-            elif not found.scenes:
-                raise DataError("no pairs were found")
+                _log.warning("left out: %s", report(found.defects, fine=len(found.scenes), targets=found.targets))
             for note in found.notes:
                 _log.warning("%s", note)
             return table_of_scenes(found)
@@ -131,7 +122,7 @@ class PairedImages(RecipeDataset):
 
     def paths(self, index: int) -> dict[str, str]:
         """The file of each target of a sample, by the target's name; IndexError where `ds[index]` raises one."""
-        return self._table.paths(self._row(index))
+        return self.table.paths(self._row(index))
 
 
 DATASET = PairedImages

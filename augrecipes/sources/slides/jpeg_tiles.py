@@ -27,7 +27,7 @@ from augrecipes.errors import DataError
 from augrecipes.images.encoded import MAX_PIXELS, Encoded, encoded
 from augrecipes.images.format import stage
 from augrecipes.sources.open_files import bytes_at
-from augrecipes.sources.slides.pyramid import WHITE, Part, Pixels, levels_of, needed
+from augrecipes.sources.slides.pyramid import WHITE, Part, Pixels, Pyramid, levels_of, needed
 
 JPEG, JPEG_OLD_NAME = 7, 33007  # values of the tag Compression; the second is one that some writers use for the first
 _X_RESOLUTION, _Y_RESOLUTION = 282, 283
@@ -78,21 +78,10 @@ class TileIndex:
         return min(self.tile_height, self.height - row * self.tile_height) if self.strips else self.tile_height
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PyramidIndex:
-    """A file of JPEG tiles.
+def index_of(path: str) -> tuple[tuple[TileIndex, ...], tuple[float, float] | None] | None:
+    """The levels of a TIFF of JPEG tiles, the largest first, and its micrometres a pixel, across and down, if it says.
 
-    Attributes:
-        levels: the largest first.
-        mpp: micrometres a pixel, across and down, by the tags of resolution; None where there are none.
-    """
-
-    levels: tuple[TileIndex, ...]
-    mpp: tuple[float, float] | None
-
-
-def index_of(path: str) -> PyramidIndex | None:
-    """The levels of a TIFF of JPEG tiles; None where it is anything else.
+    None where it is anything else.
 
     Raises:
         Exception: whatever tifffile says of a damaged file, and of one that is no TIFF.
@@ -103,7 +92,7 @@ def index_of(path: str) -> PyramidIndex | None:
         mpp = _mpp(images[0]) if images else None
     levels = sorted((level for level in found if level is not None), key=lambda level: -level.width)
     whole = bool(levels) and len(levels) == len(found) and levels[0] is found[0]
-    return PyramidIndex(tuple(levels), mpp) if whole else None
+    return (tuple(levels), mpp) if whole else None
 
 
 def _images(file: Any) -> Iterator[Any]:
@@ -215,7 +204,7 @@ if hasattr(os, "register_at_fork"):
 _NUMBERS = itertools.count()  # one for each reader: what it kept is no other's, be it of the same path
 
 
-class JpegTiles:
+class JpegTiles(Pyramid):
     """Reads parts of a TIFF whose levels are JPEG tiles, or strips. Closes its file when it is forgotten.
 
     Args:

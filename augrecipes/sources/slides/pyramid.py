@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import cv2
 import numpy as np
@@ -66,16 +66,16 @@ class Part:
         return Part(x, y, right - x, bottom - y)
 
 
-class Pyramid(Protocol):
-    """Reads parts of levels; from several threads at once."""
+class Pyramid:
+    """Reads parts of levels; from several threads at once.
 
-    @property
-    def levels(self) -> tuple[Level, ...]:
-        """The images of the pyramid, the largest first."""
+    Attributes:
+        levels: the images of the pyramid, the largest first.
+        mpp: micrometres a pixel of level 0, across and down; None where the file does not say.
+    """
 
-    @property
-    def mpp(self) -> tuple[float, float] | None:
-        """Micrometres a pixel of level 0, across and down; None where the file does not say."""
+    levels: tuple[Level, ...]
+    mpp: tuple[float, float] | None
 
     def read(self, level: int, part: Part, reduce: int = 1) -> Pixels:
         """A part of a level, uint8 H×W×3 RGB; white where the slide ends.
@@ -89,9 +89,12 @@ class Pyramid(Protocol):
         Raises:
             DataError: the file is damaged there; names it.
         """
+        raise NotImplementedError
 
     def reduces(self, level: int, most: int) -> int:
-        """The largest `reduce` up to `most` that a level is read with."""
+        """The largest `reduce` up to `most` that a level is read with: none, unless a class says so."""
+        del level, most
+        return 1
 
 
 def levels_of(sizes: Sequence[tuple[int, int]]) -> tuple[Level, ...]:

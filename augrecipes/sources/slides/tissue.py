@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import cv2
 import numpy as np
@@ -115,7 +115,6 @@ class Grid:
 
 _SHIFT = 4  # bits behind the point that OpenCV draws with
 _FURTHEST = 1 << 20  # px of the mask: what lies further away is drawn at its edge
-_DRAWN = ("Polygon", "MultiPolygon")
 Ring = NDArray[np.float64]
 
 
@@ -190,21 +189,14 @@ def _name_of(feature: dict[str, Any]) -> str:
 
 def _polygons(geometry: dict[str, Any], path: str, number: int) -> Iterator[list[Ring]]:
     """The rings of each polygon in a geometry: its outline first, then its holes."""
-    waiting = [geometry]
-    while waiting:
-        one = waiting.pop()
-        kind, inner = one.get("type"), one.get("geometries")
-        if kind == "GeometryCollection" and isinstance(inner, list):
-            waiting += [other for other in inner if isinstance(other, dict)]
-        if kind not in _DRAWN:
-            continue
-        given = one.get("coordinates")
-        several: list[Any] = given if kind == "MultiPolygon" and isinstance(given, list) else [given]
-        for rings in several:
-            try:
-                found = [np.array([point[:2] for point in ring], np.float64) for ring in list(rings)]
-            except (TypeError, ValueError, LookupError, OverflowError):
-                found = []
-            if not found or not all(ring.shape[1:] == (2,) and np.isfinite(ring).all() for ring in found):
-                raise DataError(f"feature {number}: a {kind} needs rings of [x, y] in pixels of level 0", path)
-            yield found
+    kind, given = geometry.get("type"), cast("Any", geometry.get("coordinates"))
+    if kind not in ("Polygon", "MultiPolygon"):
+        return
+    for rings in given if kind == "MultiPolygon" and isinstance(given, list) else [given]:
+        try:
+            found = [np.array([point[:2] for point in ring], np.float64) for ring in list(rings)]
+        except (TypeError, ValueError, LookupError, OverflowError):
+            found = []
+        if not found or not all(ring.shape[1:] == (2,) and np.isfinite(ring).all() for ring in found):
+            raise DataError(f"feature {number}: a {kind} needs rings of [x, y] in pixels of level 0", path)
+        yield found

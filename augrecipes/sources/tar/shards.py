@@ -11,8 +11,8 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import chain
 from tokenize import TokenError
 from typing import Any
 
@@ -38,73 +38,6 @@ _LONGEST_NUMBER = 24  # bytes of a file that holds a class
 _CLASS = b"cls"
 
 Grouped = dict[bytes, dict[bytes, int]]
-
-
-@dataclass(frozen=True, eq=False)
-class TarListing:
-    """The samples of an archive, or of several, in their order.
-
-    Attributes:
-        archives: paths of them.
-        stamps: what tells each from what takes its place.
-        keys: of the samples, below their archives.
-        firsts: int64 (n + 1): the files of sample i are those from `firsts[i]` to `firsts[i + 1]`.
-        extensions: of files, each once.
-        extension: int32, of each file its number in `extensions`.
-        starts: int64, where the bytes of each file begin in its archive.
-        sizes: int64, how many there are.
-        labels: int64 (n,), where each sample has a file `cls` with an integer; or None.
-    """
-
-    archives: tuple[str, ...]
-    stamps: tuple[str, ...]
-    keys: PathTable
-    firsts: NDArray[np.int64]
-    extensions: tuple[str, ...]
-    extension: NDArray[np.int32]
-    starts: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    labels: NDArray[np.int64] | None
-
-    def digest(self) -> str:
-        """Names the samples: keys, and names and sizes of their files, wherever the archives lie."""
-        made = blake2b("\0".join(self.extensions).encode(errors="surrogateescape"), digest_size=16)
-        for part in (self.keys.blob, self.keys.offsets, self.firsts, self.extension, self.sizes):
-            made.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).data)
-        return made.hexdigest()
-
-
-def list_archives(paths: Sequence[str]) -> TarListing:
-    """The samples of archives, one behind another: from their headers, or as they were found in these before.
-
-    Args:
-        paths: of the archives, one at least.
-
-    Raises:
-        DataError: an archive cannot be read, is damaged, or has no sample in it; names it.
-    """
-    with ThreadPoolExecutor(min(_THREADS, len(paths))) as threads:
-        stamps, found = zip(*threads.map(_listed, paths), strict=True)
-    named = [os.fsdecode(one["extensions"].tobytes()).split("\0") for one in found]
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(name for own in named for name in own))}
-    keys, firsts, extension, files = [], [np.zeros(1, np.int64)], [], 0
-    for path, one, own in zip(paths, found, named, strict=True):
-        none = np.zeros(len(one["offsets"]) - 1, np.int32)
-        keys.append(PathTable((os.fsencode(path),), one["keys"].tobytes(), one["offsets"], none))
-        firsts.append(one["firsts"][1:] + files)
-        extension.append(np.array([numbers[name] for name in own], np.int32)[one["extension"]])
-        files += len(one["starts"])
-    return TarListing(
-        archives=tuple(paths),
-        stamps=stamps,
-        keys=PathTable.concat(keys),
-        firsts=np.concatenate(firsts),
-        extensions=tuple(numbers),
-        extension=np.concatenate(extension),
-        starts=np.concatenate([one["starts"] for one in found]),
-        sizes=np.concatenate([one["sizes"] for one in found]),
-        labels=np.concatenate([one["labels"] for one in found]) if all("labels" in one for one in found) else None,
-    )
 
 
 def _listed(path: str) -> tuple[str, cache.Arrays]:
@@ -237,9 +170,16 @@ class TarShards:
         archives: a path, a folder of archives, a pattern with `*` or braces, or several of these.
 
     Attributes:
+        archives: paths of them.
+        stamps: what tells each from what takes its place.
         paths: of the samples: their archive, and their key.
-        targets: the class of each, int64 (n,), where all have one; or None.
-        digest: names the list of samples.
+        firsts: int64 (n + 1): the files of sample i are those from `firsts[i]` to `firsts[i + 1]`.
+        extensions: of files, each once.
+        extension: int32, of each file its number in `extensions`.
+        starts: int64, where the bytes of each file begin in its archive.
+        sizes: int64, how many there are.
+        targets: the class of each sample, int64 (n,), where all have a file `cls` with an integer; or None.
+        digest: names the samples: keys, and names and sizes of their files, wherever the archives lie.
 
     Raises:
         DataError: there are none; or an archive is damaged, or holds what is not read.
@@ -264,26 +204,50 @@ class TarShards:
             raise DataError("no archive is given")
         if len({*named}) < len(named):
             raise DataError("is given twice", next(path for path in named if named.count(path) > 1))
-        listing = self._listing = list_archives(named)
-        self.paths, self.targets, self.digest = listing.keys, listing.labels, listing.digest()
+        # From their headers, or as they were found in these before.
+        with ThreadPoolExecutor(min(_THREADS, len(named))) as threads:
+            stamps, found = zip(*threads.map(_listed, named), strict=True)
+        self.archives, self.stamps = tuple(named), tuple(stamps)
+        own = [os.fsdecode(one["extensions"].tobytes()).split("\0") for one in found]
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(chain(*own)))}
+        self.extensions = tuple(numbers)
+        self.extension = np.concatenate(
+            [np.array([numbers[name] for name in names], np.int32)[one["extension"]]
+             for names, one in zip(own, found, strict=True)]
+        )  # fmt: skip
+        keys = []
+        for path, one in zip(named, found, strict=True):
+            roots = np.zeros(len(one["offsets"]) - 1, np.int32)
+            keys.append(PathTable((os.fsencode(path),), one["keys"].tobytes(), one["offsets"], roots))
+        self.paths = PathTable.concat(keys)
+        before = np.cumsum([0, *(len(one["starts"]) for one in found)])
+        ends = [one["firsts"][1:] + count for one, count in zip(found, before[:-1], strict=True)]
+        self.firsts = np.concatenate([np.zeros(1, np.int64), *ends])
+        self.starts, self.sizes = (np.concatenate([one[name] for one in found]) for name in ("starts", "sizes"))
+        labelled = all("labels" in one for one in found)
+        self.targets = np.concatenate([one["labels"] for one in found]) if labelled else None
+        made = blake2b("\0".join(self.extensions).encode(errors="surrogateescape"), digest_size=16)
+        for part in (self.paths.blob, self.paths.offsets, self.firsts, self.extension, self.sizes):
+            made.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).data)
+        self.digest = made.hexdigest()
 
     def __len__(self) -> int:
         return len(self.paths)
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        listing, keys = self._listing, self.paths
+        keys = self.paths
         at = range(len(keys))[index]
         archive = int(keys.root_of[at])
-        opened = OPENED.at(listing.archives[archive], listing.stamps[archive])
+        opened = OPENED.at(self.archives[archive], self.stamps[archive])
         found: dict[str, Any] = {"__key__": keys.name(at)}
-        for k in range(listing.firsts[at], listing.firsts[at + 1]):
-            extension, size = listing.extensions[listing.extension[k]], int(listing.sizes[k])
+        for k in range(self.firsts[at], self.firsts[at + 1]):
+            extension, size = self.extensions[self.extension[k]], int(self.sizes[k])
             name = part_of(extension)
             if name in found:
                 raise DataError(f"two of its files are called {name!r}, one of them .{extension}", keys[at])
             if size > MAX_BYTES:
                 raise DataError(f".{extension}: {size:,} bytes are more than the limit of {MAX_BYTES:,}", keys[at])
-            data = opened.bytes_at(int(listing.starts[k]), size)
+            data = opened.bytes_at(int(self.starts[k]), size)
             try:
                 found[name] = value_of(extension, data)
             except DataError as error:

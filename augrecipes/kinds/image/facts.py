@@ -1,5 +1,0 @@
-"""What is known of images."""
-
-from augrecipes.kinds.record import Facts
-
-FACTS = Facts(dataset="ImageFolder", unit="image", annotated=True)
