@@ -6,12 +6,10 @@ Work that is done within a second says nothing, and nothing stays on a terminal.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 from augrecipes.errors import harmless
@@ -62,44 +60,6 @@ def parts(say: Callable[[str], None] | None = None, clock: Callable[[], float] =
     finally:
         if bars is not None:
             bars.stop()
-
-
-@contextmanager
-def watched(every: float = 2.5, file: int = 2) -> Iterator[Parts]:
-    """As `parts`, but said by a thread: for parts that may take long each, where a bar would stand still.
-
-    Args:
-        every: seconds between two lines, the first after one; on a terminal one line changes every second.
-        file: standard error's number. No stream of Python's: its lock could be held while what is watched forks.
-    """
-    began, over, now = time.monotonic(), threading.Event(), ("working", 0, 0)
-    terminal = os.isatty(file) and os.environ.get("TERM") != "dumb"
-
-    def advance(what: str, done: int, total: int) -> None:
-        nonlocal now
-        now = what, done, total
-
-    def say(text: str) -> None:
-        with suppress(OSError):  # nobody listens
-            os.write(file, text.encode(errors="replace"))
-
-    def look() -> None:
-        pause = min(QUIET, every)
-        while not over.wait(pause):
-            pause = pause if terminal else every
-            what, done, total = now
-            line = f"   {harmless(what)}{f': {done:,} of {total:,}' if total else ''}, {time.monotonic() - began:.0f} s"
-            say(f"\r\x1b[2K{line[: shutil.get_terminal_size().columns - 1]}" if terminal else f"{line}\n")
-
-    thread = threading.Thread(target=look, name="augrecipes-progress", daemon=True)
-    thread.start()
-    try:
-        yield advance
-    finally:
-        over.set()
-        thread.join()
-        if terminal:
-            say("\r\x1b[2K")
 
 
 def _bars() -> Any:

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, redact
 from augrecipes.paths import STAGED, address_of, local
-from augrecipes.redact import redact
 from augrecipes.remote_requests import RemoteError, request, stamp_in
 
 StrPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from augrecipes.redact import redact_from
+from augrecipes.errors import redact_from
 
 Found = TypeVar("Found")
 

@@ -37,24 +37,23 @@ class UserModule:
     content: ModuleType
     error: type[AugrecipesError] = AugrecipesError
 
-    def get(self, name: str) -> Any:
-        """What has this name; None where nothing has."""
-        return getattr(self.content, name, None)
-
     def made(self, kind: type[T], what: str) -> T:
         """What was asked for: it is a `kind`, or makes one when it is called without arguments.
 
         Raises:
             AugrecipesError: there is no such name, it fails, or it is something else.
         """
-        fitting = [key for key, value in vars(self.content).items() if _fits(value, kind, self.content.__name__)]
-        there = f"{', '.join(fitting)}: say {self.place}:{fitting[0]}" if fitting else f"nothing that is {what}"
-        found = self.found(there)
+
+        def fits(value: Any) -> bool:
+            own = isinstance(value, type) and value.__module__ == self.content.__name__
+            return isinstance(value, kind) or (own and issubclass(value, kind))
+
+        fitting = [key for key, value in vars(self.content).items() if fits(value)]
+        found = self.found(
+            f"{', '.join(fitting)}: say {self.place}:{fitting[0]}" if fitting else f"nothing that is {what}"
+        )
         if not isinstance(found, kind) and callable(found):
-            try:
-                found = found()
-            except Exception as error:
-                raise self.failed(f"{self.name}(), called without arguments, fails", error) from error
+            found = self.called(found)
         if not isinstance(found, kind):
             raise self.error(
                 f"{self.place}: {self.name} is a {type(found).__name__}; it must be {what}, or a function without "
@@ -65,11 +64,16 @@ class UserModule:
     def found(self, there: str = "") -> Any:
         """What was asked for; an error where there is no such name, which says what there is."""
         if not hasattr(self.content, self.name):
-            names = [key for key in vars(self.content) if not key.startswith("_")]
-            raise self.error(
-                f"{self.place}: there is no {self.name} in it, but {there or ', '.join(names) or 'nothing'}"
-            )
-        return self.get(self.name)
+            there = there or ", ".join(key for key in vars(self.content) if not key.startswith("_")) or "nothing"
+            raise self.error(f"{self.place}: there is no {self.name} in it, but {there}")
+        return getattr(self.content, self.name)
+
+    def called(self, function: Any) -> Any:
+        """What a function of the user's returns without arguments; where it fails, an error with the line."""
+        try:
+            return function()
+        except Exception as error:
+            raise self.failed(f"{self.name}(), called without arguments, fails", error) from error
 
     def failed(self, what: str, error: BaseException) -> AugrecipesError:
         """An error of the user's code, with the line that it came from."""
@@ -105,11 +109,9 @@ def open_module(text: str, name: str, what: str, error: type[AugrecipesError] = 
     place, colon, asked = text.rpartition(":")
     if not colon or not asked.isidentifier():
         place, asked = text, name
-    if place.endswith(".py"):
-        return UserModule(place, asked, _run(place, error), error)
-    if _DOTTED.fullmatch(place):
-        return UserModule(place, asked, _imported(place, error), error)
-    raise error(f"{text!r} is no {what} FILE.py, FILE.py:NAME, package.module or package.module:NAME")
+    if not place.endswith(".py") and not _DOTTED.fullmatch(place):
+        raise error(f"{text!r} is no {what} FILE.py, FILE.py:NAME, package.module or package.module:NAME")
+    return UserModule(place, asked, _loaded(place, error), error)
 
 
 def run_plugin(place: str) -> None:
@@ -121,59 +123,45 @@ def run_plugin(place: str) -> None:
     file = Path(place).resolve()
     if file.suffix != ".py" or not file.is_file():
         raise AugrecipesError(f"{place}: no file of Python")
-    _importable(file.parent)
-    module = _imported(file.stem, AugrecipesError)
+    module = _loaded(file.stem, AugrecipesError, file.parent)
     found = getattr(module, "__file__", None)
     if found is None or Path(found).resolve() != file:
         raise AugrecipesError(f"{place}: another module is called {file.stem}: give the file another name")
 
 
-def _run(place: str, wrong: type[AugrecipesError]) -> ModuleType:
-    file = Path(place).resolve()
-    if not file.is_file():
+def _loaded(place: str, wrong: type[AugrecipesError], folder: Path | None = None) -> ModuleType:
+    """A file that is run, or a module that is imported from a folder, or from the current one."""
+    file = Path(place).resolve() if place.endswith(".py") else None
+    if file is not None and not file.is_file():
         raise wrong(f"{place}: {'no file, but a folder' if file.is_dir() else 'no such file'}")
-    _importable(file.parent)
-    name = f"augrecipes_user_{file.stem}"  # not the stem alone: another module may have that name
-    spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    sys.modules[name] = made  # data classes and pickles look for it
+    folder = folder or (file.parent if file else Path.cwd())
+    if str(folder) not in sys.path:  # what lies beside a script can be imported, as with Python itself
+        sys.path.insert(0, str(folder))
     try:
-        spec.loader.exec_module(made)
+        return _run(file) if file else importlib.import_module(place)
     except (Exception, SystemExit) as error:
-        del sys.modules[name]
-        raise wrong(_failed(place, str(file), "it fails when it is run", error)) from error
-    return made
-
-
-def _imported(place: str, wrong: type[AugrecipesError]) -> ModuleType:
-    _importable(Path.cwd())
-    try:
-        return importlib.import_module(place)
-    except (Exception, SystemExit) as error:
-        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        missing = error.name if isinstance(error, ModuleNotFoundError) and not file else None
         if missing and (place == missing or place.startswith(f"{missing}.")):
             raise wrong(f"there is no module {missing}; a file is named with its ending: {place}.py") from error
-        raise wrong(_failed(place, None, "it fails when it is imported", error)) from error
+        what = f"it fails when it is {'run' if file else 'imported'}"
+        raise wrong(_failed(place, str(file) if file else None, what, error)) from error
 
 
-def _importable(folder: Path) -> None:
-    """What lies in a folder can be imported, as Python itself does for a script."""
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-
-
-def _fits(value: Any, kind: type[Any], module: str) -> bool:
-    own = isinstance(value, type) and value.__module__ == module and issubclass(value, kind)
-    return own or isinstance(value, kind)
+def _run(file: Path) -> ModuleType:
+    name = f"augrecipes_user_{file.stem}"  # not the stem alone: another module may have that name
+    spec: Any = importlib.util.spec_from_file_location(name, file)
+    made = sys.modules[name] = importlib.util.module_from_spec(spec)  # data classes and pickles look for it there
+    try:
+        spec.loader.exec_module(made)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return made
 
 
 def _failed(place: str, file: str | None, what: str, error: BaseException) -> str:
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    where = f"{place}:{lines[-1]}" if lines else place
-    text = str(error).strip()
-    more = ""
-    if isinstance(error, SystemExit):
-        more = '; what it does as a script belongs under `if __name__ == "__main__":`'
+    where, text = f"{place}:{lines[-1]}" if lines else place, str(error).strip()
+    script = '; what it does as a script belongs under `if __name__ == "__main__":`'
+    more = script if isinstance(error, SystemExit) else ""
     return f"{where}: {what}: {type(error).__name__}{f': {text}' if text else ''}{more}"

@@ -189,7 +189,7 @@ def tissue(size: int, least: int = 8) -> list[np.ndarray]:
 def photos(height: int, width: int) -> list[np.ndarray]:
     """Photographs, more than fit into the caches."""
     rng = np.random.default_rng(2)
-    return _pool([render_photo(kind, (height, width), rng) for kind in SCENES * 2], 8)
+    return _pool([render_photo(kind, (height, width), rng) for kind in SCENES * 3], 8)
 
 
 def _pool(drawn: Sequence[np.ndarray], least: int) -> list[np.ndarray]:

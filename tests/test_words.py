@@ -49,7 +49,7 @@ GONE = {
 # Classes with a `kind`: what a recipe is of, and two whose JSON is public.
 OF_A_KIND = {"Recipe", "Context", "RecipeDataset", "ImageFolder", "PairedImages", "TileBags", "Index", "Bench"}
 OF_A_KIND |= {"Stage", "Defect", "_PlanOfPart", "_OldIndex"}
-ELSEWHERE = {"fit_into", "pack_into"}  # a name of ours that says where to, and one of Python's
+ELSEWHERE = {"pack_into"}  # a name of Python's
 
 
 def names_of(text: str) -> Iterator[tuple[str, int]]:

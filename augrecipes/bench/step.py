@@ -223,10 +223,10 @@ def load_step(text: str, device: str | None = None) -> Step:
         return Wait(ms, device_of("cpu"))
     where, module = device_of(device), open_module(text, "model", "training step: give milliseconds,", BenchError)
     model = module.made(nn.Module, "an nn.Module").to(where.where).train()
-    loss = module.get("loss")
+    loss = getattr(module.content, "loss", None)
     if loss is not None and not callable(loss):
         raise BenchError(f"{module.place}: loss is a {type(loss).__name__}; it must be a function loss(output, batch)")
-    given = module.get("optimizer")
+    given = getattr(module.content, "optimizer", None)
     optimizer = _optimizer(module, given, model)
     return Taught(module, model, loss, optimizer, given is not None, where)
 

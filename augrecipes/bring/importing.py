@@ -91,10 +91,7 @@ def _named(source: str) -> Document:
         module = open_module(source, "transform", "config:", RecipeError)
         found = module.found()
         if inspect.isroutine(found) or (inspect.isclass(found) and not issubclass(found, Mapping)):
-            try:
-                found = found()
-            except Exception as error:
-                raise module.failed(f"{module.name}(), called without arguments, fails", error) from error
+            found = module.called(found)
     try:
         code = read(str(module.content.__file__)).text
     except (AttributeError, RecipeError):

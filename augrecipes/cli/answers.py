@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from augrecipes.cli.terminal import note, say_line
-from augrecipes.redact import redact_all
+from augrecipes.errors import redact_all
 
 STDOUT = "-"
 _JSON = "--json"

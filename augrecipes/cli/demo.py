@@ -10,8 +10,8 @@ import typer
 
 from augrecipes.cli.answers import STDOUT, Json, answer
 from augrecipes.cli.options import here
+from augrecipes.cli.progress import parts
 from augrecipes.cli.terminal import report_once, width
-from augrecipes.progress import watched
 
 if TYPE_CHECKING:
     from augrecipes.demo.run import DemoReport
@@ -37,12 +37,10 @@ def demo(
 
     console = Console(width=width(), quiet=json_ == STDOUT)
     console.print("A tour of augrecipes, on data that it draws itself\n", style="bold")
-    with watched() as doing:
-        doing("loading PyTorch, OpenCV and albumentations", 0, 0)
-        from augrecipes.demo.run import run_demo
+    from augrecipes.demo.run import run_demo
 
     with report_once():
-        found = run_demo(out, console=console, seed=seed, progress=watched)
+        found = run_demo(out, console=console, seed=seed, progress=parts)
     answer(_as_json(found), json_, lambda: None)
     if not found.ok:
         raise typer.Exit(1)

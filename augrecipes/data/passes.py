@@ -208,7 +208,7 @@ def _begun(dataset: Any, orders: Sequence[Order]) -> ReadAhead:
                 needed.setdefault((id(leaf.store), name), Needed(number, size, fetch))
         if len(needed) == count:
             break
-    room = min(store.folder.cache.limit for store in stores.values())
+    room = min(store.fetched.cache.limit for store in stores.values())
     total = sum(one.size for one in needed.values())
     if total > room:
         _log.warning(
@@ -218,7 +218,7 @@ def _begun(dataset: Any, orders: Sequence[Order]) -> ReadAhead:
             f"{room:,}",
             SIZE,
         )
-    missing = [one for (store, name), one in needed.items() if not stores[store].folder.has(name, one.size)]
+    missing = [one for (store, name), one in needed.items() if not stores[store].fetched.has(name, one.size)]
     # Where not all of it has room, what was fetched too early would push out what is being read.
     return ReadAhead(missing, None if total <= room else room // 2)
 

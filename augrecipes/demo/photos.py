@@ -1,4 +1,4 @@
-"""Photo-like images: foliage, landscapes and still lifes in linear light, and the camera that takes them."""
+"""Photo-like images: foliage and landscapes in linear light, and the camera that takes them."""
 
 from __future__ import annotations
 
@@ -23,16 +23,7 @@ _HOURS = (
     ((0.95, 0.58, 0.34), (0.16, 0.20, 0.42), (1.0, 0.62, 0.32), (0.12, 0.09, 0.10)),
     ((0.66, 0.69, 0.70), (0.36, 0.42, 0.48), (0.8, 0.8, 0.78), (0.13, 0.15, 0.13)),
 )
-# Skin and blush of apples, oranges, lemons and plums.
-_FRUIT = (
-    ((0.55, 0.04, 0.03), (0.60, 0.36, 0.06)), ((0.32, 0.42, 0.05), (0.55, 0.10, 0.04)),
-    ((0.80, 0.27, 0.02), (0.85, 0.36, 0.03)), ((0.78, 0.58, 0.04), (0.60, 0.55, 0.08)),
-    ((0.12, 0.03, 0.12), (0.28, 0.07, 0.12)),
-)  # fmt: skip
 _FOREST, _LAKE = np.array(((0.045, 0.085, 0.035), (0.02, 0.045, 0.055)), np.float32)
-_VIEWER = np.array((0, 0, 1), np.float32)  # x; y down; z
-_WOODS = ((0.36, 0.19, 0.085), (0.18, 0.09, 0.045), (0.48, 0.34, 0.2))
-_WALLS = ((0.34, 0.27, 0.20), (0.22, 0.30, 0.34), (0.36, 0.24, 0.24), (0.27, 0.30, 0.22))
 
 
 def render_photo(kind: str, size: Size, rng: Random) -> NDArray[np.uint8]:
@@ -133,59 +124,9 @@ def _landscape(rng: Random, size: Size) -> Field:
     return over(image, mirrored * (0.78 - 0.33 * near[..., None]) + shade, ramp(y, shore - 0.5, shore + 1.0))
 
 
-def _still_life(rng: Random, size: Size) -> Field:
-    """Fruit on a wooden table, before a wall out of focus."""
-    y, x = grid(size)
-    (height, width), unit = size, min(size)
-    edge = height * rng.uniform(0.34, 0.42)  # the far edge of the table
-    image = np.clip(0.8 + 0.25 * noise(rng, size, width * 0.6, 2), 0.25, 1.6)[..., None] * _one_of(rng, _WALLS)
-    # The table in perspective: places along and away from the viewer, in units of which a few fit across.
-    far = 1.6 * unit / (y - edge + 0.14 * unit).clip(1)
-    px, pz = (x - width / 2) / unit * far + rng.uniform(0, 9), far * 1.4
-    rings = lookup(noise(rng, (512, 512), 40, 6, 0.62), pz * 90, px * 12)
-    shade = 0.8 + 0.2 * np.sin(rings * 5 + px * 1.5) + 0.12 * rings
-    shade *= 1 - 0.5 * ramp(np.abs(pz / 2.1 % 1 - 0.5), 0.485, 0.5)  # the joints between boards
-    table = _one_of(rng, _WOODS) * np.maximum(shade, 0.1)[..., None] * np.float32(1.1)
-    image = over(image, table, ramp(y, edge - 0.8, edge + 0.8))
-    sun = np.array((rng.choice((-1, 1)) * rng.uniform(0.4, 0.65), -0.65, 0.0), np.float32)
-    sun[2] = (1 - sun @ sun) ** 0.5
-    things: list[tuple[float, float, float]] = []
-    for depth in np.sort(rng.uniform(0.1, 0.8, 40)):  # far ones first; what would hide another is left out
-        radius = unit * (0.085 + 0.12 * depth) * rng.uniform(0.75, 1.15)
-        at, foot = rng.uniform(0.04, 0.96) * width, edge + (height - edge) * depth
-        if len(things) == 8 or any(np.hypot(at - a, foot - f) < 0.8 * (radius + r) for a, f, r in things):
-            continue
-        things.append((at, foot, radius))
-        # Dark under it, and along where it keeps the sun away.
-        for shift, long_px, short_px, dark in ((0, 1.25, 0.42, 0.75), (-2.4 * sun[0], 2.0, 0.55, 0.6)):
-            place = min(max(at + shift * radius, 0), width - 1)
-            window, u, v = stamp(size, place, foot, long_px * radius, short_px * radius, 0.0)
-            image[window] *= 1 - dark * ramp(np.hypot(u, v), 1.0, 0.2)[..., None]
-        _fruit(rng, image, (at, foot - 0.8 * radius), radius, sun)
-    return image
-
-
-def _fruit(rng: Random, image: Field, at: tuple[float, float], radius: float, sun: Field) -> None:
-    """Draw one fruit in place: skin with a blush, lit by the sun and the sky, and a stem."""
-    skin, blush = _one_of(rng, _FRUIT)
-    window, u, v = stamp(image.shape[:2], *at, radius * rng.uniform(1.0, 1.15), radius, rng.uniform(-0.5, 0.5))
-    inside = 1 - u**2 - v**2
-    normal = np.dstack([u, v, np.sqrt(np.maximum(inside, 0))]).astype(np.float32)
-    flecks = noise(rng, u.shape, radius * 0.8, 5, 0.7)
-    colour = over(skin, blush, ramp(flecks + 2 * u, -1.2, 2.4))
-    half = (sun + _VIEWER) / np.float32((2 + 2 * sun[2]) ** 0.5)  # between the sun and the viewer
-    light = colour * (1.15 * np.maximum(normal @ sun, 0) + 0.28 - 0.16 * normal[..., 1])[..., None]
-    light += np.float32(0.22) * (np.maximum(normal @ half, 0) ** np.float32(rng.uniform(20, 70)))[..., None]
-    image[window] = over(image[window], light, ramp(inside * np.float32(radius / 2), -0.8, 0.8))
-    foot = np.array((at[0], at[1] - 0.9 * radius))
-    begin, end = ((foot - up) * 16 for up in (0, (rng.uniform(-0.2, 0.2) * radius, 0.3 * radius)))
-    width = max(round(radius / 14), 1)
-    cv2.line(image, begin.astype(int).tolist(), end.astype(int).tolist(), (0.05, 0.035, 0.015), width, cv2.LINE_AA, 4)
-
-
 def _one_of(rng: Random, colours: Sequence[Any]) -> Field:
     return np.array(colours[int(rng.integers(len(colours)))], np.float32)
 
 
-_SCENES = {"foliage": _foliage, "landscape": _landscape, "still-life": _still_life}
+_SCENES = {"foliage": _foliage, "landscape": _landscape}
 CLASSES = tuple(_SCENES)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from itertools import islice, product
 from pathlib import Path
 from time import perf_counter
@@ -107,40 +104,36 @@ def run_demo(
         def drawn(before: int) -> Callable[[int, int], None]:
             return lambda k, _: advance("drawing", before + k, everything)
 
-        drawn(0)(0, 0)
         images = draw_dataset(out, tiles=tiles, photo_count=photos, seed=seed, shrink=shrink, progress=drawn(0))
         pairs = draw_scenes(out / "pairs", count=scenes, seed=seed, progress=drawn(tiles + photos))
-        slides = out / "slides"
-        draw_slides(slides, bags=bags, seed=seed, shrink=shrink, progress=drawn(everything - bags))
+        slides = draw_slides(out / "slides", bags=bags, seed=seed, shrink=shrink, progress=drawn(everything - bags))
     say(
         f"{tiles} stained tissue tiles with masks and boxes, {photos} photos, {scenes} scenes at three resolutions, "
         f"{bags} slides as bags of tiles  ({perf_counter() - start:.0f} s)"
     )
 
     console.print(Text("2  One epoch, read in several ways", style="bold"))
+    tissue = partial(ar.ImageFolder, os.fspath(images.tissue), "stained-tissue", optimize="exact")
+    scene = partial(ar.PairedImages, pairs.roots("hr", "lr"), "sr-x4", optimize="exact")
+    bag = partial(ar.TileBags, os.fspath(slides), "stained-tissue-bag", optimize="exact")
+    ways = {
+        "images, stained-tissue": _ways(tissue, 8, 3) | _more_ways(tissue, 8, spawn=not quick),
+        "pairs, sr-x4": _ways(scene, 4, 3),
+        "bags, stained-tissue-bag": _ways(bag, 1, 1),
+    }
     with progress() as advance:
-        advance("loading what reads them", 0, 0)
-        tissue = partial(ar.ImageFolder, os.fspath(images.tissue), "stained-tissue", optimize="exact")
-        scene = partial(ar.PairedImages, pairs.roots("hr", "lr"), "sr-x4", optimize="exact")
-        bag = partial(ar.TileBags, os.fspath(slides), "stained-tissue-bag", optimize="exact")
-        ways = {
-            "images, stained-tissue": {**_ways(tissue, 8, 3), **_more_ways(tissue, 8, spawn=not quick)},
-            "pairs, sr-x4": _ways(scene, 4, 3),
-            "bags, stained-tissue-bag": _ways(bag, 1, 1),
-        }
         proofs = {what: tuple(_prove(of_one, what, advance)) for what, of_one in ways.items()}
     say(Group(*_lines_of(proofs)))
 
     console.print(Text("3  What the recipes do", style="bold"))
+    began, jobs = perf_counter(), _jobs(images, pairs, slides)
     grids: list[Path] = []
-    began = perf_counter()
     with progress() as advance:
-        jobs = _jobs(images, pairs, slides)
         for name, (data, options) in jobs.items():
-            recipe, path = name.removesuffix("-stages"), out / "grids" / f"{name}.png"
+            recipe = name.removesuffix("-stages")
             advance(f"drawing what {recipe} does", len(grids), len(jobs))
-            shown = {"rows": 2, "columns": 2} if quick else {}
-            grids.append(ar.preview(recipe, data, path, seed=seed, **{**shown, **options}))
+            look = options | ({"rows": 2, "columns": 2} if quick else {})
+            grids.append(ar.preview(recipe, data, out / "grids" / f"{name}.png", seed=seed, **look))
     say(Text(f"{len(grids)} images in {out / 'grids'}  ({perf_counter() - began:.0f} s)"))
 
     spent = perf_counter() - start
@@ -150,13 +143,7 @@ def run_demo(
 
 
 def _ways(make: Callable[..., Any], size: int, other: int) -> Ways:
-    """Ways to read one epoch that must agree, and one that must not.
-
-    Args:
-        make: makes the dataset; takes its arguments.
-        size: of a batch.
-        other: of a batch, too.
-    """
+    """Ways to read one epoch that must agree, in batches of two sizes, and one that must not."""
     return {
         f"in this process, batches of {size}": ("reference", _read(make, size, num_workers=0)),
         f"{_WORKERS} threads, batches of {other}": ("same", _read(make, other, num_workers=_WORKERS)),
@@ -176,9 +163,8 @@ def _more_ways(make: Callable[..., Any], size: int, *, spawn: bool) -> Ways:
         yield from second
 
     afresh: dict[str, Any] = {"num_workers": _WORKERS, "multiprocessing_context": "spawn", "persistent_workers": False}
-    spawned: Ways = {f"{_WORKERS} spawned workers": ("same", _read(make, size, **afresh))}
-    return {
-        **(spawned if spawn else {}),
+    spawned: Ways = {f"{_WORKERS} spawned workers": ("same", _read(make, size, **afresh))} if spawn else {}
+    return spawned | {
         "stopped half way and resumed": ("same", resumed()),
         "another seed": ("different", _read(partial(make, seed=1), size, seed=1)),
     }
@@ -244,10 +230,7 @@ def _lines_of(proofs: Mapping[str, Iterable[Proof]]) -> Iterator[Text]:
 
 def next_steps(out: Path, tissue: Path) -> Group:
     """Commands to try next."""
-    activate, studio = Path(sys.prefix) / "bin" / "activate", find_spec("uvicorn") and find_spec("starlette")
-    install = [] if studio else [("write your own", "pip install 'augrecipes[studio]'")]
-    steps = [
-        ("first", f". {os.path.relpath(activate)}" if not shutil.which("augrecipes") and activate.is_file() else ""),
+    return Group(*(Text(f"{what:16} {command}", overflow="fold") for what, command in (
         ("look at", f"{out / 'grids'}{os.sep}*.png"),
         ("see the plan", "augrecipes explain stained-tissue"),
         ("your own images", "augrecipes preview imagenet-train FOLDER -o grid.png"),
@@ -255,7 +238,5 @@ def next_steps(out: Path, tissue: Path) -> Group:
         ("your own recipe", "augrecipes check my-recipe.yaml"),
         ("how fast it is", f"augrecipes bench stained-tissue {tissue.as_posix()} --against stock"),
         ("in Python", f'import augrecipes as ar; ds = ar.ImageFolder("{tissue.as_posix()}", "stained-tissue")'),
-        *install,
-        ("" if install else "write your own", "augrecipes studio"),
-    ]
-    return Group(*(Text(f"{what:16} {command}", overflow="fold") for what, command in steps if command))
+        ("write your own", "augrecipes studio  (pip install 'augrecipes[studio]')"),
+    )))  # fmt: skip

@@ -7,7 +7,7 @@ Each module of a kind's folder belongs to a room of the house and imports what t
     reader.py    data         TABLE: what is known of its samples; find: lists files; alone: files in place of folders
     audit.py     data         check: what is wrong with files
     dataset.py   data         DATASET: for PyTorch
-    sheet.py     preview      sheet: what a recipe does, as a picture; COLUMNS: of it
+    sheet.py     preview      sheet: what a recipe does, as a picture
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ import cv2
 import numpy as np
 
 from augrecipes.errors import harmless
-from augrecipes.preview.display import Picture, fit_into
+from augrecipes.preview.display import Picture, within
 
-_QUALITY = 84
+_QUALITY, _LARGEST = 84, 1100
 
 # Of the notebook's own ink, so that it is calm by day and by night; `!important` against the styles of notebooks.
 STYLE = """
@@ -21,15 +21,7 @@ STYLE = """
 .augrecipes header b { font-size: 15px; }
 .augrecipes .quiet, .augrecipes small { opacity: .66; }
 .augrecipes .facts { margin: 0 0 8px; }
-.augrecipes .line { display: flex; gap: 10px; margin: 4px 0 8px; align-items: flex-start; }
-.augrecipes .long { flex-wrap: wrap; }
-.augrecipes figure { margin: 0; min-width: 24px; flex: 0 1 auto; }
-.augrecipes .long figure { flex: 0 0 auto; }
-.augrecipes figure img { display: block; border-radius: 3px; margin: 0; max-width: 100%; height: auto; }
-.augrecipes figure .none { border: 1px dashed rgba(128,128,128,.5); border-radius: 3px; width: 72px; height: 72px; }
-.augrecipes figcaption { font-size: 11px; margin-top: 3px; overflow-wrap: anywhere; }
-.augrecipes .row { margin: 0 0 10px; }
-.augrecipes .row > p { margin: 0; font-size: 12px; }
+.augrecipes img { display: block; max-width: 100%; height: auto; border-radius: 3px; margin: 4px 0 8px; }
 .augrecipes table { border-collapse: collapse !important; margin: 4px 0 10px !important; font-size: 12px !important; }
 .augrecipes td, .augrecipes th { text-align: left !important; vertical-align: top; padding: 3px 14px 3px 0 !important;
   border: 0 !important; border-bottom: 1px solid rgba(128,128,128,.22) !important; background: none !important;
@@ -88,10 +80,9 @@ def joined(parts: Iterable[object]) -> Html:
     return Html("".join(text_of(part) for part in parts))
 
 
-def image(picture: Picture, alt: str, largest: int) -> Html:
-    """A picture as a JPEG inside the page, at most `largest` px high and wide."""
-    if max(picture.shape[:2]) > largest:
-        picture = fit_into(picture, largest, largest)[0]
+def image(picture: Picture, alt: str) -> Html:
+    """A picture as a JPEG inside the page, no larger than 1100 px."""
+    picture = within(picture, _LARGEST)
     _, encoded = cv2.imencode(".jpg", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
     uri = f"data:image/jpeg;base64,{base64.b64encode(np.asarray(encoded).tobytes()).decode()}"
     height, width = picture.shape[:2]

@@ -17,15 +17,14 @@ from augrecipes.data.loader import Loader
 from augrecipes.diff.differences import Difference
 from augrecipes.errors import AugrecipesError, counted
 from augrecipes.notebook import reports
-from augrecipes.notebook.figures import LARGE, SMALL, figures
-from augrecipes.notebook.markup import Html, joined, page, tag
+from augrecipes.notebook.markup import Html, image, joined, page, tag
 from augrecipes.notebook.show import of_dataset, of_recipe
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Mode, Recipe
 
 _MOST_BYTES = 64 << 20  # of a picture that a step makes
 _MOST_PIXELS = 24_000_000  # of a file that is read
-_ACROSS = 8  # pictures of a line
+_TILES = 8  # of a bag
 _CLASSES = 8  # that are named
 
 
@@ -54,10 +53,11 @@ def _quiet() -> Iterator[None]:
         log.setLevel(before)
 
 
-def _pictures(show: Callable[[], Sheet], largest: int = SMALL) -> Html:
-    """What a sheet shows, or why there are no pictures."""
+def _pictures(show: Callable[[], Sheet]) -> Html:
+    """What a sheet shows, whose title and lines the page has itself; or why there are no pictures."""
     try:
-        return figures(show(), largest, _ACROSS)
+        sheet = show()
+        return image(replace(sheet, title="", lines=()).pixels, repr(sheet))
     except AugrecipesError as error:
         return tag("p", f"without pictures: {str(error).splitlines()[0]}", kind="quiet")
 
@@ -69,7 +69,7 @@ def _page(value: Any) -> Html:
 
 @_page.register
 def _(sheet: Sheet) -> Html:
-    return page(sheet.title, sheet.lines, figures(sheet, LARGE))
+    return page(sheet.title, sheet.lines, _pictures(lambda: sheet))
 
 
 @_page.register
@@ -128,7 +128,7 @@ def _facts(dataset: RecipeDataset) -> list[str]:
 def _samples(dataset: RecipeDataset, indices: list[int] | None, epoch: int) -> Html:
     facts = dataset.recipe.facts
     few = 2 if facts.scales else 1 if facts.tiles else 6
-    draws = 1 if facts.scales else _ACROSS if facts.tiles else None
+    draws = 1 if facts.scales else _TILES if facts.tiles else None
     shown = few if indices is None else indices[:few]
     return _pictures(lambda: of_dataset(dataset, shown, draws, epoch=epoch, most_pixels=_MOST_PIXELS))
 
@@ -160,7 +160,7 @@ def _(found: Difference) -> Html:
     name = "the same in effect" if found.same else f"{a.recipe} and {b.recipe} differ"
     facts = [f"{one.recipe} {one.digest[:8]}" for one in (a, b)]
     both = [] if found.same else [_bounded(recipe) for recipe in found.pictured]
-    pictures = [_pictures(lambda: reports.compared(both[0], both[1], found.modes[0]), LARGE)] if both else []
+    pictures = [_pictures(lambda: reports.compared(both[0], both[1], found.modes[0]))] if both else []
     return page(name, facts, *pictures, reports.of_difference(found))
 
 

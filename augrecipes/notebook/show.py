@@ -16,7 +16,8 @@ from augrecipes.data.checks import as_index
 from augrecipes.data.samples import Samples
 from augrecipes.errors import DataError
 from augrecipes.notebook.drawn import on_drawn
-from augrecipes.preview.rows import Asked
+from augrecipes.preview import sheet_of
+from augrecipes.preview.rows import SheetRequest
 from augrecipes.preview.sheet import Sheet, save_sheet
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.held import Held
@@ -35,10 +36,8 @@ def of_dataset(
     alone = facts.annotated and not (stages or draws)
     positions, rows = _positions(len(dataset), samples, _SIDE_BY_SIDE if alone else _ROWS)
     held, first = Held(dataset, positions, most_pixels), dataset.epoch if epoch is None else epoch
-    if alone:
-        of_samples: Sheet = kinds.part(dataset.recipe.kind, "sheet").handed_out(held, rows, first)
-        return of_samples
-    return _sheet(held, rows, draws or (2 * _DRAWS if facts.tiles else _DRAWS), first, stages=stages)
+    usual = 0 if alone else 2 * _DRAWS if facts.tiles else _DRAWS
+    return sheet_of(dataset.recipe, SheetRequest(held, rows, draws or usual, first, stages))
 
 
 def _positions(length: int, samples: int | Sequence[int] | None, usual: int) -> tuple[Sequence[int], int]:
@@ -61,12 +60,11 @@ def of_recipe(
     if type(draws) is not int or draws < 1:
         raise ValueError(f"draws must be a positive integer, got {draws!r}")
     how: dict[str, Any] = {"mode": mode, "optimize": optimize, "seed": seed}
-    look = {"draws": draws, "epoch": epoch, "stages": stages}
+    look = draws, epoch, stages
     if _are_files(picture):
         if targets:
             raise TypeError(f"{', '.join(targets)} goes with a picture as an array; of files give ar.ImageFolder(...)")
-        compiled = {"mode": mode, "optimize": optimize}
-        return _of_data(recipe, Asked(picture, _ROWS, draws, seed, epoch, stages, compiled))
+        return sheet_of(recipe, SheetRequest(picture, _ROWS, draws, epoch, stages, how))
     if picture is None and not targets:
         return on_drawn(recipe, mode, lambda sample: _of_sample(recipe, sample, how, look, "a drawn picture"))
     if recipe.facts.tiles:
@@ -88,12 +86,13 @@ def _are_files(picture: Any) -> bool:
     return bool(values) and all(isinstance(value, str | os.PathLike) for value in values)
 
 
-def _of_sample(recipe: Recipe, sample: Any, how: Mapping[str, Any], look: Mapping[str, Any], name: str) -> Sheet:
+def _of_sample(recipe: Recipe, sample: Any, how: Mapping[str, Any], look: tuple[int, int, bool], name: str) -> Sheet:
     with as_data(recipe, sample, name) as data:
+        dataset: Any = Samples(data, recipe, **how) if not recipe.facts.tiles else None
         if recipe.facts.tiles:
+            look = (len(sample), *look[1:])
             dataset = kinds.part(recipe.kind, "dataset").DATASET(data, recipe, cache=False, threads=1, **how)
-            return _sheet(Held(dataset, [0]), 1, len(sample), look["epoch"], stages=look["stages"])
-        return _sheet(Held(Samples(data, recipe, **how), [0]), 1, look["draws"], look["epoch"], stages=look["stages"])
+        return sheet_of(recipe, SheetRequest(Held(dataset, [0]), 1, *look))
 
 
 @contextmanager
@@ -127,13 +126,3 @@ def _pixels(tile: Any) -> Any:
     if found.dtype != np.uint8 or found.ndim != 3 or found.shape[2] != 3:
         raise DataError(f"a tile is uint8 H×W×3, got {found.dtype} of shape {found.shape}")
     return found
-
-
-def _sheet(held: Held, rows: int, columns: int, epoch: int, *, stages: bool) -> Sheet:
-    dataset = held.dataset
-    return _of_data(dataset.recipe, Asked(held, rows, columns, dataset.seed, epoch, stages, {}))
-
-
-def _of_data(recipe: Recipe, asked: Asked) -> Sheet:
-    made: Sheet = kinds.part(recipe.kind, "sheet").sheet(recipe, asked)
-    return made

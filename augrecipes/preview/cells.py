@@ -1,11 +1,18 @@
-"""What stands on a sheet: rows of groups of captioned pictures. It knows nothing of recipes."""
+"""What stands on a sheet, and how large: rows of groups of captioned pictures. It knows nothing of recipes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from augrecipes.preview.display import Picture, at_size, size_in
+
+MAX_WIDTH, MARGIN, HEADER = 2400, 36, 24  # px: of the sheet, around it, and of a line of headers
+APART, BESIDE, FOOT, GAP, BETWEEN = 18, 4, 27, 10, 18  # px: groups, cells, captions, lines of groups, rows
+_LARGEST, _SMALLEST, _ENOUGH = 256, 56, 150  # px: of a cell; groups go on more lines until cells have enough
+_SOURCE = 160, 640  # px, the least and the most of a source's width
+_WIDER = 2.6  # than a cell the source may be
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,73 @@ class SheetRow:
     notes: Sequence[str] = ()
 
     @property
-    def cells(self) -> list[Cell]:
-        """Every picture of the row."""
-        return [cell for group in (*([self.source] if self.source else ()), *self.groups) for cell in group.cells]
+    def everything(self) -> list[CellGroup]:
+        """The source, where there is one, and the groups."""
+        return [*([self.source] if self.source else ()), *self.groups]
+
+
+@dataclass(frozen=True, slots=True)
+class SheetLayout:
+    """Sizes of a sheet, px.
+
+    Attributes:
+        across: groups on a line.
+        cells: of a group.
+        cell: height and width of a cell.
+        source: height and width of the box of the source; 0 where there are none.
+    """
+
+    across: int
+    cells: int
+    cell: tuple[int, int]
+    source: tuple[int, int]
+
+    @property
+    def group_width(self) -> int:
+        """Width of a group."""
+        return self.cells * (self.cell[1] + BESIDE) - BESIDE
+
+    @property
+    def width(self) -> int:
+        """Width of the whole sheet."""
+        left = self.source[1] + APART if self.source[1] else 0
+        return 2 * MARGIN + left + self.across * (self.group_width + APART) - APART
+
+
+def layout_of(rows: Sequence[SheetRow], most_across: int | None = None) -> SheetLayout:
+    """The layout with the fewest lines on which cells are large enough, or else as large as may be.
+
+    >>> import numpy as np
+    >>> pair = CellGroup([Cell(np.zeros((48, 48, 3), np.uint8)), Cell(np.zeros((192, 192, 3), np.uint8))])
+    >>> layout = layout_of([SheetRow([pair] * 6, CellGroup([Cell(np.zeros((300, 400, 3), np.uint8))]))], 3)
+    >>> layout.across, layout.cell, layout.source, layout.width
+    (3, (192, 192), (435, 499), 1789)
+    """
+    groups = max(1, *(len(row.groups) for row in rows))
+    best, largest = None, 0
+    for lines in range(-(-groups // (most_across or groups)), groups + 1):
+        for room in range(_LARGEST, _SMALLEST - 1, -8):
+            layout = _layout_with(rows, -(-groups // lines), lines, room)
+            if layout.width <= MAX_WIDTH:
+                break
+        if best is None or room > largest:
+            best, largest = layout, room
+        if largest >= _ENOUGH:
+            break
+    assert best is not None
+    return best
+
+
+def _layout_with(rows: Sequence[SheetRow], across: int, lines: int, room: int) -> SheetLayout:
+    """The layout whose cells are at most `room` high and wide."""
+    sources = [row.source for row in rows if row.source is not None]
+    last = [row.groups[-1] for row in rows if row.groups]  # what comes out in the end
+    sizes = sorted((group.sizes for group in last or sources if group.sizes), key=max)
+    cell = size_in(sizes[len(sizes) // 2], (room, room)) if sizes else (room, room)
+    cells = max((len(group.cells) for row in rows for group in row.groups), default=1)
+    if not sources:
+        return SheetLayout(across, cells, cell, (0, 0))
+    high = lines * (HEADER + cell[0] + FOOT) - HEADER - FOOT
+    shapes = [height / width for group in sources for height, width in group.sizes]
+    wide = min(high / min(max(median(shapes), 0.5), 1.6), _WIDER * cell[1], _SOURCE[1]) if shapes else 0
+    return SheetLayout(across, cells, cell, (high, max(round(wide), _SOURCE[0])))

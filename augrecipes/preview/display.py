@@ -1,26 +1,35 @@
-"""From what a pipeline returns back to what an eye can see: uint8 H×W×3 RGB, at a size that it shows at."""
+"""From what a pipeline returns back to what an eye can see: uint8 H×W×3 RGB at a size that it shows at; and text.
+
+Text is drawn with the best font that OpenCV has. Pillow's own font has 111 characters: no ×, – or →, and none of the
+letters with accents that names of files have.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.preview.text import Colour
 from augrecipes.recipe.model import Output
 
 Picture = NDArray[np.uint8]  # H×W×3 RGB
+Colour = tuple[int, int, int]
 
 PAGE: Colour = (250, 250, 248)
 EMPTY: Colour = (236, 236, 232)
 INK: Colour = (34, 36, 40)
 QUIET: Colour = (118, 120, 126)
 
+_INPUT = Output(layout="hwc")
 _EMPTIER = 1.35  # so much smaller than their box may pictures be for the sake of whole pixels
 _SEEN = 0.998  # the share of pixels that the amplified difference leaves below its darkest
+_WEIGHTS = {False: 400, True: 650}
+_HERSHEY_PX = 30.0  # height of OpenCV 4's stroke font at scale 1, ascender to descender
 
 
 def size_text(image: NDArray[Any]) -> str:
@@ -38,8 +47,7 @@ def picture_of_input(image: NDArray[Any]) -> Picture:
     >>> picture_of_input(np.ones((2, 3), np.float32))[0, 0].tolist()
     [255, 255, 255]
     """
-    values = image if image.dtype == np.uint8 else image.astype(np.float32) * 255
-    return _as_rgb(values if values.ndim == 3 else values[..., None], "rgb")
+    return picture_of_output(image if image.ndim == 3 else image[..., None], _INPUT)
 
 
 def picture_of_output(image: NDArray[Any], output: Output) -> Picture:
@@ -54,39 +62,34 @@ def picture_of_output(image: NDArray[Any], output: Output) -> Picture:
     [128, 128, 128]
     """
     values = image if output.layout == "hwc" else np.moveaxis(image, 0, -1)
-    if image.dtype == np.uint8:
-        return _as_rgb(values, "rgb" if output.where == "device" else output.color)
-    values = values.astype(np.float32)
-    if output.normalize is not None:
-        std, mean = (np.array(v, np.float32) for v in (output.normalize.std, output.normalize.mean))
-        values = values * std + mean
-    else:
-        low, high = output.range
-        values = (values - np.float32(low)) / np.float32(high - low)
-    return _as_rgb(values * 255, output.color)
-
-
-def _as_rgb(values: NDArray[Any], color: str) -> Picture:
-    """H×W×C values of 0..255 as RGB: grey is repeated, of many channels the first three are shown."""
+    color = "rgb" if output.where == "device" and image.dtype == np.uint8 else output.color
+    if image.dtype != np.uint8:
+        values = values.astype(np.float32)
+        if output.normalize is not None:
+            std, mean = (np.array(v, np.float32) for v in (output.normalize.std, output.normalize.mean))
+            values = values * std + mean
+        else:
+            low, high = output.range
+            values = (values - np.float32(low)) / np.float32(high - low)
+        values = values * 255
     if color == "y":  # luma lies in 16..235
         values = (values.astype(np.float32) - 16) * np.float32(255 / 219)
     if values.dtype != np.uint8:
         values = np.rint(np.fmin(np.fmax(values, 0), 255)).astype(np.uint8)  # what is no number becomes 0
     if values.shape[2] < 3:  # one is grey; of two, the first is shown
         values = np.repeat(values[..., :1], 3, axis=2)
-    return np.ascontiguousarray(values[..., 2::-1] if color == "bgr" else values[..., :3])
+    return np.ascontiguousarray(values[..., 2::-1] if color == "bgr" else values[..., :3])  # of many, three are shown
 
 
-def fit_into(picture: Picture, height: int, width: int) -> tuple[Picture, float]:
-    """The picture at the largest size that fits, proportions kept, and the factor that it was scaled by.
+def within(picture: Picture, largest: int) -> Picture:
+    """The picture, made small where it is more than `largest` px high or wide; proportions are kept.
 
-    >>> fitted, scale = fit_into(np.zeros((10, 40, 3), np.uint8), 20, 20)
-    >>> fitted.shape, scale
-    ((5, 20, 3), 0.5)
+    >>> within(np.zeros((10, 40, 3), np.uint8), 20).shape
+    (5, 20, 3)
     """
-    scale = min(height / picture.shape[0], width / picture.shape[1])
-    size = max(round(picture.shape[0] * scale), 1), max(round(picture.shape[1] * scale), 1)
-    return at_size(picture, size), scale
+    height, width = picture.shape[:2]
+    scale = largest / max(height, width)
+    return picture if scale >= 1 else at_size(picture, (max(round(height * scale), 1), max(round(width * scale), 1)))
 
 
 def at_size(picture: Picture, size: tuple[int, int]) -> Picture:
@@ -143,3 +146,93 @@ def ink(strength: NDArray[np.float32]) -> Picture:
     page, dark = np.array(EMPTY, np.float32), np.array(INK, np.float32)
     part = np.clip(strength, 0, 1)[..., None]
     return np.rint(page + (dark - page) * part).astype(np.uint8)
+
+
+def width_px(text: str, size_px: int, *, bold: bool = False) -> int:
+    """Width of one line of text in px.
+
+    >>> width_px("wide", 14) < width_px("much wider", 14)
+    True
+    """
+    text = _printable(text)
+    if (face := _face()) is not None:
+        # The measured box leaves out spaces at the end; a full stop keeps them.
+        box, dot = (
+            cv2.getTextSize((0, 0), words, (0, 0), face, size_px, _WEIGHTS[bold]) for words in (f"{text}.", ".")
+        )
+        return int(box[0] + box[2] - dot[2])
+    (width, _), _ = cv2.getTextSize(_ascii(text), cv2.FONT_HERSHEY_SIMPLEX, size_px / _HERSHEY_PX, 1 + bold)
+    return int(width)
+
+
+def fit(text: str, room_px: int, size_px: int, *, bold: bool = False, middle: bool = False) -> str:
+    """The text, shortened with an ellipsis where it is wider than `room_px`.
+
+    Args:
+        text: one line.
+        room_px: the width there is.
+        size_px: size of the font.
+        bold: as it will be drawn.
+        middle: cut in the middle, where names of files differ least.
+
+    >>> fit("RandomResizedCrop", 60, 13).endswith("…")
+    True
+    """
+
+    def cut(keep: int) -> str:
+        tail = keep // 2 if middle else 0
+        return text[: keep - tail].rstrip() + "…" + text[len(text) - tail :]
+
+    if width_px(text, size_px, bold=bold) <= room_px:
+        return text
+    widths = range(1, len(text))  # characters kept; the widest that fits is found by bisection
+    return cut(bisect_right(widths, room_px, key=lambda keep: width_px(cut(keep), size_px, bold=bold)))
+
+
+def render_text(
+    canvas: NDArray[np.uint8],
+    text: str,
+    at: tuple[int, int],
+    *,
+    size_px: int,
+    colour: Colour,
+    bold: bool = False,
+    align: str = "left",
+) -> None:
+    """Draw one line on an RGB canvas, in place.
+
+    Args:
+        canvas: uint8 H×W×3.
+        text: one line; what cannot be printed becomes a question mark.
+        at: x of the left end or of the middle (see `align`), and y of the baseline.
+        size_px: size of the font.
+        colour: RGB.
+        bold: heavier.
+        align: `left` or `center`.
+    """
+    text, (x, y) = _printable(text), at
+    if align == "center":
+        x -= width_px(text, size_px, bold=bold) // 2
+    if (face := _face()) is not None:
+        cv2.putText(canvas, text, (x, y), colour, face, size_px, _WEIGHTS[bold])
+    else:
+        scale = size_px / _HERSHEY_PX
+        cv2.putText(canvas, _ascii(text), (x, y), cv2.FONT_HERSHEY_SIMPLEX, scale, colour, 1 + bold, cv2.LINE_AA)
+
+
+@lru_cache(maxsize=1)
+def _face() -> Any:
+    """OpenCV 5's own outline font, or None in OpenCV 4, which has only strokes."""
+    return cv2.FontFace("sans") if hasattr(cv2, "FontFace") else None
+
+
+def _printable(text: str) -> str:
+    """The text without line breaks, controls and the halves of broken names."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def _ascii(text: str) -> str:
+    """What OpenCV 4 can draw."""
+    for fancy, plain in (("…", "..."), ("×", "x"), ("·", "|"), ("→", "->"), ("–", "-")):
+        text = text.replace(fancy, plain)
+    return text.encode("ascii", "replace").decode()

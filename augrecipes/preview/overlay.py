@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import colorsys
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import cv2
@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.preview.cells import Cell
-from augrecipes.preview.display import EMPTY, Picture
-from augrecipes.preview.text import Colour, render_text, width_px
+from augrecipes.preview.display import EMPTY, Colour, Picture, render_text, width_px
 
 Place = tuple[int, int, int, int]  # of a tag: left, top, right, bottom; px, ends exclusive
 
@@ -80,19 +79,17 @@ def render_boxes(
         classes: names of the labels where they are numbers.
     """
     labels = labels if len(labels) == len(boxes) else [""] * len(boxes)
-    corners = [[round(float(v) * scale) for v in box[:4]] for box in boxes]
-    for (x0, y0, x1, y1), label in zip(corners, labels, strict=True):
+    tags = []
+    for box, label in zip(boxes, labels, strict=True):
+        x0, y0, x1, y1 = (round(float(v) * scale) for v in box[:4])
         cv2.rectangle(picture, (x0, y0), (max(x1 - 1, x0), max(y1 - 1, y0)), label_colour(label), 1, cv2.LINE_8)
-    taken: list[Place] = []
-    for (x0, y0, x1, _), label in zip(corners, labels, strict=True) if len(labels) <= _LABELLED else ():
         number = int(label) if isinstance(label, int | float | np.number) else -1
         name = classes[number] if 0 <= number < len(classes) else str(label)
         width = width_px(name, _LABEL_PX) + 6
         if name and width <= max(1.6 * (x1 - x0), 24):
             x = min(max(x0, 0), picture.shape[1] - width)
-            places = [(x, y0 - _TAG_PX if y0 >= _TAG_PX else y0)]
-            if place := _free(places, width, taken, picture):
-                render_tag(picture, place, name, label_colour(label))
+            tags.append((name, label_colour(label), width, [(x, y0 - _TAG_PX if y0 >= _TAG_PX else y0)]))
+    _render_tags(picture, tags if len(labels) <= _LABELLED else [])
 
 
 def render_keypoints(picture: Picture, points: NDArray[Any], scale: float) -> None:
@@ -142,36 +139,35 @@ def render_crops(picture: Picture, crops: Sequence[tuple[float, float, float, fl
             no room is left out.
     """
     height, width = picture.shape[:2]
-    corners = []
-    for y0, x0, y1, x1 in crops:
+    corners, tags = [], []
+    for k, ((y0, x0, y1, x1), name) in enumerate(zip(crops, names, strict=True)):
         left, top = min(max(round(x0), 0), width - 2), min(max(round(y0), 0), height - 2)
-        corners.append((left, top, min(max(round(x1) - 1, left + 1), width - 1), min(round(y1) - 1, height - 1)))
-    dark = picture.copy()
-    for left, top, right, bottom in corners:  # a dark rim on both sides of the line
-        cv2.rectangle(dark, (left - 1, top - 1), (right + 1, bottom + 1), (12, 12, 12), 1, cv2.LINE_8)
-        cv2.rectangle(dark, (left + 2, top + 2), (right - 2, bottom - 2), (12, 12, 12), 1, cv2.LINE_8)
-    cv2.addWeighted(dark, _RIM, picture, 1 - _RIM, 0, dst=picture)
-    for k, (left, top, right, bottom) in enumerate(corners):
-        cv2.rectangle(picture, (left, top), (right, bottom), colour_of(k + 1), 1, cv2.LINE_8)
-        cv2.rectangle(picture, (left + 1, top + 1), (right - 1, bottom - 1), colour_of(k + 1), 1, cv2.LINE_8)
-    taken: list[Place] = []
-    for k, ((left, top, right, bottom), name) in enumerate(zip(corners, names, strict=True)):
+        right, bottom = min(max(round(x1) - 1, left + 1), width - 1), min(round(y1) - 1, height - 1)
+        corners.append(((left, top), (right, bottom)))
         room = width_px(name, _LABEL_PX) + 8
         rows = top, bottom + 1 - _TAG_PX, top - _TAG_PX, bottom + 1  # inside of it, then outside
-        places = [(x, y) for y in rows for x in (left, right + 1 - room)]
-        if place := _free(places, room, taken, picture):
-            render_tag(picture, place, name, colour_of(k + 1))
+        tags.append((name, colour_of(k + 1), room, [(x, y) for y in rows for x in (left, right + 1 - room)]))
+    dark = picture.copy()
+    for start, end in corners:  # a dark rim on both sides of the line
+        cv2.rectangle(dark, start, end, (12, 12, 12), 5, cv2.LINE_8)
+    cv2.addWeighted(dark, _RIM, picture, 1 - _RIM, 0, dst=picture)
+    for k, ((left, top), (right, bottom)) in enumerate(corners):
+        cv2.rectangle(picture, (left, top), (right, bottom), colour_of(k + 1), 1, cv2.LINE_8)
+        cv2.rectangle(picture, (left + 1, top + 1), (right - 1, bottom - 1), colour_of(k + 1), 1, cv2.LINE_8)
+    _render_tags(picture, tags)
 
 
-def _free(places: Sequence[tuple[int, int]], width: int, taken: list[Place], picture: Picture) -> Place | None:
-    """The first place of a tag, by its top left corner, that lies on the picture and is free; then it is taken."""
-    for x, y in places:
-        a = x, y, x + width, y + _TAG_PX
-        inside = x >= 0 and y >= 0 and a[2] <= picture.shape[1] and a[3] <= picture.shape[0]
-        if inside and not any(a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] for b in taken):
-            taken.append(a)
-            return a
-    return None
+def _render_tags(picture: Picture, tags: Iterable[tuple[str, Colour, int, Sequence[tuple[int, int]]]]) -> None:
+    """Tags, by name, colour, width and the top left corners that would do: at the first on the picture that is free."""
+    taken: list[Place] = []
+    for name, colour, width, corners in tags:
+        for x, y in corners:
+            a = x, y, x + width, y + _TAG_PX
+            inside = x >= 0 and y >= 0 and a[2] <= picture.shape[1] and a[3] <= picture.shape[0]
+            if inside and not any(a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] for b in taken):
+                taken.append(a)
+                render_tag(picture, a, name, colour)
+                break
 
 
 def render_tag(picture: Picture, place: Place, name: str, colour: Colour) -> None:
@@ -229,8 +225,8 @@ def map_of_tiles(
         # The shown ones last: where squares are smaller than a pixel, they must not be hidden.
         for k in sorted(range(len(known)), key=lambda k: (known[k] in shown, known[k] in picked)):
             is_shown, is_picked = known[k] in shown, known[k] in picked
-            left, top = ((corners[k] * per + edge) * scale).astype(int).tolist()
-            right, bottom = ((corners[k] * per + side * per + edge) * scale).astype(int).tolist()
+            (left, top), (right, bottom) = (((corners[k] + more) * per + edge) * scale for more in (0, side))
+            left, top, right, bottom = int(left), int(top), int(right), int(bottom)
             gap = 2 if right - left >= 5 else 1
             line = -1 if slide is None and (is_shown or is_picked) else 2 if is_shown and right - left >= 8 else 1
             end = max(right - gap, left), max(bottom - gap, top)

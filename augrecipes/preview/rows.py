@@ -1,4 +1,4 @@
-"""What the sheets of all kinds share: which samples are shown and drawn, which are left out, and cells of them."""
+"""What the sheets of all kinds share: which samples are shown and drawn, which are left out, and texts and cells."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.lint import random_in_eval
 from augrecipes.preview.cells import Cell, CellGroup
-from augrecipes.preview.display import Picture
+from augrecipes.preview.display import Picture, amplified
 from augrecipes.preview.overlay import corners_px, render_boxes, render_keypoints, render_mask
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
@@ -38,26 +38,25 @@ class DrawnSample:
     Attributes:
         sample: as it was read.
         outputs: what came out, epoch by epoch.
-        stages: each step, and the pictures after it, as `Pipeline.stages` gives them.
+        stages: each step, and the pictures after it, by target.
     """
 
     sample: Sample
     outputs: list[dict[str, Any]]
-    stages: list[tuple[str, Any]]
+    stages: list[tuple[str, dict[str, NDArray[Any]]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SheetRequest:
     """What a sheet is to show.
 
     Attributes:
         data: the files, as `augrecipes.preview` takes them; or samples that a dataset holds.
         rows: samples.
-        columns: draws of each, or tiles.
-        seed: of the draws.
+        columns: draws of each, or tiles; 0: of images one draw, side by side without their sources.
         epoch: of the first draw.
         stages: one draw, after every step, instead.
-        compiled: `mode` and `optimize`; of a dataset its own.
+        compiled: `mode`, `optimize` and `seed`; of a dataset its own.
         masks: a folder of masks.
         progress: called with (rows done, rows in all).
     """
@@ -65,10 +64,9 @@ class Asked:
     data: Data | Held
     rows: int
     columns: int
-    seed: int
-    epoch: int
-    stages: bool
-    compiled: Mapping[str, Any]
+    epoch: int = 0
+    stages: bool = False
+    compiled: Mapping[str, Any] = field(default_factory=dict)
     masks: StrPath | None = None
     progress: Progress | None = None
 
@@ -76,49 +74,46 @@ class Asked:
         """The recipe, compiled (with these arguments, too), and what it is shown on."""
         if isinstance(self.data, Held):
             return self.data.pipeline(**compiled), self.data
-        pipeline = recipe.compile(seed=self.seed, **compiled, **self.compiled)
+        pipeline = recipe.compile(**compiled, **self.compiled)
         return pipeline, open_data(recipe, pipeline.targets, self.data, self.masks)
 
-    def drawn(self, pipeline: Pipeline, files: Any) -> Shown[DrawnSample]:
-        """The rows of a sheet: samples, and what the pipeline makes of them; DataError where there is none."""
-        draws = 1 if self.stages or pipeline.mode == "eval" else self.columns
+    def drawn(self, pipeline: Pipeline, files: Any) -> tuple[list[DrawnSample], list[DataError]]:
+        """Samples and what the pipeline makes of them, and what was left out; DataError where there is none."""
+        draws = 1 if self.stages or pipeline.mode == "eval" else self.columns or 1
 
         def draw(index: int) -> DrawnSample:
             sample = files.read(index)
             epochs = range(self.epoch, self.epoch + draws)
             outputs = [files.in_epoch(index, epoch, sample).run(pipeline, epoch) for epoch in epochs]
             stages = pipeline.stages(sample.index, self.epoch)(**sample.targets) if self.stages else []
-            return DrawnSample(sample, outputs, stages)
+            named = [(label, one if isinstance(one, Mapping) else {"image": one}) for label, one in stages]
+            return DrawnSample(sample, outputs, [(label, dict(after)) for label, after in named])
 
-        return show_rows(
-            len(files), self.rows, draw, data=self.words, path=files.path, labels=files.labels,
-            progress=self.progress,
-        )  # fmt: skip
+        return self.shown(files, draw)
 
-    @property
-    def words(self) -> str:
-        """The data in words."""
-        return self.data.words if isinstance(self.data, Held) else words_of(self.data)
+    def shown(self, files: Any, show: Callable[[int], T]) -> tuple[list[T], list[DataError]]:
+        """As `show_rows`, of the data asked for."""
+        words = self.data.words if isinstance(self.data, Held) else words_of(self.data)
+        how: dict[str, Any] = {"labels": files.labels, "progress": self.progress}
+        return show_rows(len(files), self.rows, show, data=words, path=files.path, **how)
 
+    def lines(self, pipeline: Pipeline, often: str, output: str, *more: str) -> list[str]:
+        """What stands under the title: the recipe in words, and what made the sheet.
 
-@dataclass(frozen=True, slots=True)
-class Shown(Generic[T]):
-    """What a sheet shows.
-
-    Attributes:
-        rows: one for each source.
-        skipped: what was wrong with the sources that are left out.
-    """
-
-    rows: list[T]
-    skipped: list[DataError] = field(default_factory=list)
-
-    def footers(self) -> list[str]:
-        """Lines that name what is left out; the same is logged."""
-        for error in self.skipped:
-            logger.warning("preview leaves out %s", error)
-        lines = [f"left out: {error}" for error in self.skipped[:_LISTED]]
-        return lines + ([f"left out: {len(self.skipped) - _LISTED} more"] if len(self.skipped) > _LISTED else [])
+        Args:
+            pipeline: made it.
+            often: how often draws are made in training.
+            output: what comes out.
+            more: facts.
+        """
+        recipe, mode = pipeline.recipe, pipeline.mode
+        if mode == "eval":
+            often = "one draw an epoch" if draws(pipeline) else "the same in every epoch"
+        made = " · ".join((
+            f"digest {recipe.digest[:8]}", f"seed {pipeline.compiled.seed}", mode, f"optimize {pipeline.optimize}",
+            f"after each step, epoch {self.epoch}" if self.stages else often, f"output {output}", *more,
+        ))  # fmt: skip
+        return [line for line in (recipe.about, made) if line]
 
 
 def show_rows(
@@ -130,7 +125,7 @@ def show_rows(
     path: Callable[[int], str],
     labels: NDArray[Any] | None = None,
     progress: Progress | None = None,
-) -> Shown[T]:
+) -> tuple[list[T], list[DataError]]:
     """Show up to `rows` of `total` sources, spread evenly over them; those that cannot be shown are passed over.
 
     Args:
@@ -142,31 +137,43 @@ def show_rows(
         labels: of the sources; those whose label is shown least come first.
         progress: called with (rows done, rows in all).
 
+    Returns:
+        The rows, and what was wrong with the sources that were passed over.
+
     Raises:
         DataError: nothing can be shown.
 
-    >>> show_rows(10, 3, lambda index: index * index, data="", path=str).rows
-    [0, 9, 36]
+    >>> show_rows(10, 3, lambda index: index * index, data="", path=str)
+    ([0, 9, 36], [])
     """
-    found: Shown[T] = Shown([])
-    skipped, wanted = found.skipped, min(rows, total)
+    found: list[T] = []
+    skipped: list[DataError] = []
     indices: list[int] = []
+    wanted = min(rows, total)
     for slot in range(wanted):  # each row comes from its own share of the data
         share = range(slot * total // wanted, (slot + 1) * total // wanted)
         for index in share if labels is None else least_shown(labels, share, indices):
             if len(skipped) > _SPARE_TRIES:
                 break
             try:
-                found.rows.append(show(index))
+                found.append(show(index))
                 indices.append(index)
                 break
             except DataError as error:
                 skipped.append(error if error.path else error.with_path(path(index)))
         if progress:
             progress(slot + 1, wanted)
-    if not found.rows:
+    if not found:
         raise DataError(f"no image can be shown; the first: {skipped[0]}" if skipped else "no image", path=data)
-    return found
+    return found, skipped
+
+
+def left_out(skipped: Sequence[DataError]) -> list[str]:
+    """Lines that name what is left out; the same is logged."""
+    for error in skipped:
+        logger.warning("preview leaves out %s", error)
+    lines = [f"left out: {error}" for error in skipped[:_LISTED]]
+    return lines + ([f"left out: {len(skipped) - _LISTED} more"] if len(skipped) > _LISTED else [])
 
 
 def draws(pipeline: Pipeline) -> bool:
@@ -174,18 +181,23 @@ def draws(pipeline: Pipeline) -> bool:
     return pipeline.mode == "train" or any(random_in_eval.check(pipeline.recipe))
 
 
-def made_by(pipeline: Pipeline, asked: Asked, train: str, output: str) -> str:
-    """The line that says what made the sheet; `train`: how often draws are made in training."""
-    recipe = pipeline.recipe
-    made = f"digest {recipe.digest[:8]}", f"seed {asked.seed}", f"{pipeline.mode}", f"optimize {pipeline.optimize}"
-    often = train if pipeline.mode == "train" else "one draw an epoch" if draws(pipeline) else "the same in every epoch"
-    when = f"after each step, epoch {asked.epoch}" if asked.stages else often
-    return " · ".join((*made, when, f"output {output}"))
+def output_text(image: NDArray[Any]) -> str:
+    """Dtype and shape of what comes out.
+
+    >>> output_text(np.zeros((3, 8, 9), np.float32))
+    'float32 3×8×9'
+    """
+    return f"{image.dtype} {'×'.join(map(str, image.shape))}"
 
 
-def annotated(
-    picture: Picture, targets: Mapping[str, Any], recipe: Recipe, classes: Sequence[str] = (), caption: str = ""
-) -> Cell:
+def label_text(table: Any, row: int) -> str:
+    """The label of a row of a table, by its name where it has one; empty without."""
+    label = table.label_of(table.units_of(row)[0]) if table.labels is None else int(table.labels[row])
+    names = {number: name for name, number in (table.class_to_idx or {}).items()}
+    return "" if label is None else str(names.get(label, label))
+
+
+def annotated(picture: Picture, targets: Mapping[str, Any], recipe: Recipe, classes: Sequence[str] = ()) -> Cell:
     """A picture with the mask, boxes and keypoints among its targets, drawn over it."""
     mask, boxes, points = targets.get("mask"), targets.get("boxes"), targets.get("keypoints")
     box_input, point_input = recipe.inputs.boxes, recipe.inputs.keypoints
@@ -201,7 +213,19 @@ def annotated(
             xy = np.asarray(points, np.float32)[:, :2]
             render_keypoints(shown, xy[:, ::-1] if point_input.format == "yx" else xy, scale)
 
-    return Cell(picture, caption, over)
+    return Cell(picture, over=over)
+
+
+def difference_group(apart: NDArray[np.float32], none: str, unit: str = "") -> CellGroup:
+    """How far two images are apart, amplified until it can be seen; `none` says that they are not.
+
+    Args:
+        apart: absolute differences, levels of 0..255, H×W.
+        none: the header where all of them are 0.
+        unit: what stands behind the largest.
+    """
+    (picture, times), most = amplified(apart), float(apart.max())
+    return CellGroup([Cell(picture)], f"difference × {times} · most {most:.3g}{unit}" if most else none, quiet=not most)
 
 
 def stage_groups(
@@ -219,7 +243,8 @@ def stage_groups(
     groups, before = [], given
     for label, after in stages:
         same = after.keys() == before.keys() and all(np.array_equal(after[name], before[name]) for name in after)
-        groups.append(CellGroup(cells(after), short_label(label) + (" – unchanged" if same else ""), same))
+        name = label.rpartition("/")[2].removesuffix("#1")  # without the ordinal that says nothing
+        groups.append(CellGroup(cells(after), name + (" – unchanged" if same else ""), same))
         before = after
     return groups
 
@@ -232,12 +257,3 @@ def short_path(path: str) -> str:
     """
     found = Path(path)
     return f"{found.parent.name}/{found.name}" if found.parent.name else found.name
-
-
-def short_label(label: str) -> str:
-    """A step's label without the ordinal that says nothing.
-
-    >>> short_label("HorizontalFlip#1"), short_label("HorizontalFlip#2")
-    ('HorizontalFlip', 'HorizontalFlip#2')
-    """
-    return label.removesuffix("#1")

@@ -201,7 +201,7 @@ class Recipe(Displayed):
 
         >>> import numpy as np, augrecipes as ar
         >>> ar.load("folder-128").show(np.zeros((200, 300, 3), np.uint8), draws=2).pixels.shape
-        (444, 1004, 3)
+        (443, 1004, 3)
         """
         from augrecipes.notebook.show import of_recipe
 

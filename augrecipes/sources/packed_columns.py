@@ -17,9 +17,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, redact_all
 from augrecipes.recipe.model import Inputs
-from augrecipes.redact import redact_all
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.ragged import Ragged

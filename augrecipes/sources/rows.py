@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.errors import DataError
-from augrecipes.images.watch import stage
+from augrecipes.images.format import stage
 from augrecipes.sources.base import ReadItems, is_source
 from augrecipes.sources.by_path import are_archives, source_at
 from augrecipes.sources.given import is_picture
@@ -104,12 +104,7 @@ class NamedSource:
         """What has the name, or what it gives when it is called."""
         module = open_module(self.name, "data", "source:", DataError)
         found = module.found()
-        if hasattr(found, "__getitem__") or not callable(found):
-            return found
-        try:
-            return found()
-        except Exception as error:
-            raise module.failed(f"{module.name}(), called without arguments, fails", error) from error
+        return found if hasattr(found, "__getitem__") or not callable(found) else module.called(found)
 
     def __call__(self) -> Any:
         """The source: of an `ar.Samples` what it reads."""

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.preview.display import Picture, fit_into, picture_of_output
+from augrecipes.preview.display import Picture, picture_of_output, within
 from augrecipes.recipe.model import Output
 
 MOST_BYTES = 192 << 20
@@ -72,7 +72,7 @@ def _smaller(plane: NDArray[Any], to: tuple[int, int]) -> NDArray[Any]:
 
 def shrunk(picture: Picture, size: int) -> Picture:
     """The picture with its longer side at most `size` px; 0: as it is."""
-    return picture if not size or max(picture.shape[:2]) <= size else fit_into(picture, size, size)[0]
+    return within(picture, size) if size else picture
 
 
 class Pictures:

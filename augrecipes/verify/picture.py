@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
-from augrecipes.preview.display import Picture, amplified, ink, picture_of_input, picture_of_output, size_text
+from augrecipes.preview.display import Picture, ink, picture_of_input, picture_of_output, size_text
 from augrecipes.preview.overlay import render_mask
-from augrecipes.preview.rows import short_path
+from augrecipes.preview.rows import difference_group, short_path
 from augrecipes.preview.sheet import Sheet
 from augrecipes.sources.opening import Data, StrPath, open_data
 from augrecipes.sources.sample import Reader
@@ -20,20 +20,7 @@ from augrecipes.verify.compare import Build
 from augrecipes.verify.levels import levels_of
 from augrecipes.verify.metrics import LAWS, Worst, number
 from augrecipes.verify.planned import Two
-from augrecipes.verify.run import Replay, Verification, builder, replay_from
-
-
-@dataclass(frozen=True, slots=True)
-class _WorstRow:
-    """One sample, one target: the pictures of a row."""
-
-    source: Picture
-    plain: Picture
-    fast: Picture
-    apart: NDArray[np.float32]  # levels, H×W
-    masks: tuple[Any, Any, Any] | None
-    caption: str
-    note: str
+from augrecipes.verify.run import Verification, builder, replay_from
 
 
 def render_worst(
@@ -54,10 +41,9 @@ def render_worst(
     reader = open_data(recipe, make(recipe, "none").targets, data, masks)
     steady = verification.promise.compared(recipe)
     two = Two(make(steady, "none"), make(steady, verification.optimize))
-    shown = [one for worst in verification.worst if (one := _shown(verification, worst, reader, two)) is not None]
-    if not shown:
+    rows = [row for worst in verification.worst for row in _rows(verification, worst, reader, two)]
+    if not rows:
         raise DataError("there is nothing to show: a pipeline refuses the worst samples, or they cannot be read")
-    rows = [row for one in shown for row in _rows(one, verification.optimize)]
     verdict = (
         "all contracts hold"
         if verification.ok
@@ -74,66 +60,52 @@ def render_worst(
     return Sheet(rows, title=recipe.name, lines=lines).pixels
 
 
-def _shown(verification: Verification, worst: Worst, reader: Reader, two: Two) -> _WorstRow | None:
-    """The target of a sample that differs most; None where one of both refuses it: there is nothing to show."""
+def _rows(verification: Verification, worst: Worst, reader: Reader, two: Two) -> list[SheetRow]:
+    """A sample's target that differs most, and its mask in a row of its own; none where one of both refuses it."""
+    recipe, place, optimize = verification.recipe, worst.place, verification.optimize
     try:
-        again = replay_from(reader, two, worst.place.number, worst.place.epoch, worst.place.dtype)
+        again = replay_from(reader, two, place.number, place.epoch, place.dtype)
     except DataError:
-        return None
-    found = [one for name in verification.origins if (one := _one(verification, worst, again, name)) is not None]
-    return max(found, key=lambda one: float(one.apart.mean())) if found else None
-
-
-def _one(verification: Verification, worst: Worst, again: Replay, name: str) -> _WorstRow | None:
-    recipe, place = verification.recipe, worst.place
-    output = recipe.outputs.get(name, recipe.output)
-    plain, fast = again.plain[name], again.fast[name]
-    if plain.shape != fast.shape:
-        return None
-    apart = np.abs(levels_of(plain, output) - levels_of(fast, output)).max(axis=-1)
-    floats = "" if place.dtype == "uint8" else f" · {place.dtype}"
-    tile = f" · tile {place.tile}" if recipe.facts.tiles else ""
+        return []
+    outputs = {name: recipe.outputs.get(name, recipe.output) for name in verification.origins}
+    apart = {
+        name: np.abs(levels_of(again.plain[name], output) - levels_of(again.fast[name], output)).max(axis=-1)
+        for name, output in outputs.items()
+        if again.plain[name].shape == again.fast[name].shape
+    }
+    if not apart:
+        return []
+    name = max(apart, key=lambda one: float(apart[one].mean()))
+    source = picture_of_input(again.given.images[verification.origins[name]])
+    plain, fast = (picture_of_output(one[name], outputs[name]) for one in (again.plain, again.fast))
+    difference = difference_group(np.nan_to_num(apart[name], nan=255.0, posinf=255.0), "no difference", " levels")
+    groups = [_group(plain, f"none · {size_text(plain)}"), _group(fast, optimize), difference]
+    rows = [SheetRow(groups, _group(source, f"source · {size_text(source)}", quiet=True))]
+    if "mask" in again.plain and "mask" in again.given.rest:
+        given, without, within = (np.asarray(of["mask"]) for of in (again.given.rest, again.plain, again.fast))
+        differs = without != within
+        share = float(differs.mean())
+        text = f"labels that differ · {100 * share:.2g} %" if share else "the same labels"
+        groups = [
+            _group(plain, "none", without),
+            _group(fast, optimize, within),
+            _group(ink(differs.astype(np.float32)), text),
+        ]
+        rows.append(SheetRow(groups, _group(source, "mask", given, quiet=True)))
     reading = worst.readings[0]
     unit = LAWS[reading.law][0]
     law = "" if reading.law == unit else f"{reading.law} "
-    text = f"{law}{number(reading.value)} {unit}" if reading.value else "no difference"
-    target = f"{name} · " if recipe.facts.scales else ""
-    masked = "mask" in again.plain and "mask" in again.given.rest
-    return _WorstRow(
-        picture_of_input(again.given.images[verification.origins[name]]),
-        picture_of_output(plain, output),
-        picture_of_output(fast, output),
-        np.nan_to_num(apart, nan=255.0, posinf=255.0),
-        (again.given.rest["mask"], again.plain["mask"], again.fast["mask"]) if masked else None,
-        short_path(place.path),
-        f"{target}index {place.index}{tile} · epoch {place.epoch}{floats} · {text}",
-    )
-
-
-def _rows(one: _WorstRow, optimize: str) -> list[SheetRow]:
-    """The pictures and their difference; where there is a mask, the same with the masks and the labels that differ."""
-    difference, times = amplified(one.apart)
-    most = float(one.apart.max())
-    text = f"difference × {times} · most {number(most)} levels" if most else "no difference"
-    rows = [
-        SheetRow(
-            [_one_cell(one.plain, f"none · {size_text(one.plain)}"), _one_cell(one.fast, optimize),
-             _one_cell(difference, text)],
-            _one_cell(one.source, f"source · {size_text(one.source)}", quiet=True),
-        )
-    ]  # fmt: skip
-    if one.masks is not None:
-        source, plain, fast = one.masks
-        differs = np.asarray(plain) != np.asarray(fast)
-        share = float(differs.mean())
-        text = f"labels that differ · {100 * share:.2g} %" if share else "the same labels"
-        masked = [_one_cell(one.plain, "none", plain), _one_cell(one.fast, optimize, fast)]
-        labels = _one_cell(ink(differs.astype(np.float32)), text)
-        rows.append(SheetRow([*masked, labels], _one_cell(one.source, "mask", source, quiet=True)))
-    rows[-1] = replace(rows[-1], caption=one.caption, notes=[one.note])
+    notes = [
+        *([name] if recipe.facts.scales else []),
+        f"index {place.index}" + (f" tile {place.tile}" if recipe.facts.tiles else ""),
+        f"epoch {place.epoch}",
+        *([] if place.dtype == "uint8" else [place.dtype]),
+        f"{law}{number(reading.value)} {unit}" if reading.value else "no difference",
+    ]
+    rows[-1] = replace(rows[-1], caption=short_path(place.path), notes=[" · ".join(notes)])
     return rows
 
 
-def _one_cell(picture: Picture, header: str, mask: Any = None, *, quiet: bool = False) -> CellGroup:
-    over = None if mask is None else lambda shown, scale: render_mask(shown, np.asarray(mask))
+def _group(picture: Picture, header: str, mask: NDArray[Any] | None = None, *, quiet: bool = False) -> CellGroup:
+    over = None if mask is None else lambda shown, scale: render_mask(shown, mask)
     return CellGroup([Cell(picture, over=over)], header, quiet)

@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 import pytest
 
+from augrecipes.bench import clock, measure
 from augrecipes.bench.measure import Ratio
 from augrecipes.bench.stages import Stage
 from augrecipes.cli import bench_tables
@@ -38,9 +39,9 @@ def photos(write):
 def counted(monkeypatch):
     """Every look at a clock takes a millisecond, and nothing else: what binds does not depend on the machine."""
     wall, cpu = itertools.count(1, 1e-3), itertools.count(1, 1e-3)
-    for module in ("clock", "measure"):
-        monkeypatch.setattr(f"augrecipes.bench.{module}.perf_counter", wall.__next__)
-    monkeypatch.setattr("augrecipes.bench.measure.process_time", cpu.__next__)
+    for module in (clock, measure):
+        monkeypatch.setattr(module, "perf_counter", wall.__next__)
+    monkeypatch.setattr(measure, "process_time", cpu.__next__)
 
 
 def test_two_recipes_and_stock(run, photos, tmp_path):

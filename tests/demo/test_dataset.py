@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 from pathlib import Path
 
@@ -16,14 +15,6 @@ from augrecipes.demo.tissue import CELL_TYPES, LABORATORIES, render_tile
 from augrecipes.sources.files import read_mask
 
 
-def digest(root: Path) -> str:
-    state = hashlib.sha256()
-    for path in sorted(root.rglob("*.*")):
-        state.update(path.relative_to(root).as_posix().encode())
-        state.update(path.read_bytes())
-    return state.hexdigest()
-
-
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, DemoData]:
     root = tmp_path_factory.mktemp("drawn")
@@ -35,33 +26,12 @@ def rows_of(data: DemoData) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_the_same_seed_writes_the_same_bytes_and_another_seed_others(
-    drawn: tuple[Path, DemoData], tmp_path: Path
-) -> None:
-    root, _ = drawn
-    again, other = tmp_path / "again", tmp_path / "other"
-    draw_dataset(again, tiles=12, photo_count=6, shrink=4, seed=3)
-    draw_dataset(other, tiles=12, photo_count=6, shrink=4, seed=4)
-    assert digest(again) == digest(root)
-    assert digest(other) != digest(root)
-
-
 def test_a_larger_set_begins_with_the_smaller_one(drawn: tuple[Path, DemoData], tmp_path: Path) -> None:
     root, data = drawn
     small = draw_dataset(tmp_path, tiles=3, photo_count=0, shrink=4, seed=3)
     for row in rows_of(small):
         assert (tmp_path / row["image"]).read_bytes() == (root / row["image"]).read_bytes()
     assert rows_of(small) == rows_of(data)[:3]
-
-
-def test_drawing_again_removes_earlier_drawings_and_nothing_else(tmp_path: Path) -> None:
-    data = draw_dataset(tmp_path, tiles=6, photo_count=3, shrink=8)
-    mine = data.tissue / "stroma" / "mine.png"
-    mine.write_bytes(b"kept")
-    draw_dataset(tmp_path, tiles=3, photo_count=0, shrink=8)
-    assert mine.read_bytes() == b"kept"
-    assert sorted(p.name for p in data.tissue.glob("*/tile-*")) == ["tile-000.jpg", "tile-001.jpg", "tile-002.jpg"]
-    assert not list(data.photos.glob("*/*"))
 
 
 def test_the_table_lists_images_masks_and_boxes_that_fit_each_other(drawn: tuple[Path, DemoData]) -> None:
@@ -80,12 +50,6 @@ def test_the_table_lists_images_masks_and_boxes_that_fit_each_other(drawn: tuple
             assert 0 <= x0 < x1 <= width
             assert 0 <= y0 < y1 <= height
             assert label in CELL_TYPES
-
-
-def test_progress_counts_every_image_once(tmp_path: Path) -> None:
-    seen: list[tuple[int, int]] = []
-    draw_dataset(tmp_path, tiles=3, photo_count=2, shrink=8, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(1, 5), (2, 5), (3, 5), (4, 5), (5, 5)]
 
 
 def test_one_photo_is_grey_and_one_lies_on_its_side(drawn: tuple[Path, DemoData]) -> None:

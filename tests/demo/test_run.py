@@ -78,15 +78,3 @@ def test_digests_see_every_tensor_and_not_the_batches() -> None:
     assert run.digest_of(batches(2, stacked=False)) == first
     assert run.digest_of(batches(4, hr=torch.zeros(3, dtype=torch.int64))) != first
     assert run.digest_of(batches(4, path="other.png")) != first
-
-
-@pytest.mark.parametrize("there", [True, False])
-def test_what_the_studio_needs_is_named_where_it_is_missing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, there: bool
-) -> None:
-    monkeypatch.setattr(run, "find_spec", lambda name: there or None)
-    screen = io.StringIO()
-    Console(file=screen, width=80).print(run.next_steps(tmp_path, tmp_path))
-    said = screen.getvalue()
-    assert "augrecipes studio" in said
-    assert ("pip install 'augrecipes[studio]'" in said) is not there

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
 import pytest
 
 import augrecipes as ar
-from augrecipes.demo.dataset import PAIR_SIZES, Scenes, draw_scenes
+from augrecipes.demo.dataset import PAIR_SIZES, Scenes, draw_dataset, draw_scenes
 from augrecipes.demo.slides import BAGS, draw_slides
 from augrecipes.ops.matlab_bicubic import imresize
 
@@ -47,32 +48,37 @@ def test_pairs_load_and_one_is_cropped(tmp_path: Path, caplog: pytest.LogCapture
     assert "515×386 → 512×384" in caplog.text
 
 
-@pytest.mark.parametrize("draw", [draw_scenes, draw_slides], ids=["scenes", "slides"])
-def test_the_same_seed_writes_the_same_bytes(draw: object, tmp_path: Path) -> None:
+# What draws, how many of them with other arguments, a drawing, and one that only the larger set has.
+DRAWS = {
+    "dataset": (draw_dataset, {"tiles": 6, "photo_count": 3}, {"tiles": 3, "photo_count": 0},
+                "tissue/stroma/tile-001.jpg", "photos/landscape/photo-001.jpg"),
+    "scenes": (draw_scenes, {"count": 2}, {"count": 1}, "HR/0001.png", "LR_bicubic/X4/0002x4.png"),
+    "slides": (draw_slides, {"bags": 3}, {"bags": 1}, "labels.csv", "slide-2"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("draw", "many", "few", "stays", "goes"), DRAWS.values(), ids=DRAWS)
+def test_a_seed_decides_every_byte_and_drawing_again_removes_only_drawings(
+    draw: Any, many: dict[str, int], few: dict[str, int], stays: str, goes: str, tmp_path: Path
+) -> None:
+    seen: list[tuple[int, int]] = []
     for name, seed in (("a", 5), ("b", 5), ("c", -6)):
-        few = {"count": 2} if draw is draw_scenes else {"bags": 2}
-        draw(tmp_path / name, seed=seed, shrink=6, **few)  # type: ignore[operator]
+        seen.clear()
+        draw(tmp_path / name, seed=seed, shrink=8, **many, progress=lambda done, total: seen.append((done, total)))
+        assert seen == [(k + 1, sum(many.values())) for k in range(sum(many.values()))]
     digests = [digest(tmp_path / name) for name in "abc"]
     assert digests[0] == digests[1] != digests[2]
-
-
-def test_drawing_again_removes_earlier_drawings_and_nothing_else(tmp_path: Path) -> None:
-    draw_scenes(tmp_path / "pairs", count=2, shrink=6)
-    (tmp_path / "pairs" / "HR" / "mine.png").write_bytes(b"kept")
-    drawn = draw_scenes(tmp_path / "pairs", count=1, shrink=6)
-    assert sorted(path.name for path in drawn.hr.iterdir()) == ["0001.png", "mine.png"]
-    assert [path.name for path in drawn.lr.iterdir()] == ["0001x4.png"]
-    slides = draw_slides(tmp_path / "slides", bags=3, shrink=12)
-    (slides / "slide-1" / "mine.jpg").write_bytes(b"kept")
-    draw_slides(slides, bags=1, shrink=12)
-    assert (slides / "slide-1" / "mine.jpg").read_bytes() == b"kept"
-    assert sorted(path.name for path in slides.iterdir()) == ["labels.csv", "slide-1"]
+    assert (tmp_path / "a" / goes).exists()
+    mine = (tmp_path / "a" / stays).parent / "mine.png"
+    mine.write_bytes(b"kept")
+    draw(tmp_path / "a", shrink=8, **few)
+    assert mine.read_bytes() == b"kept"
+    assert (tmp_path / "a" / stays).exists()
+    assert not (tmp_path / "a" / goes).exists()
 
 
 def test_slides_have_labels_places_and_sizes(tmp_path: Path) -> None:
-    seen: list[tuple[int, int]] = []
-    root = draw_slides(tmp_path, bags=3, shrink=2, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(1, 3), (2, 3), (3, 3)]
+    root = draw_slides(tmp_path, bags=3, shrink=2)
     with (root / "labels.csv").open(newline="", encoding="utf-8") as file:
         assert [row["label"] for row in csv.DictReader(file)] == ["tumour", "stroma", "lymphocytes"]
     ds = ar.TileBags(root, "stained-tissue-bag")

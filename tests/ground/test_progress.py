@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 import sys
-import threading
 
 import pytest
 
@@ -78,19 +76,3 @@ def test_frames_in_a_pipe_are_found(monkeypatch):
     """A planted fault: as many lines as steps."""
     monkeypatch.setitem(progress.EVERY, False, 0.0)
     assert moments(told(monkeypatch, io.StringIO(), 21)) != [1, 6, 11, 16, 21]
-
-
-def test_a_part_that_takes_long_is_named_while_it_lasts():
-    """By a thread: nobody tells how far it is, and workers are forked meanwhile."""
-    read, write = os.pipe()
-    with os.fdopen(read, "rb") as lines:
-        with os.fdopen(write, "wb"), progress.watched(0.02, write) as advance:
-            advance("reading\x1b[31m", 1, 2)
-            said = [lines.readline() for _ in range(3)]
-            advance("drawing", 0, 0)
-            until = next(line for line in lines if b"drawing" in line)
-        rest = lines.read()
-    assert set(said) <= {b"   working, 0 s\n", *(b"   reading\\x1b[31m: 1 of 2, %d s\n" % k for k in range(60))}
-    assert re.fullmatch(rb"   drawing, \d+ s\n", until)
-    assert set(rest.splitlines()) <= {b"   drawing, %d s" % k for k in range(60)}
-    assert not any(thread.name == "augrecipes-progress" for thread in threading.enumerate())

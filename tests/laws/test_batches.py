@@ -390,11 +390,17 @@ def test_a_fork_after_batches_in_threads(folder: Path) -> None:
     ("optimize", "steps", "said"),
     [
         ("exact", [("HorizontalFlip", {})], "yes, samples and batches, with boxes moved in Python"),
-        ("exact", [("HorizontalFlip", {}), ("Spatter", {"p": 1.0})], "no: Spatter#1 runs in Python"),
         (
             "exact",
-            [("Spatter", {})],
-            "yes, samples and batches, with boxes moved in Python; those in which Spatter#1 acts run in Python",
+            [("HorizontalFlip", {}), ("Spatter", {"p": 1.0})],
+            "yes, samples and batches, with boxes moved in Python; Spatter#1 by albumentations, and natively on from "
+            "there",
+        ),
+        (
+            "exact",
+            [("Spatter", {}), ("Defocus", {})],
+            "yes, samples and batches, with boxes moved in Python; Spatter#1 and Defocus#1 by albumentations, and "
+            "natively on from there",
         ),
         (
             "exact",

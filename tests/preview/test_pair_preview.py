@@ -14,8 +14,8 @@ import augrecipes as ar
 from augrecipes.demo.dataset import Scenes, draw_scenes
 from augrecipes.kinds.pair import sheet as pairs
 from augrecipes.preview import overlay, preview, sample_grid
+from augrecipes.preview.cells import MAX_WIDTH
 from augrecipes.preview.display import picture_of_output
-from augrecipes.preview.sheet import MAX_WIDTH
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import read_image
 

@@ -15,9 +15,8 @@ from sheet_of import sheet_of
 import augrecipes as ar
 from augrecipes.demo.dataset import DemoData, draw_dataset
 from augrecipes.preview import preview, sample_grid
-from augrecipes.preview.cells import CellGroup, SheetRow
+from augrecipes.preview.cells import APART, MARGIN, MAX_WIDTH, CellGroup, SheetRow, layout_of
 from augrecipes.preview.display import picture_of_output
-from augrecipes.preview.sheet import APART, MARGIN, MAX_WIDTH, layout_of
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +116,7 @@ def test_one_file_and_a_flat_folder(data: DemoData) -> None:
     one = next(data.photos.glob("*/photo-001.jpg"))
     (row,) = sheet_of("folder-128", one, rows=4, columns=2).rows
     assert row.caption.endswith("photo-001.jpg")
-    assert len(sheet_of("folder-128", one.parent, rows=4, columns=2).rows) == 2
+    assert len(sheet_of("folder-128", one.parent, rows=4, columns=2).rows) == 3
 
 
 def test_broken_files_are_left_out_and_named(data: DemoData, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from augrecipes.preview import overlay, text
-from augrecipes.preview.cells import Cell, CellGroup, SheetRow
-from augrecipes.preview.display import EMPTY, PAGE, at_size, fit_into, picture_of_input, picture_of_output, size_in
-from augrecipes.preview.rows import short_label, stage_groups
-from augrecipes.preview.sheet import APART, BESIDE, GAP, HEADER, MARGIN, MAX_WIDTH, Sheet, layout_of
+from augrecipes.preview import display, overlay
+from augrecipes.preview.cells import APART, BESIDE, GAP, HEADER, MARGIN, MAX_WIDTH, Cell, CellGroup, SheetRow, layout_of
+from augrecipes.preview.display import EMPTY, PAGE, at_size, picture_of_input, picture_of_output, size_in, within
+from augrecipes.preview.rows import stage_groups
+from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Normalize, Output
 
 
@@ -68,15 +68,12 @@ def test_other_channel_counts_and_values_that_are_not_numbers_are_shown() -> Non
     assert picture_of_input(np.array([[np.nan, 2.0, -1.0]], np.float32))[0, :, 0].tolist() == [0, 255, 0]
 
 
-@given(
-    height=st.integers(1, 90), width=st.integers(1, 90), cell_height=st.integers(8, 60), cell_width=st.integers(8, 60)
-)
-def test_a_fitted_picture_fits_and_touches_a_side(height: int, width: int, cell_height: int, cell_width: int) -> None:
-    fitted, scale = fit_into(np.zeros((height, width, 3), np.uint8), cell_height, cell_width)
-    assert fitted.shape[0] <= cell_height
-    assert fitted.shape[1] <= cell_width
-    assert fitted.shape[0] == cell_height or fitted.shape[1] == cell_width
-    assert abs(fitted.shape[1] - max(width * scale, 1)) <= 0.5
+@given(height=st.integers(1, 90), width=st.integers(1, 90), largest=st.integers(8, 60))
+def test_a_picture_that_is_made_small_fits_and_keeps_its_shape(height: int, width: int, largest: int) -> None:
+    small = within(np.zeros((height, width, 3), np.uint8), largest)
+    scale = min(1, largest / max(height, width))
+    assert max(small.shape[:2]) == min(largest, max(height, width))
+    assert all(abs(side - max(old * scale, 1)) <= 0.5 for side, old in zip(small.shape, (height, width), strict=False))
 
 
 # -- text -------------------------------------------------------------------------------------------------------------
@@ -84,13 +81,13 @@ def test_a_fitted_picture_fits_and_touches_a_side(height: int, width: int, cell_
 
 @given(st.text(max_size=60), st.integers(20, 300), st.booleans())
 def test_shortened_text_fits_unless_there_is_no_room_at_all(words: str, room: int, middle: bool) -> None:
-    short = text.fit(words, room, 14, middle=middle)
+    short = display.fit(words, room, 14, middle=middle)
     assert short == words or "…" in short
-    assert text.width_px(short, 14) <= room or short == "…"
+    assert display.width_px(short, 14) <= room or short == "…"
 
 
 def test_a_name_cut_in_the_middle_keeps_both_ends() -> None:
-    short = text.fit("tumour/a-very-long-name-of-a-tile-0001.png", 150, 14, middle=True)
+    short = display.fit("tumour/a-very-long-name-of-a-tile-0001.png", 150, 14, middle=True)
     assert short.startswith("tum")
     assert short.endswith(".png")
 
@@ -99,11 +96,11 @@ def test_a_name_cut_in_the_middle_keeps_both_ends() -> None:
 @pytest.mark.parametrize("align", ["left", "center"])
 def test_text_is_drawn_where_it_is_said_to_be(old: bool, align: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if old:
-        monkeypatch.setattr(text, "_face", lambda: None)
+        monkeypatch.setattr(display, "_face", lambda: None)
     canvas = np.full((60, 400, 3), 255, np.uint8)
-    text.render_text(canvas, "Ünïcode × 日本\n", (200, 40), size_px=16, colour=(0, 0, 0), align=align)
+    display.render_text(canvas, "Ünïcode × 日本\n", (200, 40), size_px=16, colour=(0, 0, 0), align=align)
     columns = np.nonzero((canvas < 128).any((0, 2)))[0]
-    width = text.width_px("Ünïcode × 日本\n", 16)
+    width = display.width_px("Ünïcode × 日本\n", 16)
     left = {"left": 200, "center": 200 - width // 2}[align]
     assert columns.size > 0
     assert left - 3 <= columns.min()
@@ -111,7 +108,7 @@ def test_text_is_drawn_where_it_is_said_to_be(old: bool, align: str, monkeypatch
 
 
 def test_broken_file_names_are_drawn_too() -> None:
-    assert text.width_px("caf\udce9.png", 14) > 0
+    assert display.width_px("caf\udce9.png", 14) > 0
 
 
 # -- overlays ---------------------------------------------------------------------------------------------------------
@@ -231,13 +228,13 @@ def test_every_picture_is_where_the_arithmetic_says(across: int | None, groups: 
     assert pixels.shape[1] == layout.width
     assert (pixels[:, :30] == PAGE).all()
     assert (pixels[:, -30:] == PAGE).all()
-    first = extent(pixels, 20)
+    first, start = extent(pixels, 20), MARGIN + layout.source[1] + APART
     for (line, column), of_group in zip((divmod(k, layout.across) for k in range(groups)), numbers, strict=True):
         for k, number in enumerate(of_group):
             top, bottom, left, right = extent(pixels, number)
             assert (bottom - top, right - left) == layout.cell
             assert top - first[0] == line * (HEADER + layout.cell[0] + GAP)
-            assert left == MARGIN + layout.left + column * (layout.group_width + APART) + k * (layout.cell[1] + BESIDE)
+            assert left == start + column * (layout.group_width + APART) + k * (layout.cell[1] + BESIDE)
     top, _, left, _ = extent(pixels, 10)
     assert (top, left) == (first[0], MARGIN)
 
@@ -311,4 +308,3 @@ def test_a_step_that_changed_nothing_is_marked() -> None:
     stages = [("Blur#1", {"image": before.copy()}), ("Blur#2", {"image": before[:9]})]
     groups = stage_groups({"image": before}, stages, lambda after: [Cell(after["image"])])
     assert [(one.header, one.quiet) for one in groups] == [("Blur – unchanged", True), ("Blur#2", False)]
-    assert short_label("group/HorizontalFlip#1") == "group/HorizontalFlip"

@@ -24,8 +24,7 @@ import augrecipes as ar
 from augrecipes import errors
 from augrecipes import remote_requests as requests
 from augrecipes.cli.answers import as_json
-from augrecipes.errors import AugrecipesError, DataError, StoreError
-from augrecipes.redact import redact, redact_from
+from augrecipes.errors import AugrecipesError, DataError, StoreError, redact, redact_from
 from augrecipes.remote import RemotePath, is_pattern, place_of
 
 SECRET = "HUSHhush"

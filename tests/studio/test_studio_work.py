@@ -18,6 +18,7 @@ from asking import Page, picture
 
 import augrecipes as ar
 from augrecipes.ops import registry
+from augrecipes.studio import working
 from augrecipes.studio.jobs import WorkTurns
 from augrecipes.studio.kept import Kept
 from augrecipes.studio.pictures import Pictures
@@ -123,7 +124,7 @@ def test_an_edit_is_heard_between_the_steps_of_a_sample(page: Page, gate: Gate, 
 
 
 def test_planted_steps_that_do_not_look_are_noticed(page: Page, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("augrecipes.studio.working.go_on", lambda: None)
+    monkeypatch.setattr(working, "go_on", lambda: None)
     thread, _ = in_background(page, "/api/draws", text=STEPS.format("none"))
     until(lambda: gate.began >= 1)
     page.lines("/api/draws", text=QUICK)

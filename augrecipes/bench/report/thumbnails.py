@@ -96,16 +96,14 @@ def grid(
         pipeline = compiled(recipe, setting, levels[name])
         sides.append(RecipeRun(name, recipe, pipeline, setting.reader(recipe, pipeline)))
     count = min(len(side.reader) for side in sides)
-    shown = show_rows(
+    shown, skipped = show_rows(
         count, SAMPLES, lambda k: run_sample(sides, k, EPOCH), data=words_of(setting.data), path=str, progress=progress
     )
     for edge in _EDGES:
-        lines = tuple(_lines(shown.rows, sides, edge))
+        lines = tuple(_lines(shown, sides, edge))
         if sum(len(picture.uri) for line in lines for picture in line.pictures) <= _BUDGET:
             break
-    return ThumbnailGrid(
-        tuple(_caption(one.given, sides[0].recipe) for one in shown.rows), lines, tuple(map(str, shown.skipped))
-    )
+    return ThumbnailGrid(tuple(_caption(one.given, sides[0].recipe) for one in shown), lines, tuple(map(str, skipped)))
 
 
 def _lines(drawn: list[ComparedSample], sides: list[RecipeRun], edge: int) -> Iterator[ThumbnailLine]:

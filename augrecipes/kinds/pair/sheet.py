@@ -13,32 +13,30 @@ from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
 from augrecipes.preview.overlay import render_crops
-from augrecipes.preview.rows import Asked, DrawnSample, made_by, short_path, stage_groups
+from augrecipes.preview.rows import DrawnSample, SheetRequest, left_out, output_text, short_path, stage_groups
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Recipe
 
-COLUMNS = 6
 _ON_ONE_LINE = 3  # draws; more go on two lines, so that the scene beside them is large
 
 
-def sheet(recipe: Recipe, asked: Asked) -> Sheet:
+def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     """The sheet of a recipe of kind pair; DataError where nothing can be shown."""
-    pipeline, files = asked.opened(recipe, save_applied_params=True)
-    shown = asked.drawn(pipeline, files)
-    shown.skipped.extend(map(DataError, files.left_out))
-    rows = [_scene(one, pipeline, asked) for one in shown.rows]
+    pipeline, files = request.opened(recipe, save_applied_params=True)
+    drawn, skipped = request.drawn(pipeline, files)
+    rows = [_scene(one, pipeline, request) for one in drawn]
     scales = f"{':'.join(pipeline.outputs)} = {':'.join(str(recipe.scales[name]) for name in pipeline.outputs)}"
-    output = _outputs({name: shown.rows[0].outputs[0][name] for name in pipeline.outputs})
-    text = made_by(pipeline, asked, "one draw an epoch", output)
-    lines = [line for line in (recipe.about, f"{text} · scales {scales}") if line]
+    output = ", ".join(f"{name} {output_text(drawn[0].outputs[0][name])}" for name in pipeline.outputs)
+    lines = request.lines(pipeline, "one draw an epoch", output, f"scales {scales}")
     groups = max(len(row.groups) for row in rows)
     across = groups if groups <= _ON_ONE_LINE else -(-groups // 2)
-    return Sheet(rows, recipe.name, lines, [*shown.footers(), *files.notes], across=across)
+    footers = [*left_out([*skipped, *map(DataError, files.left_out)]), *files.notes]
+    return Sheet(rows, recipe.name, lines, footers, across=across)
 
 
-def _scene(one: DrawnSample, pipeline: PairPipeline, asked: Asked) -> SheetRow:
+def _scene(one: DrawnSample, pipeline: PairPipeline, request: SheetRequest) -> SheetRow:
     """A scene with its crops outlined, and the targets of each draw, or after each step."""
-    images, names = one.sample.images, pipeline.outputs
+    images, names, recipe = one.sample.images, pipeline.outputs, pipeline.recipe
     base, whole = next(iter(images.items()))
     sizes = {name: (image.shape[0], image.shape[1]) for name, image in images.items()}
     used = tuple(count * pipeline.units[base] for count in cells(sizes, pipeline.units))  # what all targets share
@@ -48,43 +46,28 @@ def _scene(one: DrawnSample, pipeline: PairPipeline, asked: Asked) -> SheetRow:
 
     def outline(picture: Picture, scale: float) -> None:
         crops = [tuple(value * scale for value in windows[k]) for k in outlined]
-        render_crops(picture, crops, [str(asked.epoch + k) for k in outlined])
+        render_crops(picture, crops, [str(request.epoch + k) for k in outlined])
+
+    def cell(name: str, picture: Picture) -> Cell:
+        return Cell(picture, f"{name} {size_text(picture)}")
 
     def after(images: Mapping[str, NDArray[Any]]) -> list[Cell]:
-        return [
-            _cell(name, picture_of_input(images[name])) if name in images else Cell(None, f"{name}: made later")
-            for name in names
-        ]
+        there = {name: cell(name, picture_of_input(image)) for name, image in images.items()}
+        return [there.get(name) or Cell(None, f"{name}: made later") for name in names]
 
-    if asked.stages:
-        stages = ((label.rpartition("/")[2], images) for label, images in one.stages)
-        groups = [CellGroup(after(images), "as they are", quiet=True), *stage_groups(images, stages, after)]
+    def epoch(k: int, out: Mapping[str, Any]) -> CellGroup:
+        outputs = [(name, recipe.outputs.get(name, recipe.output)) for name in names]
+        made = [cell(name, picture_of_output(out[name], output)) for name, output in outputs]
+        number = request.epoch + k
+        tag = (str(number), outlined.index(k)) if k in outlined else None
+        return CellGroup(made, f"epoch {number}" + (" – resampled" if windows[k] is None else ""), tag=tag)
+
+    if request.stages:
+        groups = [CellGroup(after(images), "as they are", quiet=True), *stage_groups(images, one.stages, after)]
     else:
-        outputs = {name: pipeline.recipe.outputs.get(name, pipeline.recipe.output) for name in names}
-        groups = [
-            CellGroup(
-                [_cell(name, picture_of_output(out[name], outputs[name])) for name in names],
-                f"epoch {asked.epoch + k}" + (" – resampled" if windows[k] is None else ""),
-                tag=(str(asked.epoch + k), outlined.index(k)) if k in outlined else None,
-            )
-            for k, out in enumerate(one.outputs)
-        ]
+        groups = [epoch(k, out) for k, out in enumerate(one.outputs)]
+    source = CellGroup([Cell(picture_of_input(whole), over=outline)], f"{base} {size_text(whole)}", quiet=True)
     others = [f"{name} {size_text(image)}" for name, image in images.items() if name != base]
     cut = "" if whole.shape[:2] == used else f"cut to {used[1]}×{used[0]}, which all scales divide"
-    source = CellGroup([Cell(picture_of_input(whole), over=outline)], f"{base} {size_text(whole)}", quiet=True)
     notes = [" · ".join((*others, f"index {one.sample.index}")), cut]
     return SheetRow(groups, source, short_path(one.sample.path), notes)
-
-
-def _cell(name: str, picture: Picture) -> Cell:
-    return Cell(picture, f"{name} {size_text(picture)}")
-
-
-def _outputs(images: Mapping[str, NDArray[Any]]) -> str:
-    """What comes out, by target; the dtype once if it is the same for all."""
-    dtypes = {str(image.dtype) for image in images.values()}
-    each = [
-        " ".join((name, *([str(image.dtype)] if len(dtypes) > 1 else []), "×".join(map(str, image.shape))))
-        for name, image in images.items()
-    ]
-    return " ".join((*(dtypes if len(dtypes) == 1 else ()), ", ".join(each)))
