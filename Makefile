@@ -29,7 +29,7 @@ demo: $(KERNELS)  ## draw a small data set, run recipes over it, write preview g
 	@$(BIN)/augrecipes demo
 
 test: $(TOOLS) $(KERNELS)  ## run the tests
-	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8
+	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 --durations 25
 
 browser: $(TOOLS) $(KERNELS)  ## run the studio's page in a Chromium without a window; brings Playwright along
 	@$(BIN)/python .ci/install.py -e '.[browser]'
@@ -37,8 +37,8 @@ browser: $(TOOLS) $(KERNELS)  ## run the studio's page in a Chromium without a w
 		|| $(BIN)/playwright install chromium
 	@$(BIN)/pytest tests/studio
 
-soak: $(TOOLS) $(KERNELS)  ## run the long tests too: more random recipes, more broken files
-	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -m 'soak or not soak' --hypothesis-profile soak
+soak: $(TOOLS) $(KERNELS)  ## run the long tests too: more random recipes, more broken files, every instruction set
+	@AUGRECIPES_TEST_KERNELS=all $(BIN)/pytest -n $(JOBS) --maxprocesses 8 -m 'soak or not soak' --hypothesis-profile soak
 
 # What goes over memory and arithmetic that the kernels may not touch ends the run: compiled with gcc or clang's watchers.
 # Its report goes straight to the terminal: what pytest captures would be lost with the run.
@@ -46,6 +46,7 @@ WATCHED = build/kernels-watched.so
 sanitize: $(TOOLS)  ## run the laws of the native kernels with the compiler's address and undefined-behaviour watchers
 	@mkdir -p build && $(BIN)/python augrecipes/native/build.py $(WATCHED) -g -DREADS_WHAT_IT_ASKS_FOR -fsanitize=address,undefined -fno-sanitize-recover=all
 	@LD_PRELOAD="$$($${CC:-cc} -print-file-name=libasan.so) $$($${CC:-cc} -print-file-name=libstdc++.so.6)" ASAN_OPTIONS=detect_leaks=0 AUGRECIPES_KERNELS=$(WATCHED) \
+		AUGRECIPES_TEST_KERNELS=all \
 		$(BIN)/pytest -p no:xdist --capture=sys $(SANITIZED)
 
 coverage: $(TOOLS) $(KERNELS)  ## how much of the package the quick tests reach; fails below the floor in pyproject.toml

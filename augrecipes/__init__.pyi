@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from augrecipes.kinds.pair.dataset import PairedImages as PairedImages
     from augrecipes.lint import lint as lint
     from augrecipes.ops.registry import register as register
-    from augrecipes.packing.merge import merge_parts as merge_parts
+    from augrecipes.packing.parts import merge_parts as merge_parts
     from augrecipes.packing.run import pack as pack
     from augrecipes.preview import preview as preview
     from augrecipes.preview import sample_grid as sample_grid

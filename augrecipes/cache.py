@@ -141,20 +141,19 @@ class Cache:
             return found
         return None
 
-    def write(self, key: str, data: bytes, *, private: bool = False) -> bool:
+    def write(self, key: str, data: bytes) -> bool:
         """Keep something under a key, and let go of what is too old or too much.
 
         Args:
             key: what the file is called, without the suffix.
             data: its content.
-            private: only this user may read it.
 
         Returns:
             Whether it was kept; where it was not, the log says so, once.
         """
         try:
             path = self.path(key)
-            write_file(path, data, lasting=False, private=private)
+            write_file(path, data, lasting=False)
             if _written[self.name] % SWEEP_EVERY == 0:  # a look at all files for each of thousands takes long
                 self.sweep(keep=path)
             _written[self.name] += 1
@@ -260,9 +259,10 @@ def stamp_of_file(path: str, what: str) -> str:
     """
     try:
         about = os.stat(path)  # noqa: PTH116  the text of a path that the user gave
+    except FileNotFoundError:
+        raise DataError("no such file", path) from None
     except (OSError, ValueError) as error:
-        none = isinstance(error, FileNotFoundError)
-        raise DataError("no such file" if none else str(getattr(error, "strerror", None) or error), path) from None
+        raise DataError(str(getattr(error, "strerror", None) or error), path) from None
     if not stat.S_ISREG(about.st_mode):
         raise DataError(f"is no {what}: not a regular file", path)
     return size_and_time(about)

@@ -68,14 +68,14 @@ def local(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Path:
     return place if ("%" not in text and os.name != "nt") or os.path.lexists(place) else Path(url2pathname(str(place)))
 
 
-def write_file(path: Path, data: bytes, *, lasting: bool = True, private: bool = False) -> None:
+def write_file(path: Path, data: bytes, *, lasting: bool = True, mode: int = 0o644) -> None:
     """Write a file under a name of its own beside `path`, and put it in place by renaming; missing folders are made.
 
     Args:
         path: of the file.
         data: its content.
         lasting: wait until it would outlive a power failure; a cache need not.
-        private: only this user may read it.
+        mode: who may read and write it.
 
     Raises:
         OSError: it cannot be written; what was at `path` before is still there.
@@ -93,8 +93,7 @@ def write_file(path: Path, data: bytes, *, lasting: bool = True, private: bool =
             if lasting:
                 file.flush()
                 os.fsync(file.fileno())
-        if not private:
-            Path(staged).chmod(0o644)  # mkstemp's 0600 would hide it from others
+        Path(staged).chmod(mode)
         Path(staged).replace(path)
     except BaseException:
         Path(staged).unlink(missing_ok=True)

@@ -47,7 +47,7 @@ class SpawnShared:
             if large and (memory := _memory_of(self, large)) is not None:
                 rest = {name: value for name, value in state.items() if name not in large}
                 there = rest, memory.head, reduction.DupFd(memory.file), memory.extents
-                return _blank, (type(self),), there, None, None, _fill
+                return object.__new__, (type(self),), there, None, None, _fill
         return super().__reduce_ex__(protocol)
 
 
@@ -105,10 +105,6 @@ def _is_large(value: Any) -> bool:
         return len(value) >= LEAST
     plain = type(value) is np.ndarray and not value.dtype.hasobject and value.dtype.names is None
     return plain and value.nbytes >= LEAST
-
-
-def _blank(made: Any) -> Any:
-    return made.__new__(made)
 
 
 def _fill(given: Any, there: tuple[dict[str, Any], bytes, Any, list[tuple[int, int]]]) -> None:

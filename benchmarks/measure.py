@@ -13,7 +13,7 @@ import cv2
 import torch
 
 from augrecipes.bench.machine import machine
-from augrecipes.data import allocator
+from augrecipes.machine import tune_allocator
 
 Work = Callable[[], object]
 
@@ -57,7 +57,7 @@ def settle() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"  # of processes that are started from here
     cv2.setNumThreads(0)
     torch.set_num_threads(1)
-    allocator.tune()
+    tune_allocator()
 
 
 def alone(work: Work, turns: int, calls: int = 1) -> Timing:

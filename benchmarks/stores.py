@@ -135,7 +135,7 @@ def _recipe(steps: str) -> Recipe:
 
 def _many(folder: Path, items: int) -> Iterator[Row]:
     tiny, rows = np.zeros((1, 2, 3), np.uint8), items // 1000
-    with StoreWriter.open(folder / "many", format="raw", kind="bag", targets={"image": "image"}, rows=rows) as writer:
+    with StoreWriter(folder / "many", format="raw", kind="bag", targets={"image": "image"}, rows=rows) as writer:
         for row in range(rows):
             writer.add(row, {"image": [tiny] * 1000})
         names = [f"class/{item:07}.jpg" for item in range(items)]
@@ -166,7 +166,7 @@ def _pictures(count: int) -> np.ndarray:
 
 
 def _write(path: Path, format: str, pictures: np.ndarray, count: int) -> None:
-    with StoreWriter.open(path, format=format, kind="image", targets={"image": "image"}, rows=count) as writer:
+    with StoreWriter(path, format=format, kind="image", targets={"image": "image"}, rows=count) as writer:
         for row in range(count):
             writer.add(row, {"image": [pictures[row % len(pictures)]]})
         writer.finish()

@@ -37,9 +37,9 @@ PARTS = {
 # Inside `data`: the loader, what it is made of, the datasets, and their batches.
 INSIDE_DATA = (
     {"loader"},
-    {"ahead", "choice", "fetch", "pacing", "passes", "processes", "samplers", "state", "threads"},
+    {"choice", "fetch", "passes", "processes", "samplers", "state", "threads"},
     {"datasets"},
-    {"epochs", "memory", "order", "ranks", "skipping", "visits"},
+    {"epochs", "order", "visits"},
 )
 # Inside `compiler`: what compiles and explains; pipelines that run; plans and the rules that make them; kernels.
 INSIDE_COMPILER = ("compile", "run", "native_plan", "plan", "kernels")
@@ -59,8 +59,7 @@ CIRCLES = frozenset(
     {
         ("augrecipes.recipe.model", "augrecipes.compiler.compile"),  # Recipe.compile
         ("augrecipes.recipe.model", "augrecipes.compiler.run.pipeline"),  # what Recipe.compile returns
-        ("augrecipes.recipe.model", "augrecipes.data.transform"),  # Recipe.transform
-        ("augrecipes.recipe.model", "augrecipes.data.map_batches"),  # Recipe.map_batches
+        ("augrecipes.recipe.model", "augrecipes.data.transform"),  # Recipe.transform, Recipe.map_batches
         ("augrecipes.recipe.model", "augrecipes.device.stage"),  # Recipe.device_stage
         ("augrecipes.recipe.model", "augrecipes.bring.plain"),  # Recipe.to_albumentations
         ("augrecipes.recipe.model", "augrecipes.recipe.write"),  # Recipe.to_yaml

@@ -24,9 +24,9 @@ from augrecipes.bench.step import load_step
 from augrecipes.bench.stock import albumentations_only
 from augrecipes.bench.workers import gaps_of, hand_over
 from augrecipes.compiler.explain import explain
-from augrecipes.data import allocator
 from augrecipes.errors import BenchError
 from augrecipes.kinds import facts
+from augrecipes.machine import tune_allocator
 from augrecipes.progress import Parts
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Optimize, Recipe
@@ -122,7 +122,7 @@ def bench(
         raise BenchError(f"{setting.data}: a packed store is mapped into memory, and cannot be dropped from its cache")
     step = None if options.train_step is None else load_step(options.train_step, options.device)
     about = machine()  # its load, before this run adds to it
-    allocator.tune()  # as the loader does, and stock gains as much
+    tune_allocator()  # as the loader does, and stock gains as much
     kind = next(iter(loaded.values())).kind
     batch_size = options.batch_size or (1 if facts(kind).tiles else min(_BATCH, options.samples))
     sides = sides_of(loaded, options.optimize, setting, max(options.samples // batch_size, 1) * batch_size)

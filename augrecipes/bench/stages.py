@@ -14,7 +14,7 @@ from augrecipes.compiler.run.instrument import SINK, instrument
 from augrecipes.data.batching import BatchRows
 from augrecipes.data.collate import Collate, collate_for
 from augrecipes.data.packed import Packed
-from augrecipes.images.watch import watched
+from augrecipes.images.format import watched
 
 StageKind = Literal["read", "decode", "step", "sink", "collate", "overhead"]
 _COLLATE = "\x00collate"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,9 +13,6 @@ from augrecipes.cache import CACHES, DAY, Cache, cache_folder
 from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.terminal import paint, say, say_line
 from augrecipes.errors import counted
-
-if TYPE_CHECKING:
-    from augrecipes.store.sending import Unsent
 
 
 @dataclass(frozen=True)
@@ -40,8 +37,7 @@ def cache(
 ) -> None:
     """Show what is kept from run to run in your cache folder, or clear it. Nothing is kept beside your data.
 
-    The folder is where AUGRECIPES_CACHE says, or where the system has caches. It may be cleared at any time;
-    what is being packed or sent just then stays.
+    The folder is where AUGRECIPES_CACHE says, or where the system has caches. It may be cleared at any time.
 
     \b
     Examples:
@@ -49,26 +45,20 @@ def cache(
       augrecipes cache --clear
       augrecipes cache --clear folders
     """
-    asked = [_named(name) for name in names] if names else _all()
+    asked = [_named(name) for name in names] if names else CACHES
     held = [_cleared(one) if clear else _held(one) for one in asked]
     answer([asdict(one) for one in held], json_, lambda: _tell(held, clear))
 
 
-def _all() -> list[Cache | Unsent]:
-    from augrecipes.store.sending import UNSENT
-
-    return [*CACHES, UNSENT]
-
-
-def _named(name: str) -> Cache | Unsent:
-    for one in (every := _all()):
+def _named(name: str) -> Cache:
+    for one in CACHES:
         if one.name == name:
             return one
-    raise typer.BadParameter(f"there is no cache {name!r}; there are {', '.join(c.name for c in every)}",
+    raise typer.BadParameter(f"there is no cache {name!r}; there are {', '.join(c.name for c in CACHES)}",
                              param_hint="NAME")  # fmt: skip
 
 
-def _held(cache: Cache | Unsent) -> CacheUse:
+def _held(cache: Cache) -> CacheUse:
     files, now = list(cache.files()), time.time()
     ages = [now - file.used for file in files]
     last, first = (min(ages), max(ages)) if ages else (None, None)
@@ -77,7 +67,7 @@ def _held(cache: Cache | Unsent) -> CacheUse:
     )
 
 
-def _cleared(cache: Cache | Unsent) -> CacheUse:
+def _cleared(cache: Cache) -> CacheUse:
     return CacheUse(cache.name, cache.about, str(cache.folder), *cache.clear())
 
 

@@ -80,12 +80,12 @@ def _timed(
 ) -> Explanation:
     """The explanation with every step's time on a picture."""
     from augrecipes.compiler.timing import measure
-    from augrecipes.data import allocator
     from augrecipes.errors import DataError
+    from augrecipes.machine import tune_allocator
     from augrecipes.sources.opening import read_first
 
     given = read_first(recipe, recipe.compile(explained.mode, explained.optimize, seed).targets, data, masks)
-    allocator.tune()  # as the loader does
+    tune_allocator()  # as the loader does
     try:
         with progress("timing") as advance:
             measured = measure(

@@ -19,7 +19,7 @@ from augrecipes.cli.progress import progress
 from augrecipes.cli.terminal import say, say_line
 
 if TYPE_CHECKING:
-    from augrecipes.packing.content import Packing
+    from augrecipes.packing.plan import Packing
 
 _LISTED = 6  # inputs left out that are named
 

@@ -38,7 +38,7 @@ def merge_command(folder: str, json_: Json, clash: str | None) -> None:
 
     without_torch()
     albumentations()  # before anything else imports it
-    from augrecipes.packing.merge import merge_parts
+    from augrecipes.packing.parts import merge_parts
 
     start = time.monotonic()
     merged = merge_parts(folder)

@@ -99,11 +99,6 @@ def empty_shared(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
 # DataLoaders, and their iterators with workers.
 
 
-def with_batch_sampler(loader: DataLoader[Any], sampler: Any) -> None:
-    """Give a DataLoader that was made with a sampler a batch sampler too, which torch lets nobody do."""
-    loader.__dict__["batch_sampler"] = sampler
-
-
 def kept_pass(loader: DataLoader[Any]) -> Any | None:
     """The iterator whose workers stay from pass to pass, once there is one."""
     return loader._iterator
@@ -134,10 +129,7 @@ def begun(loader: DataLoader[Any]) -> Any:
         this: Any = of()
         until = time.monotonic() + timeout
         if this._pin_memory:  # a thread receives; torch looks who is dead whenever nothing has come
-            found: tuple[bool, Any] = receive(this, timeout=min(timeout, _LOOK_SECONDS))
-            while not found[0] and time.monotonic() < until:
-                found = receive(this, timeout=_LOOK_SECONDS)
-            return found
+            return receive(this, timeout)
         turns[0] += 1
         try:
             ready = wait([this._worker_result_queue._reader, *(worker.sentinel for worker in this._workers)], timeout)
@@ -226,6 +218,11 @@ def says_dead_worker(text: str) -> bool:
     True
     """
     return _DEAD.match(text) is not None
+
+
+def says_full_memory(text: str) -> bool:
+    """Whether a message of torch's is about shared memory that is full."""
+    return "unable to allocate shared memory" in text
 
 
 def says_timeout(text: str) -> bool:

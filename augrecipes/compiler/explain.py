@@ -249,16 +249,17 @@ def _native(recipe: Recipe, mode: Mode, optimize: Optimize, arrival: Arrival) ->
     pipeline: Any = build(recipe, mode, optimize, seed=0)
     found = pipeline.at_once if arrival == "encoded" else pipeline.coming(arrival).native
     if not isinstance(found, str):
+        stops = f"; {_or(found.stops, 'and')} by albumentations, and natively on from there" if found.stops else ""
         left = f"; those in which {_or(found.left)} acts run in Python" if found.left else ""
-        return f"yes, {pipeline.natively}{left}", found.left
+        return f"yes, {pipeline.natively}{stops}{left}", (*found.stops, *found.left)
     in_memory = arrival == "encoded" and not isinstance(pipeline.coming("uint8").native, str)
     return f"{'in memory yes, of files no' if in_memory else 'no'}: {found}", None
 
 
-def _or(labels: Sequence[str]) -> str:
+def _or(labels: Sequence[str], word: str = "or") -> str:
     """Some names, of many the first ones."""
     shown = [*labels[:_NAMED], f"one of {len(labels) - _NAMED} more"] if len(labels) > _NAMED else labels
-    return " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+    return f" {word} ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def _walk(step: Step, depth: int) -> list[tuple[Step, int]]:

@@ -6,15 +6,15 @@ import logging
 from collections.abc import Sequence
 from typing import Any, cast
 
+import numpy as np
 import torch
 
 from augrecipes.compiler.run.tiles import BagResult, default_threads
+from augrecipes.data.batching import room
 from augrecipes.data.checks import count
-from augrecipes.data.epochs import current
+from augrecipes.data.epochs import Skipped, current
 from augrecipes.data.indexed import IndexedRows
-from augrecipes.data.memory import Result, room
 from augrecipes.data.picking import PICKS, Pick, tiles_of
-from augrecipes.data.skipping import Skipped
 from augrecipes.errors import DataError, listed
 from augrecipes.recipe.model import Bag, Recipe
 from augrecipes.sources.bags import BagTable
@@ -49,7 +49,7 @@ def read_bag(ds: IndexedRows, source: RecipeSource, row: int, epoch: int, virtua
         raise DataError(f"the bag has {stop - start} tiles, fewer than min_tiles={rule.min_tiles}{table.about(row)}")
     picked = tiles_of(rule, stop - start, ds.mode, seed=ds.seed, epoch=epoch, index=virtual)
     tiles = (start + picked).tolist()
-    name, result = table.bags.name(row), Result(room("image"))
+    name = table.bags.name(row)
     unread: dict[int, DataError] = {}
 
     def read_picked(k: int) -> Any:
@@ -68,7 +68,7 @@ def read_bag(ds: IndexedRows, source: RecipeSource, row: int, epoch: int, virtua
             read_picked,
             threads=_threads(ds),
             skip=ds.on_error == "skip",
-            allocate=result.allocate,
+            allocate=room("image") or np.empty,
             name=lambda k: table.images[tiles[k]],
         )
     except DataError:
@@ -79,7 +79,7 @@ def read_bag(ds: IndexedRows, source: RecipeSource, row: int, epoch: int, virtua
         _note_lost([error for _, error in bag.dropped], name, epoch, virtual)
         _check_enough(bag, rule.min_tiles)
     sample = {
-        "image": result.tensor(bag.image),
+        "image": torch.from_numpy(bag.image),
         "coords": torch.from_numpy(table.places(row, picked[list(bag.kept)])),
         "bag": name,
     }

@@ -1,28 +1,123 @@
-"""Batches of samples that are read together: memory that is written row by row, batches joined and taken apart."""
+"""Batches of samples that are read together, and their memory: shared, pinned, written row by row, used again.
+
+In a worker it is shared, and pinned where a GPU waits for it. What is used again is the system's own memory, not
+malloc's: each of malloc's arenas, of which every reading thread has one, would grow to the most that it ever held, and
+keep that. A fresh tensor of 150 MiB costs 38,000 page faults, which take as long as light work on its samples does.
+What is more than a few batches goes back when a pass is over.
+"""
 
 from __future__ import annotations
 
+import mmap
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, partial
+from math import prod
 from typing import Any
 
 import numpy as np
 import torch
+from torch.utils.data import get_worker_info
 
+from augrecipes.compat.torch import empty_shared
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.run.side_by_side import Read, SampleBatch, Together
-from augrecipes.data.epochs import Room
+from augrecipes.data.epochs import Room, current
 from augrecipes.data.keys import Key
-from augrecipes.data.memory import Empty, empty, torch_dtype
 from augrecipes.data.order import Indices
 from augrecipes.data.sample import as_torch
 from augrecipes.errors import DataError
-from augrecipes.sources.columns import Columns
 
+Empty = Callable[[tuple[int, ...], torch.dtype], torch.Tensor]
+# Smaller tensors are not worth asking the system for, and malloc keeps their memory itself (see `tune_allocator`).
+LEAST_BYTES = 1 << 20
+# What a loader keeps of the memory of its batches from pass to pass.
+BATCH_BYTES = 128 << 20
 # Plain integers in a sample, tensors in a batch.
 _NUMBERS = ("label", "index")
 # Memory for some rows of a batch: (key, shape of a row, dtype) → array (n, *shape).
 Take = Callable[[str, tuple[int, ...], np.dtype[Any]], "np.ndarray[Any, Any]"]
+
+
+def empty(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """A tensor that is not filled yet; in a DataLoader's worker in shared memory, so that nobody moves it there."""
+    return torch.empty(shape, dtype=dtype) if get_worker_info() is None else empty_shared(shape, dtype)
+
+
+def empty_pinned(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """A tensor that is not filled yet, in memory that a GPU can read by itself."""
+    return torch.empty(shape, dtype=dtype, pin_memory=True)
+
+
+def room(key: str) -> Allocate | None:
+    """Memory of the batch that is being read for one value of a sample; None: the sample has to bring its own."""
+    now = current()
+    return None if now is None or now.room is None else now.room(key)
+
+
+class Pool:
+    """Lends memory, and lends it again when it has come back: when the last tensor, array or view of it is gone.
+
+    >>> pool = Pool()
+    >>> first = pool.empty((1 << 20,), torch.uint8)
+    >>> at, view = first.data_ptr(), first[5:].numpy()
+    >>> del first
+    >>> pool.empty((1 << 20,), torch.uint8).data_ptr() == at  # the view is still there
+    False
+    >>> del view
+    >>> pool.empty((1 << 20,), torch.uint8).data_ptr() == at
+    True
+    """
+
+    def __init__(self) -> None:
+        self._free: list[mmap.mmap] = []
+        self._lock = threading.Lock()
+
+    def empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        """A tensor that is not filled yet."""
+        size = prod(shape) * dtype.itemsize
+        if size < LEAST_BYTES:
+            return torch.empty(shape, dtype=dtype)
+        memory = self._take(size)
+        array = np.frombuffer(memory, np.uint8, size)  # whoever holds the tensor, or a part of it, holds this
+        # An atomic call, as the garbage collector may make it in the middle of anything.
+        weakref.finalize(array, self._free.append, memory).atexit = False
+        return torch.from_numpy(array).view(dtype).reshape(shape)
+
+    def clear(self, but: int = 0) -> None:
+        """Let go of what nobody uses, `but` for so many bytes at most: those that came back last."""
+        with self._lock:
+            kept = []
+            while self._free:
+                memory = self._free.pop()
+                but -= len(memory)
+                kept += [memory] if but >= 0 else []
+            self._free.extend(reversed(kept))
+
+    def _take(self, size: int) -> mmap.mmap:
+        with self._lock:
+            for k in reversed(range(len(self._free))):  # what came back last is likeliest in the cache
+                if size <= len(self._free[k]) <= 2 * size:
+                    return self._free.pop(k)
+        return _of_the_system(size)
+
+
+def _of_the_system(size: int) -> mmap.mmap:
+    """Memory that goes back to the system when nobody holds it."""
+    if not hasattr(mmap, "MAP_PRIVATE"):  # Windows has no other kind
+        return mmap.mmap(-1, size)
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError, AttributeError):  # as numpy asks for its own large arrays, where there is such a thing
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return memory
+
+
+@cache
+def torch_dtype(dtype: np.dtype[Any]) -> torch.dtype:
+    """torch's name of a dtype of numpy."""
+    return torch.from_numpy(np.empty(0, dtype)).dtype
 
 
 class BatchRows:
@@ -53,24 +148,11 @@ class BatchRows:
 
     def room(self, k: int) -> Room:
         """Memory for sample `k`, by key."""
-
-        def of(key: str) -> Allocate:
-            def allocate(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-                array = self._array(key, shape, dtype)
-                return np.empty(shape, dtype) if array is None else array[k]
-
-            return allocate
-
-        return of
+        return lambda key: partial(self._rows, k, (), key)
 
     def take(self, rows: range) -> Take:
         """Memory for several samples at once."""
-
-        def taken(key: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-            array = self._array(key, shape, np.dtype(dtype))
-            return np.empty((len(rows), *shape), dtype) if array is None else array[rows.start : rows.stop]
-
-        return taken
+        return partial(self._rows, slice(rows.start, rows.stop), (len(rows),))
 
     def whole(self, key: str, values: Sequence[torch.Tensor]) -> torch.Tensor | None:
         """The tensor of `key`, where `values`, one or more rows each, are its rows, all of them and in order."""
@@ -85,38 +167,19 @@ class BatchRows:
             at += value.nelement() * size
         return made if at == made.data_ptr() + made.nelement() * size else None
 
-    def _array(self, key: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
+    def _rows(
+        self, where: int | slice, count: tuple[int, ...], key: str, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> np.ndarray[Any, Any]:
         with self._lock:
             if key not in self._made:
-                made = self._empty((self._count, *shape), torch_dtype(dtype))
+                made = self._empty((self._count, *shape), torch_dtype(np.dtype(dtype)))
                 self._made[key] = made, made.numpy()
             array = self._made[key][1]
-            if array.shape[1:] == shape and array.dtype == dtype:
-                return array
-            self.uneven.add(key)
-            return None
-
-
-class SomeFailedError(DataError):
-    """Samples of a batch could not be read; the others are there.
-
-    Args:
-        error: what was wrong with the first.
-        batch: as `read_batch` gives it; what stands for those that failed means nothing.
-        failed: their places.
-    """
-
-    def __init__(self, error: DataError, batch: dict[str, Any], failed: Sequence[int]) -> None:
-        super().__init__(error.reason, error.path, error.step)
-        self.batch, self.failed = batch, failed
-
-    def __reduce__(self) -> tuple[type[DataError], tuple[str, str | None, str | None]]:
-        return DataError, (self.reason, self.path, self.step)
-
-    def of(self, batch: dict[str, Any]) -> SomeFailedError:
-        """The same of more of the batch, with the file of the first that failed."""
-        path = self.path or batch["path"][self.failed[0]]
-        return SomeFailedError(DataError(self.reason, path, self.step), batch, self.failed)
+            if array.shape[1:] != shape or array.dtype != dtype:
+                self.uneven.add(key)
+                return np.empty((*count, *shape), dtype)
+        rows: np.ndarray[Any, Any] = array[where]
+        return rows
 
 
 def native_batch(
@@ -133,7 +196,7 @@ def native_batch(
         ragged: keys of samples that have a row for each box or point.
 
     Raises:
-        SomeFailedError: samples are broken.
+        DataError: what was wrong with the first that is broken.
     """
     keys, lane = [(index, 0) for index in virtual.tolist()], pipeline.for_this_thread()
     batch = SampleBatch(epoch, keys, take)
@@ -141,35 +204,15 @@ def native_batch(
         batch.make(lane, range(len(keys)), given)
     else:
         batch.read([lane], given)
+    if batch.failed:
+        raise batch.failed[min(batch.failed)]
     if batch.uneven or not batch.out:
         return None
     found: dict[str, Any] = dict(batch.out)
     others = {k: as_torch(rest, ragged) for k, rest in batch.others.items() if rest}
     for name in next(iter(others.values()), ()):
         found[name] = [others[k][name] if k in others else None for k in range(len(keys))]
-    if batch.failed:
-        first, *_ = failed = sorted(batch.failed)
-        raise SomeFailedError(batch.failed[first], found, failed)
     return found
-
-
-def completed(
-    found: Mapping[str, Any], table: Columns, paths: Callable[[Indices], list[str]], virtual: Indices
-) -> dict[str, Any]:
-    """A batch of images with their labels, where they have not brought some, indices and paths.
-
-    Args:
-        found: by key an array of rows, or a list.
-        table: of the dataset.
-        paths: gives the files of rows of it.
-        virtual: the indices that key the draws.
-    """
-    rows = virtual % len(table)
-    batch = {key: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for key, v in found.items()}
-    if table.labels is not None and "label" not in batch:
-        batch["label"] = torch.from_numpy(table.labels[rows].astype(np.int64, copy=False))
-    batch["index"], batch["path"] = torch.from_numpy(virtual), paths(rows)
-    return batch
 
 
 def joined(parts: Sequence[Mapping[str, Any]], rows: BatchRows) -> dict[str, Any]:
@@ -202,29 +245,21 @@ def split(batch: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def samples_at_once(
-    dataset: Any, keys: Sequence[Key], alone: Callable[[Key], dict[str, Any]]
-) -> list[dict[str, Any]] | None:
+def samples_at_once(dataset: Any, keys: Sequence[Key]) -> list[dict[str, Any]] | None:
     """`[dataset[key] for key in keys]`, or None where that has to be done one after another.
 
     Args:
         dataset: reads the batch, by `read_batch(epoch, indices)`.
         keys: epoch and index of each.
-        alone: reads a sample that has failed, or whatever stands for it.
     """
     samples: dict[int, dict[str, Any]] = {}
     for epoch in dict.fromkeys(epoch for epoch, _ in keys):
         places = [k for k, key in enumerate(keys) if key[0] == epoch]
-        failed: Sequence[int] = ()
         try:
             batch = dataset.read_batch(epoch, [keys[k][1] for k in places])
-        except SomeFailedError as some:
-            batch, failed = some.batch, some.failed
         except DataError:
             return None
         if batch is None:
             return None
         samples.update(zip(places, split(batch), strict=True))
-        for at in failed:
-            samples[places[at]] = alone(keys[places[at]])
     return [samples[k] for k in range(len(keys))]

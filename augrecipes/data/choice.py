@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ import torch
 from torch.utils.data import TensorDataset
 
 from augrecipes.compiler.plan.nodes import singles
+from augrecipes.data.checks import count
 from augrecipes.data.collate import Collate
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.epochs import read_through
@@ -24,10 +25,6 @@ Backend = Literal["batches", "threads", "processes"]
 BACKENDS: tuple[Backend, ...] = ("batches", "threads", "processes")
 # Processes that torchrun and its kin have started on this machine: they share its cores.
 LOCAL_RANKS = "LOCAL_WORLD_SIZE"
-
-# Whose items are read without Python of anybody's: arrays, tensors, HDF5, lists, and what is ours.
-_QUICK = frozenset({"augrecipes", "builtins", "h5py", "numpy", "torch"})
-_READS = ("__getitem__", "__getitems__", "_read", "_sample", "_batch", "read_batch")
 
 _log = logging.getLogger("augrecipes")
 
@@ -86,18 +83,14 @@ def chosen(
     """
     if backend is not None and backend not in BACKENDS:
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, or None, got {backend!r}")
-    asked = None if num_workers in (None, "auto") else num_workers
-    if isinstance(asked, bool) or not (asked is None or hasattr(asked, "__index__")):
-        raise ValueError(f"num_workers must be an integer or 'auto', got {num_workers!r}")
-    if asked is not None and asked.__index__() < 0:
-        raise ValueError(f"num_workers must not be negative, got {num_workers}")
-    if backend == "batches" and asked:
+    asked = None if num_workers in (None, "auto") else count("num_workers", num_workers, 0)
+    if asked and backend == "batches":
         raise ValueError(f'backend="batches" reads in this thread: it has no workers, got num_workers={asked}')
-    if backend in ("threads", "processes") and asked == 0:
+    if asked == 0 and backend in ("threads", "processes"):
         raise ValueError(f"backend={backend!r} needs at least one worker, got num_workers=0")
     if backend == "batches" or asked == 0:
         return Choice("batches", 0)
-    workers = default_workers() if asked is None else int(asked.__index__())
+    workers = asked or default_workers()
     if backend is not None:
         return Choice(backend, workers)
     own = own_python(dataset, collate)
@@ -142,38 +135,21 @@ def own_python(dataset: Any, collate: Callable[[list[Any]], Any]) -> str | None:
     >>> own_python([1, 2], Collate()), own_python([1, 2], list)
     (None, 'the collate function')
     """
-    found = (reason for leaf in read_through(dataset) for reason in _in_dataset(leaf))
-    return next(found, None if isinstance(collate, Collate) else "the collate function")
+    for leaf in read_through(dataset):
+        if not (_is_of(type(leaf), "augrecipes", "builtins") or type(leaf) is TensorDataset):
+            return f"the dataset {type(leaf).__name__}"
+        if isinstance(leaf, RecipeDataset):
+            if isinstance(leaf.table, SourceTable):
+                opened = leaf.table.source.open()
+                for column in opened.columns.values() if isinstance(opened, NamedColumns) else [opened]:
+                    # Arrays, tensors, HDF5 and lists, of which items are read without Python of anybody's; and ours.
+                    if not _is_of(type(column), "augrecipes", "builtins", "h5py", "numpy", "torch"):
+                        return f"the source {type(column).__name__}"
+            for step in (single for top in leaf.recipe.section(leaf.mode) or () for single in singles(top)):
+                if is_registered(step.name):
+                    return f"the step {step.name}"
+    return None if isinstance(collate, Collate) else "the collate function"
 
 
-def _in_dataset(dataset: Any) -> Iterator[str]:
-    if isinstance(dataset, RecipeDataset):
-        if any(not _is_ours(kind) and any(name in vars(kind) for name in _READS) for kind in type(dataset).__mro__):
-            yield f"the dataset {type(dataset).__name__}"
-        yield from _in_source(dataset.table)
-        yield from _in_steps(dataset)
-    elif type(dataset) is not TensorDataset and _package(type(dataset)) != "builtins":
-        yield f"the dataset {type(dataset).__name__}"
-
-
-def _in_source(table: Any) -> Iterator[str]:
-    if isinstance(table, SourceTable):
-        opened = table.source.open()
-        columns = opened.columns.values() if isinstance(opened, NamedColumns) else [opened]
-        for kind in map(type, columns):
-            if _package(kind) not in _QUICK:
-                yield f"the source {kind.__name__}"
-
-
-def _in_steps(dataset: RecipeDataset) -> Iterator[str]:
-    for step in (leaf for top in dataset.recipe.section(dataset.mode) or () for leaf in singles(top)):
-        if is_registered(step.name):
-            yield f"the step {step.name}"
-
-
-def _is_ours(kind: type) -> bool:
-    return _package(kind) in ("augrecipes", "builtins", "torch", "typing", "abc")
-
-
-def _package(kind: type) -> str:
-    return kind.__module__.partition(".")[0]
+def _is_of(kind: type, *packages: str) -> bool:
+    return kind.__module__.partition(".")[0] in packages

@@ -18,11 +18,11 @@ import numpy as np
 import torch
 from torch.utils.data import default_collate
 
-from augrecipes.data.batching import BatchRows
+from augrecipes.data.batching import BatchRows, empty
 from augrecipes.data.epochs import leaves
-from augrecipes.data.memory import empty
 from augrecipes.errors import CollateError
 
+AnyCollate = Callable[[list[Any]], Any]
 Ragged = Literal["default", "list", "pad"]
 Layout = Literal["chw", "hwc"]
 
@@ -34,10 +34,10 @@ MASK_PADDING = -100
 NO_PLACE = -1
 
 
-def collate_for(choice: Any, dataset: Any) -> Callable[[list[Any]], Any]:
+def collate_for(choice: Any, dataset: Any) -> AnyCollate:
     """The function behind `collate=`: of a name by the layout and the ragged keys of a dataset; a function as it is."""
     if callable(choice):
-        return cast("Callable[[list[Any]], Any]", choice)
+        return cast("AnyCollate", choice)
     if choice not in ("default", "list", "pad"):
         raise ValueError(f"collate must be 'default', 'list', 'pad' or a function, got {choice!r}")
     layouts = {getattr(leaf, "image_layout", "chw") for leaf in leaves(dataset)}
@@ -53,7 +53,7 @@ class Collate:
         ragged: what happens to tensors of different sizes: `default` raises CollateError, `list` keeps all tensors as
             lists, `pad` enlarges them to the largest height and width. Images are padded with 0 and get a bool tensor
             `padding` (n, H, W), True where there is no image; int64 masks are padded with -100, which torch's losses
-            ignore, other integer masks with 255. Bags get as many tiles as the largest, zeros with coordinates -1,
+            ignore, masks of uint8 with 255. Bags get as many tiles as the largest, zeros with coordinates -1,
             and `padding` is (n, tiles).
         layout: of the images, for `pad`.
         ragged_keys: keys that always become lists.
@@ -71,7 +71,10 @@ class Collate:
     def __call__(self, samples: list[Any], rows: BatchRows | None = None) -> Any:
         """The batch; CollateError where samples do not fit together. What lies in `rows` already is not moved."""
         if not samples or not isinstance(samples[0], Mapping):
-            return _other(samples)
+            try:  # samples of a user's own dataset
+                return default_collate(samples)
+            except (RuntimeError, TypeError) as error:
+                raise CollateError(f"samples do not fit into one batch: {error}; give collate= a function") from error
         _check_keys(samples)
         batch: dict[str, Any] = {}
         for key in samples[0]:
@@ -81,10 +84,9 @@ class Collate:
             elif isinstance(values[0], torch.Tensor | np.ndarray):
                 tensors = [torch.as_tensor(v) for v in values]
                 batch |= {key: tensors} if self.ragged == "list" else self._tensors(key, tensors, samples, rows)
-            elif all(isinstance(v, bool | int | float | np.number | np.bool_) for v in values):
-                batch[key] = torch.as_tensor(values)
             else:
-                batch[key] = values
+                numbers = all(isinstance(v, bool | int | float | np.number | np.bool_) for v in values)
+                batch[key] = torch.as_tensor(values) if numbers else values
         return batch
 
     def _tensors(
@@ -92,17 +94,25 @@ class Collate:
     ) -> dict[str, torch.Tensor]:
         """One tensor of all; with `pad` also the padding of images and tiles."""
         first, bags = values[0], "bag" in samples[0]
-        axes = self._axes(first, bags) if self.ragged == "pad" else ()
-        kept = [axis for axis in range(first.ndim) if axis not in axes]
-        fits = [(v.dtype, v.ndim, [v.shape[axis] for axis in kept if axis < v.ndim]) for v in values]
+        axes: tuple[int, ...] = ()  # along which `pad` enlarges: tiles of a bag; height and width
+        if self.ragged == "pad" and bags:
+            axes = (0,) if first.ndim else ()
+        elif self.ragged == "pad" and first.ndim > 1:
+            top = 0 if first.ndim == 2 or self.layout == "hwc" else first.ndim - 2
+            axes = (top, top + 1)
+        fits = [(v.dtype, v.ndim, [size for axis, size in enumerate(v.shape) if axis not in axes]) for v in values]
         if (odd := next((i for i, fit in enumerate(fits) if fit != fits[0]), None)) is not None:
             raise _misfit(key, values, samples, odd)
         whole = None if rows is None else rows.whole(key, values)
         if whole is None and any(v.shape != first.shape for v in values):
-            whole = _enlarged(values, NO_PLACE * (key == "coords") if bags else _filling(first))
+            shape = tuple(map(max, zip(*(v.shape for v in values), strict=True)))
+            whole = empty((len(values), *shape), first.dtype)
+            whole.fill_(NO_PLACE * (key == "coords") if bags else _filling(first))
+            for row, value in zip(whole, values, strict=True):
+                row[tuple(map(slice, value.shape))] = value
         if whole is None:
             # A bag's tensor belongs to nobody else, and there may be no room for it twice.
-            whole = first.unsqueeze(0) if bags and len(values) == 1 else _stack(values)
+            whole = first.unsqueeze(0) if bags and len(values) == 1 else default_collate(values)
         if not axes or (key != "image" if bags else first.ndim == 2):
             return {key: whole}
         padding = torch.ones((len(values), *(whole.shape[1 + axis] for axis in axes)), dtype=torch.bool)
@@ -110,80 +120,38 @@ class Collate:
             row[tuple(slice(value.shape[axis]) for axis in axes)] = False
         return {key: whole, "padding" if key == "image" else f"padding_{key}": padding}
 
-    def _axes(self, value: torch.Tensor, bags: bool) -> tuple[int, ...]:
-        """The axes of a sample's tensor along which `pad` enlarges it: tiles of a bag; height and width."""
-        if bags or value.ndim < 2:
-            return (0,) if bags and value.ndim else ()
-        top = 0 if value.ndim == 2 or self.layout == "hwc" else value.ndim - 2
-        return (top, top + 1)
-
-
-def _enlarged(values: list[torch.Tensor], filling: int) -> torch.Tensor:
-    """One tensor of tensors of several sizes, as large as the largest along each axis; behind each the filling."""
-    shape = tuple(map(max, zip(*(value.shape for value in values), strict=True)))
-    out = empty((len(values), *shape), values[0].dtype).fill_(filling)
-    for row, value in zip(out, values, strict=True):
-        row[tuple(map(slice, value.shape))] = value
-    return out
-
 
 def _filling(value: torch.Tensor) -> int:
     """What stands behind an image, 0, or behind a mask: a label that losses ignore, where the type has one."""
-    if value.ndim != 2 or value.dtype.is_floating_point:
+    if value.ndim != 2 or value.dtype.is_floating_point or value.dtype == torch.bool:
         return 0
-    return 255 if value.dtype == torch.uint8 else 0 if value.dtype == torch.bool else MASK_PADDING
-
-
-def _stack(values: list[torch.Tensor]) -> torch.Tensor:
-    """One tensor of tensors of one shape and dtype, in shared memory when this is a worker."""
-    first = values[0]
-    if any(type(v) is not torch.Tensor or v.layout is not torch.strided or v.requires_grad for v in values):
-        return cast("torch.Tensor", default_collate(values))
-    if first.device.type != "cpu":
-        return torch.stack(values)
-    return torch.stack(values, out=empty((len(values), *first.shape), first.dtype))
-
-
-def _other(samples: list[Any]) -> Any:
-    """Samples that are not dicts, from a user's own dataset: torch's rules."""
-    try:
-        return default_collate(samples)
-    except (RuntimeError, TypeError) as error:
-        raise CollateError(f"samples do not fit into one batch: {error}; give collate= a function of yours") from error
+    return 255 if value.dtype == torch.uint8 else MASK_PADDING
 
 
 def _check_keys(samples: list[Any]) -> None:
-    keys = set(samples[0])
     for i, sample in enumerate(samples):
-        if not isinstance(sample, Mapping):
-            raise CollateError(f"{_name(samples, i)} is a {type(sample).__name__}, {_name(samples, 0)} is a dict")
-        if set(sample) != keys:
-            more, less = (samples[0], sample) if keys - set(sample) else (sample, samples[0])
-            missing = ", ".join(repr(k) for k in more if k not in less)
-            has, lacks = (0, i) if more is samples[0] else (i, 0)
+        odd = set(samples[0]) ^ set(sample) if isinstance(sample, Mapping) else {"..."}
+        if odd:
+            key = min(odd, key=str)
+            has, lacks = (0, i) if key in samples[0] else (i, 0)
             raise CollateError(
-                f"{_name(samples, has)} has {missing}, {_name(samples, lacks)} has not: "
-                "every sample of a batch needs the same keys",
+                f"{_name(samples, has)} has {key!r}, {_name(samples, lacks)} has not: "
+                "every sample of a batch is a dict of the same keys",
                 _path(samples[lacks]),
             )
 
 
 def _misfit(key: str, values: list[torch.Tensor], samples: list[Any], odd: int) -> CollateError:
-    a, b = values[0], values[odd]
-
-    def said(k: int) -> str:
+    first, said = values[0], []
+    for k in (0, odd):
         size = "×".join(map(str, values[k].shape)) or "a scalar"
-        return f"{size}{f' of {values[k].dtype}' * (a.dtype != b.dtype)} in {_name(samples, k)}"
-
-    bags = "bag" in samples[odd] and a.shape[1:] == b.shape[1:]
-    mend = (
-        "bags differ in size: load them with batch_size=1"
-        if bags
-        else ("end the recipe in a crop or resize of fixed size")
-    )
+        of_type = f" of {values[k].dtype}" * (first.dtype != values[odd].dtype)
+        said.append(f"{size}{of_type} in {_name(samples, k)}")
+    bags = "bag" in samples[odd] and first.shape[1:] == values[odd].shape[1:]
+    mend = "bags differ in size: load them with batch_size=1" if bags else "end the recipe in a crop of fixed size"
     return CollateError(
-        f"{key!r} is {said(0)}, but {said(odd)}; {mend}, "
-        'or with collate="pad" (enlarges, adds a padding mask) or collate="list"',
+        f'{key!r} is {said[0]}, but {said[1]}; {mend}, or with collate="pad" (enlarges, adds a padding mask) or '
+        'collate="list"',
         _path(samples[odd]),
     )
 

@@ -7,16 +7,17 @@ from inspect import Parameter, Signature, signature
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+import numpy as np
+import torch
 from torch.utils.data import Dataset
 
 from augrecipes.compiler.run.native_batches import NativeBatches
-from augrecipes.data.batching import BatchRows, SomeFailedError, Take, completed, samples_at_once
+from augrecipes.data.batching import BatchRows, Take, samples_at_once
 from augrecipes.data.checks import RefusesWords, as_recipe
-from augrecipes.data.epochs import EpochClock, current
+from augrecipes.data.epochs import EpochClock, SkipError, candidates, current, in_its_place
 from augrecipes.data.indexed import IndexedRows
 from augrecipes.data.order import Indices
 from augrecipes.data.running import one_sample, several_samples
-from augrecipes.data.skipping import SkipError, candidates, in_its_place
 from augrecipes.errors import DataError
 from augrecipes.images.format import Depth, Frames, in_force
 from augrecipes.recipe.model import Kind, Mode, Optimize
@@ -143,8 +144,7 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
     def _batch(self, rows: Indices, epoch: int, virtual: Indices, take: Take) -> dict[str, Any] | None:
         """What `_sample` gives for several rows at once; None where they have to be read one after another.
 
-        Called from several threads, each with a part of a batch. After a DataError `_sample` is asked for them, or only
-        for those that a SomeFailedError names.
+        Called from several threads, each with a part of a batch. After a DataError `_sample` is asked for them.
 
         Args:
             rows: of the table, int64 (n,).
@@ -183,7 +183,7 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
         except DataError as error:
             if self.on_error == "raise":
                 raise
-            if now and now.defer:
+            if now and now.lost is not None:
                 # The loader replaces it: it knows of which samples, if this dataset is only a part of what it reads.
                 raise SkipError(error, self.seed, virtual) from error
             others = (k for k in candidates(self.seed, epoch, virtual, len(self)) if k != position)
@@ -193,7 +193,7 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
         """`[ds[key] for key in keys]`, which is how torch's DataLoader asks; at once where this kind can."""
         if current() is None and self.gathers and type(self).__getitem__ is RecipeDataset.__getitem__:
             keys = self._resolved(keys)
-            if (at_once := samples_at_once(self, keys, self.__getitem__)) is not None:
+            if (at_once := samples_at_once(self, keys)) is not None:
                 return at_once
         return [self[key] for key in keys]
 
@@ -206,15 +206,18 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
             take: gives the memory, see `_batch`; None: memory of its own.
 
         Raises:
-            DataError: one of them cannot be read; a SomeFailedError has the others.
+            DataError: one of them cannot be read.
         """
         virtual = self._virtuals(indices)
         rows = virtual % len(self._table)
-        try:
-            found = self._batch(rows, epoch, virtual, take or BatchRows(len(rows)).take(range(len(rows))))
-        except SomeFailedError as some:
-            raise some.of(completed(some.batch, self._table, self._paths, virtual)) from some.__cause__
-        return None if found is None else completed(found, self._table, self._paths, virtual)
+        found = self._batch(rows, epoch, virtual, take or BatchRows(len(rows)).take(range(len(rows))))
+        if found is None:
+            return None
+        batch = {key: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for key, v in found.items()}
+        if self._table.labels is not None and "label" not in batch:
+            batch["label"] = torch.from_numpy(self._table.labels[rows].astype(np.int64, copy=False))
+        batch["index"], batch["path"] = torch.from_numpy(virtual), self._paths(rows)
+        return batch
 
     def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
         path = self._path(row := virtual % len(self._table))

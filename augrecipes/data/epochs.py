@@ -1,27 +1,34 @@
-"""Which epoch a sample is read for: set on the dataset, or said by the loader for each batch.
+"""What a loader says of the sample that is read: its epoch, memory of its batch, and what becomes of broken files.
 
 A dataset's own epoch lives in shared memory, so that workers see `set_epoch` without being restarted. Our loader
 does not rely on it: it says the epoch with every batch (`reading`), and whatever wraps a dataset (torch's Subset and
 ConcatDataset, a user's own wrapper) passes plain integers through and need not know of epochs.
+
+Under `on_error="skip"` another sample takes the place of a broken file, and a record says so.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
+from math import gcd
 from typing import Any
 
 import torch
 from torch.utils.data import ConcatDataset, Subset
 
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.data.skipping import Skipped
+from augrecipes.errors import DataError, Lines, harmless
+from augrecipes.seeds import mix
 
 # Memory of a batch for one value of a sample, by its key; see `augrecipes.data.batching`.
 Room = Callable[[str], Allocate]
+# So many broken files in a row mean that the data set is broken, not a file.
+MAX_TRIES = 1000
+_log = logging.getLogger("augrecipes")
 
 
 class SharedState:
@@ -75,28 +82,47 @@ class EpochClock(SharedState):
 
 
 @dataclass(frozen=True, slots=True)
+class Skipped:
+    """A sample that could not be read, and what was handed out in its place; or a tile that was left out of its bag.
+
+    Attributes:
+        path: the broken file.
+        reason: why it could not be read, or which step failed and why.
+        epoch: in which epoch.
+        index: the sample's index in its dataset.
+        replacement: path of the sample that took its place, when it has one.
+        bag: the bag that a tile was left out of; None for whole samples.
+    """
+
+    path: str
+    reason: str
+    epoch: int
+    index: int
+    replacement: str | None = None
+    bag: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """What the loader says of the sample that is being read.
 
     Attributes:
         epoch: overrides the dataset's own epoch.
         repeat: how often the position was handed out earlier in this epoch; repeats get draws of their own.
-        defer: a broken file is reported to the loader (`SkipError`), which chooses the replacement.
-        lost: where a dataset notes the parts of a sample that are left out; None: nobody collects them.
+        lost: where a dataset notes the parts of a sample that are left out; a broken file is reported to the loader
+            (`SkipError`), which chooses the replacement. None: nobody collects them.
         room: memory that the sample's arrays may be written to; None: the sample has to bring its own.
         readers: how many threads of this process read at the same time.
     """
 
     epoch: int
     repeat: int = 0
-    defer: bool = False
     lost: list[Skipped] | None = None
     room: Room | None = None
     readers: int = 1
 
 
-_current: ContextVar[Reading | None] = ContextVar("augrecipes_reading", default=None)
-_under_way: dict[int, Reading] = {}  # the same, by thread
+_under_way: dict[int, Reading] = {}  # by thread
 
 
 def current() -> Reading | None:
@@ -105,7 +131,7 @@ def current() -> Reading | None:
     A thread that a user's own dataset reads in knows nothing of what was said to the one that waits for it: there, it
     is what is being read in this process.
     """
-    now = _current.get()
+    now = _under_way.get(threading.get_ident())
     if now is None and _under_way and threading.current_thread() is not threading.main_thread():
         return next(iter([*_under_way.values()]), None)
     return now
@@ -114,13 +140,12 @@ def current() -> Reading | None:
 @contextmanager
 def reading(what: Reading) -> Iterator[None]:
     """Read samples as `what` says inside the block, whatever the datasets' own epoch is."""
-    token, thread = _current.set(what), threading.get_ident()
+    thread = threading.get_ident()
     before = _under_way.get(thread)
     _under_way[thread] = what
     try:
         yield
     finally:
-        _current.reset(token)
         if before is None:
             del _under_way[thread]
         else:
@@ -140,7 +165,7 @@ def check_epoch(epoch: Any) -> int:
 
 def clocks(dataset: Any) -> list[EpochClock]:
     """The clocks of every dataset of ours inside `dataset`, however torch's or a user's datasets wrap it."""
-    return [leaf.clock for leaf in leaves(dataset) if _is_ours(leaf)]
+    return [each.clock for each in _inside(dataset) if _is_ours(each)]
 
 
 def tell_epoch(dataset: Any, epoch: int) -> None:
@@ -150,39 +175,111 @@ def tell_epoch(dataset: Any, epoch: int) -> None:
     """
     with reading(Reading(epoch)):
         for each in wrappers(dataset):
-            set_epoch = getattr(each, "set_epoch", None)
-            if callable(set_epoch):
+            if callable(set_epoch := getattr(each, "set_epoch", None)):
                 set_epoch(epoch)
 
 
 def wrappers(dataset: Any) -> list[Any]:
     """A dataset and those that it wraps, as far as they are not ours."""
-    return [each for each, _ in _inside(dataset) if not _is_ours(each)]
+    return [each for each in _inside(dataset) if not _is_ours(each)]
 
 
 def leaves(dataset: Any) -> list[Any]:
     """The innermost datasets, following `.dataset` (Subset and most wrappers) and `.datasets` (ConcatDataset)."""
-    return [each for each, is_leaf in _inside(dataset) if is_leaf]
+    return [each for each in _inside(dataset) if not _wrapped(each)]
 
 
-def _inside(dataset: Any, depth: int = 32) -> Iterator[tuple[Any, bool]]:
-    """A dataset and those inside of it, from the outside in; of each whether it is an innermost one."""
-    many, one = getattr(dataset, "datasets", None), getattr(dataset, "dataset", None)
-    inner = [*many] if isinstance(many, list | tuple) and many else [] if one is None else [one]
-    inner = [] if _is_ours(dataset) or not depth else inner
-    yield dataset, not inner
-    for each in inner:
-        yield from _inside(each, depth - 1)
-
-
-def read_through(dataset: Any, depth: int = 32) -> list[Any]:
+def read_through(dataset: Any) -> list[Any]:
     """The datasets that torch's own Subset and ConcatDataset hand on as they are; itself where it is neither."""
-    if type(dataset) is Subset and depth:
-        return read_through(dataset.dataset, depth - 1)
-    if type(dataset) is ConcatDataset and depth:
-        return [leaf for member in dataset.datasets for leaf in read_through(member, depth - 1)]
-    return [dataset]
+    handed_on = _wrapped(dataset) if type(dataset) in (Subset, ConcatDataset) else []
+    return [leaf for each in handed_on for leaf in read_through(each)] or [dataset]
+
+
+def _inside(dataset: Any, depth: int = 32) -> list[Any]:
+    """A dataset and those inside of it, from the outside in."""
+    return [dataset, *(found for each in _wrapped(dataset) if depth for found in _inside(each, depth - 1))]
+
+
+def _wrapped(dataset: Any) -> list[Any]:
+    many, one = getattr(dataset, "datasets", None), getattr(dataset, "dataset", None)
+    if _is_ours(dataset):
+        return []
+    return [*many] if isinstance(many, list | tuple) and many else [] if one is None else [one]
 
 
 def _is_ours(dataset: Any) -> bool:
     return isinstance(getattr(dataset, "clock", None), EpochClock)
+
+
+class SkipError(DataError):
+    """Raised inside the loader by a dataset with `on_error="skip"`: read another sample, and keep a record.
+
+    Args:
+        error: what was wrong with the sample.
+        seed: the dataset's seed.
+        index: the sample's virtual index.
+    """
+
+    def __init__(self, error: DataError, seed: int, index: int) -> None:
+        self.error, self.seed, self.index = error, seed, index
+        super().__init__(error.reason, error.path, error.step)
+
+    def __reduce__(self) -> tuple[type[SkipError], tuple[DataError, int, int]]:  # type: ignore[override]
+        return type(self), (self.error, self.seed, self.index)
+
+
+def report(records: Sequence[Skipped], most: int = 50) -> Lines:
+    """What a log says of a pass's records: how many of which sort, and the files with the reasons.
+
+    >>> print(report([Skipped("a.png", "cut off", 0, 1, "b.png"), Skipped("s/1.png", "empty", 0, 2, bag="s")]))
+    1 samples could not be read and were replaced, 1 tiles were left out of their bags:
+      a.png: cut off
+      s/1.png: empty
+    """
+    tiles = sum(record.bag is not None for record in records)
+    counts = {
+        "samples could not be read and were replaced": len(records) - tiles,
+        "tiles were left out of their bags": tiles,
+    }
+    lines = [harmless(f"  {path}: {why}") for path, why in {record.path: record.reason for record in records}.items()]
+    if len(lines) > most:
+        lines[most:] = [f"  and {len(lines) - most} more files, in the loader's .skipped"]
+    return Lines("\n".join([", ".join(f"{n} {what}" for what, n in counts.items() if n) + ":", *lines]))
+
+
+def candidates(seed: int, epoch: int, index: int, n: int) -> Iterator[int]:
+    """Positions to read instead of a broken sample: a walk over all n, or MAX_TRIES of them, decided by the arguments.
+
+    >>> sorted(candidates(0, 0, 3, n=5))
+    [0, 1, 2, 3, 4]
+    """
+    start, step = mix(seed, epoch, index) % n, 1 + mix(seed, epoch, index, 1) % n
+    while gcd(step, n) != 1:
+        step += 1
+    for k in range(min(n, MAX_TRIES)):
+        yield (start + k * step) % n
+
+
+def instead_of(
+    error: DataError, others: Iterable[int], read: Callable[[int], Any], failing: type[DataError] = DataError
+) -> Any:
+    """The first of `others` that can be read; a DataError, with what was wrong at first, where none can."""
+    tried = 0
+    for other in others:
+        try:
+            return read(other)
+        except failing:
+            tried += 1
+    raise DataError(
+        f"{error.reason}; and none of {tried} other samples tried in its place could be read either, "
+        "so on_error='skip' has nothing to hand out",
+        error.path,
+        error.step,
+    ) from error
+
+
+def in_its_place(error: DataError, others: Iterable[int], read: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
+    """As `instead_of`, where no loader keeps records: the log tells of it."""
+    sample: dict[str, Any] = instead_of(error, others, read)
+    _log.warning("%s; %s is read in its place", error, sample["path"])
+    return sample

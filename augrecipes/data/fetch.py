@@ -5,25 +5,37 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from torch.utils.data import Dataset
 
-from augrecipes.compat.torch import pin_memory
-from augrecipes.data.batching import BatchRows, SomeFailedError, joined, split
+from augrecipes.compat.torch import pin_memory, says_full_memory
+from augrecipes.data.batching import BatchRows, Empty, empty, empty_pinned, joined, split
 from augrecipes.data.collate import Collate
 from augrecipes.data.dataset import RecipeDataset
-from augrecipes.data.epochs import Reading, Room, clocks, read_through, reading, tell_epoch
-from augrecipes.data.memory import Empty, empty, empty_pinned
+from augrecipes.data.epochs import (
+    Reading,
+    SkipError,
+    Skipped,
+    candidates,
+    clocks,
+    instead_of,
+    read_through,
+    reading,
+    tell_epoch,
+)
 from augrecipes.data.order import Order
-from augrecipes.data.pacing import ActiveThreads
-from augrecipes.data.skipping import SkipError, Skipped, candidates, instead_of
-from augrecipes.errors import AugrecipesError, DataError
+from augrecipes.errors import AugrecipesError, DataError, LoaderError
 
 # Threads that share a batch take so many pieces of it each, so that they are done with it at about the same time.
 _PIECES_A_READER = 8
 # What one thread reads alone it takes in runs: so many samples at most.
 _RUN = 256
+# Python holds its lock for about so many seconds of a sample: more threads than fit into one's time wait for it.
+_LOCKED_SECONDS = 0.0003
+# How long a number of threads is measured, and for how many measurements it is kept at first, then twice as many.
+_MEASURED_SECONDS = 0.04
+_KEPT = 32
 
 
 class Delivery(NamedTuple):
@@ -42,14 +54,60 @@ class Delivery(NamedTuple):
     error: AugrecipesError | None
 
 
-class Deliveries(Protocol):
-    """What a backend makes of a pass."""
+class ActiveThreads:
+    """Decides how many threads read, while they read: nothing that they read depends on it.
 
-    def __next__(self) -> Delivery:
-        """The next batch; StopIteration after the last."""
+    Around every call of a decoder or of OpenCV a thread gives up the interpreter's lock and asks for it again. Where
+    the calls are short, several threads pass it to and fro, and read less together than one does alone. So where
+    samples take little of a core's time fewer threads are tried, and the faster of both numbers is kept for a while.
 
-    def close(self) -> None:
-        """End what still reads."""
+    Args:
+        threads: that there are.
+
+    Attributes:
+        active: how many read now; those with lower numbers.
+
+    >>> turns = ActiveThreads(2)
+    >>> turns.worked(0, 400, seconds=0.08, cpu=0.06)  # two read 400 samples in 40 ms
+    >>> turns.active
+    1
+    >>> turns.worked(0, 800, seconds=0.04, cpu=0.04)  # one reads 800
+    >>> turns.active
+    1
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.threads = self.active = max(1, threads)
+        self._lock = threading.Lock()
+        self._pace_of_all, self._left, self._kept = 0.0, 0, _KEPT
+        self._samples, self._seconds, self._cpu = 0, 0.0, 0.0
+
+    def __reduce__(self) -> tuple[type[ActiveThreads], tuple[int]]:
+        return ActiveThreads, (self.threads,)
+
+    def worked(self, thread: int, samples: int, *, seconds: float, cpu: float) -> None:
+        """A thread has read samples, which took it so long, and so much of a core's time."""
+        if self.threads == 1:
+            return
+        with self._lock:
+            if thread >= self.active:  # it began when there were more
+                return
+            self._samples, self._seconds, self._cpu = self._samples + samples, self._seconds + seconds, self._cpu + cpu
+            if self._seconds >= _MEASURED_SECONDS * self.active:
+                self._decide(self._seconds / self._samples, self._cpu / self._samples)
+                self._samples, self._seconds, self._cpu = 0, 0.0, 0.0
+
+    def _decide(self, seconds: float, cpu: float) -> None:
+        """A sample takes a thread so long, with so many active, and so much of a core's time."""
+        pace = seconds / self.active
+        if self.active < self.threads and (pace > self._pace_of_all or seconds > 4 * self.active * cpu):
+            self.active, self._left = self.threads, self._kept  # all are faster, or it waits for a disk
+        elif self._left:
+            self._left -= 1
+        elif self.active < self.threads:  # it is faster; what slowed the others down may be over some day
+            self.active, self._kept = self.threads, 2 * self._kept
+        elif cpu < _LOCKED_SECONDS * self.threads and seconds < 4 * self.threads * cpu:
+            self.active, self._pace_of_all, self._left = max(1, int(cpu / _LOCKED_SECONDS)), pace, self._kept
 
 
 class FetchDataset(Dataset[Any]):
@@ -86,7 +144,12 @@ class FetchDataset(Dataset[Any]):
         # Datasets that read batches at once (and hold none of ours) are asked for whole batches.
         self.takes_batches = not clocks(dataset) and callable(getattr(dataset, "__getitems__", None))
         ragged = collate.ragged if isinstance(collate, Collate) else None
-        self.ours = ragged is not None and _hands_on(dataset)
+        # Ours, or what hands on unchanged what ours give. A wrapper of the user's may keep a sample, or read two to
+        # make one, and so none of them may lie in the memory of a batch.
+        own = RecipeDataset.__getitem__
+        self.ours = ragged is not None and all(
+            isinstance(leaf, RecipeDataset) and type(leaf).__getitem__ is own for leaf in read_through(dataset)
+        )
         self.has_rows = self.ours and ragged != "list"
         self.gathers = self.ours and ragged == "default" and isinstance(dataset, RecipeDataset) and dataset.gathers
         self.uneven: set[str] = set()
@@ -107,16 +170,15 @@ class FetchDataset(Dataset[Any]):
         draft = Draft(self, order)
         for piece in draft.pieces:
             draft.work(piece)
-        return draft.delivery()
-
-
-def _hands_on(dataset: Any) -> bool:
-    """Whether the dataset is ours, or hands on unchanged what ours give: then samples may lie in their batch's memory.
-
-    A wrapper of the user's may keep a sample, or read two to make one.
-    """
-    own = RecipeDataset.__getitem__
-    return all(isinstance(leaf, RecipeDataset) and type(leaf).__getitem__ is own for leaf in read_through(dataset))
+        try:
+            return draft.delivery()
+        except RuntimeError as error:
+            if not says_full_memory(str(error)):
+                raise
+            return Delivery(order.number, None, (), LoaderError(
+                'shared memory (/dev/shm) is full: backend="threads" needs none; fewer workers, smaller batches or a '
+                "lower prefetch_factor need less of it; a container is given more by --shm-size"
+            ))  # fmt: skip
 
 
 class Draft:
@@ -129,8 +191,13 @@ class Draft:
 
     def __init__(self, reader: FetchDataset, order: Order) -> None:
         self.number, self._reader, self._order = order.number, reader, order
-        count = len(order.indices)
-        self.pieces = _pieces(count, reader)
+        count, active = len(order.indices), reader.turns.active
+        size = count if reader.takes_batches else -(-count // active)
+        if active == 1 < reader.readers and not reader.takes_batches:
+            size = min(count, _RUN)
+        elif not reader.gathers and not reader.takes_batches:
+            size = max(1, count // (_PIECES_A_READER * active))
+        self.pieces = [range(start, min(start + size, count)) for start in range(0, count, size)]
         self._rows = BatchRows(count, reader.empty)
         self._samples: dict[int, Any] = {}
         self._parts: dict[range, dict[str, Any]] = {}
@@ -197,20 +264,14 @@ class Draft:
         reader, order = self._reader, self._order
         if reader.takes_batches:
             n = len(reader.dataset)
-            with reading(Reading(order.epoch, defer=True)):
+            with reading(Reading(order.epoch)):
                 self._samples.update(enumerate(reader.dataset.__getitems__([int(v) % n for v in order.indices])))
             return True
-        return reader.gathers and not reader.uneven and self._gather(piece)
-
-    def _gather(self, piece: range) -> bool:
-        indices = self._order.indices[piece.start : piece.stop]
+        if not reader.gathers or reader.uneven:
+            return False
+        indices = order.indices[piece.start : piece.stop]
         try:
-            part = self._reader.dataset.read_batch(self._order.epoch, indices, self._rows.take(piece))
-        except SomeFailedError as some:
-            self._samples |= zip(piece, split(some.batch), strict=True)
-            for k in (piece[at] for at in some.failed):
-                self._samples[k] = self._sample(k)
-            return True
+            part = reader.dataset.read_batch(order.epoch, indices, self._rows.take(piece))
         except DataError:
             return False  # reading one after another will tell which it is
         if part is not None:
@@ -218,47 +279,28 @@ class Draft:
         return part is not None
 
     def _sample(self, k: int) -> Any:
-        dataset, n = self._reader.dataset, len(self._reader.dataset)
-        repeat, position = divmod(int(self._order.indices[k]), n)
+        reader, order = self._reader, self._order
+        dataset, n = reader.dataset, len(reader.dataset)
+        repeat, position = divmod(int(order.indices[k]), n)
+        room = self._rows.room(k) if reader.has_rows and not reader.uneven else None
         skipped = self._skipped.setdefault(k, [])
 
-        def read(other: int) -> Any:
+        def read(other: int, lost: list[Skipped]) -> Any:
+            with reading(Reading(order.epoch, repeat, lost, room, reader.readers)):
+                return dataset[other]
+
+        def replacement(other: int) -> Any:
             lost: list[Skipped] = []
-            with reading(self._now(k, repeat, lost)):
-                sample = dataset[other]
+            sample = read(other, lost)
             skipped.extend(lost)  # what was lost of others, which are not handed out, matters to nobody
             return sample
 
         try:
-            with reading(self._now(k, repeat, skipped)):
-                return dataset[position]
+            return read(position, skipped)
         except SkipError as skip:
-            others = candidates(skip.seed, self._order.epoch, skip.index, n)
-            sample = instead_of(skip.error, (other for other in others if other != position), read, SkipError)
+            others = candidates(skip.seed, order.epoch, skip.index, n)
+            sample = instead_of(skip.error, (other for other in others if other != position), replacement, SkipError)
             where = sample.get("path") if isinstance(sample, dict) else None
-            record = Skipped(skip.error.path or "", skip.error.reason_in_step, self._order.epoch, skip.index)
+            record = Skipped(skip.error.path or "", skip.error.reason_in_step, order.epoch, skip.index)
             skipped.append(replace(record, replacement=where if isinstance(where, str) else None))
             return sample
-
-    def _now(self, k: int, repeat: int, lost: list[Skipped]) -> Reading:
-        return Reading(self._order.epoch, repeat, True, lost, self._room(k), self._reader.readers)
-
-    def _room(self, k: int) -> Room | None:
-        reader = self._reader
-        # A single sample becomes a batch without being moved, or is moved cheaply.
-        if not reader.has_rows or reader.uneven or len(self._order.indices) == 1:
-            return None
-        return self._rows.room(k)
-
-
-def _pieces(count: int, reader: FetchDataset) -> list[range]:
-    active = reader.turns.active
-    if reader.takes_batches:
-        size = count
-    elif active < reader.readers and active == 1:
-        size = min(count, _RUN)
-    elif reader.gathers:
-        size = -(-count // active)
-    else:
-        size = max(1, count // (_PIECES_A_READER * active))
-    return [range(start, min(start + size, count)) for start in range(0, count, size)]

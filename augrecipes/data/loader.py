@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Literal
 
 from torch.utils.data import DataLoader
 
-from augrecipes.compat.torch import with_batch_sampler
 from augrecipes.data.checks import count
 from augrecipes.data.choice import Backend, Choice, chosen, pinned, start_method
 from augrecipes.data.collate import collate_for
-from augrecipes.data.order import BatchSchedule, orders, weights_of
-from augrecipes.data.pacing import Budget, bytes_ahead
+from augrecipes.data.epochs import Skipped
+from augrecipes.data.order import BatchSchedule, Share, orders, share_of, weights_of
 from augrecipes.data.passes import Pass, Readers
-from augrecipes.data.processes import WorkerInit
-from augrecipes.data.ranks import Ranks
+from augrecipes.data.processes import settle_in
 from augrecipes.data.samplers import LoaderBatches, LoaderSampler, SampledSchedule, ranks_of, schedule_by
-from augrecipes.data.skipping import Skipped
 from augrecipes.data.state import LoaderPosition, fingerprint, restore, save
+from augrecipes.data.threads import Budget
 from augrecipes.display import Displayed
 from augrecipes.errors import counted
 
-# Batches that are read ahead for each worker, unless `prefetch_factor` says otherwise: torch's own number.
-_AHEAD = 2
+# Batches that are read ahead for each worker, unless `prefetch_factor` says otherwise: torch's own number; and how many
+# bytes threads read ahead at most, unless `prefetch_bytes` does: eight batches of 256 float32 images of 224².
+_AHEAD, _MOST_BYTES = 2, 1 << 30
 _WHO = {"threads": "thread", "processes": "process"}
+_log = logging.getLogger("augrecipes")
 
 
 class Loader(Displayed, DataLoader[Any]):
@@ -129,57 +131,55 @@ class Loader(Displayed, DataLoader[Any]):
         collate_fn: Callable[[list[Any]], Any] | None = None,
         **torch_options: Any,
     ) -> None:
-        ranks = Ranks(rank, world_size)
+        if timeout < 0:
+            raise ValueError(f"timeout must not be negative, got {timeout}")
+        if not len(dataset):
+            raise ValueError("the dataset is empty")
+        share = Share() if rank is None and world_size is None else share_of(rank, world_size)
         plan = BatchSchedule(
-            n=_length(dataset),
+            n=len(dataset),
             batch_size=count("batch_size", batch_size, 1),
             seed=int(seed),
             shuffle=bool(shuffle),
             weights=weights_of(weights, dataset),
             samples=None if samples_per_epoch is None else count("samples_per_epoch", samples_per_epoch, 1),
             drop_last=bool(drop_last),
-            rank=ranks.share.rank,
-            world_size=ranks.share.world_size,
+            rank=share.rank,
+            world_size=share.world_size,
             even=bool(even),
         )
         if sampler is not None or batch_sampler is not None:
             others = {"shuffle": shuffle, "weights": weights, "samples_per_epoch": samples_per_epoch}
             plan = schedule_by(sampler, batch_sampler, plan, **others)
-            ranks = ranks if ranks_of(plan.sampler) is None else Ranks(0, 1)
-        if timeout < 0:
-            raise ValueError(f"timeout must not be negative, got {timeout}")
+        finds_rank = rank is None and not (isinstance(plan, SampledSchedule) and ranks_of(plan.sampler))
         merge, method = collate_for(collate_fn or collate, dataset), start_method(multiprocessing_context)
         for_processes = {"multiprocessing_context": multiprocessing_context, "worker_init_fn": worker_init_fn}
         choice = chosen(
             dataset, merge, backend=backend, num_workers=num_workers, method=method,
             of_processes=next((name for name, given in for_processes.items() if given is not None), None),
         )  # fmt: skip
-        ahead = count("prefetch_factor", prefetch_factor or _AHEAD, 1)
+        ahead, workers = count("prefetch_factor", prefetch_factor or _AHEAD, 1), max(1, choice.workers)
+        limit = _MOST_BYTES if prefetch_bytes is None else count("prefetch_bytes", prefetch_bytes, 1)
         options: dict[str, Any] = {"pin_memory": pinned(pin_memory), "num_workers": 0}
         if choice.backend == "processes":
-            # Starting a process afresh takes seconds: such workers stay, unless the user says otherwise.
-            stay = method != "fork" if persistent_workers is None else persistent_workers
+            if prefetch_bytes is not None:
+                _log.warning("prefetch_bytes is for threads: processes read prefetch_factor batches each ahead")
             options |= {
                 "num_workers": choice.workers,
-                "worker_init_fn": WorkerInit(tune_allocator, worker_init_fn),
+                "worker_init_fn": partial(settle_in, tune_allocator, worker_init_fn),
                 "in_order": in_order,
-                "persistent_workers": stay,
+                # Starting a process afresh takes seconds: such workers stay, unless the user says otherwise.
+                "persistent_workers": method != "fork" if persistent_workers is None else persistent_workers,
                 "multiprocessing_context": multiprocessing_context or method,
                 "prefetch_factor": ahead,
                 "timeout": timeout,
             }
         options |= torch_options
-        self._position = LoaderPosition(plan, ranks, dataset)
+        self._position = LoaderPosition(plan, dataset, finds_rank=finds_rank)
         self._sampler: Any = LoaderSampler(self._position, dataset)
-        budget = Budget(
-            bytes_ahead(prefetch_bytes, choice.backend),
-            most=ahead * max(1, choice.workers),
-            # Nothing is known of a batch that others may overtake, and they do not wait for it.
-            first=1 if in_order else max(1, choice.workers),
-        )
-        self._readers = Readers(
-            choice, dataset, merge, budget, tune=tune_allocator, in_order=in_order, timeout=timeout, options=options
-        )
+        # Nothing is known of a batch that others may overtake, and they do not wait for it.
+        budget = Budget(limit, ahead * workers, first=1 if in_order else workers)
+        self._readers = Readers(choice, dataset, merge, budget, tune_allocator, in_order, timeout, options)
         super().__init__(
             dataset,
             batch_size=plan.batch_size,
@@ -188,9 +188,11 @@ class Loader(Displayed, DataLoader[Any]):
             collate_fn=merge,
             **options,
         )
-        self._in_order = bool(in_order) or choice.workers <= 1
+        self._in_order = bool(in_order) or workers == 1
         self.choice, self.backend, self.num_workers = choice, choice.backend, choice.workers
-        with_batch_sampler(self, batch_sampler or LoaderBatches(self._sampler, plan.batch_size, plan.drop_last))
+        # Beside the sampler, which torch lets nobody do.
+        batches = batch_sampler or LoaderBatches(self._sampler, plan.batch_size, plan.drop_last)
+        self.__dict__["batch_sampler"] = batches
 
     def __repr__(self) -> str:
         return f"<Loader {', '.join(self.facts)} of {self.dataset!r}>"
@@ -278,17 +280,6 @@ class Loader(Displayed, DataLoader[Any]):
         """
         plan = self._plan
         self._position.move(restore(state, plan, fingerprint(plan, self.dataset)))
-
-
-def _length(dataset: Any) -> int:
-    """How many samples `dataset` has; TypeError without a length, ValueError when it is empty."""
-    try:
-        n = len(dataset)
-    except TypeError:
-        raise TypeError(f"the loader needs a dataset with a length, got {type(dataset).__name__}") from None
-    if not n:
-        raise ValueError("the dataset is empty")
-    return n
 
 
 # As functions are written: a loader is made of a dataset.

@@ -1,4 +1,4 @@
-"""The order of an epoch: which samples, in which sequence and in which batches, as a pure function of a few integers.
+"""The order of an epoch: which samples, in which sequence, which batches and which rank, by a few integers alone.
 
 An order is an array of virtual indices: sample `v % n` for the `v // n`-th time. Only the raw 64-bit output of
 Philox4x64-10 is used, which is fixed by its paper; numpy's own shuffles may change between versions.
@@ -7,12 +7,14 @@ Philox4x64-10 is used, which is fixed by its paper; numpy's own shuffles may cha
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import torch.distributed
 
 from augrecipes.seeds import MASK, mix
 
@@ -47,7 +49,8 @@ def epoch_order(
     count = n if samples is None else samples
     if weights is not None:
         cumulative = np.cumsum(weights)
-        points = _uniform(count, seed, epoch, _WEIGHTS) * cumulative[-1]
+        uniform = (_raw(count, seed, epoch, _WEIGHTS) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        points = uniform * cumulative[-1]
         # Rounding may put a point at the very end, behind the last sample of positive weight.
         last = int(np.flatnonzero(weights)[-1])
         return number_repeats(np.minimum(np.searchsorted(cumulative, points, side="right"), last).astype(np.int64), n)
@@ -121,6 +124,37 @@ def part(count: int, rank: int, world_size: int) -> slice:
     [slice(0, 1, None), slice(1, 3, None), slice(3, 5, None)]
     """
     return slice(rank * count // world_size, (rank + 1) * count // world_size)
+
+
+class Share(NamedTuple):
+    """The share of every epoch that one process reads, where several train one model: rank, and of how many."""
+
+    rank: int = 0
+    world_size: int = 1
+
+
+def share_of(rank: Any, world_size: Any) -> Share:
+    """The share of a rank, given as integers or text of digits; ValueError where there is no such rank."""
+    numbers = [int(n) if isinstance(n, str) and n.strip().isdecimal() else n for n in (rank, world_size)]
+    whole = all(hasattr(n, "__index__") and not isinstance(n, bool) for n in numbers)
+    if not whole or not 0 <= numbers[0] < numbers[1]:
+        raise ValueError(
+            f"rank must be below world_size, and both whole numbers; got rank {rank!r} of {world_size!r}. Give both, "
+            "or neither, and they are found where torch.distributed or torchrun (RANK and WORLD_SIZE) says them"
+        )
+    return Share(int(numbers[0]), int(numbers[1]))
+
+
+def share_of_process() -> Share:
+    """The share that torch.distributed says, or torchrun where it is not set up yet; else everything.
+
+    Raises:
+        ValueError: the environment says something else than a rank and a number of ranks.
+    """
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return Share(torch.distributed.get_rank(), torch.distributed.get_world_size())
+    said = [os.environ.get(name) for name in ("RANK", "WORLD_SIZE")]  # as torchrun does
+    return Share() if None in said else share_of(*said)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,24 +231,11 @@ class BatchSchedule:
         return None
 
     @property
-    def samples_of_rank(self) -> int:
-        """How many samples an epoch gives this rank."""
-        rounds, rest = divmod(self.total, self.step)
-        return rounds * self.batch_size + self._of_rest(rest)
-
-    @property
     def batches(self) -> int:
         """How many batches an epoch gives this rank."""
         rounds, rest = divmod(self.total, self.step)
-        return rounds + (self._of_rest(rest) > 0)
-
-    def _of_rest(self, rest: int) -> int:
-        if self.drop_last:
-            return 0
-        if self.even:
-            return -(-rest // self.world_size)
         piece = part(rest, self.rank, self.world_size)
-        return piece.stop - piece.start
+        return rounds + (not self.drop_last and bool(rest) and (self.even or piece.stop > piece.start))
 
 
 class Order(NamedTuple):
@@ -264,11 +285,6 @@ def check_weights(weights: Any, n: int) -> npt.NDArray[np.float64]:
     if not array.sum() > 0:
         raise ValueError("weights must not all be zero")
     return array
-
-
-def _uniform(count: int, *key: int) -> npt.NDArray[np.float64]:
-    """`count` floats in [0, 1) of 53 bits."""
-    return (_raw(count, *key) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _raw(count: int, *key: int) -> npt.NDArray[np.uint64]:

@@ -26,7 +26,6 @@ from augrecipes.sources.paths import PathLike
 from augrecipes.sources.sample import RecipeSource
 from augrecipes.sources.stored import StoredSource
 from augrecipes.store import Store, Verify, open_store, reopen_store
-from augrecipes.store.reader import FetchedFolder
 
 # What is read off the store, and does not travel.
 _OFF_THE_STORE = frozenset({"store", "_table", "_source"})
@@ -201,7 +200,7 @@ class Packed(RecipeDataset):
     @property
     def fetches(self) -> bool:
         """Whether the store lies elsewhere, so that its files are fetched."""
-        return isinstance(self.store.folder, FetchedFolder)
+        return self.store.fetched is not None
 
     def files_for(self, epoch: int, indices: Indices) -> list[tuple[str, int, Callable[[], object]]]:
         """The files that samples are read from: name, bytes, and what opens each.

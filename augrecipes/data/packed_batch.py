@@ -11,7 +11,7 @@ import numpy.typing as npt
 from augrecipes.compiler.native_plan.pictures import InMemory
 from augrecipes.compiler.run.side_by_side import Together
 from augrecipes.data.batching import Take
-from augrecipes.images.watch import stage
+from augrecipes.images.format import stage
 from augrecipes.store import Store
 from augrecipes.store.columns import DTYPES
 from augrecipes.store.items import Items

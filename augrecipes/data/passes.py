@@ -1,30 +1,40 @@
-"""A pass: one run over the batches of an epoch, read by this thread, by threads or by processes."""
+"""A pass: one run over the batches of an epoch, read by this thread, by threads or by processes.
+
+Files of stores elsewhere are fetched in the order in which the epoch will need them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
-import cv2
+import numpy as np
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import ConcatDataset, DataLoader, Subset
 
 from augrecipes.compat.torch import end_workers, kept_pass
-from augrecipes.data import allocator
-from augrecipes.data.ahead import with_files_ahead
+from augrecipes.compiler.run.quiet import quiet
+from augrecipes.data import batching
 from augrecipes.data.choice import Choice
-from augrecipes.data.fetch import Deliveries, FetchDataset
-from augrecipes.data.memory import Pool
-from augrecipes.data.order import BatchSchedule, orders
-from augrecipes.data.pacing import Budget
+from augrecipes.data.collate import AnyCollate
+from augrecipes.data.epochs import read_through
+from augrecipes.data.fetch import FetchDataset
+from augrecipes.data.order import BatchSchedule, Indices, Order, orders
 from augrecipes.data.processes import Orders, Processes, as_it_is
 from augrecipes.data.state import EpochProgress, LoaderPosition
-from augrecipes.data.threads import Threads
+from augrecipes.data.threads import Budget, Threads
 from augrecipes.errors import LoaderError
+from augrecipes.machine import allocator_is_tuned, tune_allocator
 from augrecipes.seeds import mix
+from augrecipes.store.cache import SIZE, Needed, ReadAhead
+
+_log = logging.getLogger("augrecipes")
 
 
+@dataclass(eq=False)
 class Readers:
     """The readers of a loader's passes: this thread, threads or processes, as its `Choice` says.
 
@@ -39,39 +49,38 @@ class Readers:
         options: of the DataLoader that keeps processes.
     """
 
-    def __init__(
-        self,
-        choice: Choice,
-        dataset: Any,
-        collate: Callable[[list[Any]], Any],
-        budget: Budget,
-        *,
-        tune: bool,
-        in_order: bool,
-        timeout: float,
-        options: Mapping[str, Any],
-    ) -> None:
-        self._backend, self._budget, self._tune = choice.backend, budget, tune
-        self._in_order, self._timeout = in_order, timeout
-        self._pool = Pool()
-        if choice.backend == "processes":  # each reads alone, and what they send is pinned by torch
-            self._reader = FetchDataset(dataset, collate)
-        else:
-            pin, threads = options["pin_memory"], max(1, choice.workers)
-            self._reader = FetchDataset(dataset, collate, readers=threads, pin=pin, empty=self._pool.empty)
+    choice: Choice
+    dataset: Any
+    collate: AnyCollate
+    budget: Budget
+    tune: bool
+    in_order: bool
+    timeout: float
+    options: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        self.pool = batching.Pool()
+        processes = self.choice.backend == "processes"  # each reads alone, and what they send is pinned by torch
+        self.reader = FetchDataset(
+            self.dataset,
+            self.collate,
+            readers=1 if processes else max(1, self.choice.workers),
+            pin=self.options["pin_memory"] and not processes,
+            empty=batching.empty if processes else self.pool.empty,
+        )
         # A generator of its own: reading must neither use nor disturb the user's random numbers.
         self._generator = torch.Generator()
-        self._options = {**options, "generator": self._generator}
         self._orders = Orders()
         self._workers: DataLoader[Any] | None = None
 
-    def read(self, plan: BatchSchedule, start: EpochProgress) -> Deliveries:
-        """The batches of an epoch from `start` on."""
-        self._reader.tell(start.epoch)
-        wanted = with_files_ahead(self._reader.dataset, orders(plan, start.epoch, start.read))
-        if self._backend == "processes":
-            how: Any = {"batch_sampler": self._orders, "collate_fn": as_it_is, **self._options}
-            workers: DataLoader[Any] = DataLoader(self._reader, **how) if self._workers is None else self._workers
+    def read(self, plan: BatchSchedule, start: EpochProgress) -> Any:
+        """The batches of an epoch from `start` on, each a `Delivery`; what reads ahead has a `close`."""
+        self.reader.tell(start.epoch)
+        wanted = with_files_ahead(self.dataset, orders(plan, start.epoch, start.read))
+        if self.choice.backend == "processes":
+            if (workers := self._workers) is None:
+                own: Any = {"batch_sampler": self._orders, "collate_fn": as_it_is, "generator": self._generator}
+                workers = DataLoader(self.reader, **{**self.options, **own})
             self._workers, self._orders.next_pass = workers if workers.persistent_workers else None, wanted
             # Seeds what users' own code draws in workers: different in every epoch, equal in every run.
             self._generator.manual_seed(mix(plan.seed, start.epoch, plan.rank) >> 1)
@@ -80,20 +89,16 @@ class Readers:
             except LoaderError:
                 self.close()
                 raise
-        if self._tune:
-            allocator.tune()
-        if self._backend == "threads":
-            return Threads(self._reader, wanted, self._budget, in_order=self._in_order, timeout=self._timeout)
-        read = one_thread()(self._reader.__getitems__)
+        if self.tune:
+            tune_allocator()
+        if self.choice.backend == "threads":
+            return Threads(self.reader, wanted, self.budget, in_order=self.in_order, timeout=self.timeout)
+        read = one_thread()(self.reader.__getitems__)
         return (read(order) for order in wanted)
 
     def rest(self) -> None:
         """A pass is over: keep the memory of a few batches for the next one, and no more."""
-        self._pool.clear(but=allocator.BATCH_BYTES if self._tune and allocator.wanted() else 0)
-
-    def give_up(self) -> None:
-        """Leave a broken set of processes; the next pass starts new ones."""
-        self._workers = None
+        self.pool.clear(but=batching.BATCH_BYTES if self.tune and allocator_is_tuned() else 0)
 
     def close(self) -> None:
         """End processes that stayed; the next pass starts new ones."""
@@ -117,10 +122,10 @@ class Pass(Iterator[Any]):
         self._open()
 
     def _open(self) -> None:
-        self._inner: Deliveries | None = None  # what was read ahead ends, before other readers begin
+        self._inner: Any = None  # what was read ahead ends, before other readers begin
         self._position.look()
-        self._moves, self._progress, plan = self._position.moves, self._position.start, self._position.plan
-        self._step, self._inner = plan.step, self._readers.read(plan, self._progress)
+        self._moves, self._progress, self._plan = self._position.moves, self._position.start, self._position.plan
+        self._inner = self._readers.read(self._plan, self._progress)
 
     def _moved(self) -> bool:
         """Whether it was said, since the pass was opened, that it begins elsewhere."""
@@ -150,10 +155,11 @@ class Pass(Iterator[Any]):
             raise
         except BaseException:
             inner, self._inner = self._inner, None
-            self._readers.give_up()
             inner.close()
+            self._readers.close()
             raise
-        before, self._progress = self._progress, EpochProgress(self._progress.epoch, self._progress.read + self._step)
+        before = self._progress
+        self._progress = EpochProgress(before.epoch, before.read + self._plan.step)
         self._position.handed_out(before, self._progress, delivery.skipped)
         return delivery.batch
 
@@ -165,15 +171,74 @@ def one_thread() -> Iterator[None]:
     So a batch read in process equals one read in a worker; and threads that divide a small copy among them wait for
     each other, which on busy cores takes far longer than the copy.
     """
-    before, of_torch = cv2.getNumThreads(), torch.get_num_threads()
-    if before != 1:
-        cv2.setNumThreads(0)
-    if of_torch != 1:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        if before != 1:
-            cv2.setNumThreads(before)
+    of_torch = torch.get_num_threads()
+    with quiet.held():
         if of_torch != 1:
-            torch.set_num_threads(of_torch)
+            torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            if of_torch != 1:
+                torch.set_num_threads(of_torch)
+
+
+def with_files_ahead(dataset: Any, wanted: Iterator[Order]) -> Iterator[Order]:
+    """The orders of a pass; the files that they need are fetched by threads of this process from the first order on."""
+    return _ahead(dataset, list(wanted)) if _leaves(dataset) else wanted
+
+
+def _ahead(dataset: Any, orders: Sequence[Order]) -> Iterator[Order]:
+    reading = _begun(dataset, orders)  # when the first order is asked for: workers that are forked have been
+    try:
+        for number, order in enumerate(orders):
+            reading.reached(number)
+            yield order
+    finally:
+        reading.end()
+
+
+def _begun(dataset: Any, orders: Sequence[Order]) -> ReadAhead:
+    """Reads ahead what some orders need and is not here yet, in their order."""
+    stores = {id(leaf.store): leaf.store for leaf in _leaves(dataset)}
+    count = sum(len(items.shards.files) for store in stores.values() for items in store.tables.values())
+    needed: dict[tuple[int, str], Needed] = {}
+    for number, order in enumerate(orders):
+        for leaf, positions in _located(dataset, order.indices):
+            for name, size, fetch in leaf.files_for(order.epoch, positions):
+                needed.setdefault((id(leaf.store), name), Needed(number, size, fetch))
+        if len(needed) == count:
+            break
+    room = min(store.fetched.cache.limit for store in stores.values())
+    total = sum(one.size for one in needed.values())
+    if total > room:
+        _log.warning(
+            "this epoch reads %s bytes of stores elsewhere, and their cache has room for %s: files are fetched again "
+            "and again, where the order is shuffled for almost every sample; give the cache more (%s or cache_size=)",
+            f"{total:,}",
+            f"{room:,}",
+            SIZE,
+        )
+    missing = [one for (store, name), one in needed.items() if not stores[store].fetched.has(name, one.size)]
+    # Where not all of it has room, what was fetched too early would push out what is being read.
+    return ReadAhead(missing, None if total <= room else room // 2)
+
+
+def _leaves(dataset: Any) -> list[Any]:
+    """The datasets over stores, which may fetch, that a dataset is made of, as torch combines them."""
+    return [leaf for leaf in read_through(dataset) if getattr(leaf, "fetches", False)]
+
+
+def _located(dataset: Any, indices: Indices) -> Iterator[tuple[Any, Indices]]:
+    """Which positions of which of them some indices are."""
+    if type(dataset) is Subset:
+        inner = np.asarray(dataset.indices, np.int64)[indices % len(dataset)]
+        yield from _located(dataset.dataset, inner)
+    elif type(dataset) is ConcatDataset:
+        ends = np.asarray(dataset.cumulative_sizes)
+        positions = indices % ends[-1]
+        member = np.searchsorted(ends, positions, side="right")
+        for number in np.unique(member).tolist():
+            first = int(ends[number - 1]) if number else 0
+            yield from _located(dataset.datasets[number], positions[member == number] - first)
+    elif getattr(dataset, "fetches", False):
+        yield dataset, indices

@@ -6,7 +6,6 @@ import atexit
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -14,11 +13,10 @@ import cv2
 from torch.utils.data import DataLoader
 
 from augrecipes.compat import torch as hooks
-from augrecipes.data.allocator import tune
 from augrecipes.data.fetch import Delivery
 from augrecipes.data.order import Order
 from augrecipes.errors import LoaderError
-from augrecipes.machine import end_with_parent
+from augrecipes.machine import end_with_parent, tune_allocator
 
 # A dying process closes its connections before the system says that it is dead.
 _DYING_SECONDS = 2.0
@@ -36,30 +34,24 @@ _ENDED = (
 )
 
 
-@dataclass(frozen=True)
-class WorkerInit:
-    """Runs once in every new worker, before the user's own `worker_init_fn`.
+def settle_in(tune: bool, then: Callable[[int], None] | None, worker: int) -> None:
+    """Run once in every new worker, before the user's own `worker_init_fn`.
 
     It ends with no thread that is still sending. OpenCV's threads are switched off, as torch's are (the workers are the
     parallelism, and a pool of threads does not survive a fork), and the allocator is tuned.
 
-    Attributes:
-        tune_allocator: whether it is.
+    Args:
+        tune: whether it is.
         then: the user's own.
+        worker: which one this is.
     """
-
-    tune_allocator: bool = True
-    then: Callable[[int], None] | None = None
-
-    def __call__(self, worker: int) -> None:
-        """Settle in worker number `worker`."""
-        atexit.register(hooks.end_feeders)
-        end_with_parent()
-        cv2.setNumThreads(0)
-        if self.tune_allocator:
-            tune()
-        if self.then is not None:
-            self.then(worker)
+    atexit.register(hooks.end_feeders)
+    end_with_parent()
+    cv2.setNumThreads(0)
+    if tune:
+        tune_allocator()
+    if then is not None:
+        then(worker)
 
 
 class Orders:
@@ -154,9 +146,8 @@ def dead_worker(error: Exception, workers: Sequence[Any] = ()) -> LoaderError | 
         return LoaderError(f"{text}; a sample took longer than timeout= allows, or a worker hangs")
     if workers:  # it may still be dying; or it is of another loader
         dying = wait([worker.sentinel for worker in workers], _DYING_SECONDS)
-        for worker in workers:
-            if worker.sentinel in dying:
-                worker.join(_DYING_SECONDS)
+        for worker in [worker for worker in workers if worker.sentinel in dying]:
+            worker.join(_DYING_SECONDS)
         return the_dead(workers)
     if hooks.says_dead_worker(text):
         return _worker_died(text.splitlines()[0], f"out of memory ({_LESS}); {_CRASHED}; or {_ENDED}")

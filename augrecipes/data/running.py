@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from augrecipes.data.bag_reading import read_bag
-from augrecipes.data.batching import SomeFailedError, Take, native_batch
+from augrecipes.data.batching import Take, native_batch, room
 from augrecipes.data.indexed import IndexedRows
-from augrecipes.data.memory import room, rooms
 from augrecipes.data.order import Indices
 from augrecipes.data.sample import as_torch
 from augrecipes.errors import DataError
@@ -27,7 +26,7 @@ def one_sample(ds: IndexedRows, source: RecipeSource, row: int, epoch: int, virt
     names = pipeline.targets if scaled else None
     try:
         targets, extra = source.parts(row, epoch + virtual // len(source.table), undecoded=pipeline.reads, names=names)
-        out: Any = rooms(pipeline.outputs) if scaled else room("image")
+        out: Any = {name: room(name) for name in pipeline.outputs} if scaled and room("image") else room("image")
         made = pipeline.at(index=virtual, epoch=epoch)(**targets, out=out)
     except DataError as error:
         if not scaled:
@@ -59,9 +58,6 @@ def several_samples(
         found = native_batch(ds.pipeline, read, epoch, virtual, take, ds.ragged_keys)
     except _UnlikeError:
         return None
-    except SomeFailedError as some:
-        some.batch |= _columns(extras, len(rows), some.batch)
-        raise
     return None if found is None else found | _columns(extras, len(rows), found)
 
 

@@ -91,7 +91,7 @@ class SampledSchedule(BatchSchedule):
 
     def _drawn(self, epoch: int) -> list[Any]:
         """What the sampler says in this epoch."""
-        samplers = list(samplers_in(self.sampler))
+        samplers = samplers_in(self.sampler)
         with _seeded(mix(self.seed, epoch, _SAMPLER), samplers):
             for each in samplers:
                 if callable(set_epoch := getattr(each, "set_epoch", None)):
@@ -126,13 +126,10 @@ def _seeded(seed: int, samplers: Iterable[Any]) -> Iterator[None]:
         random.setstate(of_python)
 
 
-def samplers_in(sampler: Any, depth: int = 8) -> Iterator[Any]:
+def samplers_in(sampler: Any, depth: int = 8) -> list[Any]:
     """A sampler and those that it wraps."""
-    if sampler is None or not depth:
-        return
-    yield sampler
-    for name in ("sampler", "batch_sampler"):
-        yield from samplers_in(getattr(sampler, name, None), depth - 1)
+    wrapped = [getattr(sampler, name, None) for name in ("sampler", "batch_sampler")] if depth else []
+    return [sampler, *(found for each in wrapped if each is not None for found in samplers_in(each, depth - 1))]
 
 
 def ranks_of(sampler: Any) -> int | None:
@@ -177,9 +174,10 @@ class LoaderSampler(DistributedSampler[Any]):
         taken_apart: another DataLoader divides the batches by ranks, and reads them.
     """
 
+    taken_apart = False
+
     def __init__(self, position: LoaderPosition, dataset: Any) -> None:
         self.position, self._dataset = position, dataset
-        self.taken_apart = False
 
     @property
     def num_replicas(self) -> int:  # type: ignore[override]
@@ -225,14 +223,11 @@ class LoaderSampler(DistributedSampler[Any]):
         return ((epoch, int(index)) for index in self.position.plan.order(epoch))
 
     def __len__(self) -> int:
-        return self.position.plan.samples_of_rank
+        return len(self.position.plan.order(self.epoch))
 
 
 class LoaderBatches(BatchSampler):
     """The `batch_sampler` of a loader, by which other DataLoaders read what it would; torch's, with another sampler."""
-
-    def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
-        super().__init__(sampler, batch_size, drop_last)
 
     def __iter__(self) -> Iterator[list[Any]]:
         return self.sampler.batches(self.drop_last) if isinstance(self.sampler, LoaderSampler) else super().__iter__()

@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 from torch.utils.data import Subset
 
-from augrecipes.data.epochs import check_epoch, clocks, leaves, wrappers
-from augrecipes.data.order import BatchSchedule, digest
-from augrecipes.data.ranks import Ranks
-from augrecipes.data.skipping import Skipped, report
+from augrecipes.data.epochs import Skipped, check_epoch, clocks, leaves, report, wrappers
+from augrecipes.data.order import BatchSchedule, digest, share_of_process
 from augrecipes.errors import LoaderError, counted
 from augrecipes.versions import made_with, warn_of_differences
 
 VERSION = 2
-_LARGEST, _MOST_RANKS = 2**62, 2**31
+_LARGEST = 2**62
 _log = logging.getLogger("augrecipes")
 
 
@@ -42,8 +40,9 @@ class LoaderPosition:
 
     Args:
         plan: which samples make up which batch.
-        ranks: says which share is read; the plan follows.
         dataset: whose epochs are followed.
+        finds_rank: the plan follows the share of this process. Those that train together are often set up after the
+            loader was made; once this process knows of others, that is settled.
 
     Attributes:
         progress: of the pass under way, or where the next one begins when none is.
@@ -52,10 +51,11 @@ class LoaderPosition:
         skipped: records of the pass under way, or of the last one.
     """
 
-    def __init__(self, plan: BatchSchedule, ranks: Ranks, dataset: Any) -> None:
-        self.plan, self._ranks, self._clocks, self.moves = plan, ranks, clocks(dataset), 0
+    def __init__(self, plan: BatchSchedule, dataset: Any, *, finds_rank: bool) -> None:
+        self.plan, self._clocks, self._finds_rank, self.moves = plan, clocks(dataset), finds_rank, 0
         self.skipped: list[Skipped] = []
         self.move(EpochProgress(max((clock.epoch for clock in self._clocks), default=0)))
+        self.look()
 
     def move(self, progress: EpochProgress) -> None:
         """Let the next pass begin at `progress`."""
@@ -70,9 +70,14 @@ class LoaderPosition:
         self.move(self.start if resumes else EpochProgress(epoch))
 
     def look(self) -> None:
-        """Follow ranks, and epochs of a dataset, that were set since the loader last looked."""
-        if (share := self._ranks.look()) is not None:
-            self.plan = replace(self.plan, rank=share.rank, world_size=share.world_size)
+        """Follow the rank, and epochs of a dataset, that were set since the loader last looked."""
+        if self._finds_rank and (share := share_of_process()).world_size > 1:
+            self.plan, self._finds_rank = replace(self.plan, rank=share.rank, world_size=share.world_size), False
+            _log.info(
+                "the loader reads the share of rank %d of %d, as torch.distributed or the environment says; "
+                "rank=0, world_size=1 reads everything",
+                *share,
+            )
         before = self._changes
         self.heard()
         for clock, seen, earlier in zip(self._clocks, self._changes, before, strict=True):
@@ -114,12 +119,9 @@ def fingerprint(plan: BatchSchedule, dataset: Any) -> dict[str, Any]:
     for leaf in leaves(dataset):
         own = getattr(leaf, "fingerprint", None)
         for name, value in (own() if callable(own) else {}).items():
-            marks[name] = value if name not in marks else _join(marks[name], value)
+            several = f"{marks[name]}\0{value}".encode() if name in marks else b""
+            marks[name] = hashlib.sha256(several).hexdigest()[:16] if several else value
     return marks
-
-
-def _join(a: Any, b: Any) -> str:
-    return hashlib.sha256(f"{a}\0{b}".encode()).hexdigest()[:16]
 
 
 def save(progress: EpochProgress, plan: BatchSchedule, marks: Mapping[str, Any], *, in_order: bool) -> dict[str, Any]:
@@ -154,35 +156,28 @@ def restore(state: Any, plan: BatchSchedule, marks: Mapping[str, Any]) -> EpochP
     """
     if not isinstance(state, Mapping) or not {"version", "epoch", "fingerprint"} <= set(state):
         raise LoaderError("this is not a state of an augrecipes loader (want what state_dict() gave)")
-    if type(state["version"]) is not int or state["version"] != VERSION:
-        raise LoaderError(
-            f"the state is of version {reprlib.repr(state['version'])}, this augrecipes reads version {VERSION}"
-        )
+    _number(state, "version", VERSION, VERSION)
     saved, made = state["fingerprint"], state.get("made_with", {})
-    for name, value in (("fingerprint", saved), ("made_with", made)):
-        if not isinstance(value, Mapping):
-            raise LoaderError(f"the state is damaged: its {name} is {reprlib.repr(value)}, not names and values")
+    if not (isinstance(saved, Mapping) and isinstance(made, Mapping)):
+        raise LoaderError("the state is damaged: its fingerprint and made_with are not names and values")
     names = [name for name in {**saved, **marks} if _differ(saved.get(name), marks.get(name))]
     if names:
         text = "; ".join(f"{name}: saved {reprlib.repr(saved.get(name))}, here {marks.get(name)!r}" for name in names)
         raise LoaderError(f"the state belongs to another loader: {text}")
     epoch, read = _number(state, "epoch", 0, _LARGEST), _number(state, "read", 0, plan.total)
-    others = _number(state, "world_size", 1, _MOST_RANKS), _number(state, "batch_size", 1, _LARGEST)
+    others = _number(state, "world_size", 1, 2**31), _number(state, "batch_size", 1, _LARGEST)
     if _differ(state.get("ahead", []), []) or state.get("rank") is not None:
         raise LoaderError(
-            "the state is damaged, or of an earlier release and of batches that came as they were ready "
-            "(in_order=False), which says nothing of what is left of its epoch: begin that anew, by set_epoch"
+            "the state is damaged, or of an earlier release, of an epoch with in_order=False: begin that anew, by "
+            "set_epoch"
         )
     if (order := state.get("order")) is not None and _differ(order, plan.order_mark(epoch)):
         raise LoaderError(
             f"the order of epoch {epoch} is another than when the state was saved: a sampler that draws by a generator "
             "of its own has to be seeded by its set_epoch(epoch), unless it is torch's `generator=`"
         )
-    if others != (plan.world_size, plan.batch_size):
-        before, now = (
-            f"{counted(ranks, 'rank')} with batch_size {size}"
-            for ranks, size in (others, (plan.world_size, plan.batch_size))
-        )
+    if others != (here := (plan.world_size, plan.batch_size)):
+        before, now = (f"{counted(ranks, 'rank')} with batch_size {size}" for ranks, size in (others, here))
         _log.info("the loader goes on where a state of %s stopped, with %s", before, now)
     warn_of_differences(made, "the state comes from a run with")
     return EpochProgress(epoch, read)
@@ -192,7 +187,8 @@ def _number(state: Mapping[str, Any], name: str, least: int, most: int) -> int:
     value: Any = state.get(name)
     if type(value) is not int or not least <= value <= most:
         raise LoaderError(
-            f"the state is damaged: {name} is {reprlib.repr(value)}, not a whole number from {least} to {most}"
+            f"the state is damaged, or of another release: {name} is {reprlib.repr(value)}, and here a whole number "
+            f"from {least} to {most}"
         )
     return value
 

@@ -8,21 +8,19 @@ import queue
 import threading
 import time
 import weakref
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import torch
 
 from augrecipes.compiler.run.quiet import quiet
-from augrecipes.data.fetch import Delivery, Draft, FetchDataset
+from augrecipes.data.fetch import ActiveThreads, Delivery, Draft, FetchDataset
 from augrecipes.data.order import Order
-from augrecipes.data.pacing import ActiveThreads, Budget
 from augrecipes.errors import LoaderError
 
 # How long an ending program, or one that has met an error, waits for samples that are being read.
 _PATIENCE_SECONDS = 5.0
-# Threads that are left out look so often whether those that read come to an end with what they have begun.
-_HELD_UP_SECONDS = 0.5
 
 
 class ReaderPool:
@@ -38,7 +36,6 @@ class ReaderPool:
 
     def __init__(self, turns: ActiveThreads, device: int | None = None) -> None:
         self._device, self._turns, count = device, turns, turns.threads
-        self._begun = [0.0] * count  # when each began what it reads; 0: it waits
         self._calls: queue.SimpleQueue[None] = queue.SimpleQueue()  # for those that are left out
         self._pieces: queue.SimpleQueue[tuple[Draft, range] | None] = queue.SimpleQueue()
         self.done: queue.SimpleQueue[tuple[int, Delivery | BaseException]] = queue.SimpleQueue()
@@ -95,7 +92,6 @@ class ReaderPool:
         while (job := self._next(k)) is not None:
             draft, piece = job
             began, cpu = time.perf_counter(), time.thread_time()
-            self._begun[k] = began
             try:
                 if self._device is not None:
                     torch.cuda.set_device(self._device)
@@ -103,7 +99,7 @@ class ReaderPool:
                     self.done.put((draft.number, draft.delivery()))
             except BaseException as error:  # whatever it is, the user's own thread is to have it
                 self.done.put((draft.number, error))
-            self._begun[k], active = 0.0, self._turns.active
+            active = self._turns.active
             self._turns.worked(k, len(piece), seconds=time.perf_counter() - began, cpu=time.thread_time() - cpu)
             for _ in range(self._turns.active - active):
                 self._calls.put(None)
@@ -111,12 +107,8 @@ class ReaderPool:
 
     def _next(self, k: int) -> tuple[Draft, range] | None:
         """What thread number `k` is to do, when it is its turn; None: nothing any more."""
-        while k >= (active := self._turns.active) and not self._stopped:
-            with suppress(queue.Empty):
-                self._calls.get(timeout=_HELD_UP_SECONDS)
-            since = time.perf_counter() - _HELD_UP_SECONDS
-            if any(0 < began < since for began in self._begun[:active]):
-                self._turns.held_up(active)
+        while k >= self._turns.active and not self._stopped:
+            self._calls.get()
         job = None if self._stopped else self._pieces.get()
         return None if self._stopped else job
 
@@ -131,6 +123,45 @@ def _end_all() -> None:
         pool.stop()
     for pool in pools:
         pool.join()
+
+
+class Budget:
+    """Says how many batches may be under way: being read, or waiting to be handed out.
+
+    Before the first batch is seen that is `first`; then as many as fit into `limit` bytes, were each as large as the
+    largest so far, but at least one, and at most `most`.
+
+    >>> budget = Budget(1000, most=8)
+    >>> budget.allowed()
+    1
+    >>> budget.saw({"image": torch.zeros(300, dtype=torch.uint8)})
+    >>> budget.allowed()
+    3
+    """
+
+    def __init__(self, limit: int, most: int, *, first: int = 1) -> None:
+        self._limit, self._most, self._first, self._largest = limit, most, first, 0
+
+    def allowed(self) -> int:
+        """Batches that may be under way now."""
+        return max(1, min(self._most, self._limit // self._largest if self._largest else self._first))
+
+    def saw(self, batch: Any) -> None:
+        """A batch has arrived."""
+        self._largest = max(self._largest, size_of(batch), 1)
+
+
+def size_of(batch: Any) -> int:
+    """Bytes of the tensors and arrays in a batch, however they are nested.
+
+    >>> size_of({"image": torch.zeros(2, 3), "more": [np.zeros(4, np.uint8)], "path": ["a"]})
+    28
+    """
+    if isinstance(batch, torch.Tensor | np.ndarray):
+        return batch.nbytes
+    if isinstance(batch, Mapping):
+        return sum(map(size_of, batch.values()))
+    return sum(map(size_of, batch)) if isinstance(batch, Sequence) and not isinstance(batch, str | bytes) else 0
 
 
 class Threads(Iterator[Delivery]):

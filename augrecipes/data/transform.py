@@ -1,4 +1,4 @@
-"""A recipe as one function of a sample, for `transform=` of other people's datasets."""
+"""A recipe as one function of a sample, for `transform=` of other people's datasets, or of a batch of columns."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from augrecipes.data.epochs import check_epoch
 from augrecipes.data.sample import as_torch, ragged_keys
 from augrecipes.data.visits import CallKeys
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.seeds import site_key
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.given import AXES, Axes, is_picture, plain_array
 from augrecipes.sources.parts import split_parts, taken_by
 from augrecipes.sources.rows import ANNOTATIONS, PICTURE_NAMES, Keys, RowKeys
 
 _INDEX_NAMES = ("index", "__key__")
+_LARGEST, _LARGEST_NAME = 1 << 62, 1 << 40
 
 
 class SampleTransform:
@@ -41,7 +44,6 @@ class SampleTransform:
         index: the part of a dict that is its index, an integer or text; None: `index` or `__key__`, if there.
         axes: how arrays and tensors lie, `hwc` or `chw`; `auto`: those of numpy hwc, those of torch chw.
         channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3.
-        calls: says the epoch and the index that draws are keyed by; None: calls are counted, as above.
 
     Attributes:
         pipeline: the compiled recipe.
@@ -61,7 +63,6 @@ class SampleTransform:
         index: str | None = None,
         axes: Axes = "auto",
         channels: int | None = None,
-        calls: Any = None,
     ) -> None:
         if recipe.facts.tiles:
             raise RecipeError(
@@ -72,7 +73,7 @@ class SampleTransform:
         self.pipeline = recipe.compile(mode, optimize, seed)
         self._keys, self._index, self._axes = keys, index, axes
         self._channels = channels or recipe.inputs.channels or 3
-        self._calls = CallKeys() if calls is None else calls
+        self._calls = CallKeys()
 
     def __repr__(self) -> str:
         recipe = self.pipeline.recipe
@@ -95,15 +96,26 @@ class SampleTransform:
         """
         if rest or isinstance(sample, tuple | list):
             given, form = ((sample, *rest), tuple) if rest else (sample, type(sample))
-            made = self._run(dict(zip(self._places(given), given, strict=True)), index).values()
+            made = self._run(dict(zip(self._places(given), given, strict=True)), self._key(index)).values()
             return form(made) if form in (tuple, list) else form(*made)
-        if isinstance(sample, Mapping):
-            return self._batch(sample) if self._is_batch(sample) else self._dict(sample, index)
-        return self._run({self._pictures[0]: sample}, index)[self._pictures[0]]
+        if not isinstance(sample, Mapping):
+            name = self.pipeline.targets[0]
+            return self._run({name: sample}, self._key(index))[name]
+        if not any(isinstance(sample[name], list) for name in self._pictures_of(sample)[:1]):
+            return self.of_dict(sample, self._key(self._index_in(sample) if index is None else index))
+        rows = [dict(zip(sample, values, strict=False)) for values in zip(*sample.values(), strict=False)]
+        batch = [self.of_dict(row, self._key(self._index_in(row))) for row in rows]
+        return {name: [one[name] for one in batch] for name in (batch[0] if batch else sample)}
 
-    @property
-    def _pictures(self) -> tuple[str, ...]:
-        return self.pipeline.targets
+    def of_dict(self, sample: Mapping[str, Any], key: tuple[int, int]) -> dict[str, Any]:
+        """A dict transformed, with the draws of an epoch and an index."""
+        called = self._called(sample)
+        back = {mine: name for name, mine in called.items()}
+        made = self._run({called.get(name, name): value for name, value in sample.items()}, key)
+        return {back.get(name, name): value for name, value in made.items()}
+
+    def _key(self, index: int | str | None) -> tuple[int, int]:
+        return self._calls.next() if index is None else self._calls.at(index)
 
     def _places(self, sample: Sequence[Any]) -> list[str]:
         """What the places of a tuple are called; those that are of no recipe's by their numbers."""
@@ -111,67 +123,143 @@ class SampleTransform:
         if isinstance(self._keys, Mapping):
             places = {place: name for name, place in self._keys.items()}
             return [str(places.get(k, other)) for k, other in enumerate(others)]
-        if self._keys is not None or self._pictures != ("image",):
-            return [*RowKeys(self._keys, self._pictures).named(tuple(others))]
+        if self._keys is not None or self.pipeline.targets != ("image",):
+            return [*RowKeys(self._keys, self.pipeline.targets).named(tuple(others))]
         masked = len(sample) == 2 and is_picture(sample[1]) and self.pipeline.recipe.inputs.mask != "absent"
         return ["image", "mask"] if masked else ["image", *others[1:]]
 
-    def _dict(self, sample: Mapping[str, Any], index: Any) -> dict[str, Any]:
-        called = self._called(sample)
-        parts = {called.get(name, name): value for name, value in sample.items()}
-        back = {mine: name for name, mine in called.items()}
-        made = self._run(parts, self._index_in(sample) if index is None else index)
-        return {back.get(name, name): value for name, value in made.items()}
-
-    def _batch(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-        n = len(next(iter(batch.values())))
-        made = [self._dict({name: values[k] for name, values in batch.items()}, None) for k in range(n)]
-        return {name: [one[name] for one in made] for name in (made[0] if made else batch)}
-
-    def _is_batch(self, sample: Mapping[str, Any]) -> bool:
-        """Whether the parts are lists: a picture itself is none."""
-        return any(isinstance(sample[name], list) for name in self.pictures_of(sample)[:1])
-
-    def pictures_of(self, sample: Mapping[str, Any]) -> list[str]:
+    def _pictures_of(self, sample: Mapping[str, Any]) -> list[str]:
         """The parts of a dict that are pictures of the recipe, by the names that they have there."""
         called = self._called(sample)
-        return [name for name in sample if called.get(name, name) in self._pictures]
+        return [name for name in sample if called.get(name, name) in self.pipeline.targets]
 
     def _called(self, sample: Mapping[str, Any]) -> dict[str, str]:
         """The recipe's name of each part that is called otherwise in the sample."""
         if isinstance(self._keys, Mapping):
-            missing = [str(name) for name in self._keys.values() if name not in sample]
-            if missing:
-                raise DataError(f"has no {missing[0]!r}; there is {', '.join(map(repr, sample))}")
+            for name in map(str, self._keys.values()):
+                _there(name, sample)
             return {str(theirs): name for name, theirs in self._keys.items()}
-        if "image" in sample or self._pictures != ("image",):
+        if "image" in sample or self.pipeline.targets != ("image",):
             return {}
-        name = next((name for name in PICTURE_NAMES if name in sample), None)
-        return {} if name is None else {name: "image"}
+        return dict.fromkeys([name for name in PICTURE_NAMES if name in sample][:1], "image")
 
     def _index_in(self, sample: Mapping[str, Any]) -> int | str | None:
         """What a dict says of its index."""
+        if self._index is not None:
+            _there(self._index, sample)
         names = _INDEX_NAMES if self._index is None else (self._index,)
         found = next((sample[name] for name in names if name in sample), None)
-        if found is None and self._index is not None:
-            raise DataError(f"has no {self._index!r}; there is {', '.join(map(repr, sample))}")
         if found is None or isinstance(found, str):
             return found
         number = plain_array(found)
         return int(number) if number.ndim == 0 and number.dtype.kind in "iu" else None
 
-    def _run(self, parts: dict[str, Any], index: Any) -> dict[str, Any]:
+    def _run(self, parts: dict[str, Any], key: tuple[int, int]) -> dict[str, Any]:
         """The parts in their order, those that the recipe takes transformed."""
         pipeline, inputs = self.pipeline, self.pipeline.recipe.inputs
         if stray := sorted((ANNOTATIONS & parts.keys()) - taken_by(inputs)):
             raise DataError(f"the recipe takes no {stray[0]}, which would no longer fit its picture: leave it out")
         taken, beside = split_parts(
-            parts, inputs, self._pictures, self._axes, undecoded=pipeline.reads, channels=self._channels,
+            parts, inputs, pipeline.targets, self._axes, undecoded=pipeline.reads, channels=self._channels,
             exif="apply", max_pixels=MAX_PIXELS,
         )  # fmt: skip
-        epoch, key = self._calls.next() if index is None else self._calls.at(index)
-        out = pipeline.at(key, epoch)(**taken)
+        epoch, index = key
+        out = pipeline.at(index, epoch)(**taken)
         ragged = ragged_keys(inputs) if pipeline.recipe.facts.annotated else frozenset()
         made = as_torch({name: np.asarray(v) if name in ragged else v for name, v in out.items()}, ragged)
         made |= {name: value for name, value in beside.items() if name not in made}
         return {name: made.get(name, value) for name, value in parts.items()}
+
+
+def _there(name: str, sample: Mapping[str, Any]) -> None:
+    if name not in sample:
+        raise DataError(f"has no {name!r}; there is {', '.join(map(repr, sample))}")
+
+
+class BatchTransform:
+    """A recipe as one function of a batch, which `Recipe.map_batches` makes.
+
+    It takes a dict of columns, each an array with an entry for each sample, and gives it back with the pictures, masks,
+    boxes and keypoints transformed: arrays of n of them where they are of one size, arrays of objects where they are
+    not. Other columns stay as they are. It pickles, and gives the same samples in every process and batch.
+
+    Draws are those of (epoch, index): of an integer or a name in a column `index`, `__key__` or `path`, or in the one
+    that `index=` names.
+
+    Args:
+        recipe: of kind image or pair.
+        mode: `train` runs the recipe's steps, `eval` its eval section.
+        epoch: of the draws, at least 0.
+        index: the column that keys draws; None: `index`, `__key__` or `path`.
+        options: `seed`, `optimize`, `keys`, `axes`, `channels`: see `SampleTransform`.
+
+    Raises:
+        LintError, RecipeError: as `Recipe.compile`; and for a recipe of bags.
+    """
+
+    def __init__(
+        self, recipe: Recipe, mode: Any = "train", *, epoch: int = 0, index: str | None = None, **options: Any
+    ) -> None:
+        self._epoch, self._index = check_epoch(epoch), index
+        self._transform = SampleTransform(recipe, mode, **options)
+
+    def __repr__(self) -> str:
+        return f"batch {self._transform!r}"
+
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        """The batch, transformed.
+
+        Args:
+            batch: columns by their names, arrays or lists, all of one length.
+
+        Raises:
+            DataError: it is not as it should be; names the sample by its index.
+        """
+        if not isinstance(batch, Mapping) or not all(hasattr(column, "__len__") for column in batch.values()):
+            raise DataError("a batch is a dict of columns, each an array or a list (batch_format='numpy')")
+        lengths = {name: len(column) for name, column in batch.items()}
+        if len(set(lengths.values())) > 1:
+            said = ", ".join(f"{name}: {length:,}" for name, length in lengths.items())
+            raise DataError(f"columns of a batch have one length; it has {said}")
+        if not any(lengths.values()):
+            return dict(batch)
+        names = (*_INDEX_NAMES, "path") if self._index is None else (self._index,)
+        if (column := next((name for name in names if name in batch), None)) is None:
+            raise DataError(
+                f"has no column {' or '.join(map(repr, names))}, which says what each sample draws (index= names "
+                f"another, and Ray's read_images has include_paths=True); there is {', '.join(map(repr, batch))}"
+            )
+        rows = [dict(zip(batch, values, strict=True)) for values in zip(*batch.values(), strict=True)]
+        made = [self._made(row, column) for row in rows]
+        return {name: _column([one[name] for one in made], batch[name]) for name in batch}
+
+    def _made(self, row: dict[str, Any], column: str) -> dict[str, Any]:
+        try:
+            return self._transform.of_dict(row, (self._epoch, self._number(row[column], column)))
+        except DataError as error:
+            raise error if error.path else error.with_path(f"{row[column]}") from None
+
+    def _number(self, value: Any, column: str) -> int:
+        if isinstance(value, bytes):
+            value = value.decode(errors="backslashreplace")
+        if isinstance(value, str):
+            return site_key(value) % _LARGEST_NAME
+        index = plain_array(value)
+        if index.ndim or index.dtype.kind not in "iu":
+            raise DataError(f"{column} is {value!r}, and an index is an integer or text")
+        if not 0 <= int(index) <= _LARGEST:
+            raise DataError(f"an index is at least 0, got {index}")
+        return int(index)
+
+
+def _column(values: Sequence[Any], before: Any) -> Any:
+    """The values of a column; those that were not transformed as they came."""
+    if not isinstance(values[0], torch.Tensor):
+        return before
+    arrays = [value.numpy() for value in values]
+    if len({(array.shape, array.dtype) for array in arrays}) == 1:
+        return np.stack(arrays)
+    found = np.empty(len(arrays), object)
+    for k, array in enumerate(arrays):  # one by one: arrays of one shape would be taken for rows
+        found[k] = array
+    return found

@@ -22,8 +22,7 @@ import torch
 from torch.utils.data import get_worker_info
 
 from augrecipes.data.epochs import EpochClock, SharedState
-from augrecipes.data.memory import free_shared
-from augrecipes.data.ranks import ALONE, Share, found
+from augrecipes.data.order import Share, share_of_process
 from augrecipes.seeds import site_key
 
 _log = logging.getLogger("augrecipes")
@@ -55,7 +54,7 @@ class Visits(SharedState):
     """
 
     def __init__(self, count: int, *, quiet: bool = False) -> None:
-        self.quiet, self._sent = quiet, ALONE
+        self.quiet, self._sent = quiet, Share()
         self._cells = torch.zeros(count + 1, dtype=torch.int32)  # the last one: whether the log was told
         self._share()
 
@@ -74,7 +73,7 @@ class Visits(SharedState):
 
     def of_process(self) -> Share:
         """Which of several processes this is; a worker that was not forked knows it from the one that started it."""
-        share = found()
+        share = share_of_process()
         return self._sent if share.world_size == 1 else share
 
     def _tell(self, cells: np.ndarray[Any, Any]) -> None:
@@ -92,15 +91,13 @@ class Visits(SharedState):
     def _share(self) -> None:
         if self._cells.is_shared():  # type: ignore[no-untyped-call]
             return
-        free = free_shared()
-        if free is not None and free < self._cells.nbytes:
+        try:
+            super()._share()
+        except RuntimeError as error:  # /dev/shm is full
             _log.warning(
-                "shared memory has no room for %d bytes: workers of a plain DataLoader repeat their draws in every "
-                "pass, unless ds.set_epoch(epoch) is said",
-                self._cells.nbytes,
+                "%s: workers of a plain DataLoader draw the same in every pass, unless ds.set_epoch(epoch) is said",
+                error,
             )
-            return
-        super()._share()
 
 
 class CallKeys(SharedState):

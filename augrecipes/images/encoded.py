@@ -13,10 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.images.format import Area, Depth, Frames, ImageHeader, UnreadableError, check_whole, raise_if_memory
-from augrecipes.images.raster import own, seen
+from augrecipes.images.format import (
+    Area,
+    Depth,
+    Frames,
+    ImageHeader,
+    UnreadableError,
+    check_whole,
+    is_watched,
+    raise_if_memory,
+    stage,
+)
 from augrecipes.images.reading import FORMATS, MAX_BYTES, PathLike, read_bytes, read_header
-from augrecipes.images.watch import is_watched, stage
 from augrecipes.native.libjpeg import Coded
 
 Exif = Literal["apply", "ignore"]
@@ -24,6 +32,16 @@ MAX_PIXELS = 178_956_970  # Pillow's limit: a quarter of a gigabyte of 24-bit pi
 
 # EXIF orientations, by what takes the upright image back to the stored one: first flips, then a transposition.
 _FLIPS_ROWS, _FLIPS_COLUMNS, _TRANSPOSES = (3, 4, 7, 8), (2, 3, 6, 7), (5, 6, 7, 8)
+
+
+_CONVERSIONS = {
+    (1, 3): cv2.COLOR_GRAY2RGB,
+    (1, 4): cv2.COLOR_GRAY2RGBA,
+    (3, 1): cv2.COLOR_RGB2GRAY,
+    (3, 4): cv2.COLOR_RGB2RGBA,
+    (4, 1): cv2.COLOR_RGBA2GRAY,
+    (4, 3): cv2.COLOR_RGBA2RGB,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -39,6 +57,7 @@ class Encoded:
         channels: 1, 3, 4, or None for what is stored.
         turn: the EXIF orientation that is undone; 1 for none.
         shape: H×W×C after that.
+        mask: its samples are labels: H×W×1 of 8 bits in parts, of any dtype by `labels`.
     """
 
     name: str
@@ -47,6 +66,7 @@ class Encoded:
     channels: int | None
     turn: int
     shape: tuple[int, int, int]
+    mask: bool = False
 
     dtype: ClassVar[np.dtype[np.uint8]] = np.dtype(np.uint8)
 
@@ -102,21 +122,23 @@ class Encoded:
         return np.array(self.view(y0, x0, y1, x1, reduce), order="C")
 
     def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> NDArray[np.uint8]:
-        """The same as `region`, possibly as a view of more that was decoded for this call: a copy less.
-
-        >>> encoded(b"P2 3 2 255 1 2 3 4 5 6", name="six", channels=1).view(0, 1, 2, 3).shape
-        (2, 2, 1)
-        """
+        """The same as `region`, possibly as a view of more that was decoded for this call: a copy less."""
         height, width, _ = self.shape
         if not (0 <= y0 < y1 <= height and 0 <= x0 < x1 <= width):
             raise ValueError(f"rows {y0} to {y1}, columns {x0} to {x1} are not a part of {height}×{width} pixels")
         if reduce != 1 and (reduce not in self.scales() or y0 % reduce or x0 % reduce):
             raise ValueError(f"cannot reduce by {reduce} from row {y0}, column {x0}: scales are {self.scales()}")
         with data_errors(self.name), stage("decode"):
-            return seen(self._raster(self._stored(y0, x0, y1, x1, reduce)), self.channels, self.turn)
+            how, part = FORMATS[self.header.format], self._stored(y0, x0, y1, x1, reduce)
+            if self.mask:
+                return seen(how.labels(self.data, self.header, part), 1, self.turn)
+            return seen(how.decode(self.data, self.header, self.channels, part), self.channels, self.turn)
 
-    def _raster(self, part: Area) -> NDArray[Any]:
-        return FORMATS[self.header.format].decode(self.data, self.header, self.channels, part)
+    def labels(self) -> NDArray[Any]:
+        """The whole mask, as `augrecipes.sources.files.read_mask` gives it. Raises DataError."""
+        with data_errors(self.name), stage("decode"):
+            whole = Area(0, 0, self.header.height, self.header.width)
+            return as_mask(FORMATS[self.header.format].labels(self.data, self.header, whole), self.turn)
 
     def coded(self, y0: int, x0: int, y1: int, x1: int) -> Coded | None:
         """The same for kernels that decode it themselves; None where `view` is to do it.
@@ -124,7 +146,7 @@ class Encoded:
         While somebody watches how long it takes to decode, `view` does it.
         """
         how = FORMATS[self.header.format].coded
-        if how is None or self.turn != 1 or is_watched():
+        if how is None or self.mask or self.turn != 1 or is_watched():
             return None
         try:
             return how(self.data, self.header, self.channels, Area(y0, x0, y1, x1))
@@ -143,16 +165,6 @@ class Encoded:
         return Area(x0, y0, x1, y1, reduce) if self.turn in _TRANSPOSES else Area(y0, x0, y1, x1, reduce)
 
 
-class EncodedMask(Encoded):
-    """A mask of 8-bit labels in its file, H×W×1, of which a part can be decoded without the rest."""
-
-    def _raster(self, part: Area) -> NDArray[Any]:
-        return FORMATS[self.header.format].labels(self.data, self.header, part)
-
-    def coded(self, y0: int, x0: int, y1: int, x1: int) -> None:
-        """Nothing: no kernel decodes labels."""
-
-
 def open_encoded(
     path: PathLike,
     *,
@@ -163,15 +175,7 @@ def open_encoded(
     depth: Depth | None = None,
     frames: Frames | None = None,
 ) -> Encoded:
-    """Reads a file's bytes and checks its header; arguments and errors as `augrecipes.sources.files.read_image`.
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder, "two.ppm")
-    ...     _ = file.write_bytes(b"P6 2 1 255\\n" + bytes([255, 0, 0, 0, 0, 255]))
-    ...     open_encoded(file).shape
-    (1, 2, 3)
-    """
+    """Reads a file's bytes and checks its header; arguments and errors as `augrecipes.sources.files.read_image`."""
     data, name = bytes_of(path, max_bytes), os.fsdecode(path)
     return encoded(data, name=name, channels=channels, exif=exif, max_pixels=max_pixels, depth=depth, frames=frames)
 
@@ -185,8 +189,9 @@ def encoded(
     max_pixels: int = MAX_PIXELS,
     depth: Depth | None = None,
     frames: Frames | None = None,
+    mask: bool = False,
 ) -> Encoded:
-    """The same of bytes; arguments and errors as `augrecipes.sources.files.read_image`.
+    """The same of bytes, or of a mask; arguments and errors as `augrecipes.sources.files.read_image`.
 
     >>> encoded(b"P2 3 1 255 0 128 255", name="ramp")
     Encoded('ramp', pnm, (1, 3, 3))
@@ -194,17 +199,19 @@ def encoded(
     Traceback (most recent call last):
     augrecipes.errors.DataError: cut.gif: not a picture in a known format (JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, ...
     """
+    if channels not in (1, 3, 4, None):
+        raise ValueError(f"channels must be 1, 3, 4 or None, not {channels!r}")
+    if exif not in ("apply", "ignore"):
+        raise ValueError(f"exif must be 'apply' or 'ignore', not {exif!r}")
     with data_errors(name), stage("decode"):
-        header = checked_header(data, channels, max_pixels)
-        check_whole(header, depth, frames)
-    turn = turn_of(header, exif)
-    stored = 4 if header.alpha else 1 if header.color == "grey" else 3
-    return Encoded(name, data, header, channels, turn, (*turned_size(header, turn), channels or stored))
-
-
-def turned_size(header: ImageHeader, turn: int) -> tuple[int, int]:
-    """Height and width of an image once a turn is undone."""
-    return (header.width, header.height) if turn in _TRANSPOSES else (header.height, header.width)
+        header = read_header(data)
+        if header.width * header.height > max_pixels:
+            raise UnreadableError(f"{header.width}×{header.height} pixels are more than the limit of {max_pixels:,}")
+        check_whole(header, depth, frames, mask=mask)
+    turn = header.orientation if exif == "apply" else 1
+    height, width = (header.width, header.height) if turn in _TRANSPOSES else (header.height, header.width)
+    stored = 1 if mask else channels or (4 if header.alpha else 1 if header.color == "grey" else 3)
+    return Encoded(name, data, header, channels, turn, (height, width, stored), mask)
 
 
 def bytes_of(path: PathLike, max_bytes: int) -> bytes:
@@ -227,18 +234,74 @@ def data_errors(name: str) -> Iterator[None]:
         raise MemoryError(f"{name}: not enough memory to decode it ({error or 'none is left'})") from error
 
 
-def checked_header(data: bytes, channels: int | None, max_pixels: int) -> ImageHeader:
-    """The header of an image of no more than so many pixels. Raises UnreadableError; ValueError for `channels`."""
-    if channels not in (1, 3, 4, None):
-        raise ValueError(f"channels must be 1, 3, 4 or None, not {channels!r}")
-    header = read_header(data)
-    if header.width * header.height > max_pixels:
-        raise UnreadableError(f"{header.width}×{header.height} pixels are more than the limit of {max_pixels:,}")
-    return header
+def own(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, or a copy of it that is C-contiguous, writable and owns its memory."""
+    flags = array.flags
+    return array if flags.c_contiguous and flags.owndata and flags.writeable else np.array(array, order="C")
 
 
-def turn_of(header: ImageHeader, exif: str) -> int:
-    """The EXIF orientation to undo: 1 where none is, or where it is to be ignored."""
-    if exif not in ("apply", "ignore"):
-        raise ValueError(f"exif must be 'apply' or 'ignore', not {exif!r}")
-    return header.orientation if exif == "apply" else 1
+def seen(raster: NDArray[Any], channels: int | None, orientation: int) -> NDArray[np.uint8]:
+    """uint8 H×W×C, possibly a view of `raster`.
+
+    Args:
+        raster: uint8 or uint16, H×W or H×W×C in RGB order. 16 bits keep their high byte (``v >> 8``), as OpenCV, libpng
+            and Pillow do: 65535 becomes 255, and 8-bit values stored as ``257 * v`` come back exactly.
+        channels: 1 (grey, by the weights of BT.601), 3 (alpha is dropped, not blended), 4 (255 where there is no
+            alpha), or None for what is stored.
+        orientation: EXIF orientation to undo; 1 leaves the raster as it is.
+    """
+    if raster.dtype == np.uint16:
+        raster = (raster >> 8).astype(np.uint8)
+    if raster.dtype != np.uint8:
+        raise UnreadableError(f"samples of type {raster.dtype} have no known range")
+    raster = turned(raster[:, :, None] if raster.ndim == 2 else raster, orientation)
+    stored = raster.shape[2]
+    if stored not in (1, 3, 4):
+        raise UnreadableError(f"a picture of {stored} channels")
+    return converted(raster, channels or stored)
+
+
+def converted(image: NDArray[Any], channels: int) -> NDArray[Any]:
+    """An image H×W×C, uint8 or float32, of 1, 3 or 4 channels as one of so many; see `seen`.
+
+    >>> converted(np.full((1, 1, 3), 0.5, np.float32), 4).ravel().tolist()
+    [0.5, 0.5, 0.5, 1.0]
+    """
+    code = _CONVERSIONS.get((image.shape[2], channels))
+    if code is None:
+        return image
+    image = cv2.cvtColor(np.ascontiguousarray(image), code)
+    return image[:, :, None] if image.ndim == 2 else image
+
+
+def as_mask(raster: NDArray[Any], orientation: int) -> NDArray[Any]:
+    """uint8, uint16 or int32 H×W, C-contiguous, writable, owning its memory.
+
+    Three channels are accepted where they are equal everywhere; alpha is dropped.
+    """
+    if raster.ndim == 3:
+        first = raster[:, :, 0]
+        if raster.shape[2] >= 3 and not ((first == raster[:, :, 1]).all() and (first == raster[:, :, 2]).all()):
+            raise UnreadableError("a mask must be grey or have a palette; this picture has colours")
+        raster = first
+    name = raster.dtype.name
+    if name in ("int8", "int16") or (name == "uint32" and int(raster.max(initial=0)) < 2**31):
+        raster = raster.astype(np.int32)
+    elif name not in ("uint8", "uint16", "int32"):
+        raise UnreadableError(f"mask values of type {name}; uint8, uint16 and int32 are read")
+    return own(turned(raster, orientation))
+
+
+def turned(array: NDArray[Any], how: int) -> NDArray[Any]:
+    """`array`, H×W or H×W×C, turned upright for an EXIF orientation; shares no memory unless `how` is 1.
+
+    >>> turned(np.array([[1, 2], [3, 4]], np.uint8), 6).tolist()
+    [[3, 1], [4, 2]]
+    """
+    if how not in range(2, 9):
+        return array
+    array = np.ascontiguousarray(array)
+    out = cv2.transpose(array) if how > 4 else array
+    flip = {2: 1, 3: -1, 4: 0, 6: 1, 7: -1, 8: 0}.get(how)
+    out = np.asarray(out if flip is None else cv2.flip(out, flip))
+    return out[:, :, None] if array.ndim == 3 and out.ndim == 2 else out  # OpenCV drops a last axis of length one

@@ -1,11 +1,12 @@
-"""What is known of an image before its pixels, and what the rest asks of a file format: one record each."""
+"""What is known of an image before its pixels, what the rest asks of a file format, and timers of both."""
 
 from __future__ import annotations
 
 import os
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -218,3 +219,37 @@ def check_whole(header: ImageHeader, depth: Depth | None, frames: Frames | None,
     """UnreadableError where something would be `lost`."""
     if reason := lost(header, depth, frames, mask=mask):
         raise UnreadableError(reason)
+
+
+Stage = Literal["read", "decode"]
+Watch = Callable[[Stage], AbstractContextManager[object]]
+
+_NOBODY: AbstractContextManager[object] = nullcontext()
+_watch: Watch | None = None
+
+
+def stage(name: Stage) -> AbstractContextManager[object]:
+    """What the work of a stage is done inside; nothing at all while nobody watches."""
+    return _NOBODY if _watch is None else _watch(name)
+
+
+def is_watched() -> bool:
+    """Whether somebody watches."""
+    return _watch is not None
+
+
+@contextmanager
+def watched(watch: Watch) -> Iterator[None]:
+    """Inside the block every stage, in whatever thread of this process, is done inside what `watch` returns for it.
+
+    >>> seen = []
+    >>> with watched(lambda name: nullcontext(seen.append(name))), stage("read"):
+    ...     seen
+    ['read']
+    """
+    global _watch  # noqa: PLW0603  one process, one watcher
+    before, _watch = _watch, watch
+    try:
+        yield
+    finally:
+        _watch = before

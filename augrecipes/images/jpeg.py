@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -21,7 +20,6 @@ from augrecipes.images.format import (
     raise_if_memory,
     too_many,
 )
-from augrecipes.native.libjpeg import SPACES, Window, codec
 
 _SOS, _APP0, _APP1, _APP14, _COM = 0xDA, 0xE0, 0xE1, 0xEE, 0xFE
 _FRAMES = {0xC0 + n for n in range(16)} - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15, less DHT, JPG and DAC
@@ -46,10 +44,6 @@ _HARMLESS = re.compile(
     r"extraneous bytes before marker 0x(?!d[0-7])|bad ICC marker|Inconsistent progression sequence"
     r"|unknown JFIF revision|Unknown Adobe color transform|Invalid SOS parameters"
 )
-
-
-class _UnusualError(UnreadableError):
-    """Blocks of the components lie as simplejpeg does not know it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,43 +135,21 @@ def _walk(data: bytes) -> Segments:
 def samples(data: bytes, s: Segments, colorspace: str, reduce: int = 1) -> NDArray[np.uint8]:
     """The whole image, decoded at 1/`reduce` (1, 2, 4 or 8; above 1 only where it is 7 pixels wide).
 
+    libjpeg reports its first warning only, and a worse one may hide behind a harmless one. Without the segments that
+    decoding does not need, and without the junk between them, most files pass the strict decoder.
+
     Raises:
         UnreadableError: damaged, truncated, or of a kind that libjpeg does not know.
         MemoryError: there is not enough for it.
     """
-    height, width = -(-s.height // reduce), -(-s.width // reduce)
-
-    def by_simplejpeg(file: bytes, strict: bool) -> NDArray[np.uint8]:
-        # The least rows and columns say the scale: from 7 columns on only one of libjpeg's gives as many.
-        least = (height, width) if reduce > 1 else (0, 0)
-        return np.asarray(simplejpeg.decode_jpeg(file, colorspace, False, False, *least, strict=strict))
-
-    try:
-        return _judged(data, s, by_simplejpeg)
-    except _UnusualError:  # layouts of chroma that simplejpeg's library has no name for, such as 3×1
-        library = codec()
-        if library is None:
-            raise
-    window = Window(reduce=reduce, channels=SPACES[colorspace], y1=height, x1=width)
-
-    def by_libjpeg(file: bytes, strict: bool) -> NDArray[np.uint8]:
-        window.size, window.strict = len(file), strict
-        return library.decode(bytes(file), window)
-
-    return _judged(data, s, by_libjpeg)
-
-
-def _judged(data: bytes, s: Segments, decode: Callable[[bytes, bool], NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    """The whole image by a decoder that raises what libjpeg says, the more where it is to be strict.
-
-    libjpeg reports its first warning only, and a worse one may hide behind a harmless one. Without the segments that
-    decoding does not need, and without the junk between them, most files pass the strict decoder.
-    """
+    # The least rows and columns say the scale: from 7 columns on only one of libjpeg's gives as many.
+    least = (-(-s.height // reduce), -(-s.width // reduce)) if reduce > 1 else (0, 0)
     for attempt in range(3):
         if attempt == 2 and data.rfind(END) < s.scan:
             raise UnreadableError("truncated: its JPEG data has no end marker")
         try:
-            return decode(s.plain(data) if attempt else data, attempt < 2)
+            file = s.plain(data) if attempt else data
+            return np.asarray(simplejpeg.decode_jpeg(file, colorspace, False, False, *least, strict=attempt < 2))
         except ValueError as error:
             if attempt == 2 or not _HARMLESS.search(str(error)):
                 _refuse(error)
@@ -190,10 +162,10 @@ def _refuse(error: Exception) -> NoReturn:
     if "premature end" in text.lower():
         raise UnreadableError(f"truncated or damaged JPEG ({text})") from None
     if "subsampling level" in text:
-        raise _UnusualError(
-            "a JPEG of unusual chroma subsampling, read where augrecipes was built with libjpeg-turbo; or save it "
-            "again as 4:4:4 or 4:2:0"
-        ) from None
+        why = (
+            "a JPEG of unusual chroma subsampling, which libjpeg-turbo has no name for: save it again as 4:4:4 or 4:2:0"
+        )
+        raise UnreadableError(why) from None
     raise UnreadableError(f"damaged or unsupported JPEG ({text or type(error).__name__})") from None
 
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import struct
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -24,8 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError
-from augrecipes.images.format import UnreadableError
-from augrecipes.images.watch import stage
+from augrecipes.images.format import UnreadableError, stage
 from augrecipes.native.kernels import library
 
 TALL, WIDE = 128, 512  # px of a tile
@@ -59,11 +57,11 @@ def encode(array: npt.NDArray[Any]) -> bytes:
     compress = _codecs().compress
     samples = np.ascontiguousarray(array, DTYPES[sample]).reshape(height, width, -1).view(np.uint8)
     ways = range(4 if sample == 0 and channels in _COLOURS else 2)
-    tiles = [
-        _smallest(samples[top : top + TALL, left : left + WIDE], ways, compress)
-        for top in range(0, height, TALL)
-        for left in range(0, width, WIDE)
-    ]
+    tiles = []
+    for top in range(0, height, TALL):
+        for left in range(0, width, WIDE):
+            tile = samples[top : top + TALL, left : left + WIDE]
+            tiles.append(min((bytes([way]) + compress(_residues(tile, way).data) for way in ways), key=len))
     table = np.array([(len(tile), zlib.crc32(tile)) for tile in tiles], "<u4").tobytes()
     head = _HEAD.pack(_MAGIC, height, width, channels, sample, 0)
     checked = zlib.crc32(table, zlib.crc32(head))
@@ -95,13 +93,13 @@ class LosslessPicture:
             raise UnreadableError("its head is damaged")
         sizes, sums = np.frombuffer(table, "<u4").reshape(-1, 2).T
         ends = np.cumsum(sizes, dtype=np.int64) + start + 8 * count
-        if not _possible(height * width * max(channels, 1) * DTYPES[sample].itemsize, len(data) - start):
+        if height * width * max(channels, 1) * DTYPES[sample].itemsize > (len(data) - start) * _MOST:
             raise UnreadableError(f"its head is damaged: {height}×{width} pixels are not in {len(data):,} bytes")
         if ends[-1] != len(data):
             raise UnreadableError(f"it has {len(data):,} bytes, and should have {ends[-1]:,}")
         self.name, self.checked, self._data = name, checked, data
         self.shape: Any = (height, width, channels) if channels else (height, width)
-        self.dtype, self._size, self._sample, self._channels = DTYPES[sample], (height, width), sample, channels
+        self.dtype, self._size = DTYPES[sample], (height, width)
         self._planes = max(channels, 1) * self.dtype.itemsize
         self._starts, self._sums = [start + 8 * count, *ends.tolist()], sums.tolist()
 
@@ -139,19 +137,16 @@ class LosslessPicture:
         try:
             with stage("decode"):
                 out = np.empty((bottom - top, right - left, self._planes), np.uint8)
-                for number, y, x in self._tiles(top, left, bottom, right):
-                    self._decode(number, out[y - top : y - top + TALL, x - left : x - left + WIDE])
+                across = -(-width // WIDE)
+                for y in range(top, bottom, TALL):
+                    for x in range(left, right, WIDE):
+                        tile = out[y - top : y - top + TALL, x - left : x - left + WIDE]
+                        self._decode(y // TALL * across + x // WIDE, tile)
         except UnreadableError as error:
             raise DataError(str(error), self.name) from None
         whole = out.view(self.dtype).reshape(*out.shape[:2], *self.shape[2:])
         found: npt.NDArray[Any] = whole[y0 - top : y1 - top, x0 - left : x1 - left]
         return found
-
-    def _tiles(self, top: int, left: int, bottom: int, right: int) -> Iterator[tuple[int, int, int]]:
-        across = -(-self._size[1] // WIDE)
-        for y in range(top, bottom, TALL):
-            for x in range(left, right, WIDE):
-                yield y // TALL * across + x // WIDE, y, x
 
     def _decode(self, number: int, out: Bytes) -> None:
         """Decode a tile into `out`, rows × columns × planes."""
@@ -167,16 +162,6 @@ class LosslessPicture:
         if tile[0] & GREEN and out.shape[2] < 3:
             raise UnreadableError(f"tile {number} is damaged: it has no colours")
         _put_together(residues, tile[0], out)
-
-
-def _possible(unpacked: int, packed: int) -> bool:
-    """Whether so many bytes can be what is packed in so many: otherwise no memory is asked for."""
-    return unpacked <= packed * _MOST
-
-
-def _smallest(tile: Bytes, ways: Iterable[int], compress: Callable[[memoryview], bytes]) -> bytes:
-    """A tile as it takes the fewest bytes."""
-    return min((bytes([way]) + compress(_residues(tile, way).data) for way in ways), key=len)
 
 
 def _residues(tile: Bytes, way: int) -> Bytes:

@@ -10,7 +10,6 @@ import io
 import logging
 import re
 import struct
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -47,6 +46,7 @@ _NEEDS = {"avif": 56, "jp2": 40}  # bytes a pixel that decoders take on the way,
 _SLACK = 64 << 20  # and bytes for threads
 _PILLOWS = {"pnm": "PPM", "jp2": "JPEG2000"}  # where Pillow has another name for a format
 Raster = NDArray[Any]
+_QUIET = ("ignore", None, Warning, re.compile(r"PIL\."), 0)
 logging.getLogger("PIL").addHandler(logging.NullHandler())  # or Python itself would write its errors to stderr
 
 
@@ -139,8 +139,10 @@ def _stored_in_pnm(image: Any, data: bytes) -> tuple[int, int, SampleForm]:
 def _opened(data: bytes, name: str) -> Iterator[Any]:
     from PIL import Image, UnidentifiedImageError
 
+    if _QUIET not in warnings.filters:  # its warnings of odd metadata are not shown, nor errors where warnings are
+        warnings.filters.insert(0, _QUIET)  # type: ignore[attr-defined]
     try:
-        with _quiet(), Image.open(io.BytesIO(data), formats=(_PILLOWS.get(name, name.upper()),)) as image:
+        with Image.open(io.BytesIO(data), formats=(_PILLOWS.get(name, name.upper()),)) as image:
             yield image
     except (MemoryError, SystemError, UnreadableError):
         raise
@@ -172,30 +174,6 @@ def _decoded(data: bytes, header: ImageHeader) -> Iterator[Any]:
         if stored.size != (header.width, header.height):
             raise UnreadableError(f"its header says {header.width}×{header.height} pixels, its data {stored.size}")
         yield stored
-
-
-# Filters of warnings are one list for the whole process, so users at the same time are counted: the first one in
-# puts a filter in front, the last one out takes it away.
-_lock = threading.Lock()
-_inside: list[Any] = []
-_FILTER = ("ignore", None, Warning, re.compile(r"PIL\."), 0)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Pillow's warnings of odd metadata are not shown, nor errors where warnings are. Safe with threads."""
-    with _lock:
-        if not _inside:
-            warnings.filters.insert(0, _FILTER)  # type: ignore[attr-defined]
-        _inside.append(_FILTER)
-    try:
-        yield
-    finally:
-        with _lock:
-            _inside.pop()
-            if not _inside:
-                with suppress(ValueError):  # somebody has put another list in its place
-                    warnings.filters.remove(_FILTER)  # type: ignore[attr-defined]
 
 
 def check_memory(header: ImageHeader | None) -> None:

@@ -28,6 +28,7 @@ enum {
     MIXES,            /* drawn: three rows of four numbers: the same */
     TINTS,            /* drawn: what hue, saturation and value are shifted by: the same */
     MADE,             /* what is merged and coloured is made, for the steps behind it */
+    EXITS,            /* Python carries it out: the sample stops there, and goes on behind it when it is called again */
                       /* from 48 on: see bent.h; from 64 on: tables.h, points.h and neighbours.h */
 };
 
@@ -223,6 +224,7 @@ static int64_t finish(Run *run, Ahead *ahead) {
 }
 
 enum { ALL = 0, ONE, SOME, MOST_PLACES = 16 };
+enum { STOPPED = -2 }; /* of a step: Python carries it out */
 
 /* Behind a step, or a group with all that is in it. */
 static int64_t behind(const Plan *p, int64_t k) {
@@ -260,11 +262,21 @@ static int64_t run_step(Run *run, int64_t at, int forced) {
     d.rows /= step->cell, d.columns /= step->cell;
     if (!forced && step->p < 1 && !(step->p > 0 && unit(&d.stream) < step->p))
         return DONE;
+    if (run->behind >= 0 && step->effect != GROUPS) { /* done already; gates and choices go by the key alone */
+        run->behind = at == run->behind ? -1 : run->behind;
+        return DONE;
+    }
+    if (step->effect == EXITS) {
+        run->stopped = at;
+        return STOPPED;
+    }
     if (!draw(step->draw, &d, step->arguments, drawn))
         return REFUSED;
     count_pixels(step, drawn);
-    if (step->effect != GROUPS)
+    if (step->effect != GROUPS) {
+        run->sample->changed |= step->effect != KEEPS;
         return carry_out(run, step, drawn);
+    }
     const double *a = step->arguments + EFFECT;
     int64_t end = behind(p, at), starts[MOST_PLACES], count = 0, answer = DONE;
     if (a[1] == ALL)
@@ -310,7 +322,7 @@ KERNEL(plan)(const Plan *plan, Sample *samples, int64_t count, int64_t *begun) {
     for (int64_t k = next_sample(begun, -1), next; k < count; k = next >= 0 ? next : next_sample(begun, k)) {
         next = !begun || k + NEAR_END < count ? next_sample(begun, k) : -1;
         Sample *s = samples + k;
-        Run run = {.plan = plan, .sample = s, .merging = &merging};
+        Run run = {.plan = plan, .sample = s, .merging = &merging, .behind = s->begin, .stopped = -1};
         begin_merging(&merging);
         merging.afresh = merging.soft = 0;
         const uint8_t *at = pixels_of(plan, s);
@@ -319,16 +331,23 @@ KERNEL(plan)(const Plan *plan, Sample *samples, int64_t count, int64_t *begun) {
             continue;
         run.view = whole_picture(at, s->rows, s->columns, s->step, plan->channels);
         run.view.top = s->top, run.view.left = s->left;
+        s->changed = 0;
         s->answer = run_steps(&run, 0, plan->count);
+        if (s->answer == STOPPED)
+            s->answer = DONE;
+        if (s->answer == DONE && s->target && run.stopped != s->stop)
+            s->answer = REFUSED; /* what there is room for is another picture */
         if (s->answer != DONE)
             continue;
+        s->stop = run.stopped;
         Ahead ahead = {0};
         if (next >= 0 && next < count && !merging.left)
             ahead = ahead_of(plan, samples + next);
         s->answer = finish(&run, &ahead);
     }
     for (int64_t k = 0; k < count && !begun; k++)
-        if (samples[k].answer != DONE || samples[k].height != samples->height || samples[k].width != samples->width)
+        if (samples[k].answer != DONE || samples[k].stop >= 0 || samples[k].height != samples->height ||
+            samples[k].width != samples->width)
             return UNLIKE;
     return DONE;
 }

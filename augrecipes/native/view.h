@@ -35,6 +35,7 @@ typedef struct {
     int64_t used;
     int named, deep, elsewhere; /* elsewhere: of a picture that is not decoded yet Python reads other pixels */
     struct Merging *merging; /* see merged.h */
+    int64_t behind, stopped; /* the step that it goes on behind, and the one that it stopped at; -1: none */
     int tabled, alike; /* whether there are tables, and whether they are one */
     uint8_t levels[MOST_CHANNELS][LEVELS];
 } Run;

@@ -1,11 +1,13 @@
-"""The rows of a store: images, scenes or tiles, read and run through the steps that are baked. Runs in workers."""
+"""The rows of a store: images, scenes or tiles, read and run through the steps that are baked; and what they say.
+
+Rows are made in workers. The notes that come with them are read where the store is finished.
+"""
 
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,12 +20,11 @@ from augrecipes.images.jpeg_windows import kept
 from augrecipes.images.reading import stamp_of
 from augrecipes.sources.columns import Columns, GivenTable
 from augrecipes.sources.files import naming_all
-from augrecipes.sources.packed_columns import POINTS
+from augrecipes.sources.packed_columns import POINTS, Unreadable, columns_of_points
 from augrecipes.store import Item, decodes_to, encoded_item, make_item
 
 _RUN = 64  # rows of one file that a process makes at a time, where they are no epochs
 _WHOLE = 50_000_000  # px; of larger images each row decodes its own window
-_KEPT = 256 << 20  # bytes of decoded images that a process keeps for rows to come
 
 
 @dataclass
@@ -40,22 +41,6 @@ class Baked:
     note: str = ""
 
 
-class Opened(OrderedDict[tuple[str, ...], Mapping[str, Any]]):
-    """The images of the last files, by their paths and stamps. Pickles empty: each process opens its own."""
-
-    size = 0  # bytes
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Opened, ()
-
-    def keep(self, key: tuple[str, ...], images: Mapping[str, Any]) -> None:
-        """Keeps the images of files, and lets go of others that were not asked for longest."""
-        self[key] = images
-        self.size += sum(image.nbytes for image in images.values())
-        while self.size > _KEPT:
-            self.size -= sum(image.nbytes for image in self.popitem(last=False)[1].values())
-
-
 @dataclass(frozen=True)
 class Baker:
     """Makes the rows of a store; pickles.
@@ -69,7 +54,6 @@ class Baker:
         quality: of formats that lose something.
         keeps: JPEGs, which no step changes, are kept as they are.
         times: how often each image, scene or tile is baked: with the random parameters of so many epochs.
-        repeats: whether a file is in several rows, besides those of its epochs.
     """
 
     pipeline: Pipeline
@@ -80,30 +64,35 @@ class Baker:
     quality: int
     keeps: bool = False
     times: int = 1
-    repeats: bool = False
-    _opened: Opened = field(default_factory=Opened)
 
     def runs(self, rows: range) -> Iterator[range]:
         """Rows that are best made by one process, because they are of one file."""
         start = rows.start
         while start < rows.stop:
             end = self._behind(start)
-            while self.repeats and end < rows.stop and end - start < _RUN and self._same(start, end):
+            while end < rows.stop and end - start < _RUN and self._same(start, end):
                 end = self._behind(end)
             yield range(start, min(end, rows.stop))
             start = end
 
     def several(self, rows: range) -> Iterator[Baked]:
-        """Some rows: of each image, scene or tile one row a baked epoch, side by side; its files are opened once."""
+        """Some rows: of each image, scene or tile one row a baked epoch, side by side; files are opened once.
+
+        Rows of the same files that lie side by side share what is opened, as long as the files stay what they are.
+        """
+        several, key, opened = len(rows) > 1, None, dict[str, Any]()
         while rows:
             unit = rows.start // self.times
             mine = range(rows.start, min(self._behind(rows.start), rows.stop))
             stamp = self.stamp(rows.start)
+            now = (self.table.paths(unit), stamp[: len(self.pipeline.targets)])  # a mask is each row's own
             try:
-                given = self._read(unit, stamp, several=len(mine) > 1)
+                given = self._read(unit, opened if now == key else {}, several=several)
             except DataError as error:
                 yield from [self._lost(unit, stamp, error)] * len(mine)
             else:
+                if not isinstance(self.table, GivenTable):
+                    key, opened = now, {name: given[name] for name in self.pipeline.targets}
                 for row in mine:
                     yield self._baked(unit, row % self.times, stamp, given)
             rows = rows[len(mine) :]
@@ -113,7 +102,8 @@ class Baker:
         return (row // self.times + 1) * self.times
 
     def _same(self, row: int, other: int) -> bool:
-        return self.table.paths(row // self.times) == self.table.paths(other // self.times)
+        paths = self.table.paths
+        return not isinstance(self.table, GivenTable) and paths(row // self.times) == paths(other // self.times)
 
     def _lost(self, unit: int, stamp: list[str], error: DataError) -> Baked:
         lost = error if error.path else error.with_path(next(iter(self.table.paths(unit).values())))
@@ -159,20 +149,15 @@ class Baker:
         taken = (name for name in (*self.pipeline.targets, "mask") if name in sources)
         return [stamp_of(sources[name][unit]) for name in taken]
 
-    def _read(self, unit: int, stamp: list[str], *, several: bool) -> dict[str, Any]:
-        """What the baked steps take of an image, scene or tile."""
+    def _read(self, unit: int, opened: dict[str, Any], *, several: bool) -> dict[str, Any]:
+        """What the baked steps take of an image, scene or tile; decoded where it serves several rows."""
         recipe, names = self.pipeline.recipe, self.pipeline.targets
         undecoded = self.pipeline.reads and not (recipe.facts.scales or recipe.facts.tiles)
-        key = (*self.table.paths(unit).values(), *stamp[: len(names)]) if self.repeats else ()  # a mask is each row's
         how = {"inputs": recipe.inputs, "undecoded": undecoded, "names": names, **self.decode}
-        if (known := self._opened.get(key)) is not None:
-            self._opened.move_to_end(key)
-        given = self.table.read(unit, **how, **({} if known is None else {"opened": known}))
-        if several or self.repeats:
-            given = {name: value.array() if _is_small(value) else value for name, value in given.items()}
-        if self.repeats and known is None:
-            self._opened.keep(key, {name: given[name] for name in names})
-        return given
+        given = self.table.read(unit, **how, **({"opened": opened} if opened else {}))
+        if not several:
+            return given
+        return {name: value.array() if _is_small(value) else value for name, value in given.items()}
 
     def _points(self, done: dict[str, Any]) -> dict[str, Any]:
         """Boxes and keypoints, with the dtype that the steps left them in."""
@@ -184,6 +169,45 @@ class Baker:
                 labels = np.asarray(done[declared.labels], np.int64) if declared.labels else np.zeros(len(values))
                 report[name] = [str(values.dtype), values.tolist(), labels.astype(int).tolist()]
         return report
+
+
+@dataclass(frozen=True)
+class StorePlan:
+    """A store as it will be.
+
+    Attributes:
+        said: the arguments of its writer, as JSON: `format`, `kind`, `quality`, `targets`, `rows` and what its index
+            says `about` it.
+        points: which of boxes and keypoints come with its rows.
+        columns: those of the data.
+    """
+
+    said: dict[str, Any]
+    points: Sequence[str]
+    columns: Mapping[str, Any]
+
+    def finished(self, notes: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any], tuple[Unreadable, ...]]:
+        """Its columns, what more its index says, and the inputs without pixels, from the notes of all its rows."""
+        lost, about, columns = unreadable_in(range(len(notes)), notes), self.said["about"], dict(self.columns)
+        reports = {row: note for row, text in enumerate(notes) if len(note := json.loads(text)) > 1}  # than stamps
+        units, times = about["units"], max(1, about["epochs"])
+        if labels := {row // times: note["label"] for row, note in reports.items() if "label" in note}:
+            known = columns.get("label", np.full(units, -1, np.int64))
+            columns["label"] = np.array([labels.get(unit, known[unit]) for unit in range(units)], np.int64)
+        for name in self.points:
+            rows = {}
+            for row, note in reports.items():
+                dtype, values, numbers = note.get(name, (None, None, None))
+                if values:
+                    rows[row] = np.array(values, dtype), np.array(numbers, np.int64)
+            columns |= columns_of_points(name, rows, self.said["rows"])
+        return columns, {"unreadable": [asdict(one) for one in lost]}, lost
+
+
+def unreadable_in(rows: range, notes: Sequence[str]) -> tuple[Unreadable, ...]:
+    """The inputs without pixels, from the notes of some rows."""
+    reports = ((row, json.loads(note)) for row, note in zip(rows, notes, strict=True))
+    return tuple(Unreadable(row, note["path"], note["reason"]) for row, note in reports if "reason" in note)
 
 
 def _is_small(value: Any) -> bool:

@@ -1,11 +1,25 @@
-"""Parts of a packing: which rows each has, and what its folder is called. Imports nothing that takes long."""
+"""Parts of a packing: which rows each has, what its folder is called, and all of them made one store where they are."""
 
 from __future__ import annotations
 
+import os
 import re
-from typing import NamedTuple
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from augrecipes.errors import StoreError
+from augrecipes.remote import Place, place_of
+from augrecipes.store import Store, index, open_store
+from augrecipes.store.columns import Texts, joined, tables_of
+from augrecipes.store.index import NAME, SIZE, differences, publish, stage_folder
+
+_SHOWN = 6  # parts that are missing, named
+WHOLE = "whole/"  # what names of the whole store's columns begin with in its first part
+_OWN = ("part", "points")  # what a part says of itself besides
+_ABOUT: dict[str, Any] = {"part": [SIZE], "points": [("boxes", "keypoints")], "units": SIZE, "epochs": SIZE}
 
 
 class PackPart(NamedTuple):
@@ -50,3 +64,107 @@ def part_named(name: str) -> PackPart | None:
     match = re.fullmatch(r"part-(\d{1,6})-of-(\d{1,6})", name)
     part = PackPart(int(match[1]), int(match[2])) if match else None
     return part if part is not None and 1 <= part.number <= part.of else None
+
+
+class Merged(NamedTuple):
+    """A store made of parts.
+
+    Attributes:
+        out: the store.
+        parts: how many.
+        rows: in all.
+        unreadable: inputs without pixels: `augrecipes.sources.packed_columns.Unreadable`.
+    """
+
+    out: Place
+    parts: int
+    rows: int
+    unreadable: tuple[Any, ...]
+
+
+def merge_parts(folder: str | os.PathLike[str]) -> Merged:
+    """Makes one store of the parts that `augrecipes pack --part` wrote, in any order and on any machine.
+
+    Nothing is copied: the folder gets an index, and is the store. It can be done again.
+
+    Args:
+        folder: where all parts are, `part-1-of-8` and so on; a folder, or an address.
+
+    Raises:
+        StoreError: parts are missing, damaged, or of different packings; or the folder is another store already.
+    """
+    from augrecipes.packing.bake import StorePlan  # late: it takes long, and torch would come along
+
+    place, whole = place_of(folder), StorePlan({}, (), {})
+    notes, shards, tables = list[str](), list[Any](), dict[str, list[Any]]()
+    paths = _paths_in(place)
+    for path in paths:  # one at a time is open: there may be more than files that a process may hold
+        part = _opened(path)
+        about = {name: said for name, said in part.about.items() if name not in _OWN}
+        said: dict[str, Any] = {"about": about, "format": part.format, "kind": part.kind, "targets": part.targets}
+        said |= {"quality": part.index["quality"], "rows": about["units"] * max(1, about["epochs"])}
+        if not whole.said:
+            columns = {name.removeprefix(WHOLE): column for name, column in part.columns.items() if name != "note"}
+            whole = StorePlan(said, part.about["points"], columns)
+        if said != whole.said:
+            names = ", ".join(differences(said, whole.said))
+            raise StoreError(f"is of another packing than part 1 (other: {names}): pack it again", str(path))
+        notes += notes_of(part)
+        shards += [{**shard, "part": path.name} for shard in part.index["shards"]]
+        for name, items in part.tables.items():
+            found = {key: np.array(column) for key, column in items.table.items()}
+            tables.setdefault(name, []).append(found)
+    more, about, lost = whole.finished(notes)
+    said = {**whole.said, "about": {**whole.said["about"], **about}}
+    publish(place, {name: joined(found) for name, found in tables.items()}, tables_of(more), said, shards)
+    return Merged(place, len(paths), len(notes), lost)
+
+
+def _paths_in(folder: Place) -> list[Place]:
+    """The folders of all parts, in order. StoreError where some are missing, or there are others."""
+    try:
+        found = {part: path for path in folder.iterdir() if (part := part_named(path.name)) is not None}
+    except OSError as error:
+        why = "no such folder" if isinstance(error, FileNotFoundError) else error.strerror or error
+        raise StoreError(f"its parts cannot be listed: {why}", str(folder)) from None
+    if not found:
+        raise StoreError("has no part of a store in it: augrecipes pack ... --part 1/8 --out writes one", str(folder))
+    counts = sorted({part.of for part in found})
+    if len(counts) > 1:
+        several = " and ".join(map(str, counts))
+        raise StoreError(f"has parts of {several}: keep those of one packing in a folder of their own", str(folder))
+    parts = [PackPart(number, counts[0]) for number in range(1, counts[0] + 1)]
+    if missing := [part for part in parts if part not in found]:
+        begun = [part for part in missing if isinstance(folder, Path) and stage_folder(folder / part.name).exists()]
+        more = f" (begun, and not finished: {_listed(begun)})" if begun else ""
+        raise StoreError(
+            f"has no part {_listed(missing)} of {counts[0]}{more}: pack them, and merge again", str(folder)
+        )
+    return [found[part] for part in parts]
+
+
+def _listed(parts: Sequence[PackPart]) -> str:
+    shown = ", ".join(str(part.number) for part in parts[:_SHOWN])
+    return f"{shown} and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else shown
+
+
+def _opened(path: Place) -> Store:
+    """A part, compared with what it says of itself and of the whole."""
+    store, part = open_store(path, part=True), part_named(path.name)
+    about = store.about
+    index.check(about, _ABOUT, str(path / NAME), "about")
+    if part is None or about["part"] != [*part]:
+        number = " of ".join(map(str, about["part"]))
+        raise StoreError(f"is part {number} by what it says: name its folder so", str(path))
+    times = max(1, about["epochs"])
+    if store.rows != len(part.units(about["units"])) * times:
+        raise StoreError("holds other rows than this part of its packing: pack it again", str(path))
+    return store
+
+
+def notes_of(store: Store) -> Texts:
+    """What is known of each row of a part, besides its pixels; StoreError where that is missing."""
+    notes = store.columns.get("note")
+    if not isinstance(notes, Texts) or len(notes) != store.rows:
+        raise StoreError("no part of a packing: its rows have no notes; pack it again", str(store.path))
+    return notes

@@ -1,4 +1,7 @@
-"""Which steps of a recipe a store holds already: those that draw nothing, or some epochs of those that cost most."""
+"""What is packed: which steps of a recipe are baked, of which data, and what the store will say of both.
+
+Baked are steps that draw nothing, or some epochs of those that cost most.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,18 @@ from typing import Any
 
 from augrecipes.compiler.compile import steps_of
 from augrecipes.compiler.prefix import brief, described, digest_of, draws_nothing, is_light, leading, shared
-from augrecipes.errors import RecipeError
+from augrecipes.errors import RecipeError, counted, redact
+from augrecipes.packing.bake import Baker, StorePlan
+from augrecipes.packing.parts import PackPart
 from augrecipes.recipe.model import Mode, Recipe, Step
+from augrecipes.remote import Place
+from augrecipes.sources.packed_columns import POINTS, Unreadable, columns_of, layout_of
+from augrecipes.sources.packed_match import declared
+from augrecipes.sources.sample import RecipeSource
+from augrecipes.versions import made_with
+
+_TRIED = 16  # rows that are baked to see how large they are
+_PER_ROW = 100  # bytes of tables
 
 
 @dataclass(frozen=True)
@@ -92,20 +105,15 @@ def plan_pack(
         if mode is None and wanted > count:
             raise RecipeError(f"the eval section does not begin with the steps up to {through}: pack with mode train")
         count = wanted
-    both: tuple[Mode, ...] = ("train", "eval") if recipe.eval is not None else ("train",)
-    serves = both if mode is None else (mode,)
-    where = f"the {mode} section" if mode else "both sections" if len(serves) > 1 else "the recipe"
-    why = f"{where} can begin with what draws nothing" if count else _why_none(recipe, steps, mode)
+    serves: tuple[Mode, ...] = (mode,) if mode else ("train",) if recipe.eval is None else ("train", "eval")
+    if count:
+        why = f"the steps of {' and '.join(serves)} can begin with what draws nothing"
+    elif steps and draws_nothing(steps[0]):
+        why = f"the sections of {recipe.name!r} begin differently (--mode train bakes for one): whole pictures are kept"
+    else:
+        none = f"{steps[0].site} comes first and draws anew for every sample" if steps else "there are no steps"
+        why = f"{none}: whole pictures are kept"
     return BakedSteps(recipe, mode or "train", serves, count, 0, seed, why)
-
-
-def _why_none(recipe: Recipe, steps: tuple[Step, ...], mode: Mode | None) -> str:
-    if not steps:
-        return "there are no steps: whole pictures are kept"
-    if not draws_nothing(steps[0]):
-        return f"{steps[0].site} comes first and draws anew for every sample: whole pictures are kept"
-    section = "" if mode else f"; --mode train would bake {steps[0].site} for training alone"
-    return f"the sections of {recipe.name!r} begin differently: whole pictures are kept{section}"
 
 
 def _with_draws(recipe: Recipe, epochs: int, through: str | None, seed: int) -> BakedSteps:
@@ -133,3 +141,98 @@ def _place(steps: tuple[Step, ...], name: str) -> int:
         if found:
             raise RecipeError(f"several steps are called {name}: say {' or '.join(steps[i].site for i in found)}")
     raise RecipeError(f"no step {name!r}; the steps are {', '.join(step.site for step in steps) or 'none'}")
+
+
+@dataclass(frozen=True)
+class Packing:
+    """A store that is going to be written, or was.
+
+    Attributes:
+        plan: which steps are baked.
+        given: the data.
+        out: the store's folder, or its address.
+        rows: images, scenes or tiles, times the epochs that are baked.
+        baker: makes the rows.
+        bytes: that it will take, estimated from some rows.
+        channels: of all images; None where they differ.
+        unreadable: inputs without pixels; filled by `write`.
+        part: of several, in folders of their own in `out`; None: all.
+        shard_bytes: of the largest file of a target; None: as the writer has it.
+    """
+
+    plan: BakedSteps
+    given: RecipeSource
+    out: Place
+    rows: int
+    baker: Baker
+    bytes: int
+    channels: int | None
+    unreadable: tuple[Unreadable, ...] = ()
+    part: PackPart | None = None
+    shard_bytes: int | None = None
+
+    def __repr__(self) -> str:
+        lost = [f"{len(self.unreadable):,} unreadable"] if self.unreadable else []
+        facts = [self.baker.format, counted(self.rows, "row"), f"about {self.bytes:,} bytes", *lost]
+        return f"<Packing to {redact(str(self.place))}: {', '.join(facts)}>"
+
+    @property
+    def place(self) -> Place:
+        """Of what is written: the store, or the folder of its part."""
+        return self.out if self.part is None else self.out / self.part.name
+
+    @property
+    def mine(self) -> range:
+        """The rows that are made here."""
+        times = self.plan.times
+        units = range(self.rows // times) if self.part is None else self.part.units(self.rows // times)
+        return range(units.start * times, units.stop * times)
+
+    @property
+    def expected(self) -> int:
+        """How many bytes are written here: of a part its share."""
+        return self.bytes * len(self.mine) // max(1, self.rows)
+
+
+def estimate(baker: Baker, rows: int) -> tuple[int, int | None]:
+    """Bakes a few rows, evenly spread, and returns how large a store of all will be, and the channels of its images."""
+    units, times = rows // baker.times, baker.times
+    chosen = range(units) if units <= _TRIED else [(2 * k + 1) * units // (2 * _TRIED) for k in range(_TRIED)]
+    made = [row.items for unit in chosen for row in baker.several(range(unit * times, unit * times + 1)) if row.items]
+    if not made:
+        return 0, None
+    sizes = [item.size for row in made for items in row.values() for item in items]
+    channels = {row[name][0].shape[2] for row in made for name in baker.pipeline.outputs}
+    return int(rows * (sum(sizes) / len(made) + _PER_ROW)), channels.pop() if len(channels) == 1 else None
+
+
+def plan_of(packing: Packing) -> StorePlan:
+    """Returns the store that a packing makes."""
+    table, baker, plan = packing.given.table, packing.baker, packing.plan
+    takes, boxes = declared(plan.recipe.inputs), table.boxes
+    about = {
+        "packed": layout_of(plan.times),
+        **plan.about(),
+        "units": table.units,
+        "data": table.digest(),
+        "decode": packing.given.decode,
+        "keeps_files": baker.keeps,
+        "inputs": takes,
+        "channels": packing.channels,
+        "classes": None if table.classes is None else list(table.classes),
+        "class_to_idx": table.class_to_idx,
+        "box_classes": None if boxes is None or boxes.classes is None else list(boxes.classes),
+        "left_out": list(packing.given.left_out),
+        "versions": made_with(),
+    }
+    there = {"boxes": boxes, "keypoints": table.keypoints}
+    said = {
+        "about": about,
+        "format": baker.format,
+        "kind": plan.recipe.kind,
+        "quality": baker.quality,
+        "rows": packing.rows,
+        "targets": baker.roles,
+    }
+    points = [name for name in POINTS if there[name] is not None and takes[name] is not None]
+    return StorePlan(said, points, columns_of(table))

@@ -25,7 +25,7 @@ from augrecipes.packing.workers import WorkerDied, get_ready
 from augrecipes.progress import Progress
 
 if TYPE_CHECKING:
-    from augrecipes.packing.content import Packing
+    from augrecipes.packing.plan import Packing
 
 TRIES = 3  # of a part
 _TO_END = 60  # seconds, of tasks that are cancelled
@@ -61,7 +61,7 @@ def write_on_ray(
         StoreError: Ray is not installed, or a part failed so often that it was given up.
         DataError: with `raise`, an input that cannot be read.
     """
-    from augrecipes.packing.merge import merge_parts
+    from augrecipes.packing.parts import merge_parts
     from augrecipes.packing.run import refuse_parts, refuse_published
 
     if not isinstance(packing.out, Path):
@@ -143,7 +143,7 @@ def _begun(folder: Path, parts: int | None) -> int | None:
 
 def _write(ray: Any, packing: Packing, of: int, on_error: str, advance: Progress | None) -> None:
     """Writes all parts as tasks; Ray tries those again that were killed, or failed by what may pass."""
-    from augrecipes.packing.content import plan_of
+    from augrecipes.packing.plan import plan_of
 
     sent = ray.put((ray.cloudpickle.dumps((packing, plan_of(packing))), os.getcwd(), on_error))  # noqa: PTH109
     task = ray.remote(num_cpus=1, max_retries=TRIES - 1, retry_exceptions=[OSError, StoreError])(write_one)

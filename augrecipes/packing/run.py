@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,17 +13,14 @@ from typing import Any
 from augrecipes.compiler.prefix import compile_prefix
 from augrecipes.errors import DataError, StoreError
 from augrecipes.machine import bytes_of, cores
-from augrecipes.packing.bake import Baker
-from augrecipes.packing.content import Packing, StorePlan, estimate, plan_of, unreadable_in
-from augrecipes.packing.merge import about_part, notes_of
-from augrecipes.packing.parts import part_of
-from augrecipes.packing.plan import plan_pack
+from augrecipes.packing.bake import Baker, StorePlan, unreadable_in
+from augrecipes.packing.parts import WHOLE, notes_of, part_of
+from augrecipes.packing.plan import Packing, estimate, plan_of, plan_pack
 from augrecipes.packing.workers import baked
 from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.remote import Place, place_of
-from augrecipes.sources.columns import Columns, GivenTable
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.opening import Data, open_data
 from augrecipes.sources.packed_columns import Unreadable
@@ -70,9 +68,7 @@ def prepare(
     if given.table.masked:
         roles["mask"] = "mask"
     keeps = format == "jpeg" and quality is None and plan.count == 0
-    baker = Baker(
-        pipeline, given.table, given.decode, roles, format, quality or _QUALITY, keeps, plan.times, _repeat(given.table)
-    )
+    baker = Baker(pipeline, given.table, given.decode, roles, format, quality or _QUALITY, keeps, plan.times)
     rows = given.table.units * plan.times
     return Packing(plan, given, place_of(out), rows, baker, *estimate(baker, rows), part=mine, shard_bytes=most)
 
@@ -150,17 +146,18 @@ def write_rows(
         StoreError: another packing's part is there, or one of files that have changed since; or the parts are a store.
     """
     baker, rows, place, about = packing.baker, packing.mine, packing.place, plan.said["about"]
-    columns: dict[str, Any] = {}
+    columns: Mapping[str, Any] = {}
     if packing.part is not None:
-        about, columns = about_part(packing.part, rows.start, plan)
-    said = {**plan.writer, "rows": len(rows), "about": about, "shard_bytes": packing.shard_bytes}
+        about = {**about, "part": [*packing.part], "points": plan.points}
+        columns = plan.columns if packing.part.number == 1 else {}
+    said = {**plan.said, "rows": len(rows), "about": about, "shard_bytes": packing.shard_bytes}
     if packing.part is not None:
         if _is_there(packing.out, place):
             with suppress(StoreError):  # which clears up behind a run that was killed once all was done
-                StoreWriter.open(place, **said)
+                StoreWriter(place, **said)
             return unreadable_in(rows, _found(place, about, baker, rows))
         refuse_published(packing.out)
-    with StoreWriter.open(place, **said, expected_bytes=packing.expected) as writer:
+    with StoreWriter(place, **said, expected_bytes=packing.expected) as writer:
         writer.keep(_unchanged(baker, writer, rows))
         left = rows[writer.done :]
         made = baked(baker, left, cores() if workers is None else workers)
@@ -173,7 +170,7 @@ def write_rows(
                 advance(number + 1, len(rows))
         notes = writer.notes
         if packing.part is not None:
-            writer.finish({"note": notes, **columns})
+            writer.finish({"note": notes, **{WHOLE + name: column for name, column in columns.items()}})
         else:
             columns, more, _ = plan.finished(notes)
             writer.finish(columns, about=more)
@@ -236,11 +233,3 @@ def _unchanged(baker: Baker, writer: StoreWriter, rows: range) -> int:
         if json.loads(note).get("stamp") != stamp:
             return number
     return writer.done
-
-
-def _repeat(table: Columns) -> bool:
-    """Whether an image is listed more than once."""
-    if isinstance(table, GivenTable):
-        return False
-    paths = next(iter(table.images_by_target().values()))
-    return len({hash(paths.encoded(unit)) for unit in range(len(paths))}) < len(paths)

@@ -19,8 +19,7 @@ from augrecipes.recipe.ends import Bag, Boxes, Inputs, Keypoints, Normalize, Out
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
-    from augrecipes.data.map_batches import BatchTransform
-    from augrecipes.data.transform import SampleTransform
+    from augrecipes.data.transform import BatchTransform, SampleTransform
     from augrecipes.device.stage import DeviceStage
     from augrecipes.preview.sheet import Sheet
 
@@ -176,7 +175,7 @@ class Recipe(Displayed):
         >>> ar.load("folder-128").map_batches(seed=1)(batch)["image"].shape
         (4, 3, 128, 128)
         """
-        from augrecipes.data.map_batches import BatchTransform
+        from augrecipes.data.transform import BatchTransform
 
         return BatchTransform(self, mode, **options)
 

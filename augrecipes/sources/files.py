@@ -15,21 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.images.encoded import (
-    MAX_PIXELS,
-    EncodedMask,
-    Exif,
-    bytes_of,
-    checked_header,
-    data_errors,
-    open_encoded,
-    turn_of,
-    turned_size,
-)  # fmt: skip
-from augrecipes.images.format import Area, Depth, Frames, check_whole
-from augrecipes.images.raster import as_mask
+from augrecipes.images.encoded import MAX_PIXELS, Encoded, Exif, bytes_of, encoded, open_encoded
+from augrecipes.images.format import Depth, Frames
 from augrecipes.images.reading import FORMATS, MAX_BYTES, PathLike
-from augrecipes.images.watch import stage
 
 __all__ = ["MAX_PIXELS", "Exif", "decode_mask", "read_image", "read_mask"]
 
@@ -121,17 +109,13 @@ def read_mask(
 
 def open_mask(
     path: PathLike, *, exif: Exif = "apply", max_pixels: int = MAX_PIXELS, frames: Frames | None = None
-) -> NDArray[Any] | EncodedMask:
+) -> NDArray[Any] | Encoded:
     """A mask of which windows can be read without the rest, as far as its format has such; else as `read_mask`."""
     data, name = bytes_of(path, MAX_BYTES), os.fsdecode(path)
-    with data_errors(name):
-        header = checked_header(data, None, max_pixels)
-    if not FORMATS[header.format].by_parts or header.bits != 8 or header.alpha or header.color == "rgb":
-        return decode_mask(data, name=name, exif=exif, max_pixels=max_pixels, frames=frames)
-    with data_errors(name):
-        check_whole(header, None, frames, mask=True)
-    turn = turn_of(header, exif)
-    return EncodedMask(name, data, header, 1, turn, (*turned_size(header, turn), 1))
+    mask = encoded(data, name=name, channels=None, exif=exif, max_pixels=max_pixels, frames=frames, mask=True)
+    header = mask.header
+    in_parts = FORMATS[header.format].by_parts and header.bits == 8 and not header.alpha and header.color != "rgb"
+    return mask if in_parts else mask.labels()
 
 
 def decode_mask(
@@ -142,11 +126,7 @@ def decode_mask(
     >>> decode_mask(b"P2 3 1 300 0 7 300", name="ids").dtype
     dtype('uint16')
     """
-    with data_errors(name), stage("decode"):
-        header = checked_header(data, None, max_pixels)
-        check_whole(header, None, frames, mask=True)
-        whole = Area(0, 0, header.height, header.width)
-        return as_mask(FORMATS[header.format].labels(data, header, whole), turn_of(header, exif))
+    return encoded(data, name=name, channels=None, exif=exif, max_pixels=max_pixels, frames=frames, mask=True).labels()
 
 
 def read_files(

@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.images.encoded import Encoded, encoded, open_encoded
-from augrecipes.images.format import UnreadableError, in_force
-from augrecipes.images.raster import as_mask, converted
-from augrecipes.images.watch import stage
+from augrecipes.images.encoded import Encoded, as_mask, converted, encoded, open_encoded
+from augrecipes.images.format import UnreadableError, in_force, stage
 from augrecipes.sources.files import decode_mask, read_mask
 
 Axes = Literal["auto", "hwc", "chw"]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.errors import DataError
-from augrecipes.images.watch import stage
+from augrecipes.images.format import stage
 from augrecipes.sources.base import ReadItems, is_source
 from augrecipes.sources.by_path import are_archives, source_at
 from augrecipes.sources.given import is_picture

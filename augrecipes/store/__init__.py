@@ -9,7 +9,7 @@
 A row is one sample: it has one item (a picture or a mask) a target, many (bags), or none (it could not be read).
 
 >>> import numpy as np
->>> with StoreWriter.open("pets", format="raw", kind="image", targets={"image": "image"}, rows=1) as writer:
+>>> with StoreWriter("pets", format="raw", kind="image", targets={"image": "image"}, rows=1) as writer:
 ...     writer.add(0, {"image": [np.full((2, 3, 3), 7, np.uint8)]})
 ...     writer.finish({"label": np.array([1])})
 >>> store = open_store("pets")

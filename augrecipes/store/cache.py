@@ -13,15 +13,14 @@ Beyond the bound there is no more than what is being fetched.
 
 from __future__ import annotations
 
-import errno
 import glob
 import mmap
 import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -33,12 +32,12 @@ from augrecipes.cache import CACHE, REMOTE
 from augrecipes.errors import AugrecipesError, StoreError
 from augrecipes.machine import bytes_of
 from augrecipes.paths import STAGED
-from augrecipes.remote_requests import RemoteError
-from augrecipes.store.disk import map_file, naming
+from augrecipes.remote import RemotePath
+from augrecipes.store.disk import map_file, naming, record_of
 
 SIZE = "AUGRECIPES_CACHE_SIZE"
 _LOOK = 0.02  # seconds between two looks at a lock that another process holds
-_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
+_TIMES = 2  # that a file which arrived damaged is fetched
 _THREADS = 6  # that fetch ahead: more than files of a store come at a time, as the others compare what has come
 
 
@@ -98,40 +97,34 @@ class FileCache:
             StoreError: the disk is full, the folder cannot be written to, or the file is larger than all may be.
         """
         path = self.place(store, name)
-        if (found := self._here(path, size)) is not None:
-            return found
-        if size > self.limit:
-            raise StoreError(
-                f"{name} has {size:,} bytes, and the cache of remote files may have {self.limit:,}: give it more with "
-                f"{SIZE} or cache_size=, or pack with smaller shards (--shard-size)",
-                str(self.folder),
-            )
-        with self._saying_why(size):
+        try:
+            if (found := self._here(path, size)) is not None:
+                return found
+            if size > self.limit:
+                raise StoreError(
+                    f"{name} has {size:,} bytes, and the cache of remote files may have {self.limit:,}: give it more "
+                    f"with {SIZE} or cache_size=, or pack with smaller shards (--shard-size)",
+                    str(self.folder),
+                )
             self.folder.mkdir(parents=True, exist_ok=True)
             with self._lock(blake2b(path.name.encode()).hexdigest()[:2]):
                 found = self._here(path, size)  # another process may have been quicker
-                if found is None and (found := self._fetched(path, size, fetch)) is None:
-                    found = self._here(path, size)
-        if found is None:
-            raise StoreError("was taken away as soon as it was fetched: who clears this folder?", str(path))
-        return found
+                return self._fetched(path, size, fetch) if found is None else found
+        except OSError as error:
+            why = f"the cache of remote files cannot be used ({error.strerror or error}; {size:,} bytes are needed)"
+            raise StoreError(f"{why}: make room, or give another folder with {CACHE}", str(self.folder)) from error
 
     def _here(self, path: Path, size: int) -> mmap.mmap | bytes | None:
-        try:
-            if path.stat().st_size != size:  # not ours: whatever is renamed is of its size
-                path.unlink()
-                return None
-            with suppress(OSError):  # a cache that cannot be written can be read
-                os.utime(path)
-            return map_file(path, size)
-        except (OSError, StoreError) as error:
-            if isinstance(_cause(error), FileNotFoundError | NotADirectoryError):
-                return None
-            if isinstance(error, StoreError):
-                raise
-            raise StoreError(f"cannot be read: {error.strerror or error}", str(path)) from None
+        with suppress(FileNotFoundError, NotADirectoryError):
+            if path.stat().st_size == size:
+                with suppress(OSError):  # a cache that cannot be written can be read
+                    os.utime(path)
+                with path.open("rb") as file:
+                    return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
+            path.unlink()  # not ours: whatever is renamed is of its size
+        return None
 
-    def _fetched(self, path: Path, size: int, fetch: Callable[[Path], None]) -> mmap.mmap | bytes | None:
+    def _fetched(self, path: Path, size: int, fetch: Callable[[Path], None]) -> mmap.mmap | bytes:
         for left in self.folder.glob(f".{glob.escape(path.name)}.*{STAGED}"):
             left.unlink()  # of a process that was killed: who is alive has the lock
         with self._lock("room"):
@@ -140,12 +133,7 @@ class FileCache:
         os.close(handle)
         staged = Path(name)
         try:
-            try:
-                fetch(staged)
-            except (OSError, StoreError) as error:  # others need the disk, too, and it is they who have grown
-                if getattr(_cause(error), "errno", None) not in _FULL or not self._evict(size):
-                    raise
-                fetch(staged)
+            fetch(staged)
             with staged.open("rb+") as file:
                 os.fsync(file.fileno())
             staged.chmod(0o444)
@@ -154,7 +142,7 @@ class FileCache:
             with self._lock("room"):
                 self._make_room(size)
                 staged.replace(path)
-            return found
+            return map_file(path, size) if found is None else found
         finally:
             with suppress(OSError):
                 staged.unlink(missing_ok=True)
@@ -184,27 +172,44 @@ class FileCache:
         """Waits until nobody else, in any process, has this lock."""
         return FileLock(self.folder / f"{name}.lock", thread_local=False).acquire(poll_interval=_LOOK)
 
-    @contextmanager
-    def _saying_why(self, size: int) -> Iterator[None]:
-        """Says what to do about what cannot be written here; what is wrong with the server is said already."""
-        try:
-            yield
-        except (OSError, StoreError) as error:
-            cause = _cause(error)
-            here = str(getattr(cause, "filename", None)).startswith(str(self.folder))
-            if cause is None or (isinstance(cause, RemoteError | FileNotFoundError | PermissionError) and not here):
-                raise
-            why = f"the cache of remote files cannot be written: {cause.strerror or cause}; give"
-            if cause.errno in _FULL:
-                why = f"the disk of the cache of remote files is full: {size:,} bytes are needed; make room, give the "
-                why += f"cache less with {SIZE}, or"
-            raise StoreError(f"{why} another folder with {CACHE}", str(self.folder)) from cause
 
+class Fetched:
+    """The files of a store elsewhere: fetched whole when they are first needed, and compared with their checksums.
 
-def _cause(error: OSError | StoreError) -> OSError | None:
-    """What the system said."""
-    cause = error.__cause__ if isinstance(error, StoreError) else error
-    return cause if isinstance(cause, OSError) else None
+    Args:
+        there: its address.
+        digest: of the store: what is in the cache under it is of this store, wherever it was fetched from.
+        cache: keeps the files.
+    """
+
+    def __init__(self, there: RemotePath, digest: str, cache: FileCache) -> None:
+        self.there, self.digest, self.cache = there, digest[:32], cache
+
+    def has(self, name: str, size: int) -> bool:
+        """Whether a file is here already."""
+        return self.cache.has(self.digest, name, size)
+
+    def mapped(self, name: str, size: int, checksum: int) -> mmap.mmap | bytes:
+        """Maps a file, which was fetched now or before, and is what the index says.
+
+        Raises:
+            StoreError: it is not there, it is another by now, or cannot be fetched.
+        """
+        there = self.there / name
+
+        def fetch(staged: Path) -> None:
+            for _ in range(_TIMES):  # what arrives may have been cut on its way
+                with naming(there):
+                    there.fetch(staged)
+                if record_of(staged) == {"size": size, "checksum": checksum}:
+                    return
+            raise StoreError(
+                "is not the file that the store's index speaks of: it was changed or damaged since; open the store "
+                "again, and where that does not help, copy or pack it again",
+                str(there),
+            )
+
+        return self.cache.mapped(self.digest, name, size, fetch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +228,7 @@ class Needed:
 
 
 class ReadAhead:
-    """Fetches files in order, as far ahead of reading as they may lie unread. Threads start with `reached`.
+    """Fetches files in order, as far ahead of reading as they may lie unread. Threads start with `reached`, one a file.
 
     What cannot be fetched is left to whoever reads it, who says why.
 
@@ -233,49 +238,41 @@ class ReadAhead:
     """
 
     def __init__(self, needed: Sequence[Needed], room: int | None) -> None:
-        self._left, self._room, self._place, self._ended = list(reversed(needed)), room, -1, False
+        self._left, self._room, self._place, self._running = list(reversed(needed)), room, -1, 0
         self._ahead: list[Needed] = []
-        self._moved = threading.Condition()
-        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
 
     def reached(self, place: int) -> None:
         """Says how far reading has come."""
-        with self._moved:
+        with self._lock:
             self._place = place
             self._ahead = [one for one in self._ahead if one.place > place]
-            self._moved.notify_all()
-        if self._left and not self._threads and not self._ended:
-            self._threads = [
-                threading.Thread(target=self._work, daemon=True, name="augrecipes-ahead") for _ in range(_THREADS)
-            ]
-            for thread in self._threads:
-                thread.start()
+            self._go_on()
 
     def end(self) -> None:
         """Fetches nothing more; what is under way is finished by threads that nobody waits for."""
-        with self._moved:
-            self._ended = True
-            self._moved.notify_all()
+        with self._lock:
+            self._left.clear()
 
-    def _work(self) -> None:
-        while (one := self._taken()) is not None:
-            with suppress(AugrecipesError, OSError):
-                one.fetch()
+    def _go_on(self) -> None:
+        """Starts to fetch as many files as there are threads and room for."""
+        while self._left and self._running < _THREADS:
+            one, late = self._left[-1], self._left[-1].place - self._place
+            # Of what reading waits for already, or is about to, there is always room.
+            full = self._room is not None and sum(other.size for other in self._ahead) + one.size > self._room
+            if full and self._ahead and late > 0:
+                return
+            self._left.pop()
+            if self._room is not None and late < 0:  # read by now, and maybe gone again
+                continue
+            if late > 0:
+                self._ahead.append(one)
+            self._running += 1
+            threading.Thread(target=self._fetch, args=(one,), daemon=True, name="augrecipes-ahead").start()
 
-    def _taken(self) -> Needed | None:
-        """The next file, once there is room for it; None where nothing is left to do."""
-        with self._moved:
-            while not self._ended and self._left:
-                one = self._left[-1]
-                if self._room is not None and one.place < self._place:  # read by now, and maybe gone again
-                    self._left.pop()
-                    continue
-                # Of what reading waits for already, or is about to, there is always room.
-                fits = self._room is None or sum(other.size for other in self._ahead) + one.size <= self._room
-                if fits or not self._ahead or one.place <= self._place:
-                    self._left.pop()
-                    if one.place > self._place:
-                        self._ahead.append(one)
-                    return one
-                self._moved.wait()
-            return None
+    def _fetch(self, one: Needed) -> None:
+        with suppress(AugrecipesError, OSError):
+            one.fetch()
+        with self._lock:
+            self._running -= 1
+            self._go_on()

@@ -1,4 +1,7 @@
-"""Named arrays and tables of text in one `.npz`, mapped when read: a million rows cost a worker next to nothing."""
+"""Columns of a store: arrays and texts in one `.npz`, mapped when read, so that a million rows cost a worker nothing.
+
+They are the caller's, and the store's own: what is known of the items of each target.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import struct
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, cast
+from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,3 +181,36 @@ def _texts(name: str, texts: Sequence[str] | Texts) -> Texts:
     if b"\0" in table.blob.tobytes() or any(a != b for a, b in zip(texts, table, strict=True)):
         raise StoreError(f"column {name!r} holds a text that cannot be kept: one with a zero, or with half a character")
     return table
+
+
+TABLE = {"start": "<i8", "size": "<i8", "shape": "<i4", "sample": "|u1", "checksum": "<u4", "rows": "<i8"}
+"""What a store keeps of each target's items, and as what: see `Items`."""
+
+
+class StoredFile(NamedTuple):
+    """One file of a target: its name below the store, bytes and CRC-32, and the numbers of its items."""
+
+    name: str
+    size: int
+    checksum: int
+    numbers: range
+
+
+def table_of(records: Sequence[tuple[int, ...]], counts: Sequence[int]) -> dict[str, NDArray[Any]]:
+    """What is known of items, as it is kept: of each start, size, shape, sample and checksum; and where rows begin."""
+    found = np.array(records, np.int64).reshape(-1, 7)
+    parts = {"start": found[:, 0], "size": found[:, 1], "shape": found[:, 2:5], "sample": found[:, 5]}
+    parts |= {"checksum": found[:, 6], "rows": np.array(counts)}
+    return {name: parts[name].astype(dtype) for name, dtype in TABLE.items()}
+
+
+def joined(tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """What is known of the items of several shards or stores, one behind another."""
+    if not tables:
+        tables = [table_of([], [0])]
+    firsts, count = [np.zeros(1, "<i8")], 0
+    for table in tables:
+        firsts.append(table["rows"][1:] + count)
+        count += len(table["start"])
+    found = {key: np.concatenate([table[key] for table in tables]) for key in tables[0]}
+    return {**found, "rows": np.concatenate(firsts)}

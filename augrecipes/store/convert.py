@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from augrecipes.errors import StoreError
 from augrecipes.progress import Progress
 from augrecipes.store import index
-from augrecipes.store.columns import DTYPES, OWN, Texts, texts_of
+from augrecipes.store.columns import DTYPES, OWN, TABLE, StoredFile, Texts, texts_of
 from augrecipes.store.disk import crc32, map_file, naming
 from augrecipes.store.formats import FORMATS, Item
 from augrecipes.store.index import FILE, NAMED, SIZE
 from augrecipes.store.items import Items, MappedShards
-from augrecipes.store.reader import Store, open_store
-from augrecipes.store.tables import TABLE, StoredFile, check, check_files
+from augrecipes.store.reader import Store, check, check_files, open_store
 from augrecipes.store.writer import StoreWriter
 
 _COLUMNS = "columns.arrays"
@@ -65,7 +64,7 @@ def convert_store(old: str | os.PathLike[str], new: str | os.PathLike[str], prog
         items = {name: _items_in(folder, name, content, columns) for name in roles}
     except (KeyError, TypeError, ValueError) as error:
         raise index.wrong(str(path), "columns", str(error)) from None
-    with StoreWriter.open(
+    with StoreWriter(
         new, format=content["format"], kind=content["kind"], targets=roles, rows=rows, about=content["about"],
         quality=content["quality"] or 95,
     ) as writer:  # fmt: skip

@@ -9,13 +9,14 @@ import shutil
 import stat
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
 
 from filelock import FileLock, Timeout
 
+from augrecipes import paths
 from augrecipes.errors import StoreError
 from augrecipes.remote import Place, RemotePath
 from augrecipes.remote_requests import RemoteError
@@ -74,26 +75,9 @@ def sync_folder(folder: Path) -> None:
 
 def write_file(path: Path, data: bytes) -> None:
     """Writes a read-only file that is there whole or not at all, and would outlive a power failure."""
-    new = path.with_name(f".{path.name}.new")
-    with naming(path):
-        new.unlink(missing_ok=True)
-        try:
-            with new.open("xb", buffering=0) as file:
-                write_all(file, data, new)
-                sync(file, new)
-            new.chmod(READ_ONLY)
-            new.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                new.unlink(missing_ok=True)
-            raise
+    with naming(path, len(data)):
+        paths.write_file(path, data, mode=READ_ONLY)
     sync_folder(path.parent)
-
-
-def free_bytes(folder: Path) -> int:
-    """Returns how many bytes can be written in `folder`."""
-    with naming(folder):
-        return shutil.disk_usage(folder).free
 
 
 def record_of(path: Path) -> dict[str, int]:
@@ -126,29 +110,21 @@ def check_size(path: Path, about: os.stat_result, size: int) -> None:
         raise StoreError(f"{wrong}: {found}; copy this file again, or pack the store again", path=str(path))
 
 
-class HeldError(StoreError):
-    """Somebody else holds a lock."""
+def locked(path: Path) -> FileLock:
+    """Takes the right to write in the folder of `path`, until it is released; the system drops it with the process.
 
-
-class Lock:
-    """The right to write in a folder, from construction to `release`; the system drops it with the process.
-
-    Raises HeldError where another process, or another holder in this one, has it.
+    Raises:
+        StoreError: another process, or another holder in this one, has it.
     """
-
-    def __init__(self, path: Path) -> None:
-        self.path, self._lock = path, FileLock(path, timeout=0, thread_local=False)
-        with naming(path):
-            path.parent.mkdir(exist_ok=True)
-            try:
-                self._lock.acquire()
-            except Timeout:
-                message = "the store is being written by another process; wait for it, or end it"
-                raise HeldError(message, path=str(path.parent)) from None
-
-    def release(self) -> None:
-        """Gives the right back; the file may be gone by then."""
-        self._lock.release()
+    lock = FileLock(path, timeout=0, thread_local=False)
+    with naming(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire()
+        except Timeout:
+            message = "the store is being written by another process; wait for it, or end it"
+            raise StoreError(message, path=str(path.parent)) from None
+    return lock
 
 
 def _why(error: OSError, path: Place, needed: int) -> str:

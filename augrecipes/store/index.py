@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,7 @@ COLUMNS = "columns.npz"
 MARK = "augrecipes"
 OLD = (1, 2)  # of 0.1
 
-_SHOWN = 60  # characters of a value that is wrong
-_WORDS: dict[Any, str] = {str: "text", dict: "an object", list: "a list", int: "a whole number", None: "null"}
+_SHOWN = 60  # characters of the name of a field
 SIZE = range(2**63)
 QUALITY = (None, range(1, 101))
 # Names become names of files: nothing that leads out of the folder may pass.
@@ -82,13 +81,11 @@ def load(store: Place) -> dict[str, Any]:
             raise StoreError(f"not a store: there is no {NAME} in it", path=str(store))
     content, fits = read(path)
     version = content.get("version")
-    if type(version) is not int or version < 1:
-        raise StoreError(f"the index of a store of version {version!r}, which never was", path=str(path))
     if version in OLD:
         message = "a store of augrecipes 0.1: `augrecipes convert-store OLD NEW` makes one of it that is read today"
         raise StoreError(message, path=str(path))
-    if version > VERSION:
-        message = f"a store of version {version}; this augrecipes reads version {VERSION}: install a newer one"
+    if version != VERSION:
+        message = f"a store of version {version!r}; this augrecipes reads version {VERSION}: install a newer one"
         raise StoreError(message, path=str(path))
     if not fits:
         raise StoreError("edited or damaged: its digest does not fit; pack the store again", path=str(path))
@@ -191,13 +188,14 @@ def check(content: Any, shape: Any, path: str, inside: str = "") -> None:
 
     >>> check({"size": -1, "checksum": 0}, FILE, "s/index.json", "columns")
     Traceback (most recent call last):
-    augrecipes.errors.StoreError: s/index.json: columns.size: should be 0 to 9223372036854775807, not -1; it was ...
+    augrecipes.errors.StoreError: s/index.json: columns.size: is missing, or nothing that is written there; it was ...
     """
     try:
-        for place, what in _faults(content, shape, inside):
-            raise wrong(path, place, what)
+        place = _misfit(content, shape, inside)
     except RecursionError:
-        raise wrong(path, inside, "is nested deeper than is ever written") from None
+        place = inside
+    if place is not None:
+        raise wrong(path, place, "is missing, or nothing that is written there")
 
 
 def wrong(path: str, place: str, what: str) -> StoreError:
@@ -205,50 +203,32 @@ def wrong(path: str, place: str, what: str) -> StoreError:
     return StoreError(f"{place}: {what}; it was edited or damaged: pack the store again", path=path)
 
 
-def _faults(value: Any, shape: Any, place: str) -> Iterator[tuple[str, str]]:
+def _misfit(value: Any, shape: Any, place: str) -> str | None:
+    """Where a value, or the first one inside it, is not of its shape; None where all are."""
+    inner: list[tuple[Any, Any, Any]] = []
+    match shape:
+        case list():
+            fits = isinstance(value, list)
+            inner = [(k, one, shape[0]) for k, one in enumerate(value)] if fits else []
+        case dict():
+            fits = isinstance(value, dict)
+            for key, said in shape.items() if fits else ():
+                if callable(key):
+                    inner += [(name, one, said if key is str or key(name) else ()) for name, one in value.items()]
+                elif (name := key.removesuffix("?")) in value or name == key:
+                    inner.append((name, value.get(name), said if name in value else ()))
+        case tuple():
+            fits = any(_misfit(value, one, "") is None for one in shape)
+        case type():
+            fits = type(value) is shape
+        case range():
+            fits = type(value) is int and value in shape
+        case re.Pattern():
+            fits = isinstance(value, str) and shape.fullmatch(value) is not None
+        case _:
+            fits = type(value) is type(shape) and value == shape
+    if not fits:
+        return place
     below = f"{place}." if place else ""
-    if isinstance(shape, list) and isinstance(value, list):
-        for k, one in enumerate(value):
-            yield from _faults(one, shape[0], f"{below}{k}")
-    elif isinstance(shape, dict) and isinstance(value, dict):
-        for key, inner in shape.items():
-            if callable(key):
-                for name, one in value.items():
-                    if key is not str and not key(name):
-                        yield below + _brief(name), "should be an identifier, such as image"
-                    yield from _faults(one, inner, below + _brief(name))
-            elif (name := key.removesuffix("?")) in value:
-                yield from _faults(value[name], inner, below + name)
-            elif name == key:
-                yield below + name, "is missing"
-    elif not _fits(value, shape):
-        yield place, f"should be {_said(shape)}, not {_brief(value, quoted=True)}"
-
-
-def _fits(value: Any, shape: Any) -> bool:
-    if isinstance(shape, tuple):
-        return any(next(_faults(value, one, ""), None) is None for one in shape)
-    if isinstance(shape, type):
-        return type(value) is shape
-    if isinstance(shape, range):
-        return type(value) is int and value in shape
-    if isinstance(shape, re.Pattern):
-        return isinstance(value, str) and shape.fullmatch(value) is not None
-    return type(value) is type(shape) and value == shape and not isinstance(shape, list | dict)
-
-
-def _said(shape: Any) -> str:
-    if isinstance(shape, tuple):
-        return " or ".join(map(_said, shape))
-    if isinstance(shape, range):
-        return f"{shape.start} to {shape.stop - 1}"
-    if isinstance(shape, list | dict):
-        return _WORDS[type(shape)]
-    return f"like {shape.pattern}" if isinstance(shape, re.Pattern) else _WORDS.get(shape, repr(shape))
-
-
-def _brief(value: object, *, quoted: bool = False) -> str:
-    if isinstance(value, dict | list):
-        return f"{_WORDS[type(value)]} of {len(value)}"
-    text = value if isinstance(value, str) and not quoted and value.isprintable() else repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    found = (_misfit(one, said, f"{below}{str(name)[:_SHOWN]}") for name, one, said in inner)
+    return next((one for one in found if one is not None), None)

@@ -12,14 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
-from augrecipes.images.format import raise_if_memory
-from augrecipes.images.watch import stage
+from augrecipes.images.format import raise_if_memory, stage
 from augrecipes.remote import Place
-from augrecipes.store.columns import DTYPES, everywhere
+from augrecipes.store.columns import DTYPES, StoredFile, everywhere
 from augrecipes.store.disk import crc32
 from augrecipes.store.formats import StoreFormat
 from augrecipes.store.index import shard_name
-from augrecipes.store.tables import StoredFile
 
 Verify = Literal["first", "always"]
 Mapped = mmap.mmap | bytes

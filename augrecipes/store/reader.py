@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,94 +15,14 @@ from numpy.typing import NDArray
 from augrecipes.errors import StoreError, redact
 from augrecipes.machine import bytes_of
 from augrecipes.remote import Place, RemotePath, place_of
-from augrecipes.store import columns, index, tables
-from augrecipes.store.cache import FileCache
-from augrecipes.store.disk import check_size, crc32, map_file, naming, record_of
-from augrecipes.store.formats import FORMATS, Role
+from augrecipes.store import columns, index
+from augrecipes.store.cache import Fetched, FileCache
+from augrecipes.store.columns import DTYPES, TABLE, StoredFile, are_offsets, everywhere
+from augrecipes.store.disk import check_size, crc32, map_file, naming
+from augrecipes.store.formats import FORMATS, Role, StoreFormat
 from augrecipes.store.items import Items, MappedShards, Verify, files_of
 
 _PART = "part"  # what a part says about itself, and a store does not
-_TIMES = 2  # that a file which arrived damaged is fetched
-
-
-class LocalFolder:
-    """The files of a store in a folder of this machine, by their names in its index."""
-
-    def __init__(self, path: Path) -> None:
-        self.path: Place = path
-
-    def look(self, name: str, size: int) -> None:
-        """Raises StoreError unless a file is of its size."""
-        path = Path(self.path / name)
-        with naming(path):
-            check_size(path, path.stat(), size)
-
-    def mapped(self, name: str, size: int, checksum: int) -> mmap.mmap | bytes:
-        """Maps a file; its bytes are compared when they are read, if at all."""
-        del checksum
-        path = Path(self.path / name)
-        if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.path)):
-            raise StoreError("is a link that leaves the store: copy the file itself", str(path))
-        return map_file(path, size)
-
-    @contextmanager
-    def at_hand(self, name: str) -> Iterator[Path]:
-        """The file itself."""
-        yield Path(self.path / name)
-
-
-class FetchedFolder:
-    """A folder elsewhere: its files are fetched whole when they are first needed, and compared with their checksums.
-
-    Args:
-        path: its address.
-        digest: of the store: what is in the cache under it is of this store, wherever it was fetched from.
-        cache: keeps the files.
-    """
-
-    def __init__(self, path: RemotePath, digest: str, cache: FileCache) -> None:
-        self.path: Place = path
-        self.there, self.digest, self.cache = path, digest, cache
-
-    def look(self, name: str, size: int) -> None:
-        """Does nothing: a file is compared when it is fetched."""
-
-    def has(self, name: str, size: int) -> bool:
-        """Whether a file is here already."""
-        return self.cache.has(self.digest[:32], name, size)
-
-    def mapped(self, name: str, size: int, checksum: int) -> mmap.mmap | bytes:
-        """Maps a file, which was fetched now or before, and is what the index says.
-
-        Raises:
-            StoreError: it is not there, it is another by now, or cannot be fetched.
-        """
-        said = {"size": size, "checksum": checksum}
-        return self.cache.mapped(self.digest[:32], name, size, lambda staged: self._fetch(name, said, staged))
-
-    @contextmanager
-    def at_hand(self, name: str) -> Iterator[Path]:
-        """The file as it is there now, for as long as it is looked at."""
-        with tempfile.TemporaryDirectory(prefix="augrecipes-") as folder, naming(self.path / name):
-            staged = Path(folder, "file")
-            (self.there / name).fetch(staged)
-            yield staged
-
-    def _fetch(self, name: str, said: dict[str, int], staged: Path) -> None:
-        there = self.there / name
-        for _ in range(_TIMES):  # what arrives may have been cut on its way
-            with naming(there):
-                there.fetch(staged)
-                found = record_of(staged)
-            if found == said:
-                return
-        what = f"{found['size']:,} bytes where the index says {said['size']:,}"
-        wrong = what if found["size"] != said["size"] else "its checksum is another"
-        raise StoreError(
-            f"is not the file that the store's index speaks of ({wrong}): it was changed or damaged since; open the "
-            "store again, and where that does not help, copy or pack it again",
-            str(there),
-        )
 
 
 class Store:
@@ -123,7 +42,7 @@ class Store:
         tables: where each target's items lie, as arrays: `augrecipes.store.items.Items`.
         index: what index.json says.
         checks: when items are compared with their checksums.
-        folder: has its files.
+        fetched: has its files, of a store elsewhere.
         cache_size: how much of the disk files may take that are fetched.
     """
 
@@ -131,13 +50,13 @@ class Store:
         self, path: Place, content: dict[str, Any], verify: Verify | None = "first", cache_size: str | int | None = None
     ) -> None:
         self.digest: str = content["digest"]
-        self.folder: LocalFolder | FetchedFolder
+        self.path: Place = path
+        self.fetched: Fetched | None = None
         if isinstance(path, RemotePath):
-            cache = FileCache(None if cache_size is None else bytes_of(cache_size))
-            self.folder = FetchedFolder(path, self.digest, cache)
+            self.fetched = Fetched(path, self.digest, FileCache(None if cache_size is None else bytes_of(cache_size)))
         else:
-            self.folder = LocalFolder(Path(os.path.abspath(path)))  # noqa: PTH100 (symbolic links are left as they are)
-        self.path = self.folder.path
+            self.path = Path(os.path.abspath(path))  # noqa: PTH100 (symbolic links are left as they are)
+        self._mapped = self.fetched.mapped if self.fetched else partial(_here, Path(self.path))
         self.format: str = content["format"]
         self.kind: str = content["kind"]
         self.rows: int = content["rows"]
@@ -146,7 +65,7 @@ class Store:
         self.index, self.checks, self.cache_size = content, verify, cache_size
         index.check(self.format, (*FORMATS,), str(path / index.NAME), "format")
         said, name = content["columns"], str(path / index.COLUMNS)
-        blob = self.folder.mapped(index.COLUMNS, said["size"], said["checksum"])
+        blob = self._mapped(index.COLUMNS, said["size"], said["checksum"])
         if crc32(blob) != said["checksum"]:
             raise StoreError("damaged: its checksum is not the one in the index; pack the store again", path=name)
         table = columns.load(blob, name)
@@ -177,10 +96,6 @@ class Store:
         A view holds no copy: copy what is to be changed, or kept for long. Raises StoreError where a JPEG is damaged.
         """
         return self.tables[target].array(item)
-
-    def data(self, target: str, item: int) -> memoryview:
-        """The bytes of one item as they lie in the file: samples, or a JPEG file."""
-        return self.tables[target].data(item)
 
     def files_of_rows(self, target: str, rows: NDArray[np.int64]) -> list[tuple[str, int, Callable[[], object]]]:
         """The files that some rows' items of a target lie in: name, bytes, and what opens each."""
@@ -213,18 +128,29 @@ class Store:
         prefix = f"{columns.OWN}{name}/"
         table = {key.removeprefix(prefix): column for key, column in found.items() if key.startswith(prefix)}
         try:
-            tables.check(table, kept, role, self.rows)
+            check(table, kept, role, self.rows)
             files = files_of(name, kept.suffix, self.index["shards"], table["rows"])
-            tables.check_files(table, files)
+            check_files(table, files)
         except ValueError as error:
             raise index.wrong(str(self.path / index.COLUMNS), prefix, str(error)) from None
-        for file in files:
-            self.folder.look(file.name, file.size)
-        folder = self.folder  # a store that is let go of lets go of its files: no circle leads back to it
-        shards = MappedShards(files, lambda file: folder.mapped(file.name, file.size, file.checksum))
-        if isinstance(folder, LocalFolder):
+        if isinstance(self.path, Path):
+            for file in files:
+                with naming(self.path / file.name):
+                    check_size(self.path / file.name, (self.path / file.name).stat(), file.size)
+        mapped = self._mapped  # a store that is let go of lets go of its files: no circle leads back to it
+        shards = MappedShards(files, lambda file: mapped(file.name, file.size, file.checksum))
+        if self.fetched is None:
             shards.map_all()
         return Items(self.path, kept, shards, table, self.checks)
+
+
+def _here(folder: Path, name: str, size: int, checksum: int) -> mmap.mmap | bytes:
+    """A file of a folder of this machine, mapped; its bytes are compared when they are read, if at all."""
+    del checksum
+    path = folder / name
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        raise StoreError("is a link that leaves the store: copy the file itself", str(path))
+    return map_file(path, size)
 
 
 def reopen_store(
@@ -295,3 +221,52 @@ def open_store(
         a_part = "is a part of a store: augrecipes pack --merge makes a store of the folder that all parts are in"
         raise StoreError("is a store, and no part of one" if part else a_part, str(place))
     return Store(place, content, verify, cache_size)
+
+
+def check(table: Mapping[str, NDArray[Any]], kept: StoreFormat, role: Role, rows: int) -> None:
+    """Raises ValueError where a target's columns could not have been written: then none of its items is safe to read.
+
+    Args:
+        table: the columns.
+        kept: the format of the files.
+        role: image or mask.
+        rows: number of rows.
+    """
+    if {name: getattr(column, "dtype", np.dtype("O")).str for name, column in table.items()} != TABLE:
+        text = ", ".join(f"{name} {dtype}" for name, dtype in TABLE.items())
+        raise ValueError(f"the columns of a target are {text}")
+    size, shape, sample, first = (table[name] for name in ("size", "shape", "sample", "rows"))
+    count = size.size
+    wanted = dict.fromkeys(TABLE, (count,)) | {"shape": (count, 3), "rows": (rows + 1,)}
+    for name, column in table.items():
+        if column.shape != wanted[name]:
+            raise ValueError(f"{name}: is {list(column.shape)}, not {list(wanted[name])}")
+    if not are_offsets(first, count):
+        raise ValueError("rows: there are items that belong to no row")
+    bytes_of = np.array([dtype.itemsize for dtype in DTYPES])
+
+    def possible(part: slice) -> NDArray[np.bool_]:
+        height, width, channels = shape[part].T.astype(np.int64)
+        known = (height > 0) & (width > 0) & (channels >= 0) & ((channels < 1) == (role == "mask"))
+        known &= sample[part] < len(DTYPES)
+        if kept.decode is not None:
+            return known & (kept.lossless | (sample[part] == 0))
+        pixels, rest = np.divmod(size[part], np.maximum(channels, 1) * bytes_of[sample[part] % len(DTYPES)])
+        return known & (rest == 0) & (height * width == pixels)
+
+    if not everywhere(count, possible):
+        raise ValueError("shape, sample: there are items of no shape, or of another size than their shape")
+
+
+def check_files(table: Mapping[str, NDArray[Any]], files: Sequence[StoredFile]) -> None:
+    """Raises ValueError where items do not lie one behind another in their files."""
+    for file in files:
+        start, size = (table[name][file.numbers.start : file.numbers.stop] for name in ("start", "size"))
+
+        def lies(part: slice, start: Any = start, size: Any = size, end: int = file.size) -> NDArray[np.bool_]:
+            at, of = start[part], size[part]  # nothing overflows so
+            behind = np.append(start[part.start + 1 : part.stop + 1], end)[: len(at)]
+            return (at >= 0) & (at <= end) & (of > 0) & (of <= behind - at)
+
+        if not everywhere(len(start), lies):
+            raise ValueError("start, size: there are items outside their file, or within others")

@@ -4,10 +4,11 @@
       lock              held by the writer
       plan.json         what the store is to be: another run goes on only with the same
       00000.npz         what is known of the items and rows of a shard; written once its files are whole
-      store/            what will be published
+      store/            what will be published; of a store that is to be elsewhere the shard that grows, in the user's
+                        cache folder: each is sent when it is whole, the index last, and nobody opens a store without
 
 An interrupted run goes on behind its last whole shard. Nothing in here is believed: the files of each shard are read
-and compared with their checksums first.
+and compared with their checksums first; of those that were sent the sizes are compared.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import io
 import json
 import shutil
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,11 +28,10 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
 from augrecipes.store import columns
-from augrecipes.store.columns import DTYPES, Texts
+from augrecipes.store.columns import DTYPES, TABLE, Texts, table_of
 from augrecipes.store.disk import READ_ONLY, crc32, naming, record_of, sync, sync_folder, write_all, write_file
 from augrecipes.store.formats import Item, StoreFormat, pieces
 from augrecipes.store.index import differences, shard_name
-from augrecipes.store.tables import TABLE, table_of
 
 Records = Mapping[str, dict[str, int]]
 """Of each target the size and checksum of its file, as an index has them."""
@@ -118,15 +118,11 @@ class OpenShard:
         tables = {name: table_of(self._records[name], self._counts[name]) for name in self._kept}
         return StagedShard(self._said, tables, Texts.of(self.notes))
 
-    def _start(self, name: str, item: Item, end: int) -> int:
-        """Where an item begins in a file that ends there."""
-        step = max(self._kept[name].alignment, DTYPES[item.sample].itemsize)
-        return -(-end // step) * step
-
     def _put(self, name: str, item: Item) -> tuple[int, ...]:
         """Writes an item behind a hole that reads as zeros; what is known of it."""
         said, file = self._said[name], self._files[name]
-        start = self._start(name, item, said["size"])
+        step = max(self._kept[name].alignment, DTYPES[item.sample].itemsize)
+        start = -(-said["size"] // step) * step
         checksum = crc32(bytes(start - said["size"]), said["checksum"])
         with naming(self._paths[name]):
             file.seek(start)
@@ -151,36 +147,38 @@ def staged_shards(root: Path, suffixes: Mapping[str, str], sent: Mapping[str, in
     return found
 
 
-def forget(root: Path, first: int, suffixes: Mapping[str, str]) -> None:
-    """Removes all that is staged but the first so many shards: what says that they are whole goes first."""
+def forget(root: Path, count: int, kept: Collection[str]) -> None:
+    """Removes all that is staged but so many shards, and their files: what says that they are whole goes first."""
     for path in sorted(root.glob("?????*.npz")):
-        if not path.stem.isdecimal() or int(path.stem) >= first:
+        if not path.stem.isdecimal() or int(path.stem) >= count:
             path.unlink()
-    kept = {name for number in range(first) for name in shard_files(number, suffixes).values()}
     for path in list((root / "store").iterdir()):
         if path.name not in kept:
             path.unlink()
 
 
 def begin(root: Path, plan: dict[str, Any]) -> None:
-    """Makes the folder, or takes one up that was begun with the same plan. Raises StoreError where it is another."""
+    """Makes the folder, or takes one up that was begun with the same plan, or in which no shard is whole yet.
+
+    Raises:
+        StoreError: shards of another plan are whole.
+    """
     path, wanted, names = root / "plan.json", json.dumps(plan, sort_keys=True), ""
     with naming(path):
         begun = path.read_text() if path.exists() else None
-        if begun is not None and begun != wanted:
+        if begun not in (None, wanted) and any(root.glob("*.npz")):
             with suppress(ValueError, AttributeError, TypeError):
-                names = ", ".join(differences(json.loads(begun), plan))
+                names = ", ".join(differences(json.loads(begun or ""), plan))
             raise StoreError(
                 f"an interrupted run was to write another store here (other: {names or 'its plan cannot be read'}); go "
                 "on with the same arguments, or discard what it wrote by removing this folder",
                 path=str(root),
             )
-        if begun is None:  # also where a run was interrupted before it had begun
-            shutil.rmtree(root / "store", ignore_errors=True)
+        if begun is None:  # a run was interrupted before it had begun: what says that shards are whole is of another
             for old in root.glob("*.npz"):
                 old.unlink()
         (root / "store").mkdir(exist_ok=True)
-    if begun is None:
+    if begun != wanted:
         write_file(path, wanted.encode("ascii"))
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from augrecipes.errors import StoreError
 from augrecipes.progress import Progress
-from augrecipes.store.columns import Texts
+from augrecipes.remote import RemotePath
+from augrecipes.store.columns import StoredFile, Texts
 from augrecipes.store.disk import crc32, naming, record_of
 from augrecipes.store.reader import Store, open_store
-from augrecipes.store.tables import StoredFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,11 @@ def verify_store(path: str | os.PathLike[str], progress: Progress | None = None)
 def _faults(store: Store, name: str, stored: StoredFile) -> Iterator[Fault]:
     """Reads a file from beginning to end, and, where it is damaged, says which of its items are."""
     items, place = store.tables[name], str(store.path / stored.name)
-    with store.folder.at_hand(stored.name) as path, naming(store.path / stored.name):
+    with tempfile.TemporaryDirectory(prefix="augrecipes-") as folder, naming(store.path / stored.name):
+        path = Path(place)
+        if isinstance(store.path, RemotePath):  # the file as it is there now
+            path = Path(folder, "file")
+            (store.path / stored.name).fetch(path)
         if record_of(path) == {"size": stored.size, "checksum": stored.checksum}:
             return
         whole = True

@@ -1,26 +1,30 @@
-"""Writing a store: shard by shard beside its place, resumed after an interruption, published by one rename."""
+"""Writing a store: shard by shard beside its place, resumed after an interruption, published by one rename.
+
+Of a store that is to be at an address each shard is sent when it is whole, and the index last.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, ExitStack
+import shutil
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.cache import CACHE, cache_folder
 from augrecipes.errors import StoreError
 from augrecipes.remote import Place, RemotePath, place_of
 from augrecipes.store import index
-from augrecipes.store.columns import Column, tables_of
-from augrecipes.store.disk import READ_ONLY, Lock, free_bytes, naming, record_of, sync, sync_folder, write_file
-from augrecipes.store.formats import Item, Role, StoreFormat, formats_of, item_of
+from augrecipes.store.columns import Column, joined, tables_of
+from augrecipes.store.disk import READ_ONLY, locked, naming, record_of, sync, sync_folder, write_file
+from augrecipes.store.formats import FORMATS, Item, Role, item_of
 from augrecipes.store.index import publish, shard_name
-from augrecipes.store.sending import Sending, saying_why
 from augrecipes.store.staging import OpenShard, StagedShard, begin, forget, remove, shard_files, staged_shards
-from augrecipes.store.tables import joined
 
 SHARD_BYTES = 512 << 20
 """How large a file of a target may be, where nobody says it; one item that is larger has a file of its own."""
@@ -29,30 +33,33 @@ _RAW = ".raw"  # what is staged for a format that is assembled in the end
 
 
 class StoreWriter:
-    """Takes rows in order, then publishes the store. Made by `StoreWriter.open`; use it in a ``with``.
+    """Takes rows in order, then publishes the store, or goes on with one that was interrupted; use it in a ``with``.
 
     Leaving the ``with`` before `finish`, by an error or not, keeps the shards that are whole: the next writer with the
     same arguments goes on behind them, and publishes the same bytes as if nothing had happened.
 
-    Of a store that is to be at an address each shard is sent when it is whole, and the index last.
+    Args:
+        path: where the store will be, or its address; nothing may be there yet, and the folder around it exists.
+        format: ``raw``, ``lossless``, ``jpeg`` or ``hdf5``.
+        kind: what the caller calls its rows; kept.
+        targets: names (identifiers) and what each keeps: ``image`` (uint8 H×W×C) or ``mask`` (uint8, uint16 or
+            int32 H×W).
+        rows: how many there will be.
+        about: what else to keep in the index, as JSON; keys come back sorted.
+        quality: of jpeg, 1 to 100.
+        expected_bytes: size of the store, where it is known: refused at once where the disk has not so much room.
+        shard_bytes: the largest file of a target (a row that is larger has a file of its own); None: `SHARD_BYTES`.
 
     Attributes:
         path: where the store will be.
+
+    Raises:
+        StoreError: the place is taken, another writer is at work, an interrupted run had other arguments, the disk is
+            full, or the format needs a package that is missing.
     """
 
-    def __init__(self, path: Place, plan: dict[str, Any], kept: Mapping[str, StoreFormat]) -> None:
-        self.path, self._plan, self._kept = path, plan, kept
-        self._sending = Sending(path) if isinstance(path, RemotePath) else None
-        self._root = self._sending.root if self._sending else index.stage_folder(Path(path))
-        self._folder = self._root / "store"
-        self._suffixes = {name: _RAW if how.assemble else how.suffix for name, how in kept.items()}
-        self._shards: list[StagedShard] = []
-        self._open: OpenShard | None = None
-        self._opened = ExitStack()
-
-    @classmethod
-    def open(
-        cls,
+    def __init__(
+        self,
         path: str | os.PathLike[str],
         *,
         format: str,
@@ -61,59 +68,50 @@ class StoreWriter:
         rows: int,
         about: Mapping[str, Any] | None = None,
         quality: int = 95,
-        expected_bytes: int | None = None,
+        expected_bytes: int = 0,
         shard_bytes: int | None = None,
-    ) -> StoreWriter:
-        """Begins a store, or goes on with one that was interrupted, after reading back and checking what is staged.
-
-        Args:
-            path: where the store will be, or its address; nothing may be there yet, and the folder around it exists.
-            format: ``raw``, ``lossless``, ``jpeg`` or ``hdf5``.
-            kind: what the caller calls its rows; kept.
-            targets: names (identifiers) and what each keeps: ``image`` (uint8 H×W×C) or ``mask`` (uint8, uint16 or
-                int32 H×W).
-            rows: how many there will be.
-            about: what else to keep in the index, as JSON; keys come back sorted.
-            quality: of jpeg, 1 to 100.
-            expected_bytes: size of the store, where it is known: refused at once where the disk has not so much room.
-            shard_bytes: the largest file of a target (a row that is larger has a file of its own); None:
-                `SHARD_BYTES`.
-
-        Raises:
-            StoreError: the place is taken, another writer is at work, an interrupted run had other arguments, the
-                disk is full, or the format needs a package that is missing.
-        """
-        place, kept = _place(path), formats_of(format, targets)
-        if not isinstance(rows, int) or rows < 0 or not 1 <= quality <= 100:
-            raise ValueError(f"rows must be a number from 0, quality one from 1 to 100: not {rows!r}, {quality!r}")
-        if shard_bytes is not None and shard_bytes < 1:
-            raise ValueError(f"shard_bytes must be at least 1, got {shard_bytes}")
-        if isinstance(place, Path) and not place.parent.is_dir():
-            raise StoreError("the folder that it should be in does not exist; make it first", path=str(place))
-        for how in kept.values():
-            if how.ready is not None:
-                how.ready()
-        if any(how.assemble for how in kept.values()) and (shard_bytes is not None or not isinstance(place, Path)):
-            why = f"{format} is one file a target: it cannot be in shards, nor be sent while it grows"
-            raise StoreError(f"{why}; pack it here, and whole", path=str(place))
-        plan = {
+    ) -> None:
+        place = place_of(path)
+        if format not in FORMATS:
+            raise ValueError(f"format {format!r} is unknown; there are {', '.join(FORMATS)}")
+        if not 1 <= quality <= 100 or (shard_bytes is not None and shard_bytes < 1):
+            raise ValueError(f"quality is 1 to 100, and shard_bytes at least 1: not {quality}, {shard_bytes}")
+        if isinstance(place, Path):
+            place = Path(os.path.abspath(place))  # noqa: PTH100 (links stay)
+            if not place.parent.is_dir():
+                raise StoreError("the folder that it should be in does not exist; make it first", path=str(place))
+        self._assemble = FORMATS[format].assemble
+        if self._assemble is not None:
+            FORMATS[format].ready()
+            if shard_bytes is not None or isinstance(place, RemotePath):
+                why = f"{format} is one file a target: it cannot be in shards, nor be sent while it grows"
+                raise StoreError(f"{why}; pack it here, and whole", path=str(place))
+        self.path: Place = place
+        self._targets = dict(targets)
+        self._kept = {name: FORMATS[format].of(role) for name, role in targets.items()}
+        self._plan: dict[str, Any] = {
             "about": index.as_json(about or {}),
             "format": format,
             "kind": kind,
-            "quality": quality if any(how.encode for how in kept.values()) else None,
+            "quality": quality if any(how.encode for how in self._kept.values()) else None,
             "rows": rows,
             "shard_bytes": shard_bytes or SHARD_BYTES,
             "targets": [[name, role] for name, role in targets.items()],
             "version": index.VERSION,
         }
-        writer = cls(place, plan, kept)
-        with writer._naming(), ExitStack() as opened:
-            opened.callback(Lock(writer._root / "lock").release)
-            opened.callback(writer._close_files)
-            writer._begin()
-            writer._check_room(expected_bytes or 0)
-            writer._opened = opened.pop_all()
-        return writer
+        self._root = index.stage_folder(place) if isinstance(place, Path) else _unsent(place)
+        self._folder = self._root / "store"
+        self._suffixes = {name: _RAW if how.assemble else how.suffix for name, how in self._kept.items()}
+        self._shards: list[StagedShard] = []
+        self._open: OpenShard | None = None
+        with self._naming():
+            self._lock = locked(self._root / "lock")
+        try:
+            with self._naming():
+                self._begin(expected_bytes)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def notes(self) -> list[str]:
@@ -136,12 +134,10 @@ class StoreWriter:
 
         Raises:
             StoreError: the disk is full, or an array is nothing that the store keeps.
-            ValueError: not the next row, or an unknown target.
+            ValueError: not the next row.
         """
         if row != self.done or row >= self._plan["rows"]:
             raise ValueError(f"row {row} of {self._plan['rows']} was given where row {self.done} is next")
-        if not items.keys() <= self._kept.keys():
-            raise ValueError(f"targets {', '.join(items)} were given; the store has {', '.join(self._kept)}")
         made = {name: [self._item(row, name, given) for given in items.get(name, ())] for name in self._kept}
         with self._naming():
             if self._open is not None and self._open.notes and self._open.with_(made) > self._plan["shard_bytes"]:
@@ -152,7 +148,6 @@ class StoreWriter:
 
     def keep(self, rows: int) -> None:
         """Forgets all rows behind the first so many, and those that are in a shard with them."""
-        self._close_files()
         while self._shards and self.done > rows:
             self._shards.pop()
         with self._naming():
@@ -165,7 +160,7 @@ class StoreWriter:
             columns: arrays of numbers or booleans, and lists of str, by name. The text column ``source`` (one a row),
                 or ``source/TARGET`` (one a row, one for so many rows side by side, or one an item), names files in what
                 `verify_store` finds.
-            about: more of what `open` was told.
+            about: more of what the index says.
 
         Raises:
             StoreError: rows are missing, the disk is full, or a column cannot be kept. What is staged stays.
@@ -175,14 +170,13 @@ class StoreWriter:
         tables = tables_of(columns or {})
         with self._naming():
             self._close_shard()
-            said = {key: self._plan[key] for key in ("format", "kind", "quality", "rows")}
-            said |= {"about": {**self._plan["about"], **index.as_json(about or {})}}
-            said |= {"targets": dict(self._plan["targets"])}
+            said = {key: self._plan[key] for key in ("format", "kind", "quality", "rows")} | {"targets": self._targets}
+            said["about"] = {**self._plan["about"], **index.as_json(about or {})}
             shards: list[dict[str, Any]] = [
                 {"rows": len(shard.notes), "files": dict(shard.files)} for shard in self._shards
             ]
             items = {name: joined([shard.tables[name] for shard in self._shards]) for name in self._kept}
-            if any(how.assemble for how in self._kept.values()):
+            if self._assemble is not None:
                 files = {name: self._assembled(name, items[name], tables) for name in self._kept}
                 shards = [{"rows": self.done, "files": files}] if self.done else []
                 for path in list(self._folder.glob(f"*{_RAW}")):
@@ -197,7 +191,10 @@ class StoreWriter:
 
     def close(self) -> None:
         """Lets go of the store; the shards that are whole stay. Done by leaving the ``with``."""
-        self._opened.close()
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+        self._lock.release()
 
     def __enter__(self) -> StoreWriter:
         return self
@@ -205,85 +202,105 @@ class StoreWriter:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _naming(self) -> AbstractContextManager[None]:
-        """Turns what the system says of where the store grows into a StoreError."""
-        return naming(self._root) if self._sending is None else saying_why(self._root)
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Turns what the system says of where the store grows into a StoreError, with a way out."""
+        try:
+            with naming(self._root):
+                yield
+        except StoreError as error:
+            of_the_disk = error.__cause__ is not None and (error.path or "").startswith(str(self._root))
+            if isinstance(self.path, Path) or not of_the_disk:
+                raise
+            why = f"what is sent elsewhere is packed in the cache folder first; {CACHE} names another one"
+            raise StoreError(f"{error.reason}: {why}", error.path) from error.__cause__
 
-    def _begin(self) -> None:
-        if isinstance(self.path, Path) and os.path.lexists(self.path):
-            if not self._folder.exists():  # it was published, and the run was killed before it had cleared up
-                remove(self._root)
-            raise StoreError("exists already, and a published store is never modified; remove it first", str(self.path))
-        if self._sending is not None:
-            self._sending.refuse_other()
+    def _begin(self, expected: int) -> None:
+        if isinstance(self.path, Path) and not self._folder.exists() and os.path.lexists(self.path):
+            remove(self._root)  # it was published, and the run was killed before it had cleared up
+        self._refuse_taken()
         begin(self._root, self._plan)
-        sent = None if self._sending is None else self._sending.sizes()
-        self._shards = staged_shards(self._root, self._suffixes, sent)
+        self._shards = staged_shards(self._root, self._suffixes, self._sent())
         self._forget()
+        expected -= sum(said["size"] for shard in self._shards for said in shard.files.values())
+        if isinstance(self.path, RemotePath):
+            expected = min(expected, self._plan["shard_bytes"] * len(self._kept))
+        if expected > (free := shutil.disk_usage(self._root).free):
+            why = f"needs {expected:,} more bytes, and {free:,} are free; make room, or take another disk"
+            raise StoreError(why, path=str(self.path))
+
+    def _refuse_taken(self) -> None:
+        there = self.path if isinstance(self.path, Path) else self.path / index.NAME
+        with naming(there):
+            if os.path.lexists(there) if isinstance(there, Path) else there.exists():
+                why = "exists already, and a published store is never modified; remove it first"
+                raise StoreError(why, str(self.path))
+
+    def _sent(self) -> dict[str, int] | None:
+        """The files that lie where the store will be, and their sizes; None where they are staged on this machine."""
+        if isinstance(self.path, Path):
+            return None
+        with naming(self.path):
+            try:
+                return self.path.files()
+            except FileNotFoundError:
+                return {}
 
     def _forget(self) -> None:
         """Removes all that is staged, or was sent, but the shards that are whole."""
-        forget(self._root, len(self._shards), self._suffixes)
-        if self._sending is not None:
-            kept = [file for k in range(len(self._shards)) for file in shard_files(k, self._suffixes).values()]
-            self._sending.forget(kept, set(self._suffixes.values()))
+        kept = {file for k in range(len(self._shards)) for file in shard_files(k, self._suffixes).values()}
+        forget(self._root, len(self._shards), kept)
+        for name in (self._sent() or {}).keys() - kept:
+            if "/" not in name and name.endswith(tuple(self._suffixes.values())):
+                with naming(self.path / name):
+                    (self.path / name).unlink()
+
+    def _send(self, there: RemotePath, names: Collection[str]) -> None:
+        """Sends files, and lets go of them here. StoreError where a store was published there meanwhile."""
+        self._refuse_taken()
+        for name in names:
+            with naming(there / name):
+                (there / name).send(self._folder / name)
+        for name in names:
+            (self._folder / name).unlink()
 
     def _item(self, row: int, name: str, given: NDArray[Any] | Item) -> Item:
-        kept, role = self._kept[name], dict(self._plan["targets"])[name]
+        if isinstance(given, Item):
+            return given
         try:
-            item = given if isinstance(given, Item) else item_of(given, kept, role, self._plan["quality"] or 0)
+            return item_of(given, self._kept[name], self._targets[name], self._plan["quality"] or 0)
         except StoreError as error:
             raise StoreError(f"row {row}: {error.reason}", path=str(self.path)) from None
-        if isinstance(item.data, bytes) != (kept.encode is not None):
-            raise ValueError(f"row {row}: an item made for another format than {kept.name}")
-        return item
 
     def _close_shard(self) -> None:
         """Makes what was written a shard that an interrupted run goes on behind."""
         if self._open is not None:
-            shard = self._open.finished()
-            if self._sending is not None:
-                self._sending.send(
-                    [self._folder / name for name in shard_files(len(self._shards), self._suffixes).values()]
-                )
-            write_file(self._root / f"{len(self._shards):05}.npz", shard.render())
+            number, shard = len(self._shards), self._open.finished()
+            if isinstance(self.path, RemotePath):
+                self._send(self.path, [*shard_files(number, self._suffixes).values()])
+            write_file(self._root / f"{number:05}.npz", shard.render())
             self._shards.append(shard)
-            self._open = None
-
-    def _close_files(self) -> None:
-        if self._open is not None:
-            self._open.close()
             self._open = None
 
     def _assembled(self, name: str, table: dict[str, Any], tables: Mapping[str, Any]) -> dict[str, int]:
         """Makes of a target's staged files the one of another program; `table` gets the places in it."""
-        how, staged = (
-            self._kept[name],
-            [self._folder / shard_files(k, self._suffixes)[name] for k in range(len(self._shards))],
-        )
-        out = self._folder / shard_name(name, 0, how.suffix)
+        assert self._assemble is not None
+        staged = [self._folder / shard_files(k, self._suffixes)[name] for k in range(len(self._shards))]
+        out = self._folder / shard_name(name, 0, self._kept[name].suffix)
         bases = np.cumsum([0, *(shard.files[name]["size"] for shard in self._shards)])[:-1]
         table["start"] = table["start"] + np.repeat(bases, [len(shard.tables[name]["start"]) for shard in self._shards])
         with naming(out):
             out.unlink(missing_ok=True)
-            table["start"] += how.assemble(out, staged, table, tables) if how.assemble else 0
+            table["start"] += self._assemble(out, staged, table, tables)
             with out.open("rb+") as file:
                 sync(file, out)
             out.chmod(READ_ONLY)
             return record_of(out)
 
-    def _check_room(self, expected: int) -> None:
-        expected -= sum(said["size"] for shard in self._shards for said in shard.files.values())
-        if self._sending is not None:
-            expected = min(expected, self._plan["shard_bytes"] * len(self._kept))
-        free = free_bytes(self._root)
-        if expected > free:
-            raise StoreError(
-                f"needs {expected:,} more bytes, and {free:,} are free; make room, or take another disk",
-                path=str(self.path),
-            )
 
-
-def _place(path: str | os.PathLike[str]) -> Place:
-    place = place_of(path)
-    return Path(os.path.abspath(place)) if isinstance(place, Path) else place  # noqa: PTH100 (links stay)
+def _unsent(there: RemotePath) -> Path:
+    """Where the shards of a store that is to be elsewhere grow until they are sent."""
+    try:
+        return cache_folder() / "packing" / blake2b(there.url.encode()).hexdigest()[:24]
+    except OSError as error:
+        raise StoreError(f"there is no cache folder to pack in ({error}): say one with {CACHE}") from None

@@ -7,9 +7,6 @@ import json
 import pytest
 
 from augrecipes import cache as caches
-from augrecipes.remote import RemotePath
-from augrecipes.store.disk import Lock
-from augrecipes.store.sending import Sending
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +19,7 @@ def test_what_is_kept_is_shown_and_cleared(run, tmp_path):
     assert caches.VERDICTS.write("v", bytes(500))
     shown = run("cache").stdout.splitlines()
     assert shown[0] == str(tmp_path / "own")
-    assert [line.split()[0] for line in shown[2:]] == ["cache", *(one.name for one in caches.CACHES), "packing"]
+    assert [line.split()[0] for line in shown[2:]] == ["cache", *(one.name for one in caches.CACHES)]
     assert shown[3].split()[-5:-3] == ["2.0", "kB"]
     assert shown[3].endswith(" s ago")
     assert run("cache", "--clear", "folders").stdout.splitlines()[-1] == "cleared 1 file, 2.0 kB"
@@ -32,34 +29,11 @@ def test_what_is_kept_is_shown_and_cleared(run, tmp_path):
     assert not [file for one in caches.CACHES for file in one.files()]
 
 
-def test_stores_that_wait_to_be_sent(run, tmp_path):
-    """Those that nobody packs are cleared; one that is being packed, and others' files, stay."""
-    boxes = [Sending(RemotePath(f"memory://cli/{name}")).root for name in ("left", "busy")]
-    for box in boxes:
-        (box / "store").mkdir()
-        (box / "store" / "image-00000.bin").write_bytes(bytes(3000))
-        (box / "plan.json").write_text("{}")
-    busy = Lock(boxes[1] / "lock")
-    (tmp_path / "own" / "packing" / "mine").mkdir()
-    (tmp_path / "own" / "packing" / "mine" / "thesis.tex").write_text("long")
-    held = lambda: {one["cache"]: one["files"] for one in json.loads(run("cache", "--json").stdout)}["packing"]  # noqa: E731
-    assert held() == 4
-    assert run("cache", "--clear", "packing").stdout.splitlines()[-1] == "cleared 2 files, 3.0 kB"
-    assert held() == 2
-    assert (boxes[1] / "store" / "image-00000.bin").exists()
-    busy.release()
-    run("cache", "--clear")
-    assert [path.name for path in (tmp_path / "own" / "packing").iterdir()] == ["mine"]
-    assert (tmp_path / "own" / "packing" / "mine" / "thesis.tex").read_text() == "long"
-
-
-@pytest.mark.parametrize("name", ["own", "own/packing"])
-def test_a_file_in_the_place_of_the_folder(run, tmp_path, name):
-    (tmp_path / name).parent.mkdir(exist_ok=True)
-    (tmp_path / name).write_text("mine")
+def test_a_file_in_the_place_of_the_folder(run, tmp_path):
+    (tmp_path / "own").write_text("mine")
     assert {one["files"] for one in json.loads(run("cache", "--json").stdout)} == {0}
     assert run("cache", "--clear").stdout.splitlines()[-1] == "cleared 0 files, 0 B"
-    assert (tmp_path / name).read_text() == "mine"
+    assert (tmp_path / "own").read_text() == "mine"
 
 
 def test_a_cache_that_is_none(run):

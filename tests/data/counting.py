@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch.utils.data import Dataset
 
-from augrecipes.data.epochs import EpochClock, current
-from augrecipes.data.skipping import SkipError
+from augrecipes.data.epochs import EpochClock, SkipError, current
 from augrecipes.errors import DataError
 from augrecipes.seeds import mix
 
@@ -43,7 +42,7 @@ class Counting(Dataset[Any]):
         virtual = index + repeat * self.n
         if index in self.broken:
             error = DataError("broken", f"{index}.png")
-            raise SkipError(error, self.seed, virtual) if self.skip and now and now.defer else error
+            raise SkipError(error, self.seed, virtual) if self.skip and now and now.lost is not None else error
         value = mix(self.seed, epoch, virtual) >> 1
         return {"image": torch.tensor([value]), "index": virtual, "path": f"{index}.png"}
 

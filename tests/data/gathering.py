@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from augrecipes.data.batching import Take
+from augrecipes.data.batching import Take, room
 from augrecipes.data.dataset import RecipeDataset
-from augrecipes.data.memory import room
 from augrecipes.errors import DataError
 from augrecipes.recipe.parse import parse_text
 from augrecipes.seeds import mix

@@ -13,9 +13,9 @@ import torch
 from kind_laws import LAWS, listing, run
 from kinds import KINDS, PAIR, Kind, N, pixels, samples
 
+from augrecipes.data.batching import Pool
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.loader import loader
-from augrecipes.data.memory import Pool
 from augrecipes.errors import DataError, LoaderError
 
 by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -23,7 +23,7 @@ by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 
 @pytest.fixture(autouse=True)
 def small_batches_are_lent_memory_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("augrecipes.data.memory.LEAST_BYTES", 1)
+    monkeypatch.setattr("augrecipes.data.batching.LEAST_BYTES", 1)
 
 
 @by_kind
@@ -71,7 +71,7 @@ class TooSoon(Pool):
 
 
 def test_a_batch_that_is_written_to_again_is_noticed(roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("augrecipes.data.passes.Pool", TooSoon)
+    monkeypatch.setattr("augrecipes.data.batching.Pool", TooSoon)
     for kind in KINDS:
         with pytest.raises(AssertionError):
             LAWS["backends_do_not_matter"](lambda **options: kind.open(roots[kind.name], seed=3, **options))  # noqa: B023

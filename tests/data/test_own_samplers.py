@@ -262,7 +262,7 @@ class TestPlantedFaults:
                 law(name)
 
     def test_a_sampler_that_is_not_told_the_epoch(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(samplers, "samplers_in", lambda sampler: iter(()))
+        monkeypatch.setattr(samplers, "samplers_in", lambda sampler: [])
         with pytest.raises(AssertionError):
             law("distributed")
 

@@ -194,7 +194,7 @@ def test_other_scales_are_refused(roots: dict[str, Path]) -> None:
 def test_what_is_no_store_of_samples(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no such store"):
         Packed(tmp_path / "nowhere", "folder-128")
-    with StoreWriter.open(tmp_path / "rows", format="raw", kind="image", targets={"image": "image"}, rows=0) as writer:
+    with StoreWriter(tmp_path / "rows", format="raw", kind="image", targets={"image": "image"}, rows=0) as writer:
         writer.finish({})
     with pytest.raises(StoreError, match="its rows are not samples"):
         Packed(tmp_path / "rows", "folder-128")

@@ -9,9 +9,9 @@ import pytest
 import torch
 from gathering import Gathering
 
-from augrecipes.data import allocator, memory
+from augrecipes.data import batching
+from augrecipes.data.batching import Pool
 from augrecipes.data.loader import loader
-from augrecipes.data.memory import Pool
 
 MIB = 1 << 20
 
@@ -19,13 +19,13 @@ MIB = 1 << 20
 def fresh(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes of what is asked of the system from now on."""
     asked: list[int] = []
-    of_the_system = memory._of_the_system
+    of_the_system = batching._of_the_system
 
     def counted(size: int) -> Any:
         asked.append(size)
         return of_the_system(size)
 
-    monkeypatch.setattr(memory, "_of_the_system", counted)
+    monkeypatch.setattr(batching, "_of_the_system", counted)
     return asked
 
 
@@ -45,7 +45,7 @@ def test_no_more_is_kept_than_is_said(but: int) -> None:
     "options", [{"num_workers": 0}, {"backend": "threads", "num_workers": 2}], ids=["one thread", "two"]
 )
 def test_the_next_pass_asks_for_no_fresh_memory(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]) -> None:
-    monkeypatch.setattr(memory, "LEAST_BYTES", 1)
+    monkeypatch.setattr(batching, "LEAST_BYTES", 1)
     made, asked = loader(Gathering(40), 8, **options), fresh(monkeypatch)
 
     def passes(count: int) -> list[int]:
@@ -61,7 +61,7 @@ def test_the_next_pass_asks_for_no_fresh_memory(monkeypatch: pytest.MonkeyPatch,
     assert first
     if not options["num_workers"]:
         assert passes(3) == []
-        monkeypatch.setattr(allocator, "BATCH_BYTES", 0)  # a planted fault, and what `tune_allocator=False` does
+        monkeypatch.setattr(batching, "BATCH_BYTES", 0)  # a planted fault, and what `tune_allocator=False` does
         assert len(passes(4)) >= 3 * len(first)
 
 
@@ -70,4 +70,4 @@ def test_without_tuning_all_goes_back() -> None:
     for batch in made:
         assert np.asarray(batch["image"]).size
     del batch
-    assert made._readers._pool._free == []
+    assert made._readers.pool._free == []

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from torch.multiprocessing.spawn import spawn
 from torch.utils.data import BatchSampler, DataLoader, DistributedSampler
 
-from augrecipes.data import order, ranks, samplers
+from augrecipes.data import order, samplers, state
 from augrecipes.data.loader import loader
-from augrecipes.data.order import BatchSchedule, dealt, epoch_order, orders
+from augrecipes.data.order import BatchSchedule, Share, dealt, epoch_order, orders
 
 N = 23
 
@@ -141,7 +141,7 @@ def test_torchrun_is_heard_and_said_in_one_line(
     assert indices(made) == indices(loader(Counting(N), 4, rank=1, world_size=2)) != everything
     assert (indices(made), len(made)) == ([*range(4, 8), *range(12, 16), *range(20, N), N], 3)
     assert [m for m in caplog.messages if "rank" in m] == [
-        "the loader reads the share of rank 1 of 2 (RANK and WORLD_SIZE of the environment say so); "
+        "the loader reads the share of rank 1 of 2, as torch.distributed or the environment says; "
         "rank=0, world_size=1 reads everything"
     ]
     assert indices(loader(Counting(N), rank=0, world_size=1)) == everything
@@ -151,7 +151,7 @@ def test_ranks_that_are_set_up_after_the_loader_are_followed(monkeypatch: pytest
     made, loaded = (loader(Counting(N), 4, shuffle=True) for _ in range(2))
     before = values(made)
     loaded.load_state_dict(loaded.state_dict() | {"read": 8})
-    monkeypatch.setattr(ranks, "found", lambda: ranks.Share(1, 2, "a test says so"))
+    monkeypatch.setattr(state, "share_of_process", lambda: Share(1, 2))
     other = loader(Counting(N), 4, shuffle=True, rank=1, world_size=2)
     other.set_epoch(1)
     assert len(made) == len(other) == len(list(made.sampler)) // 4
@@ -159,7 +159,7 @@ def test_ranks_that_are_set_up_after_the_loader_are_followed(monkeypatch: pytest
     assert made.state_dict() == other.state_dict()
     assert values(loaded) == values(loader(Counting(N), 4, shuffle=True, rank=1, world_size=2))[4:]
     # Processes that part again do not change what is read.
-    monkeypatch.setattr(ranks, "found", lambda: ranks.Share(0, 1))
+    monkeypatch.setattr(state, "share_of_process", Share)
     assert values(made) == values(other)
 
 
@@ -174,8 +174,8 @@ def test_a_senseless_environment_is_told(said: tuple[str, str], monkeypatch: pyt
 @pytest.mark.parametrize(
     ("said", "text"),
     [
-        ({"rank": 0}, "belong together"),
-        ({"world_size": 2}, "belong together"),
+        ({"rank": 0}, "Give both, or neither"),
+        ({"world_size": 2}, "Give both, or neither"),
         ({"rank": 2, "world_size": 2}, "rank must be below world_size"),
     ],
 )

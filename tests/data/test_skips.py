@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import Subset
 
+from augrecipes.data.epochs import MAX_TRIES, SkipError, candidates
 from augrecipes.data.loader import loader
-from augrecipes.data.skipping import MAX_TRIES, SkipError, candidates
 from augrecipes.errors import DataError
 
 BROKEN = frozenset({1, 4, 5, 11})

@@ -12,12 +12,11 @@ import sys
 sys.path.insert(0, "tests/data")
 import numpy as np
 from counting import Counting
-from augrecipes.data import memory
-from augrecipes.data.memory import room
+from augrecipes.data import batching
+from augrecipes.data.batching import room
 from augrecipes.data.loader import loader
-from augrecipes.data import allocator
 import torch
-allocator.BATCH_BYTES = 0  # how much of this is kept is another law
+batching.BATCH_BYTES = 0  # how much of this is kept is another law
 class Pictures(Counting):  # 48 kB each, written into batches of 6 MiB
     def __getitem__(self, index):
         image = (room("image") or np.empty)((128, 128, 3), np.dtype(np.uint8))
@@ -26,9 +25,9 @@ class Pictures(Counting):  # 48 kB each, written into batches of 6 MiB
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * 4096 / 2**20
 if "fault" in sys.argv:
-    memory._of_the_system = lambda size: np.empty(size, np.uint8)
+    batching._of_the_system = lambda size: np.empty(size, np.uint8)
 made = loader(Pictures(1500), 128, backend="threads", num_workers=3)
-made._readers._reader.has_rows = True  # as it is of datasets of ours
+made._readers.reader.has_rows = True  # as it is of datasets of ours
 for k in range(40):
     for batch in made:
         pass

@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 import augrecipes as ar
 from augrecipes.data import visits
-from augrecipes.data.ranks import Share
+from augrecipes.data.order import Share
 from augrecipes.data.visits import CallKeys
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.parse import parse_text
@@ -204,7 +204,7 @@ def test_processes_that_train_one_model_do_not_draw_alike(monkeypatch: pytest.Mo
     seen = []
     for rank in range(3):
         t = made()
-        monkeypatch.setattr(visits, "found", lambda rank=rank: Share(rank, 3))
+        monkeypatch.setattr(visits, "share_of_process", lambda rank=rank: Share(rank, 3))
         seen += [bits(t(PICTURE, index=index)) for _ in range(4)]
     assert len({*seen}) == 12
 

@@ -9,6 +9,7 @@ import pickle
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from augrecipes.data import epochs, visits
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.epochs import EpochClock
 from augrecipes.data.loader import loader
-from augrecipes.data.ranks import ALONE, Share
+from augrecipes.data.order import Share
 from augrecipes.data.visits import Visits
 
 by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -158,7 +159,7 @@ def shared_out(ranks: int, sets_epoch: bool) -> None:
             if sets_epoch:
                 ds.set_epoch(epoch)
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(visits, "found", lambda rank=rank: Share(rank, ranks))
+                patch.setattr(visits, "share_of_process", lambda rank=rank: Share(rank, ranks))
                 seen += (read := [pixels(s) for batch in batches for s in batch])
             assert not sets_epoch or read == [pixels(ds[epoch, i]) for i in sampler]
     assert len(set(seen)) == len(seen)
@@ -171,7 +172,7 @@ def test_processes_that_share_an_epoch_out_do_not_draw_alike(ranks: int, sets_ep
 
 
 def test_a_worker_that_is_not_forked_knows_its_rank(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visits, "found", lambda: Share(1, 2))
+    monkeypatch.setattr(visits, "share_of_process", lambda: Share(1, 2))
     sent = pickle.dumps(Gathering(N))
     monkeypatch.undo()
     assert [pixels(s) for s in next(passes(plain(pickle.loads(sent))))] == direct(Gathering(N), 1)
@@ -276,9 +277,15 @@ def test_eval_without_draws_is_silent(roots: dict[str, Path], caplog: pytest.Log
 
 
 def test_a_full_shared_memory_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(visits, "free_shared", lambda: 10)
+    def full(self: Any) -> None:
+        raise RuntimeError("unable to allocate shared memory")
+
+    monkeypatch.setattr(visits.SharedState, "_share", full)
+    counters = Visits(N)
+    assert "unable to allocate shared memory: workers" in caplog.text
+    monkeypatch.undo()
     ds = Gathering(N)
-    assert "no room" in caplog.text
+    ds._visits = counters
     check_passes(ds, VIEWS["itself"], **WAYS["here"])
 
 
@@ -316,13 +323,13 @@ class TestPlantedFaults:
             test_threads_of_the_user("here")
 
     def test_threads_that_nobody_tells(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("augrecipes.data.keys.current", epochs._current.get)
+        monkeypatch.setattr("augrecipes.data.keys.current", lambda: epochs._under_way.get(get_ident()))
         for backend in BACKENDS:
             with pytest.raises(AssertionError):
                 test_threads_of_the_user_below_our_loader(backend)
 
     def test_processes_that_count_alike(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Visits, "of_process", lambda self: ALONE)
+        monkeypatch.setattr(Visits, "of_process", lambda self: Share())
         with pytest.raises(AssertionError):
             shared_out(2, False)
 

@@ -15,7 +15,8 @@ import torch
 from counting import Counting, Dying, values
 from programs import Programs
 
-from augrecipes.data import allocator, processes
+from augrecipes import machine
+from augrecipes.data import processes
 from augrecipes.data.loader import loader
 from augrecipes.data.processes import dead_worker, the_dead
 from augrecipes.errors import LoaderError
@@ -108,12 +109,12 @@ def test_the_allocator_keeps_its_memory(programs: Programs) -> None:
     # In a process of its own, since it cannot be undone: after tuning, a freed 8 MB array is not given back.
     program = (
         "import resource, numpy as np\n"
-        "from augrecipes.data.allocator import tune\n"
+        "from augrecipes.machine import tune_allocator\n"
         "def faults():\n"
         "    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
         "    for _ in range(20): np.ones(1 << 21, np.float32)\n"
         "    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before\n"
-        "print(tune()); faults(); print(faults())\n"
+        "print(tune_allocator()); faults(); print(faults())\n"
     )
     tuned, faults = programs(program).stdout.split()
     if tuned == "True":
@@ -122,8 +123,8 @@ def test_the_allocator_keeps_its_memory(programs: Programs) -> None:
 
 @pytest.mark.parametrize("value", ["0", "no", "OFF"])
 def test_the_allocator_can_be_left_alone(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    monkeypatch.setenv(allocator.ENVIRONMENT, value)
-    assert allocator.tune() is False
+    monkeypatch.setenv(machine.TUNING, value)
+    assert machine.tune_allocator() is False
 
 
 class Worker(NamedTuple):

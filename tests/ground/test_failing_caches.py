@@ -158,7 +158,7 @@ def test_writing_that_ends_in_the_middle(tmp_path: Path, monkeypatch: pytest.Mon
         for cache in caches.CACHES:
             assert not cache.write("a", bytes(3_000))
             assert cache.read("a") is None
-        with pytest.raises(StoreError, match=f"{tmp_path}.* cannot be written: .*too large; .*{caches.CACHE}"):
+        with pytest.raises(StoreError, match=f"{tmp_path}.* cannot be used .*too large; .*{caches.CACHE}"):
             FileCache(10_000).mapped("store", "a", 3_000, lambda staged: staged.write_bytes(bytes(3_000)) and None)
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".lock"]
 

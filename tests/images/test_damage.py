@@ -15,7 +15,6 @@ from drawn_jpegs import Jpeg
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from odd_jpegs import odd_jpeg
 
 from augrecipes.errors import DataError
 from augrecipes.images.encoded import encoded
@@ -35,7 +34,6 @@ FILES = {
     "restarts.jpg": Jpeg(60, 45, restart=2, turn=6).data,
     "odd restarts.jpg": Jpeg(60, 45, restart=5, sampling="4:4:4").data,
     "grey restarts.jpg": Jpeg(60, 45, components=1, restart=3).data,
-    "odd.jpg": odd_jpeg((30, 50), ((3, 1), (1, 1), (1, 1))),
     "rgb.npy": saved(pictures.RGB),
     "grey.npy": saved(np.asfortranarray(pictures.GREY)),
 }

@@ -10,7 +10,6 @@ import pytest
 from drawn_jpegs import JPEGS, Jpeg
 from hypothesis import given
 from hypothesis import strategies as st
-from odd_jpegs import LAYOUTS, Layout, odd_jpeg
 from test_encoded import FRACTIONS, corners_in, cut
 
 from augrecipes.images import jpeg_windows
@@ -41,17 +40,6 @@ def test_what_is_kept_is_the_picture(jpeg: Jpeg, channels: int, exif: Any, fract
     again, corners = encoded(data, name="kept", channels=channels), corners_in(picture, fractions)
     assert again.shape == picture.shape
     np.testing.assert_array_equal(again.region(*corners), cut(picture.array(), corners))
-
-
-@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
-def test_odd_layouts_are_kept_where_they_can_be_read(layout: Layout) -> None:
-    data = odd_jpeg((30, 50), layout)
-    picture = encoded(data, name="it")
-    if codec() is None:
-        pytest.skip("built without libjpeg-turbo")
-    found = kept(data, picture.header, 1)
-    assert found is not None
-    assert decodes_to(picture.array(), found)
 
 
 def test_every_row_of_blocks_begins_anew(library: str) -> None:

@@ -26,7 +26,7 @@ from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.pictures import InMemory
 from augrecipes.compiler.run.native_batches import NativeBatches
 from augrecipes.compiler.run.side_by_side import Together
-from augrecipes.data.batching import BatchRows, SomeFailedError, native_batch
+from augrecipes.data.batching import BatchRows, native_batch
 from augrecipes.data.collate import Collate
 from augrecipes.data.packed import Packed
 from augrecipes.data.sample import as_torch, ragged_keys
@@ -118,14 +118,15 @@ def check(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], *, lying
     indices = rng.integers(0, 2**40, len(samples))
     rows = BatchRows(len(samples))
     columns = in_memory(samples) if lying else None
-    failed: list[int] = []
+    broken = False
+    made: dict[str, Any] | None = None
     try:
         made = native_batch(
             build(recipe, levels[0], seed), columns or read_by(samples), EPOCH, indices,
             rows.take(range(len(samples))), ragged,
         )  # fmt: skip
-    except SomeFailedError as some:
-        made, failed = some.batch, [*some.failed]
+    except DataError:
+        broken = True
     with in_python():
         wanted = one_by_one(build(recipe, levels[1], seed), samples, indices.tolist(), ragged)
     whole = [one for one in wanted if one is not None]
@@ -133,15 +134,15 @@ def check(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], *, lying
         batch = Collate("default", ragged_keys=ragged)(whole) if whole else None
     except CollateError:
         batch = None
+    assert broken == any(one is None for one in wanted)
+    if broken:
+        return False
     if made is None:
         assert batch is None or any(mask.dtype != np.uint8 for s in samples for mask in masks_of(s))
         return False
-    assert failed == [k for k, one in enumerate(wanted) if one is None]
-    fine = [k for k in range(len(samples)) if k not in failed]
-    found = {key: v[fine] if isinstance(v, np.ndarray) else [v[k] for k in fine] for key, v in made.items()}
     assert batch is not None
-    assert found.keys() == batch.keys()
-    for key, value in found.items():
+    assert made.keys() == batch.keys()
+    for key, value in made.items():
         same(torch.from_numpy(value) if isinstance(value, np.ndarray) else value, batch[key])
     return True
 

@@ -160,10 +160,12 @@ def test_steps_in_python_beside_windows_about_boxes_are_no_hindrance(steps: Any)
     assert sum(check(recipe, seed) for seed in range(3))
 
 
-def test_a_step_in_python_that_always_acts_leaves_nothing_to_a_plan() -> None:
-    steps = recipe_of(("BBoxSafeRandomCrop", {"p": 1.0}), ("RandomFog", {"p": 1.0})).steps
-    recipe = Recipe("law", steps=steps, inputs=Inputs(boxes=Boxes()))
-    assert build(recipe, "exact").native == "RandomFog#1 runs in Python"
+def test_behind_a_step_that_only_albumentations_knows_a_sample_with_boxes_goes_on() -> None:
+    names = ("BBoxSafeRandomCrop", "RandomFog", "InvertImg", "HorizontalFlip")
+    steps = recipe_of(*((name, {"p": 1.0}) for name in names)).steps
+    recipe = Recipe("law", steps=steps, inputs=Inputs(boxes=Boxes(), keypoints=Keypoints()))
+    assert build(recipe, "exact").native.stops == ("RandomFog#1",)
+    assert sum(check(recipe, seed) for seed in range(3))
 
 
 @pytest.mark.skipif(not normals(), reason="numpy does not tell where it makes normal numbers")

@@ -25,7 +25,7 @@ from pictures import draw  # noqa: E402
 from stored import all_of, files_in  # noqa: E402
 
 from augrecipes.errors import StoreError  # noqa: E402
-from augrecipes.packing.merge import merge_parts  # noqa: E402
+from augrecipes.packing.parts import merge_parts  # noqa: E402
 from augrecipes.packing.run import pack  # noqa: E402
 from augrecipes.recipe.parse import parse_text  # noqa: E402
 from augrecipes.store import index  # noqa: E402

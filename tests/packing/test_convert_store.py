@@ -106,9 +106,7 @@ def test_what_is_converted_is_the_store_of_today(form: str, tmp_path: Path) -> N
         open_store(old)
     done = CliRunner().invoke(app, ["convert-store", str(old), str(tmp_path / "new")])
     assert done.exit_code == 0, done.output
-    with StoreWriter.open(
-        tmp_path / "today", format=format, kind="image", targets=TARGETS, rows=4, about=ABOUT
-    ) as writer:
+    with StoreWriter(tmp_path / "today", format=format, kind="image", targets=TARGETS, rows=4, about=ABOUT) as writer:
         for number, row in enumerate(rows()):
             writer.add(number, row)
         writer.finish(COLUMNS)

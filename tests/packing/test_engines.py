@@ -19,9 +19,9 @@ from stored import all_of
 
 from augrecipes.cli import pack_engine
 from augrecipes.errors import DataError, StoreError
-from augrecipes.packing import merge, run
+from augrecipes.packing import parts, run
 from augrecipes.packing import ray as on_ray
-from augrecipes.packing.merge import Merged
+from augrecipes.packing.parts import Merged
 from augrecipes.packing.run import pack, prepare
 from augrecipes.packing.workers import WorkerDied, get_ready
 from augrecipes.recipe.parse import parse_text
@@ -182,7 +182,7 @@ def options_reach(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "write", reached("write"))
     monkeypatch.setattr(on_ray, "write_on_ray", reached("ray"))
     merged = Merged(Path("here"), 1, 1, ())
-    monkeypatch.setattr(merge, "merge_parts", lambda *given, **options: told.update(options, given=given) or merged)
+    monkeypatch.setattr(parts, "merge_parts", lambda *given, **options: told.update(options, given=given) or merged)
 
     packing = ["r.yaml", *([] if way == "none" else ["--engine", way])]
 

@@ -152,14 +152,22 @@ def test_an_index_may_be_long(tmp_path: Path) -> None:
 
 def test_other_arguments_do_not_go_on_with_it(roots: dict[str, Path], tmp_path: Path) -> None:
     def stop(done: int, total: int) -> None:
-        raise InterruptedRunError
+        if done == last:
+            raise InterruptedRunError
 
     arguments: Any = (parse_text(recipe_of(IMAGE)), str(roots["image"]), tmp_path / "store")
+    other: Any = {"mode": "train", "epochs": 2, "through": "RandomCrop", "shard_size": 1}
+    last = 2  # of which the first is a shard
     with pytest.raises(InterruptedRunError):
-        pack(*arguments, workers=0, advance=stop)
-    with pytest.raises(StoreError):
-        pack(*arguments, workers=0, mode="train", epochs=2, through="RandomCrop")
+        pack(*arguments, workers=0, advance=stop, shard_size=1)
+    with pytest.raises(StoreError, match="go on with the same arguments, or discard"):
+        pack(*arguments, workers=0, **other)
     assert not (tmp_path / "store").exists()
+    shutil.rmtree(tmp_path / ".store.partial")
+    last = 1  # nothing is whole yet
+    with pytest.raises(InterruptedRunError):
+        pack(*arguments, workers=0, advance=stop, shard_size=1)
+    pack(*arguments, workers=0, **other)
 
 
 class Dies(Baker):

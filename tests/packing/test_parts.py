@@ -22,9 +22,8 @@ from test_pack import EPOCHS, InterruptedRunError, data_of
 from augrecipes.data.packed import Packed
 from augrecipes.errors import StoreError
 from augrecipes.machine import bytes_of
-from augrecipes.packing import merge
-from augrecipes.packing.merge import merge_parts
-from augrecipes.packing.parts import PackPart, part_of
+from augrecipes.packing import parts
+from augrecipes.packing.parts import PackPart, merge_parts, part_of
 from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.store import index, open_store
@@ -89,8 +88,8 @@ def test_parts_in_the_order_of_their_names_are_caught(
     roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted: of eleven parts the tenth is taken for the second."""
-    real = merge._paths_in
-    monkeypatch.setattr(merge, "_paths_in", lambda folder: sorted(real(folder), key=lambda path: path.name))
+    real = parts._paths_in
+    monkeypatch.setattr(parts, "_paths_in", lambda folder: sorted(real(folder), key=lambda path: path.name))
     with pytest.raises((AssertionError, ValueError)):
         same_store((parse_text(recipe_of(IMAGE)), str(roots["image"])), tmp_path, 11)
 
@@ -196,7 +195,7 @@ def test_parts_that_do_not_belong_together(photos: Path, tmp_path: Path) -> None
     refused("is part 3 of 4 by what it says")
     shutil.rmtree(parts / "part-2-of-4")
     pack(RECIPE, str(photos), parts, part="2/4", workers=0, format="jpeg")
-    refused(r"is of another packing than part 1 \(other: format\)")
+    refused(r"is of another packing than part 1 \(other: format, quality\)")
     shutil.rmtree(parts / "part-2-of-4")
     pack(RECIPE, str(photos), parts, part="2/4", workers=0)
     pack(RECIPE, str(photos), parts, part="1/2", workers=0)
@@ -288,7 +287,7 @@ def files_held(photos: Path, folder: Path, of: int) -> int:
     """How many files are open at a time, at the most, while parts are merged."""
     folder.mkdir(exist_ok=True)
     in_parts(RECIPE, str(photos), folder / f"{of}", of, shard_size=300)
-    real, held = merge.open_store, [0]
+    real, held = parts.open_store, [0]
 
     def opened(path: Path, **options: Any) -> Any:
         store = real(path, **options)
@@ -297,7 +296,7 @@ def files_held(photos: Path, folder: Path, of: int) -> int:
 
     before = len(os.listdir("/dev/fd"))  # noqa: PTH208
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(merge, "open_store", opened)
+        patch.setattr(parts, "open_store", opened)
         merge_parts(folder / f"{of}")
     return max(held) - before
 
@@ -307,8 +306,8 @@ def test_however_many_parts_few_files_are_open(photos: Path, tmp_path: Path, mon
     two, seven = (files_held(photos, tmp_path, of) for of in (2, 7))
     assert seven <= two  # of which each has more shards
     # Planted: all parts stay open.
-    real, kept = merge._opened, []
-    monkeypatch.setattr(merge, "_opened", lambda path: kept.append(real(path)) or kept[-1])
+    real, kept = parts._opened, []
+    monkeypatch.setattr(parts, "_opened", lambda path: kept.append(real(path)) or kept[-1])
     assert files_held(photos, tmp_path / "planted", 7) > seven
 
 
@@ -316,16 +315,12 @@ def test_however_many_parts_few_files_are_open(photos: Path, tmp_path: Path, mon
 
 
 _FORGED: list[Any] = [
-    lambda whole: whole.pop("kind"),
-    lambda whole: whole.update(kind="pair"),
-    lambda whole: whole.update(format="jpeg"),
-    lambda whole: whole.update(format="tar"),
-    lambda whole: whole.update(rows=8),
-    lambda whole: whole.update(quality=0),
-    lambda whole: whole.update(targets=[["image"]]),
-    lambda whole: whole.update(targets={"other": "image"}),
-    lambda whole: whole.update(targets=[]),
-    lambda whole: whole["about"].pop("epochs"),
+    lambda said: said["about"].pop("epochs"),
+    lambda said: said["about"].update(units=8),
+    lambda said: said["about"].update(units=-1),
+    lambda said: said["about"].update(points=["classes"]),
+    lambda said: said["about"].update(points=None),
+    lambda said: said["about"].update(part="1/2"),
 ]
 
 
@@ -335,7 +330,7 @@ def test_parts_that_say_what_cannot_be_are_refused(photos: Path, tmp_path: Path,
     in_parts(RECIPE, str(photos), tmp_path / "parts", 2)
     for path in (tmp_path / "parts").glob("part-*/index.json"):
         said = json.loads(path.read_text())
-        forge(said["about"]["whole"])
+        forge(said)
         path.chmod(0o644)
         path.write_bytes(index.render({key: value for key, value in said.items() if key != "digest"}))
     with pytest.raises(StoreError, match=r"pack (it|the store) again"):

@@ -9,9 +9,8 @@ from pathlib import Path
 import shop
 
 from augrecipes.remote import RemotePath
-from augrecipes.store.cache import FileCache
+from augrecipes.store.cache import Fetched, FileCache
 from augrecipes.store.disk import crc32
-from augrecipes.store.reader import FetchedFolder
 
 
 def test_files_come_while_others_come(elsewhere: Path) -> None:
@@ -19,7 +18,7 @@ def test_files_come_while_others_come(elsewhere: Path) -> None:
     names = [f"{k}.bin" for k in range(8)]
     for name in names:
         (elsewhere / name).write_bytes(b"0123456789")
-    kept = FetchedFolder(RemotePath("shop://"), "digest", FileCache(1_000, elsewhere.parent / "cache"))
+    kept = Fetched(RemotePath("shop://"), "digest", FileCache(1_000, elsewhere.parent / "cache"))
     four = threading.Barrier(4)
     shop.Shop.fault = lambda what, name, times: (four.wait(30), "slow")[1]
     with ThreadPoolExecutor(4) as threads:

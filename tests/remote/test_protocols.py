@@ -13,7 +13,7 @@ from packed_kinds import KINDS, packed, recipe_of
 from test_stores_elsewhere import alike, opened
 
 import augrecipes as ar
-from augrecipes.packing.merge import merge_parts
+from augrecipes.packing.parts import merge_parts
 from augrecipes.recipe.parse import parse_text
 
 IMAGE = KINDS[0]

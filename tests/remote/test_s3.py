@@ -15,7 +15,7 @@ from test_stores_elsewhere import alike, opened
 import augrecipes as ar
 from augrecipes.cache import CACHE
 from augrecipes.errors import StoreError
-from augrecipes.packing.merge import merge_parts
+from augrecipes.packing.parts import merge_parts
 from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.remote import RemotePath

@@ -20,12 +20,12 @@ import augrecipes as ar
 from augrecipes import remote_requests as requests
 from augrecipes.cli import main
 from augrecipes.errors import AugrecipesError, DataError, StoreError
-from augrecipes.packing.merge import merge_parts
+from augrecipes.packing.parts import merge_parts
 from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.remote import RemotePath
 from augrecipes.store import writer
-from augrecipes.store.sending import Sending
+from augrecipes.store.writer import StoreWriter
 
 RECIPE = parse_text(recipe_of(IMAGE))
 
@@ -70,13 +70,13 @@ def clear(elsewhere: Path) -> None:
 def test_an_index_of_what_was_never_sent_is_caught(
     elsewhere: Path, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted, send = list(opened(packed(IMAGE, roots["image"], shard_size=3_000))), Sending.send
+    wanted, send = list(opened(packed(IMAGE, roots["image"], shard_size=3_000))), StoreWriter._send
 
-    def easy(self: Sending, paths: Any) -> None:
+    def easy(self: StoreWriter, *given: Any) -> None:
         with suppress(StoreError):
-            send(self, paths)
+            send(self, *given)
 
-    monkeypatch.setattr(Sending, "send", easy)
+    monkeypatch.setattr(StoreWriter, "_send", easy)
     with pytest.raises(AssertionError, match="not whole"):
         sent_under(elsewhere, roots, lambda what, name, times: "error" if "image-00001" in name else None, wanted)
 
@@ -123,20 +123,20 @@ def test_killed_when_all_is_sent(elsewhere: Path, roots: dict[str, Path], monkey
 def test_a_store_that_another_machine_published_meanwhile_stays(
     elsewhere: Path, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data, send = str(roots["image"]), Sending.send
+    data, send = str(roots["image"]), StoreWriter._send
 
-    def overtaken(self: Sending, paths: Any) -> None:
+    def overtaken(self: StoreWriter, *given: Any) -> None:
         with monkeypatch.context() as patch:
             patch.setenv("AUGRECIPES_CACHE", str(elsewhere.parent / "another"))
-            patch.setattr(Sending, "send", send)
+            patch.setattr(StoreWriter, "_send", send)
             pack(parse_text(recipe_of(IMAGE)), data, "shop://sent", workers=0, shard_size=9_000)
-        send(self, paths)
+        send(self, *given)
 
-    monkeypatch.setattr(Sending, "send", overtaken)
+    monkeypatch.setattr(StoreWriter, "_send", overtaken)
     with pytest.raises(StoreError, match="exists already, and a published store is never modified"):
         pack(RECIPE, data, "shop://sent", workers=0, shard_size=3_000)
     assert ar.verify_store("shop://sent") == []
-    monkeypatch.setattr(Sending, "send", send)
+    monkeypatch.setattr(StoreWriter, "_send", send)
     shutil.rmtree(elsewhere / "sent")
     pack(RECIPE, data, "shop://sent", workers=0, shard_size=3_000)
     assert ar.verify_store("shop://sent") == []

@@ -20,7 +20,7 @@ from augrecipes.data.packed import Packed
 from augrecipes.errors import AugrecipesError, StoreError
 from augrecipes.recipe.parse import parse_text
 from augrecipes.remote import place_of
-from augrecipes.store import reader
+from augrecipes.store import cache
 
 FORMS: dict[str, dict[str, Any]] = {
     "one": {},
@@ -148,11 +148,14 @@ def test_halves_that_are_believed_are_caught(
     """Planted: what arrived is not compared, and what is missing is taken for zeros."""
     wanted = list(opened(placed(elsewhere, roots, shard_size=3_000)))
 
-    def believed(self: Any, name: str, said: dict[str, int], staged: Path) -> None:
-        (self.there / name).fetch(staged)
-        staged.write_bytes(staged.read_bytes().ljust(said["size"], b"\0"))
+    def believed(self: Any, name: str, size: int, checksum: int) -> Any:
+        def fetch(staged: Path) -> None:
+            (self.there / name).fetch(staged)
+            staged.write_bytes(staged.read_bytes().ljust(size, b"\0"))
 
-    monkeypatch.setattr(reader.FetchedFolder, "_fetch", believed)
+        return self.cache.mapped(self.digest, name, size, fetch)
+
+    monkeypatch.setattr(cache.Fetched, "mapped", believed)
     with pytest.raises(AssertionError, match="wrong samples"):
         read_under(lambda what, name, times: "short" if name.endswith("1.bin") else None, wanted)
 

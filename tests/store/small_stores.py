@@ -57,7 +57,7 @@ def said(form: str) -> dict[str, Any]:
 def opened(path: Path, format: str, content: Rows, **more: Any) -> StoreWriter:
     """A writer of `content`."""
     arguments = {"kind": "image", "targets": TARGETS, "rows": len(content), "about": ABOUT, **more}
-    return StoreWriter.open(path, **said(format), **arguments)
+    return StoreWriter(path, **said(format), **arguments)
 
 
 def write(path: Path, format: str, content: Rows | None = None, **more: Any) -> Store:

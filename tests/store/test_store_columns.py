@@ -73,7 +73,7 @@ def test_texts_behave_as_a_sequence() -> None:
     ],
 )
 def test_what_is_no_column(name: str, column: Any, reason: str, tmp_path: Path) -> None:
-    with StoreWriter.open(tmp_path / "s", format="raw", kind="image", targets={"image": "image"}, rows=0) as writer:
+    with StoreWriter(tmp_path / "s", format="raw", kind="image", targets={"image": "image"}, rows=0) as writer:
         with pytest.raises(StoreError, match=reason):
             writer.finish({name: column})
         writer.finish({"label": np.zeros(0)})
@@ -88,7 +88,7 @@ def test_what_is_not_json(about: dict[str, Any], tmp_path: Path) -> None:
 
 
 def test_more_is_said_at_the_end(tmp_path: Path) -> None:
-    with StoreWriter.open(
+    with StoreWriter(
         tmp_path / "s", format="raw", kind="image", targets={"image": "image"}, rows=0, about={"a": 1, "b": (2,)}
     ) as writer:
         writer.finish(about={"a": 3, "c": {"unreadable": ["x.jpg"]}})

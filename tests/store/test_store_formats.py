@@ -23,7 +23,7 @@ def test_raw_items_begin_at_lines_of_the_cache(tmp_path: Path) -> None:
 def test_hdf5_of_one_shape_is_read_by_others(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     pictures, masks = rng.integers(0, 256, (3, 5, 7, 3), np.uint8), rng.integers(0, 9000, (3, 5, 7)).astype("u2")
-    with StoreWriter.open(
+    with StoreWriter(
         tmp_path / "s", format="hdf5", kind="image", targets={"image": "image", "mask": "mask"}, rows=3
     ) as writer:
         for row in range(3):
@@ -55,7 +55,7 @@ def test_hdf5_of_many_shapes_is_read_by_others(tmp_path: Path) -> None:
 
 
 def test_hdf5_without_items_is_a_store_too(tmp_path: Path) -> None:
-    with StoreWriter.open(tmp_path / "s", format="hdf5", kind="image", targets={"image": "image"}, rows=0) as writer:
+    with StoreWriter(tmp_path / "s", format="hdf5", kind="image", targets={"image": "image"}, rows=0) as writer:
         writer.finish()
     assert open_store(tmp_path / "s").rows == 0
 

@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -61,11 +62,16 @@ class Power:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.lost: set[int] = set()
         self.at_rename: set[int] | None = None
-        write_all, fsync = disk.write_all, os.fsync
+        write_all, fsync, mkstemp = disk.write_all, os.fsync, tempfile.mkstemp
 
         def write(file: Any, data: Any, path: Path) -> None:
             write_all(file, data, path)
             self.lost |= {path.stat().st_ino, path.parent.stat().st_ino}
+
+        def staged(*given: Any) -> tuple[int, str]:
+            handle, name = mkstemp(*given)
+            self.lost |= {os.fstat(handle).st_ino, Path(name).parent.stat().st_ino}
+            return handle, name
 
         def sync(handle: int) -> None:
             fsync(handle)
@@ -79,8 +85,8 @@ class Power:
             self.lost.add(target.parent.stat().st_ino)
             return done
 
-        for module in (disk, staging):
-            monkeypatch.setattr(module, "write_all", write)
+        monkeypatch.setattr(staging, "write_all", write)
+        monkeypatch.setattr(tempfile, "mkstemp", staged)
         monkeypatch.setattr(os, "fsync", sync)
         monkeypatch.setattr(Path, "rename", renamed)
 

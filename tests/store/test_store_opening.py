@@ -79,11 +79,11 @@ def test_a_newer_version(place: Path) -> None:
     refused(place, "version 7; this augrecipes reads version 3")
 
 
-@pytest.mark.parametrize("version", [0, -1, "1", None, 1.0])
+@pytest.mark.parametrize("version", [0, -1, "1", None, 7.5, []])
 def test_a_version_that_never_was(version: Any, place: Path) -> None:
     (place / "index.json").chmod(0o644)
     (place / "index.json").write_text(json.dumps({"store": "augrecipes", "version": version}))
-    refused(place, "which never was")
+    refused(place, "this augrecipes reads version 3")
 
 
 def test_an_edited_index(place: Path) -> None:
@@ -323,7 +323,7 @@ def many(folder: Path, items: int) -> tuple[int, float]:
     tiny = np.zeros((1, 2, 3), np.uint8)
     per_row = 1000
     for name, rows in (("many", items // per_row), ("few", 1)):
-        with StoreWriter.open(folder / name, format="raw", kind="bag", targets={"image": "image"}, rows=rows) as begun:
+        with StoreWriter(folder / name, format="raw", kind="bag", targets={"image": "image"}, rows=rows) as begun:
             for row in range(rows):
                 begun.add(row, {"image": [tiny] * per_row})
             columns = {

@@ -56,7 +56,7 @@ def round_trip(form: str, content: Any) -> None:
     """The law."""
     format = form.partition("-")[0]
     with small_stores.quick_folder() as folder:
-        with StoreWriter.open(
+        with StoreWriter(
             folder / "s", **small_stores.said(form), kind="bag", targets=small_stores.TARGETS, rows=len(content)
         ) as writer:
             for row, (images, masks, _) in enumerate(content):
@@ -146,7 +146,7 @@ def test_parts_of_large_arrays_are_written_without_a_copy(monkeypatch: pytest.Mo
     monkeypatch.setattr("augrecipes.store.formats._SLAB", 100)
     whole = np.arange(40 * 30 * 3, dtype=np.uint8).reshape(40, 30, 3)
     part = whole[3:33, 5:20]
-    with StoreWriter.open(tmp_path / "s", format="raw", kind="image", targets={"image": "image"}, rows=1) as writer:
+    with StoreWriter(tmp_path / "s", format="raw", kind="image", targets={"image": "image"}, rows=1) as writer:
         writer.add(0, {"image": [part]})
         writer.finish()
     assert np.array_equal(open_store(tmp_path / "s").array("image", 0), part)

@@ -25,7 +25,7 @@ def laid(sizes: list[list[int]], most: int) -> None:
     rng = np.random.default_rng(len(sizes))
     content = [[rng.integers(0, 256, (1, size, 1), np.uint8) for size in row] for row in sizes]
     with small_stores.quick_folder() as folder:
-        with StoreWriter.open(
+        with StoreWriter(
             folder / "s", format="raw", kind="bag", targets={"image": "image"}, rows=len(sizes), shard_bytes=most
         ) as writer:
             for row, arrays in enumerate(content):
@@ -76,16 +76,8 @@ def test_hdf5_is_one_file(tmp_path: Path) -> None:
         small_stores.write(tmp_path / "s", "raw-0")
 
 
-def test_a_run_that_goes_on_bounds_its_files_as_the_first_one(tmp_path: Path) -> None:
-    content = small_stores.rows()
-    with small_stores.opened(tmp_path / "s", "raw-300", content) as writer:
-        writer.add(0, content[0])
-    with pytest.raises(StoreError, match="other: shard_bytes"):
-        small_stores.opened(tmp_path / "s", "raw-301", content)
-
-
 def many(folder: Path, count: int) -> Any:
-    with StoreWriter.open(
+    with StoreWriter(
         folder, format="raw", kind="image", targets={"image": "image"}, rows=count, shard_bytes=64
     ) as writer:
         for row in range(count):

@@ -91,9 +91,7 @@ def test_sources_by_target_and_by_item(tmp_path: Path) -> None:
     from augrecipes.store import StoreWriter
 
     rows = small_stores.rows()
-    with StoreWriter.open(
-        tmp_path / "s", format="raw", kind="bag", targets=small_stores.TARGETS, rows=len(rows)
-    ) as writer:
+    with StoreWriter(tmp_path / "s", format="raw", kind="bag", targets=small_stores.TARGETS, rows=len(rows)) as writer:
         for row, items in enumerate(rows):
             writer.add(row, items)
         writer.finish({"source/image": [f"tile {item}" for item in range(6)], "source/mask": list("abcde")})

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,24 +17,34 @@ from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.native_plan.helping import of_this_thread
 from augrecipes.compiler.native_plan.pictures import InMemory, Picture, Pixels, coded_of, decoded, is_ready, pixels_of
 from augrecipes.compiler.native_plan.room import Needs, ResultAt, Room, spare_room
-from augrecipes.compiler.native_plan.steps import CUTS, IN_PYTHON, KEEPS, TURNS, KeyedStep
+from augrecipes.compiler.native_plan.steps import CUTS, KEEPS, LEFT, OPAQUE, TURNS, KeyedStep
 from augrecipes.native.kernels import Library, written_as
 from augrecipes.native.libjpeg import laid_out
+from augrecipes.recipe.model import Output
 from augrecipes.seeds import MASK, mix, site_key
 
-_HEAD, _STEP, _SAMPLE = struct.Struct("=2Q3q4q4f4f6q2q"), struct.Struct("=4q2Qd24d"), struct.Struct("=2Q17q")
+_HEAD, _STEP, _SAMPLE = struct.Struct("=2Q3q4q4f4f6q2q"), struct.Struct("=4q2Qd24d"), struct.Struct("=2Q20q")
 _ROOM, _STEPS, _ARGUMENTS = struct.Struct("=6q"), struct.Struct("=2q"), 7 * 8  # bytes of a step before what it draws by
 _EFFECT, _MOST_DOES, DRAWN = 16, 8, 260
-_NOTHING = (0,) * 12
+_NOTHING = (0,) * 14  # where it lies, its file, result and window
 _RGB, _MOST_CHANNELS, _MOST_SIZES = 3, 4, 64
 # Gives where results of a shape and dtype lie: an array of them, and rows of it; None: nowhere.
 Places = Callable[[tuple[int, ...], np.dtype[Any]], tuple[np.ndarray, Sequence[int]] | None]
 # Among the numbers of a sample: index and tile, rows and columns, where it lies and in what file, ...
-_KEY, _SIZE, _LIES, _FILE, _TARGET, _MADE, _WINDOW, _ANSWER = (
-    slice(2), slice(2, 4), slice(4, 8), slice(8, 11), 11, slice(12, 14), slice(14, 18), 18,
+_KEY, _SIZE, _LIES, _FILE, _TARGET, _MADE, _WINDOW, _BEGIN, _STOP, _ANSWER = (
+    slice(2), slice(2, 4), slice(4, 8), slice(8, 11), 11, slice(12, 14), slice(14, 18), 18, 19, 21,
 )  # fmt: skip
-_IN_MEMORY, _NUMBERS = (0, 0, 0), 19
+_NUMBERS = 22
 IDLE, REFUSED = 1, -1
+_END = -1  # no step: where a sample begins, and where it has run through
+_RAW = Sink(Output(dtype="uint8", layout="hwc"))  # of pictures between two steps
+
+
+class Stopped(NamedTuple):
+    """A sample that has come to a step which albumentations carries out: its place in the plan, and the picture."""
+
+    place: int
+    picture: np.ndarray
 
 
 class NativePlan:
@@ -49,7 +59,9 @@ class NativePlan:
         labels: pictures are masks.
 
     Attributes:
-        left: labels of steps that Python carries out: it makes every sample in which one of them acts.
+        left: labels of steps that only Python knows: it makes every sample in which one of them acts.
+        stops: labels of steps that only albumentations knows: a sample stops there, and goes on behind them.
+        opaque: these steps, by their places; and whether their group has chosen them.
         only_moves: pictures are cut and turned, and that is all.
         given: steps whose draws go by boxes, by their places: `take_given` is to be called when they have drawn.
     """
@@ -68,8 +80,10 @@ class NativePlan:
         self._seed, self._sink, self._limits = seed & MASK, sink, (most, int(labels))
         self._room = Room()
         self.only_moves = all(step.numbers.effect in (CUTS, TURNS, KEEPS) for step in steps)
-        self.left = tuple(step.label for step in steps if step.numbers.draw == IN_PYTHON)
+        self.left = tuple(step.label for step in steps if step.numbers is LEFT)
+        self.stops = tuple(step.label for step in steps if step.numbers is OPAQUE)
         self.given: dict[int, Any] = {}
+        self.opaque: Mapping[int, tuple[Any, bool]] = {}
         self._seen = [step.numbers.seen for step in steps]
         self._plan = ctypes.create_string_buffer(_HEAD.size + len(steps) * _STEP.size)
         self._at, self._count = ctypes.addressof(self._plan), len(steps)
@@ -85,23 +99,36 @@ class NativePlan:
         self._one = ctypes.create_string_buffer(_SAMPLE.size)
         self._one_at = ctypes.addressof(self._one)
 
-    def sample(self, epoch: int, index: int, tile: int, picture: Picture, allocate: Allocate) -> np.ndarray | None:
-        """One sample's result; None where Python has to make it. DataError: the file is damaged."""
+    def sample(
+        self, epoch: int, index: int, tile: int, picture: Picture, allocate: Allocate, begin: int = _END
+    ) -> np.ndarray | Stopped | None:
+        """One sample's result, or where it stops; None where Python has to make it. DataError: the file is damaged.
+
+        Args:
+            epoch: of its key.
+            index: of its key.
+            tile: of its key.
+            picture: it, or what the step at `begin` has left of it.
+            allocate: gives memory for the result.
+            begin: place of the step that was carried out last.
+        """
         rows, columns, channels = shape = picture.shape
         if not self._takes(channels):
             return None
         key = epoch, index, tile, rows, columns, channels
-        fresh = picture if allocate is np.empty and is_ready(picture) else None
+        fresh = picture if allocate is np.empty and is_ready(picture) and not self.opaque else None
         guess = None if fresh is None else self._fresh.get(shape)
         if fresh is not None and guess is not None:
             out = np.empty(*guess.made)
             if self._make(key, (fresh, 0, 0), out, guess):
                 return out
         self._begin(epoch, channels)
-        _SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *_NOTHING, *_IN_MEMORY)
+        _SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *_NOTHING, begin, _END, 0, 0)
         if self._run_one():
             return None
-        height, width, *window = _SAMPLE.unpack_from(self._one)[12:18]
+        height, width, *window, _, stop, changed, _ = _SAMPLE.unpack_from(self._one)[12:]
+        if stop >= 0:
+            return self._stopped(key, begin, stop, picture, window, (height, width) if changed else None)
         if (guess and guess.size == (height, width)) or (found := pixels_of(picture, window)) is None:
             return None
         out = allocate(*(made := (self._sink.shape(height, width, channels), self._sink.dtype)))
@@ -110,16 +137,43 @@ class NativePlan:
         place = ResultAt((height, width), made, *strides, written_as(out))
         if fresh is not None and len(self._fresh) < _MOST_SIZES:  # where sizes differ they are asked for from now on
             self._fresh[shape] = None if shape in self._fresh else place
-        return out if self._make(key, found, out, place) else None
+        return out if self._make(key, found, out, place, begin) else None
 
-    def _make(self, key: tuple[int, ...], found: Pixels, out: np.ndarray, place: ResultAt) -> bool:
+    def _stopped(
+        self,
+        key: tuple[int, ...],
+        begin: int,
+        stop: int,
+        picture: Picture,
+        window: Sequence[int],
+        size: tuple[int, int] | None,
+    ) -> Stopped | None:
+        """A sample whose next step is not the kernels'; of no size nothing has been done to the picture."""
+        if size is None and isinstance(picture, np.ndarray):
+            return Stopped(stop, picture)
+        if (found := pixels_of(picture, window)) is None:
+            return None
+        (height, width), channels = size or picture.shape[:2], picture.shape[2]
+        out = np.empty((height, width, channels), np.uint8)
+        place = ResultAt((height, width), (out.shape, out.dtype), 0, (width * channels, channels, 1), written_as(out))
+        return Stopped(stop, out) if self._make(key, found, out, place, begin, stop) else None
+
+    def _make(
+        self,
+        key: tuple[int, ...],
+        found: Pixels,
+        out: np.ndarray,
+        place: ResultAt,
+        begin: int = _END,
+        stop: int = _END,
+    ) -> bool:
         """Write a result; False where it is of another size, or Python has to make it."""
         (epoch, index, tile, rows, columns, channels), (pixels, top, left) = key, found
-        self._begin(epoch, channels, place.strides, place.written)
+        self._begin(epoch, channels, place.strides, place.written, raw=stop >= 0)
         at, target = pixels.__array_interface__["data"][0], out.__array_interface__["data"][0] + place.start
         _SAMPLE.pack_into(
             self._one, 0, index, tile, rows, columns, at, pixels.strides[0], top, left, 0, 0, 0, target, *place.size,
-            0, 0, 0, 0, 0,
+            0, 0, 0, 0, begin, stop, 0, 0,
         )  # fmt: skip
         return not self._run_one()
 
@@ -161,9 +215,9 @@ class NativePlan:
             return [*range(count)]
         numbers = np.zeros((count, _NUMBERS), np.int64)
         numbers[:, _KEY] = np.asarray(keys, np.uint64).view(np.int64)
-        numbers[:, _SIZE] = shapes[:, :2]
+        numbers[:, _SIZE], numbers[:, _BEGIN] = shapes[:, :2], _END
         self._begin(epoch, channels)
-        known = None if self._run(numbers) else np.flatnonzero(numbers[:, _ANSWER] == 0)
+        known = None if self._run(numbers) else np.flatnonzero((numbers[:, _ANSWER] == 0) & (numbers[:, _STOP] == _END))
         if known is not None:
             if not len(known):
                 return [*range(count)]
@@ -183,6 +237,7 @@ class NativePlan:
             self._begin(epoch, channels, strides[1], kind)
             numbers[:, _LIES] = pictures.lie
             if known is not None:
+                numbers[numbers[:, _STOP] != _END, _ANSWER] = REFUSED
                 self._some(numbers, known, (out, pictures))
             elif self._run(numbers, (out, pictures)):
                 return []
@@ -235,7 +290,7 @@ class NativePlan:
             for place in self.given:
                 self._take(place, (0.0, 0.0, float(window), float(window)))
             numbers = np.zeros((count, _NUMBERS), np.int64)
-            numbers[:, 0], numbers[:, _SIZE] = range(count), side
+            numbers[:, 0], numbers[:, _SIZE], numbers[:, _BEGIN] = range(count), side, _END
             self._begin(epoch, _RGB)
             self._run(numbers)
             if (numbers[:, _ANSWER] == 0).any():
@@ -246,12 +301,14 @@ class NativePlan:
         """Whether a result may be made of pictures of so many channels."""
         return channels == _RGB or (channels <= _MOST_CHANNELS and self._sink.output.color != "bgr")
 
-    def _begin(self, epoch: int, channels: int, strides: Sequence[int] = (0, 0, 0), kind: int = 0) -> None:
-        begun = epoch, channels, strides, kind, self._room.numbers
+    def _begin(
+        self, epoch: int, channels: int, strides: Sequence[int] = (0, 0, 0), kind: int = 0, *, raw: bool = False
+    ) -> None:
+        begun = epoch, channels, strides, kind, raw, self._room.numbers
         if begun == self._begun:
             return
         self._begun = begun
-        native = self._sink.numbers(channels)
+        native = (_RAW if raw else self._sink).numbers(channels)
         _HEAD.pack_into(
             self._plan, 0, self._seed, epoch, channels, *self._limits, kind, *strides,
             *native.four[0], *native.four[1], *self._room.numbers, self._at + _HEAD.size, self._count,

@@ -28,6 +28,7 @@ from augrecipes.compiler.native_plan.steps import (
     MERGES,
     MIXES,
     NOTHING,
+    OPAQUE,
     PADS,
     PADS_AND_CUTS,
     RESIZES,
@@ -82,7 +83,7 @@ class Walk:
         for step in transforms:
             if type(step) is Joined:
                 for one in step.transforms:
-                    yield one, self.one(one, alone)
+                    yield one, replace(self.one(one, alone), alone=True)
             elif type(step) is Deferred:
                 yield step.step, self.one(step.step, _merged)
             elif type(step) is ColourStep:
@@ -97,16 +98,24 @@ class Walk:
                 yield from self.keyed(step.transforms)
                 if not step.to_sink:
                     yield None, KeyedStep("", False, 1.0, NativeStep(NOTHING, MADE, (), lambda _: ()))
-            elif id(step) in self.made and is_gated(step):
-                yield step, self.one(step, alone)
-            elif id(step) in self.made and group_of(step) is not None:
-                label, shared = self.made[id(step)]
-                units = [list(self.keyed([child])) for child in step.transforms]
-                if (group := groups.opened(step, label, units, shared=shared)) is None:
-                    raise NotNativeError(f"{label} chooses in Python")
+            elif id(step) not in self.made:
+                raise NotNativeError("its steps are looked at one by one")
+            elif is_gated(step):
+                yield step, replace(self.one(step, alone), alone=True)
+            elif (group := self._group(step)) is not None:
                 yield from group
-            else:
-                raise NotNativeError(f"{type(step).__name__} is made in Python")
+            else:  # nobody else knows when it acts
+                yield step, KeyedStep(*self.made[id(step)], 1.0, OPAQUE, alone=True)
+
+    def _group(self, step: Any) -> groups.Unit | None:
+        """A group, opened; None where it is none, or chooses as only albumentations knows."""
+        if (kind := group_of(step)) is None:
+            return None
+        label, shared = self.made[id(step)]
+        units = [list(self.keyed([child])) for child in step.transforms]
+        if kind == "one":
+            units = [[(one, replace(keyed, forced=True)), *rest] for (one, keyed), *rest in units]
+        return groups.opened(step, label, units, shared=shared)
 
     def one(self, step: Any, as_numbers: AsNumbers) -> KeyedStep:
         """A transform; NotNativeError where it is Python's, whether or not it acts."""
@@ -119,8 +128,10 @@ class Walk:
         if numbers is None and not is_gated(step):
             raise NotNativeError(f"{label} runs in Python")
         kernels, native = numbers.kernels if numbers else (), resize_native.here()
-        if native is None or not all(map(native.has, kernels)):
-            raise NotNativeError(f"{label} resizes with OpenCV")
+        if kernels and (native is None or not all(map(native.has, kernels))):
+            if as_numbers is not alone:
+                raise NotNativeError(f"{label} resizes with OpenCV")
+            numbers = None
         return KeyedStep(label, shared, float(step.p), numbers or LEFT)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.steps import sampler_of
+from augrecipes.compat.steps import is_plain, sampler_of
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.native_plan import groups
@@ -17,16 +17,20 @@ from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError, Walk
 from augrecipes.compiler.native_plan.masks import MaskSink
 from augrecipes.compiler.native_plan.steps import (
+    EXITS,
     GROUPS,
     IN_PYTHON,
     KEEPS,
     KEPT,
+    LEFT,
     MERGED_ENDS,
     MERGES,
+    OPAQUE,
     KeyedStep,
     NativeStep,
 )
 from augrecipes.native.kernels import Library, library
+from augrecipes.ops.capabilities import capability
 from augrecipes.recipe.model import Output
 
 _MOST = 1 << 28  # pixels
@@ -93,17 +97,25 @@ def plan_of(
         raise NotNativeError(f"the output is {sink.dtype} and {output.color}")
     made: list[KeyedStep] = []
     given, few = {}, _few(most)
-    for step, keyed in steps:
+    opaque: dict[int, tuple[Any, bool]] = {}
+    for step, known in steps:
+        keyed = known
+        alone = NativePlan(kernels, [keyed], sink, seed, few)
+        why = ""
+        if step is not None and keyed.numbers is not OPAQUE and not _draws_alike(alone, step, keyed, position):
+            why = "draws otherwise here"
+        elif step is not None and keyed.numbers.changes and not _works_alike(kernels, step, keyed, seed, position):
+            why = "changes pictures otherwise here"
+        if why and not keyed.alone:
+            raise NotNativeError(f"{keyed.label} {why}")
+        if keyed.alone and (why or keyed.numbers in (LEFT, OPAQUE)):
+            opaque[len(made)] = step, keyed.forced
+            keyed = replace(keyed, numbers=OPAQUE)
         if keyed.numbers.given:
             given[len(made)] = step
-        alone = NativePlan(kernels, [keyed], sink, seed, few)
-        if step is not None and not _draws_alike(alone, step, keyed, position):
-            raise NotNativeError(f"{keyed.label} draws otherwise here")
-        if step is not None and keyed.numbers.changes and not _works_alike(kernels, step, keyed, seed, position):
-            raise NotNativeError(f"{keyed.label} changes pictures otherwise here")
         made.append(keyed)
     plan = NativePlan(kernels, made, sink, seed, few)
-    plan.given = given
+    plan.given, plan.opaque = given, opaque
     if plan.left and plan.all_are_left(_EPOCH, _MANY, _SIDE * max(one.cell for one in made)):
         raise NotNativeError(f"{plan.left[0]} runs in Python")
     return plan
@@ -115,6 +127,7 @@ def mask_plan(
     seed: int,
     position: Position,
     most: int | None,
+    opaque: Mapping[int, Any],
     *,
     wide: bool,
 ) -> NativePlan:
@@ -126,6 +139,7 @@ def mask_plan(
         seed: the same.
         position: the same.
         most: the same.
+        opaque: of the pictures' plan.
         wide: results are int64, not uint8.
 
     Raises:
@@ -137,7 +151,10 @@ def mask_plan(
     walk = Walk({id(step): (label, shared) for step, label, shared in sites}, labels=True)
     steps: list[KeyedStep] = []
     given = {}
-    for step, keyed in walk.keyed(transforms):
+    for step, known in walk.keyed(transforms):
+        keyed = known
+        if len(steps) in opaque:
+            keyed = replace(keyed, numbers=OPAQUE if moves(step, "mask") else KEPT)
         if keyed.numbers.given:
             given[len(steps)] = step
         if step is not None and not _works_alike(kernels, step, keyed, seed, position, labels=True):
@@ -145,7 +162,14 @@ def mask_plan(
         steps.append(replace(keyed, p=1.0) if keyed.numbers is KEPT else keyed)
     plan = NativePlan(kernels, steps, MaskSink(wide=wide), seed, _few(most), labels=True)
     plan.given = given
+    plan.opaque = {place: one for place, one in opaque.items() if steps[place].numbers is OPAQUE}
     return plan
+
+
+def moves(step: Any, *targets: str) -> bool:
+    """Whether a step may change any of some targets, or look at them: of classes that nobody knows anything is."""
+    record = capability(type(step).__name__)
+    return record is None or not is_plain(step) or not record.targets.isdisjoint(targets)
 
 
 def _few(most: int | None) -> int:
@@ -175,7 +199,7 @@ def _works_alike(
     if (
         keyed.p <= 0
         or keyed.numbers.given
-        or keyed.numbers.effect in (KEEPS, GROUPS)
+        or keyed.numbers.effect in (KEEPS, GROUPS, EXITS)
         or MERGES <= keyed.numbers.effect <= MERGED_ENDS
     ):
         return True  # it never acts, or nothing alone, or by boxes

@@ -14,10 +14,10 @@ NOTHING, ONE_OF_FOUR, ONE_OF_EIGHT, ANY_WINDOW, CENTRE, RESIZED_CROP, SIZED_CROP
 TO_SIDE, SCALE, PADDING, PADDED_BOX, BORDERS, SIDES, BY_WEIGHT, SOME, SAFE_ROTATION = range(10, 19)
 CUTS, TURNS, RESIZES, CUTS_AND_RESIZES, WARPS, KEEPS, SCALES, PADS, PADS_AND_CUTS, CUTS_AND_PADS = range(10)
 TILTS = 14
-MERGES, MERGED_ENDS, JITTERS, GROUPS, ADJUSTS, MIXES, AMONG_HSV, MADE = 16, *range(31, 38)
+MERGES, MERGED_ENDS, JITTERS, GROUPS, ADJUSTS, MIXES, AMONG_HSV, MADE, EXITS = 16, *range(31, 39)
 # From 64 on: what colour_draws.h, tables.h and points.h number; the others stand beside what encodes them.
 NUMBERS, SCALES_LEVELS, SHIFTS_HSV, JITTERS_EXACTLY, STAINS = 64, 64, 72, 73, 80
-IN_PYTHON = -1  # what no kernel draws: samples in which the step acts are left to Python
+IN_PYTHON = -1  # what no kernel draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,8 @@ class KeyedStep:
         p: it acts where its first draw is below.
         numbers: what it draws and does.
         cell: pixels along each of the squares that it counts: of a pair's steps.
+        alone: it is carried out by itself, so that albumentations may do it in the place of the kernels.
+        forced: its group has chosen it, so that it acts whatever its first draw would be.
     """
 
     label: str
@@ -62,10 +64,13 @@ class KeyedStep:
     p: float
     numbers: NativeStep
     cell: int = 1
+    alone: bool = False
+    forced: bool = False
 
 
 KEPT = NativeStep(NOTHING, KEEPS, (), lambda _: ())
-LEFT = NativeStep(IN_PYTHON, KEEPS, (), lambda _: ())
+LEFT = NativeStep(IN_PYTHON, KEEPS, (), lambda _: ())  # Python makes all of a sample in which it acts
+OPAQUE = NativeStep(IN_PYTHON, EXITS, (), lambda _: ())  # albumentations carries it out, and nothing else
 
 
 def encode(step: Any, *, joined: bool = False) -> NativeStep | None:

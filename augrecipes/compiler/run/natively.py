@@ -12,20 +12,21 @@ import numpy as np
 from augrecipes.compat.boxes import forget_labels
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.compiler.native_plan.carrying_out import NativePlan, Stopped
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError
 from augrecipes.compiler.native_plan.pictures import Picture, as_picture, is_mask, is_picture
-from augrecipes.compiler.native_plan.planned import mask_plan, native_plan
+from augrecipes.compiler.native_plan.planned import mask_plan, moves, native_plan
 from augrecipes.compiler.run.lower import Sites
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.points import take_points
 from augrecipes.compiler.run.points_alone import point_steps
-from augrecipes.compiler.run.prepared import Prepared
+from augrecipes.compiler.run.prepared import Act, Prepared, alone
 from augrecipes.compiler.run.targets import check_size
 
+_POINTS, _AXES = ("boxes", "keypoints"), 3
 _MASK, _NOTHING = frozenset({"mask"}), frozenset[str]()
 _FEW = 3  # steps that act
-_NATIVE = ("native", "native_masks", "_point_steps")  # made of the steps when they are first needed
+_NATIVE = ("native", "native_masks", "_point_steps", "_opaque_steps")  # made of the steps when they are first needed
 
 
 def kept_from_plans(pipeline: Pipeline) -> str | None:
@@ -105,8 +106,9 @@ class NativelyRun(Pipeline):
         wide = output.dtype != "uint8" or output.where != "host"
         try:
             return mask_plan(
-                self.transforms, self._sites, compiled.seed, self.draws.position, self.recipe.max_bytes, wide=wide
-            )
+                self.transforms, self._sites, compiled.seed, self.draws.position, self.recipe.max_bytes,
+                self.native.opaque, wide=wide,
+            )  # fmt: skip
         except NotNativeError as reason:
             return str(reason)
 
@@ -133,10 +135,10 @@ class NativelyRun(Pipeline):
             for plan in (self.native, self.native_masks):
                 if isinstance(plan, NativePlan):
                     plan.take_given()
-        if "mask" in on_it and (mask := self._mask(epoch, index, tile, mask, image)) is None:
+        given = mask if "mask" in on_it else None
+        if (found := self._through((epoch, index, tile), image, given, allocate, points=bool(on_it - _MASK))) is None:
             return None
-        if (made := self.native.sample(epoch, index, tile, image, allocate)) is None:
-            return None
+        made, mask = found
         if on_it - _MASK:
             size = made.shape[1:] if self.recipe.output.layout == "chw" else made.shape[:2]
             moved = self._with_points_moved(epoch, index, tile, done) if moved is None else moved
@@ -178,12 +180,52 @@ class NativelyRun(Pipeline):
             taken.put_back(data)
         return data
 
-    def _mask(self, epoch: int, index: int, tile: int, mask: Any, image: Picture) -> np.ndarray | None:
-        """The mask of a sample; None: that is Python's."""
-        if isinstance(self.native_masks, str) or not is_mask(mask, image):
+    def _through(
+        self, key: tuple[int, int, int], image: Picture, mask: Any, allocate: Allocate, *, points: bool
+    ) -> tuple[np.ndarray, np.ndarray | None] | None:
+        """A picture and its mask, if there is one, through all steps; None where Python has to make the sample.
+
+        The kernels carry them to the next step that only albumentations knows, this one runs in Python, and the kernels
+        go on behind it. No step comes twice.
+        """
+        plan, of_masks = self.native, self.native_masks if mask is not None else None
+        if isinstance(plan, str) or isinstance(of_masks, str) or (of_masks and not is_mask(mask, image)):
             return None
-        made = self.native_masks.sample(epoch, index, tile, as_picture(mask), np.empty)
-        if made is None:
+        labels, begin, masks_begin = None if of_masks is None else as_picture(mask), -1, -1
+        while isinstance(made := plan.sample(*key, image, allocate, begin), Stopped):
+            begin = made.place
+            data: dict[str, Any] = {"image": made.picture}
+            if of_masks is not None and begin in of_masks.opaque:
+                there = of_masks.sample(*key, labels, np.empty, masks_begin)
+                if not isinstance(there, Stopped) or there.place != begin:
+                    return None
+                data["mask"], masks_begin = there.picture[..., 0], begin
+            if points and moves(plan.opaque[begin][0], *_POINTS):
+                return None
+            try:
+                self.position(*key)
+                data = self._opaque_steps[begin](data)
+                image, labels = in_between(data["image"]), in_between(data["mask"]) if "mask" in data else labels
+            except Exception:  # the whole sample in Python says where
+                return None
+        if made is None or of_masks is None:
+            return None if made is None else (made, None)
+        found = of_masks.sample(*key, labels, np.empty, masks_begin)
+        if not isinstance(found, np.ndarray):
             return None
-        labels = made.reshape(made.shape[:2])
-        return labels.astype(bool) if mask.dtype == bool and made.dtype == np.uint8 else labels
+        out = found.reshape(found.shape[:2])
+        return made, out.astype(bool) if mask.dtype == bool and out.dtype == np.uint8 else out
+
+    @cached_property
+    def _opaque_steps(self) -> dict[int, Act]:
+        """What carries out the steps that a native plan stops at, by their places."""
+        return {} if isinstance(self.native, str) else {
+            place: alone(step, self, forced=forced) for place, (step, forced) in self.native.opaque.items()
+        }  # fmt: skip
+
+
+def in_between(picture: Any) -> np.ndarray:
+    """A picture that a step has left, uint8 H×W×C; ValueError where it is another that kernels do not take."""
+    if not isinstance(picture, np.ndarray) or picture.dtype != np.uint8 or not picture.size:
+        raise ValueError("no uint8 picture")
+    return picture if picture.ndim == _AXES else picture.reshape(*picture.shape[:2], -1)

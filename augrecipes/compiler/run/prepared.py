@@ -59,6 +59,14 @@ def prepared(step: Any, group: Any, leaf: Leaf | None = None) -> Prepared:
     return Prepared(None if p is None else step.py_random.first, 1.0 if p is None else p, act, _filter(step, group))
 
 
+def alone(step: Any, group: Any, *, forced: bool) -> Act:
+    """A step, called by itself: it acts where its first draw says so, or always where its group has chosen it."""
+    if forced:
+        return _act(step, _transform, forced=True)
+    first, p, act, _ = prepared(step, group)
+    return act if first is None else lambda data: act(data) if first() < p else data
+
+
 def unwrapped(step: Any) -> Any:
     """The transform of a step whose effect a kernel leaves pending; any other step itself."""
     return step.step if isinstance(step, Deferred | ColourStep) else step

@@ -49,6 +49,8 @@ class ScenePlans:
     by_target: Mapping[str, NativePlan]
     units: Mapping[str, int]
 
+    stops: tuple[str, ...] = ()
+
     @property
     def left(self) -> tuple[str, ...]:
         """Labels of steps that Python carries out: it makes every sample in which one of them acts."""

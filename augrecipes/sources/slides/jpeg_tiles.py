@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
 from augrecipes.images.encoded import MAX_PIXELS, Encoded, encoded
-from augrecipes.images.watch import stage
+from augrecipes.images.format import stage
 from augrecipes.sources.open_files import bytes_at
 from augrecipes.sources.slides.pyramid import WHITE, Part, Pixels, levels_of, needed
 

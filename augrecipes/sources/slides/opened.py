@@ -12,7 +12,7 @@ import numpy as np
 
 from augrecipes.cache import stamp_of_file
 from augrecipes.errors import DataError
-from augrecipes.images.watch import stage
+from augrecipes.images.format import stage
 from augrecipes.sources.open_files import OpenFiles
 from augrecipes.sources.slides.checks import LONGEST, check_mirax, check_tiff
 from augrecipes.sources.slides.jpeg_tiles import JpegTiles, PyramidIndex, index_of

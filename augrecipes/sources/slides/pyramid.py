@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.images.raster import converted
+from augrecipes.images.encoded import converted
 
 Pixels = NDArray[np.uint8]
 WHITE = 255
