@@ -49,4 +49,5 @@ if TYPE_CHECKING:
     from augrecipes.studio.notebook import studio as studio
     from augrecipes.verify.run import verify as verify
 
+__all__: list[str]
 __version__: str

@@ -553,7 +553,7 @@ def test_public_names_are_there() -> None:
     for name in augrecipes.__all__:
         assert getattr(augrecipes, name) is not None
     with pytest.raises(AttributeError, match="ImageFolder"):
-        _ = augrecipes.ImageFoldr
+        _ = augrecipes.ImageFoldr  # type: ignore[attr-defined]
 
 
 def test_type_checkers_see_the_same_public_names() -> None:
