@@ -360,5 +360,5 @@ def test_what_pillow_reads_is_read_alike(layout: Layout) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_layouts_without_a_name_are_a_data_error(layout: Layout) -> None:
-    with pytest.raises(DataError, match="unusual chroma subsampling: save it again"):
+    with pytest.raises(DataError, match=r"unusual chroma subsampling, .*: save it again"):
         encoded(odd_jpeg((60, 50), layout), name="it").array()
