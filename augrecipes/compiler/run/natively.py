@@ -191,7 +191,7 @@ class NativelyRun(Pipeline):
         plan, of_masks = self.native, self.native_masks if mask is not None else None
         if isinstance(plan, str) or isinstance(of_masks, str) or (of_masks and not is_mask(mask, image)):
             return None
-        labels, begin, masks_begin = None if of_masks is None else as_picture(mask), -1, -1
+        labels, begin, masks_begin = image if of_masks is None else as_picture(mask), -1, -1
         while isinstance(made := plan.sample(*key, image, allocate, begin), Stopped):
             begin = made.place
             data: dict[str, Any] = {"image": made.picture}

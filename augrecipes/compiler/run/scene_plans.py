@@ -78,7 +78,7 @@ class ScenePlans:
             picture: Any = scene.arrays[name]
             if not (isinstance(picture, Undecoded) or is_picture(picture, files=False)):
                 return None
-            if (one := plan.sample(epoch, index, tile, picture, allocate(name))) is None:
+            if not isinstance(one := plan.sample(epoch, index, tile, picture, allocate(name)), np.ndarray):
                 return None
             made[name] = one
         return made

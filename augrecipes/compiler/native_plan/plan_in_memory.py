@@ -1,0 +1,207 @@
+"""A native plan in memory: its steps and samples as `native/plan.h` lays them out, and the calls of the kernels `plan`.
+
+Whatever the kernels do not take is Python's to do, with the same draws, because these depend on the sample's key alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.compiler.native_plan.helping import of_this_thread
+from augrecipes.compiler.native_plan.room import Needs, ResultAt, Room, spare_room
+from augrecipes.compiler.native_plan.steps import CUTS, KEEPS, LEFT, OPAQUE, TURNS, KeyedStep
+from augrecipes.native.kernels import Library
+from augrecipes.recipe.model import Output
+from augrecipes.seeds import MASK, mix, site_key
+
+_HEAD, _STEP, SAMPLE = struct.Struct("=2Q3q4q4f4f6q2q"), struct.Struct("=4q2Qd24d"), struct.Struct("=2Q20q")
+_ROOM, _STEPS, _ARGUMENTS = struct.Struct("=6q"), struct.Struct("=2q"), 7 * 8  # bytes of a step before what it draws by
+_EFFECT, _MOST_DOES, DRAWN = 16, 8, 260
+_RGB, _MOST_CHANNELS = 3, 4
+# Among the numbers of a sample: index and tile, rows and columns, where it lies and in what file, ...
+KEY, SIZE, LIES, FILE, TARGET, MADE, WINDOW, BEGIN, STOP, ANSWER = (
+    slice(2), slice(2, 4), slice(4, 8), slice(8, 11), 11, slice(12, 14), slice(14, 18), 18, 19, 21,
+)  # fmt: skip
+NUMBERS = 22
+IDLE, REFUSED = 1, -1
+END = -1  # no step: where a sample begins, and where it has run through
+_RAW = Sink(Output(dtype="uint8", layout="hwc"))  # of pictures between two steps
+
+
+class PlanInMemory:
+    """Steps as the native kernels take them, and what makes the last picture a result. One thread at a time.
+
+    Args:
+        kernels: the native kernels.
+        steps: in order.
+        sink: of the pipeline.
+        seed: of the pipeline.
+        most: pixels that a picture may have on its way.
+        labels: pictures are masks.
+
+    Attributes:
+        left: labels of steps that only Python knows: it makes every sample in which one of them acts.
+        stops: labels of steps that only albumentations knows: a sample stops there, and goes on behind them.
+        opaque: these steps, by their places; and whether their group has chosen them.
+        only_moves: pictures are cut and turned, and that is all.
+        given: steps whose draws go by boxes, by their places: `take_given` is to be called when they have drawn.
+    """
+
+    def __init__(
+        self,
+        kernels: Library,
+        steps: Sequence[KeyedStep],
+        sink: Sink,
+        seed: int,
+        most: int,
+        *,
+        labels: bool = False,
+    ) -> None:
+        self._kernel, self._draws = kernels.kernel("plan", "pplp"), kernels.kernel("plan_draws", "pplp")
+        self._seed, self._sink, self._limits = seed & MASK, sink, (most, int(labels))
+        self._room = Room()
+        self.only_moves = all(step.numbers.effect in (CUTS, TURNS, KEEPS) for step in steps)
+        self.left = tuple(step.label for step in steps if step.numbers is LEFT)
+        self.stops = tuple(step.label for step in steps if step.numbers is OPAQUE)
+        self.given: dict[int, Any] = {}
+        self.opaque: Mapping[int, tuple[Any, bool]] = {}
+        self._seen = [step.numbers.seen for step in steps]
+        self._plan = ctypes.create_string_buffer(_HEAD.size + len(steps) * _STEP.size)
+        self._at, self._count = ctypes.addressof(self._plan), len(steps)
+        for k, (step, numbers) in enumerate((step, step.numbers) for step in steps):
+            _STEP.pack_into(
+                self._plan, _HEAD.size + k * _STEP.size, numbers.draw, numbers.effect, step.shared, step.cell,
+                mix(self._seed, site_key(step.label)), site_key(step.label), step.p,
+                *numbers.arguments, *[0.0] * (_EFFECT - len(numbers.arguments)),
+                *numbers.does, *[0.0] * (_MOST_DOES - len(numbers.does)),
+            )  # fmt: skip
+        self._begun: tuple[Any, ...] = ()  # what the head says
+        self._fresh: dict[Any, ResultAt | None] = {}  # results in arrays of their own, by pictures' shapes
+        self._one = ctypes.create_string_buffer(SAMPLE.size)
+        self._one_at = ctypes.addressof(self._one)
+
+    def take_given(self) -> None:
+        """Take over what the steps of `given` have drawn, those that have."""
+        for place, step in self.given.items():
+            if step.params:
+                self._take(place, self._seen[place](step.params))
+
+    def _take(self, place: int, numbers: Sequence[float]) -> None:
+        """Let a step draw these."""
+        struct.pack_into(f"={len(numbers)}d", self._plan, _HEAD.size + place * _STEP.size + _ARGUMENTS, *numbers)
+
+    def drawn(
+        self, epoch: int, keys: Sequence[tuple[int, int]], rows: int, columns: int
+    ) -> Iterator[list[float] | None]:
+        """What the first step draws in samples of `rows` × `columns` px: its numbers, or None where it does not act.
+
+        Numbers that it does not know how to draw are not finite.
+        """
+        numbers, drawn = np.zeros((len(keys), NUMBERS), np.int64), np.full((len(keys), DRAWN), np.nan)
+        numbers[:, KEY], numbers[:, SIZE] = keys, (rows, columns)
+        self._begin(epoch, 3)
+        self._draws(self._at, numbers.ctypes.data, len(numbers), drawn.ctypes.data)
+        for answer, made in zip(numbers[:, ANSWER].tolist(), drawn.tolist(), strict=True):
+            yield None if answer == IDLE else [np.nan] * DRAWN if answer == REFUSED else made
+
+    def all_are_left(self, epoch: int, count: int, side: int) -> bool:
+        """Whether Python has to make each of the first samples, of pictures of `side` × `side` px.
+
+        Windows that boxes have a say in are taken to be the whole picture, and then a pixel: some step may be behind
+        them that a pixel is too small for, or before them one that leaves less.
+        """
+        for window in (side, 1) if self.given else (side,):
+            for place in self.given:
+                self._take(place, (0.0, 0.0, float(window), float(window)))
+            numbers = np.zeros((count, NUMBERS), np.int64)
+            numbers[:, 0], numbers[:, SIZE], numbers[:, BEGIN] = range(count), side, END
+            self._begin(epoch, _RGB)
+            self._run(numbers)
+            if (numbers[:, ANSWER] == 0).any():
+                return False
+        return True
+
+    def _takes(self, channels: int) -> bool:
+        """Whether a result may be made of pictures of so many channels."""
+        return channels == _RGB or (channels <= _MOST_CHANNELS and self._sink.output.color != "bgr")
+
+    def _begin(
+        self, epoch: int, channels: int, strides: Sequence[int] = (0, 0, 0), kind: int = 0, *, raw: bool = False
+    ) -> None:
+        begun = epoch, channels, strides, kind, raw, self._room.numbers
+        if begun == self._begun:
+            return
+        self._begun = begun
+        native = (_RAW if raw else self._sink).numbers(channels)
+        _HEAD.pack_into(
+            self._plan, 0, self._seed, epoch, channels, *self._limits, kind, *strides,
+            *native.four[0], *native.four[1], *self._room.numbers, self._at + _HEAD.size, self._count,
+        )  # fmt: skip
+
+    def _grow(self, size: int) -> None:
+        """Have so many bytes to work in."""
+        self._room.grow(size)
+        self._let_work_in(self._room, self._plan)
+
+    def _let_work_in(self, room: Room, plan: Any) -> None:
+        """Have a copy of the plan, or itself, work in this memory."""
+        _ROOM.pack_into(plan, _HEAD.size - _STEPS.size - _ROOM.size, *room.numbers)
+        _STEPS.pack_into(plan, _HEAD.size - _STEPS.size, ctypes.addressof(plan) + _HEAD.size, self._count)
+
+    def _run(self, numbers: np.ndarray, held: object = None) -> bool:
+        """Carry out samples; those that lack memory to work in once more, with enough.
+
+        `held` is what addresses among the numbers are good for as long as. Whether it is known at once that all are
+        done, and of one size.
+        """
+        if not self._carry_out(numbers, held):
+            return True
+        while (most := int(numbers[:, ANSWER].max(initial=0))) > 0:
+            self._grow(most)
+            lack = numbers[:, ANSWER] > 0
+            left = numbers[lack]
+            self._carry_out(left, held)
+            numbers[lack] = left
+        return False
+
+    def _carry_out(self, numbers: np.ndarray, held: object) -> bool:
+        """Carry out samples, helped by other threads of the batch; whether it is not known that all are done."""
+        at, count, threads = numbers.ctypes.data, len(numbers), of_this_thread()
+        if threads is None or count < 2 or not numbers[0, TARGET]:
+            return bool(self._kernel(self._at, at, count, None))
+        begun = ctypes.c_int64()
+
+        def work(plan: int) -> None:
+            self._kernel(plan, at, count, ctypes.addressof(begun))
+
+        # An interrupt may end this thread's waiting: others go by what is now, and what they write to stays meanwhile.
+        plan, needs = self._plan.raw, self._room.needs
+        threads.share(lambda: work(self._at), lambda: self._in_spare_room(work, plan, needs, (numbers, held)))
+        return True
+
+    def _in_spare_room(self, work: Callable[[int], object], plan: bytes, needs: Needs, held: object) -> None:
+        """Work at a copy of a plan, in memory that no other thread is at."""
+        with spare_room(needs) as room:
+            if room is not None:
+                copy = ctypes.create_string_buffer(plan)
+                self._let_work_in(room, copy)
+                work(ctypes.addressof(copy))
+
+    def _run_one(self) -> bool:
+        """Carry out the one sample; whether the kernel does not take it."""
+        self._kernel(self._at, self._one_at, 1, None)
+        while (answer := SAMPLE.unpack_from(self._one)[-1]) > 0:
+            self._grow(answer)
+            self._kernel(self._at, self._one_at, 1, None)
+        return bool(answer)
+
+    def _strides(self, out: np.ndarray, channels: int) -> tuple[int, Sequence[int]] | None:
+        """Where results begin, in bytes; from row to row, pixel to pixel and channel to channel, in elements."""
+        found = self._sink.numbers(channels).strides(out, channels) if out.flags.aligned else None
+        return None if found is None else (found[0], found[2:])
