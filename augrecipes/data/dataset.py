@@ -26,7 +26,7 @@ from augrecipes.sources.columns import Columns
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.sample import RecipeSource
 
-Given = Columns | RecipeSource  # what a dataset is made of: a table of files, or what reads one
+TableOrReader = Columns | RecipeSource  # what a dataset is made of: a table of files, or what reads one
 
 
 class RunSettings(TypedDict, total=False):
@@ -101,7 +101,7 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
 
     def __init__(
         self,
-        source: Given | Callable[[], Given],
+        source: TableOrReader | Callable[[], TableOrReader],
         recipe: Any,
         *,
         mode: Mode = "train",
