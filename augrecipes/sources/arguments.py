@@ -12,7 +12,8 @@ from augrecipes.paths import is_archive
 from augrecipes.recipe.model import Inputs, Presence, Recipe
 from augrecipes.sources.annotations.records import AnnotationOptions, Crowds
 from augrecipes.sources.annotations.table import is_annotated, table_of_annotations
-from augrecipes.sources.columns import Columns, Findings
+from augrecipes.sources.columns import Columns
+from augrecipes.sources.defects import Findings
 from augrecipes.sources.files import Exif
 from augrecipes.sources.image_tables import table_of_csv, table_of_folders
 from augrecipes.sources.listing import Layout
@@ -38,29 +39,39 @@ def as_table(
     outside: bool = False,
     findings: Findings | None = None,
 ) -> Columns:
-    """The samples in `root` or in `files`, with the targets that `recipe` takes; see `Findings` for what is checked."""
+    """The samples in `root` or in `files`, with the targets that `recipe` takes.
+
+    What is wrong with some of them is a DataError, unless `findings` takes it: then these are left out.
+    """
     if archives := [path for path in map(os.fsdecode, as_list(root)) if is_archive(path)]:
         raise DataError("is a tar archive, whose samples ar.Samples takes", archives[0])
     annotated = files is not None and is_annotated(files)
     check_source(None if annotated else root, files, split, masks=masks, columns=columns)
+    found = Findings() if findings is None else findings
     if files is None:
-        return table_of_folders(as_list(root), as_list(masks), cache=cache, layout=layout, findings=findings)
-    if not annotated:
+        table = table_of_folders(as_list(root), as_list(masks), found, cache=cache, layout=layout)
+    elif not annotated:
         if box_classes is not None:
             raise ValueError("box_classes= goes with annotations; this CSV file has one row an image")
-        how: dict[str, Any] = {"renamed": columns, "outside": outside, "findings": findings}
-        return table_of_csv(files, split, check=check, ignore=untaken(recipe), **how)
-    if columns is not None:
-        raise ValueError("columns= says what a CSV file calls its columns, and these are annotations")
-    if crowds not in ("drop", "keep"):
-        raise ValueError(f"crowds must be 'drop' or 'keep', got {crowds!r}")
-    if isinstance(box_classes, str):
-        raise ValueError(f"box_classes= is a list of names, got {box_classes!r}")
-    if root is not None and not isinstance(root, str | bytes | os.PathLike):
-        raise ValueError("root= with annotations is the one folder that their pictures lie in")
-    names = None if box_classes is None else [str(name) for name in box_classes]
-    wanted = AnnotationOptions(recipe.inputs, root, split, names, crowds, exif, check, outside)
-    return table_of_annotations(files, wanted, findings)
+        how: dict[str, Any] = {"renamed": columns, "outside": outside}
+        table = table_of_csv(files, split, found, check=check, ignore=untaken(recipe), **how)
+    else:
+        if columns is not None:
+            raise ValueError("columns= says what a CSV file calls its columns, and these are annotations")
+        if crowds not in ("drop", "keep"):
+            raise ValueError(f"crowds must be 'drop' or 'keep', got {crowds!r}")
+        if isinstance(box_classes, str):
+            raise ValueError(f"box_classes= is a list of names, got {box_classes!r}")
+        if root is not None and not isinstance(root, str | bytes | os.PathLike):
+            raise ValueError("root= with annotations is the one folder that their pictures lie in")
+        names = None if box_classes is None else [str(name) for name in box_classes]
+        wanted = AnnotationOptions(recipe.inputs, root, split, names, crowds, exif, check, outside)
+        table = table_of_annotations(files, wanted, found)
+    if findings is None:
+        found.refuse()
+        for note in found.notes if annotated else ():
+            _log.warning("%s: %s", os.fsdecode(files or b""), note)
+    return table
 
 
 def check_source(root: Any, files: Any, split: str | None, **beside: Any) -> None:

@@ -12,11 +12,10 @@ import numpy as np
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.base import is_source
-from augrecipes.sources.columns import GivenTable, digest_of
+from augrecipes.sources.columns import GivenTable, Ragged, digest_of
 from augrecipes.sources.given import AXES, Axes, plain_array
 from augrecipes.sources.parts import plain, split_parts, taken_by
 from augrecipes.sources.paths import PathTable
-from augrecipes.sources.ragged import Ragged
 from augrecipes.sources.rows import Keys, NamedSource, OpenedSource, RowKeys, known_labels
 from augrecipes.sources.tar.shards import TarShards
 

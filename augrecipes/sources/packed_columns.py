@@ -20,9 +20,8 @@ import numpy.typing as npt
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Inputs
 from augrecipes.redact import redact_all
-from augrecipes.sources.columns import Columns
+from augrecipes.sources.columns import Columns, Ragged
 from augrecipes.sources.paths import PathTable
-from augrecipes.sources.ragged import Ragged
 from augrecipes.store import Store
 
 Column = npt.NDArray[Any] | Sequence[str]
