@@ -53,19 +53,21 @@ def as_table(
     elif not annotated:
         if box_classes is not None:
             raise ValueError("box_classes= goes with annotations; this CSV file has one row an image")
-        how: dict[str, Any] = {"renamed": columns, "outside": outside}
-        table = table_of_csv(files, split, found, check=check, ignore=untaken(recipe), **how)
+        # A file may have targets for other recipes.
+        untaken = frozenset(name for name, presence in presence_of(recipe.inputs).items() if presence == "absent")
+        table = table_of_csv(files, split, found, check=check, ignore=untaken, renamed=columns, outside=outside)
     else:
-        if columns is not None:
-            raise ValueError("columns= says what a CSV file calls its columns, and these are annotations")
-        if crowds not in ("drop", "keep"):
-            raise ValueError(f"crowds must be 'drop' or 'keep', got {crowds!r}")
-        if isinstance(box_classes, str):
-            raise ValueError(f"box_classes= is a list of names, got {box_classes!r}")
-        if root is not None and not isinstance(root, str | bytes | os.PathLike):
-            raise ValueError("root= with annotations is the one folder that their pictures lie in")
+        for wrong, what in (
+            (columns is not None, "columns= says what a CSV file calls its columns, and these are annotations"),
+            (crowds not in ("drop", "keep"), f"crowds must be 'drop' or 'keep', got {crowds!r}"),
+            (isinstance(box_classes, str), f"box_classes= is a list of names, got {box_classes!r}"),
+            (isinstance(root, list | tuple), "root= with annotations is the one folder that their pictures lie in"),
+        ):
+            if wrong:
+                raise ValueError(what)
         names = None if box_classes is None else [str(name) for name in box_classes]
-        wanted = AnnotationOptions(recipe.inputs, root, split, names, crowds, exif, check, outside)
+        folder: Any = root
+        wanted = AnnotationOptions(recipe.inputs, folder, split, names, crowds, exif, check, outside)
         table = table_of_annotations(files, wanted, found)
     if findings is None:
         found.refuse()
@@ -80,10 +82,10 @@ def check_source(root: Any, files: Any, split: str | None, **beside: Any) -> Non
         raise ValueError("give either root= (a folder, or a list of folders) or files= (a CSV file, or annotations)")
     if files is None and split is not None:
         raise ValueError(f"split= goes with files=; for folders give the split's own, such as root/{split}")
-    if files is None and beside.get("columns") is not None:
-        raise ValueError("columns= goes with files=: it says what a CSV file calls its columns")
     for name, value in beside.items():
-        if files is not None and value is not None and name != "columns":
+        if value is not None and files is None and name == "columns":
+            raise ValueError("columns= goes with files=: it says what a CSV file calls its columns")
+        if value is not None and files is not None and name != "columns":
             raise ValueError(f"{name}= goes with root=; a CSV file has a column `{name.removesuffix('s')}`")
 
 
@@ -95,11 +97,6 @@ def as_list(paths: PathLike | Sequence[PathLike] | None) -> list[PathLike]:
     if not found:
         raise ValueError("an empty list of folders")
     return found
-
-
-def untaken(recipe: Recipe) -> frozenset[str]:
-    """The targets that `recipe` does not take; a CSV file may have them for another recipe."""
-    return frozenset(name for name, presence in presence_of(recipe.inputs).items() if presence == "absent")
 
 
 def presence_of(inputs: Inputs) -> dict[str, Presence]:
@@ -124,11 +121,9 @@ def wrong_targets(recipe: Recipe, given: Container[str]) -> Iterator[str]:
     """What the data has not and the recipe requires, or has and the recipe refuses."""
     for name, presence in presence_of(recipe.inputs).items():
         if presence == "required" and name not in given:
-            source = (
-                "masks (masks=, --masks), a CSV column `mask`, or annotations with polygons or masks (files=, --data)"
-            )
-            if name != "mask":
-                source = f"annotations (files=, --data: COCO, YOLO, ...), or a CSV column `{name}`"
+            source = f"annotations (files=, --data: COCO, YOLO, ...), or a CSV column `{name}`"
+            if name == "mask":
+                source = "masks (masks=, --masks), a CSV column `mask`, or annotations with polygons (files=, --data)"
             yield f"recipe {recipe.name!r} requires {name}, and the data has none: give {source}"
         if presence == "absent" and name in given:
             text = f"recipe {recipe.name!r} does not take {name} (its `inputs:` say `{name}: absent`)"

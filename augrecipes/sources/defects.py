@@ -16,13 +16,12 @@ from augrecipes.images.format import ImageHeader, lost
 from augrecipes.images.reading import MaybeHeader
 from augrecipes.ops import registry
 from augrecipes.ops.capabilities import claims
-from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Mode, Recipe, Step
+from augrecipes.recipe.model import Inputs, Mode, Recipe, Step
 from augrecipes.sources.files import MAX_PIXELS
 
 Problem = tuple[int, str]  # line of a file, what is wrong with it
 Size = tuple[int, int]  # height, width
 Least = Sequence[tuple[Size, str]]  # in common cells, and who asks for that
-_SIDES = ("left", "top", "right", "bottom")
 _TURNED = 5  # EXIF orientations from here on exchange height and width
 _MOST_LINES = 300
 _LOOKS = re.compile(r"looks like ×(\d+)$")
@@ -124,7 +123,7 @@ def report(defects: Sequence[Defect], *, fine: int, targets: Sequence[str], unit
     lines += _hints(defects, fine)
     room = _MOST_LINES
     for kind, title in KINDS.items():
-        these = sorted((harmless(defect.message) for defect in defects if defect.kind == kind), key=_order)
+        these = sorted(harmless(defect.message) for defect in defects if defect.kind == kind)
         if these:
             lines.append(f"{title}{' (width×height)' if kind in ('size', 'small', 'mask') else ''}: {len(these)}")
         shown = these[: max(room, 3)]  # a few of every kind, however many there are of the others
@@ -146,12 +145,6 @@ def _hints(defects: Sequence[Defect], fine: int) -> list[str]:
             for scale, count in scales.most_common(1)]  # fmt: skip
     most.append((swapped, "the targets look swapped", "is the folder of one given for another?"))
     return [f"{what} ({count:,} pairs): {cure}" for count, what, cure in most if count > len(sizes) // 2]
-
-
-def _order(message: str) -> list[str | int]:
-    """Numbers in names as numbers, so that 2 comes before 10."""
-    parts = re.split(r"(\d+)", message)
-    return [int(part) if i % 2 else part for i, part in enumerate(parts)]
 
 
 def size_text(size: Size) -> str:
@@ -221,45 +214,30 @@ def too_small(cells: Size, least: Least, units: Mapping[str, int]) -> str:
 def wrong_points(
     inputs: Inputs, size: Size, boxes: npt.NDArray[np.float32] | None, keypoints: npt.NDArray[np.float32] | None
 ) -> Iterator[tuple[str, str]]:
-    """Boxes and keypoints that a recipe would refuse on a image of this size: their kind, and which and why."""
-    found: list[tuple[str, Any, Iterator[tuple[int, str]]]] = []
-    if boxes is not None and inputs.boxes is not None:
-        found.append(("box", boxes, wrong_boxes(boxes, inputs.boxes, *size)))
-    if keypoints is not None and inputs.keypoints is not None:
-        found.append(("keypoint", keypoints, wrong_keypoints(keypoints, inputs.keypoints, *size)))
-    for kind, rows, wrong in found:
-        for k, why in wrong:
-            yield kind, f"{kind} {k + 1}, [{', '.join(f'{value:g}' for value in rows[k])}]: {why}"
+    """Boxes and keypoints that a recipe would refuse on an image of this size: their kind, and which and why.
 
-
-def wrong_boxes(
-    boxes: npt.NDArray[np.float32], declared: Boxes, height: int, width: int
-) -> Iterator[tuple[int, str]]:  # fmt: skip
-    """Positions of the boxes that a recipe would refuse, and why; its own rules, sample by sample.
-
-    Args:
-        boxes: (n, 4) in the declared format.
-        declared: the recipe's `inputs.boxes`.
-        height: of the image, px.
-        width: of the image, px.
-
-    >>> list(wrong_boxes(np.array([[0, 0, 9, 9], [5, 5, 30, 8]], np.float32), Boxes(), 10, 20))
-    [(1, 'its right side lies outside')]
+    >>> boxes = np.array([[0, 0, 9, 9], [5, 5, 30, 8]], np.float32)
+    >>> list(wrong_points(Inputs(boxes=Boxes(), keypoints=Keypoints()), (10, 20), boxes, boxes[:, 2:]))
+    [('box', 'box 2, [5, 5, 30, 8]: it reaches outside'), ('keypoint', 'keypoint 2, [30, 8]: it lies outside')]
     """
-    with np.errstate(all="ignore"):
-        corners = corners_of(boxes, declared.format, height, width)
-        if declared.clip:
-            corners = np.clip(corners, 0, 1)
-        outside = ~((corners >= 0) & (corners <= 1) | np.isclose(corners, 0) | np.isclose(corners, 1))
-        empty = corners[:, 2:] <= corners[:, :2]
-    for k in range(len(boxes)):
-        if not np.isfinite(boxes[k]).all():
-            yield k, "it holds a number that is not finite"
-        elif empty[k].any():
-            yield k, f"it has no {'width' if empty[k][0] else 'height'}"
-        elif outside[k].any():
-            sides = [side for side, out in zip(_SIDES, outside[k], strict=True) if out]
-            yield k, f"its {' and '.join(sides)} side{'s lie' if len(sides) > 1 else ' lies'} outside"
+    height, width = size
+    found = []
+    if boxes is not None and inputs.boxes is not None:
+        with np.errstate(all="ignore"):
+            corners = corners_of(boxes, inputs.boxes.format, height, width)
+            corners = np.clip(corners, 0, 1) if inputs.boxes.clip else corners
+            inside = ((corners >= 0) & (corners <= 1) | np.isclose(corners, 0) | np.isclose(corners, 1)).all(axis=1)
+            empty = (corners[:, 2:] <= corners[:, :2]).any(axis=1)
+        whys = np.where(empty, "it has no width, or no height", np.where(inside, "", "it reaches outside"))
+        whys = np.where(np.isfinite(boxes).all(axis=1), whys, "it holds a number that is not finite")
+        found.append(("box", boxes, whys))
+    if keypoints is not None and inputs.keypoints is not None and inputs.keypoints.remove_invisible:
+        x, y = keypoints[:, [1, 0] if inputs.keypoints.format == "yx" else [0, 1]].T
+        inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
+        found.append(("keypoint", keypoints, np.where(inside, "", "it lies outside")))
+    for kind, rows, whys in found:
+        for k in np.flatnonzero(whys != "").tolist():
+            yield kind, f"{kind} {k + 1}, [{', '.join(f'{value:g}' for value in rows[k])}]: {whys[k]}"
 
 
 def corners_of(boxes: npt.NDArray[np.float32], format: str, height: Any, width: Any) -> npt.NDArray[Any]:
@@ -271,19 +249,3 @@ def corners_of(boxes: npt.NDArray[np.float32], format: str, height: Any, width: 
     if format == "albumentations":
         return corners
     return np.asarray(corners / np.array([width, height, width, height], np.float32).T)
-
-
-def wrong_keypoints(
-    points: npt.NDArray[np.float32], declared: Keypoints, height: int, width: int
-) -> Iterator[tuple[int, str]]:  # fmt: skip
-    """Positions of the keypoints (n, 2 or more) that a recipe would refuse, and why.
-
-    >>> list(wrong_keypoints(np.array([[5, 5], [5, 12]], np.float32), Keypoints(), 10, 20))
-    [(1, 'it lies outside')]
-    """
-    if not declared.remove_invisible:
-        return
-    first, second = points[:, :2].T
-    x, y = (second, first) if declared.format == "yx" else (first, second)
-    inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
-    yield from ((k, "it lies outside") for k in np.flatnonzero(~inside).tolist())

@@ -148,11 +148,10 @@ def _names(joined: bytes) -> list[bytes]:
 
 def _list_one(root: bytes, *, cache: bool, layout: Layout) -> dict[bytes | None, list[_Part]]:
     """The pictures of each class, in their order, folder by folder; of a flat folder all of them by None."""
+    place = remote_place(root)
     here: list[_Part] = []
     below: dict[bytes, list[_Part]] = {}
-    if (place := remote_place(root)) is not None:
-        here, below = _elsewhere(place)
-    for path, scan in _walk(root, cache=cache) if place is None else ():
+    for path, scan in _walk(root, cache=cache) if place is None else _elsewhere(place):
         if not path:
             here, below = [(b"", scan)], {name: [] for name in _names(scan.folders)}
         else:
@@ -264,8 +263,8 @@ def _times(about: os.stat_result) -> tuple[int, ...]:
     return tuple(value % (1 << 64) for value in (about.st_ino, about.st_mtime_ns, about.st_ctime_ns))
 
 
-def _elsewhere(place: RemotePath) -> tuple[list[_Part], dict[bytes, list[_Part]]]:
-    """The pictures directly in a folder elsewhere, or of a pattern, and those in each folder in it."""
+def _elsewhere(place: RemotePath) -> list[_Part]:
+    """The same of a folder elsewhere, or of a pattern: it, and each folder in it with the images below."""
     found: dict[bytes, list[bytes]] = {b"": []}
     try:
         names = [os.fsencode(name) for name in place.files()]
@@ -273,13 +272,17 @@ def _elsewhere(place: RemotePath) -> tuple[list[_Part], dict[bytes, list[_Part]]
         raise DataError(f"this folder cannot be listed: {_why(error)}", path=str(place)) from None
     for name in names:
         parts = name.split(b"/")
-        if any(part.startswith(b".") or part in _SKIPPED for part in parts):
-            continue
-        folder = found.setdefault(parts[0] if len(parts) > 1 else b"", [])
-        if b"." in parts[-1] and parts[-1].rpartition(b".")[2].lower() in EXTENSIONS:
-            folder.append(name)
-    below = {name: [(b"", Scan((), b"\0".join(paths), b""))] for name, paths in found.items()}
-    return below.pop(b""), below
+        if not any(part.startswith(b".") or part in _SKIPPED for part in parts):
+            top = parts[0] if len(parts) > 1 else b""
+            files = found.setdefault(top, [])
+            if _is_image(parts[-1]):
+                files.append(name.removeprefix(top + b"/"))
+    folders = b"\0".join(filter(None, found))
+    return [(top, Scan((), b"\0".join(files), b"" if top else folders)) for top, files in found.items()]
+
+
+def _is_image(name: bytes) -> bool:
+    return b"." in name and name.rpartition(b".")[2].lower() in EXTENSIONS
 
 
 def _scan(full: bytes, about: os.stat_result) -> Scan:
@@ -291,7 +294,7 @@ def _scan(full: bytes, about: os.stat_result) -> Scan:
                 continue
             if entry.is_dir():
                 folders.append(name)
-            elif name.rpartition(b".")[2].lower() in EXTENSIONS and b"." in name:
+            elif _is_image(name):
                 files.append(name)
     return Scan(_times(about), b"\0".join(sorted(files)), b"\0".join(sorted(folders)))
 

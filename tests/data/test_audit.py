@@ -53,7 +53,7 @@ numbers = st.one_of(
 def test_boxes_are_refused_where_the_pipeline_refuses_them(box, format, clip):
     text = recipe(f"inputs: {{boxes: {{format: {format}, clip: {str(clip).lower()}}}}},")
     given_boxes = np.array([box], np.float32)
-    wrong = list(defects.wrong_boxes(given_boxes, text.inputs.boxes, HEIGHT, WIDTH))
+    wrong = list(defects.wrong_points(text.inputs, (HEIGHT, WIDTH), given_boxes, None))
     if np.isfinite(given_boxes).all():
         assert bool(wrong) == refused(text, boxes=given_boxes, box_labels=np.array([1]))
     else:
@@ -64,7 +64,7 @@ def test_boxes_are_refused_where_the_pipeline_refuses_them(box, format, clip):
 def test_keypoints_are_refused_where_the_pipeline_refuses_them(point, format, removes):
     text = recipe(f"inputs: {{keypoints: {{format: {format}, remove_invisible: {str(removes).lower()}}}}},")
     given_points = np.array([point], np.float32)
-    wrong = list(defects.wrong_keypoints(given_points, text.inputs.keypoints, HEIGHT, WIDTH))
+    wrong = list(defects.wrong_points(text.inputs, (HEIGHT, WIDTH), None, given_points))
     if np.isfinite(given_points).all():
         assert bool(wrong) == refused(text, keypoints=given_points)
 
@@ -134,8 +134,8 @@ def test_every_defect_of_a_list_at_once(tmp_path):
     assert [kind for kind, _ in told(found)] == ["box", "box", "row", "row", "row", "row", "unreadable"]
     messages = " ".join(message for _, message in told(found)).replace(str(tmp_path), "")
     for part in (
-        "/list.csv:3: /1.png 60×40: box 1, [1, 1, 90, 9]: its right side lies outside",
-        "box 2, [5, 5, 5, 9]: it has no width",
+        "/list.csv:3: /1.png 60×40: box 1, [1, 1, 90, 9]: it reaches outside",
+        "box 2, [5, 5, 5, 9]: it has no width, or no height",
         "/list.csv:2: weight must be",
         "/list.csv:4: boxes: ",
         "/list.csv:5: boxes: [1, 1, 9] should be a list of 4 numbers",
