@@ -46,7 +46,6 @@ class Checked:
         unit: what a sample is: `image`, `scene` or `bag`.
         listed: how many files each target has.
         fine: samples with which nothing is wrong.
-        looked: what was looked at.
         defects: all that is wrong.
         notes: what is no defect and should be known all the same.
         more: that its kind alone has, as plain values.
@@ -56,7 +55,6 @@ class Checked:
     unit: str
     listed: Mapping[str, int]
     fine: int
-    looked: str
     defects: Sequence[Defect] = ()
     notes: Sequence[str] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
@@ -151,7 +149,7 @@ def look_at_source(recipe: Recipe, mode: Mode, data: Any, advance: Parts) -> Che
         defects += [Defect(kind, (path,), text) for kind, text in wrong]
         fine += not wrong
         advance("reading", k + 1, len(files))
-    return Checked(recipe.facts.unit, listed, fine, "every sample was read", defects, given=True)
+    return Checked(recipe.facts.unit, listed, fine, defects, given=True)
 
 
 def _of_sample(recipe: Recipe, mode: Mode, sample: Sample) -> Wrong:

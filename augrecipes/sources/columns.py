@@ -15,7 +15,7 @@ import numpy.typing as npt
 from augrecipes.errors import DataError
 from augrecipes.sharing import SpawnShared
 from augrecipes.sources.files import read_files
-from augrecipes.sources.paths import PathTable
+from augrecipes.sources.paths import PathTable, parts_of
 from augrecipes.sources.polygons import Outlines
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}")
@@ -50,9 +50,7 @@ class Ragged(SpawnShared):
 
     def take(self, keep: npt.NDArray[np.int64]) -> Ragged:
         """The samples at the positions in `keep`."""
-        counts = np.diff(self.offsets)[keep]
-        offsets = np.concatenate(([0], np.cumsum(counts)))
-        index = np.repeat(self.offsets[:-1][keep] - offsets[:-1], counts) + np.arange(offsets[-1])
+        index, offsets = parts_of(self.offsets, keep)
         return Ragged(self.values[index], offsets, None if self.labels is None else self.labels[index], self.classes)
 
 

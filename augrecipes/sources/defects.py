@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +22,6 @@ Size = tuple[int, int]  # height, width
 Least = Sequence[tuple[Size, str]]  # in common cells, and who asks for that
 _TURNED = 5  # EXIF orientations from here on exchange height and width
 _MOST_LINES = 300
-_LOOKS = re.compile(r"looks like ×(\d+)$")
 
 # Kinds, in the order in which a report tells them.
 KINDS = {
@@ -120,7 +117,6 @@ def report(defects: Sequence[Defect], *, fine: int, targets: Sequence[str], unit
     """
     left = f"{counted(fine, unit)} {'is' if fine == 1 else 'are'} fine"
     lines = [f"{counted(len(defects), 'defect')} in the files of {' and '.join(targets)}; {left}"]
-    lines += _hints(defects, fine)
     room = _MOST_LINES
     for kind, title in KINDS.items():
         these = sorted(harmless(defect.message) for defect in defects if defect.kind == kind)
@@ -132,19 +128,6 @@ def report(defects: Sequence[Defect], *, fine: int, targets: Sequence[str], unit
         if len(these) > len(shown):
             lines.append(f"  and {len(these) - len(shown):,} more")
     return Lines("\n".join(lines))
-
-
-def _hints(defects: Sequence[Defect], fine: int) -> list[str]:
-    """What most of the sizes that do not fit have in common."""
-    sizes = [defect.message for defect in defects if defect.kind == "size"]
-    if len(sizes) <= fine:
-        return []
-    scales = Counter(match[1] for message in sizes if (match := _LOOKS.search(message)))
-    swapped = sum("swapped" in message for message in sizes)
-    most = [(count, f"these look like ×{scale}", "is this the folder of another scale?")
-            for scale, count in scales.most_common(1)]  # fmt: skip
-    most.append((swapped, "the targets look swapped", "is the folder of one given for another?"))
-    return [f"{what} ({count:,} pairs): {cure}" for count, what, cure in most if count > len(sizes) // 2]
 
 
 def size_text(size: Size) -> str:

@@ -201,7 +201,7 @@ def _points(rows: CsvRows, column: str, problems: list[Problem]) -> Ragged:
     """A column of JSON lists of so many numbers, each followed by a label where they are boxes; problems are added.
 
     Raises:
-        DataError: some boxes have labels and others have none, or labels that are neither integers nor text.
+        DataError: some boxes have labels and others have none.
     """
     values, labels, offsets = list[list[float]](), list[Any](), [0]
     for line, cell in zip(rows.lines, rows.columns[column], strict=True):
@@ -217,8 +217,6 @@ def _points(rows: CsvRows, column: str, problems: list[Problem]) -> Ragged:
         return made
     if len(labels) != len(values):
         raise DataError(f"{column}: some rows have a label and others have none", rows.path)
-    if any(type(label) not in (int, str) for label in labels):
-        raise DataError(f"{column}: labels must be integers or text", rows.path)
     ids, classes, class_to_idx = number([str(label) for label in labels])
     kept = all(name == str(value) for name, value in class_to_idx.items())
     return replace(made, labels=ids, classes=None if kept else tuple(classes))
@@ -233,9 +231,10 @@ def _cell(text: str, width: int, *, labelled: bool) -> list[list[Any]] | str:
     if not isinstance(found, list):
         return f"should be a JSON list, got {text[:40]}"
     for row in found:
-        if not isinstance(row, list) or not width <= len(row) <= width + labelled:
+        fine = isinstance(row, list) and width <= len(row) <= width + labelled
+        if not fine or not all(type(value) in (int, float) and abs(value) < _FARTHEST for value in row[:width]):
             label = " and, if you like, a label" if labelled else ""
             return f"{json.dumps(row)} should be a list of {width} numbers{label}"
-        if not all(type(value) in (int, float) and abs(value) < _FARTHEST for value in row[:width]):
-            return f"{json.dumps(row)} should hold numbers"
+        if not all(type(label) in (int, str) for label in row[width:]):
+            return f"{json.dumps(row)} has a label that is neither an integer nor text"
     return found

@@ -115,11 +115,7 @@ class PathTable(SpawnShared):
     def take(self, indices: Iterable[int] | NDArray[Any]) -> PathTable:
         """A table of some of the paths, in the order given, repeats allowed."""
         chosen = np.arange(len(self))[indices if isinstance(indices, np.ndarray) else list(indices)]
-        lengths = self.offsets[chosen + 1] - self.offsets[chosen]
-        offsets = np.zeros(len(chosen) + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        # Where each byte of the new blob comes from: a start per name, plus a count from zero within the name.
-        source = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)
+        source, offsets = parts_of(self.offsets, chosen)
         blob = np.frombuffer(self.blob, np.uint8)[source].tobytes()
         return PathTable(self.roots, blob, offsets, self.root_of[chosen])
 
@@ -131,6 +127,20 @@ class PathTable(SpawnShared):
 
     def _name(self, i: int) -> bytes:
         return bytes(self.blob[self.offsets[i] : self.offsets[i + 1]])
+
+
+def parts_of(
+    offsets: NDArray[np.int64], chosen: NDArray[np.integer[Any]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where what belongs to the chosen ones stands in what all have, one after another, and its offsets.
+
+    >>> [part.tolist() for part in parts_of(np.array([0, 2, 3, 6]), np.array([2, 0]))]
+    [[3, 4, 5, 0, 1], [0, 3, 5]]
+    """
+    lengths = offsets[chosen + 1] - offsets[chosen]
+    ends = np.concatenate(([0], np.cumsum(lengths)))
+    # A start for each that is chosen, plus a count from zero within it.
+    return np.arange(ends[-1]) + np.repeat(offsets[chosen] - ends[:-1], lengths), ends
 
 
 class DataFolder:

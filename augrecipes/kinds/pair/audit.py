@@ -77,9 +77,8 @@ def check(
         scenes = [dict(zip(found.targets, paths, strict=True)) for paths in found.scenes]
         wrong = [*in_parallel(lambda paths: compare_scene(paths, units), scenes, advance, "comparing")]
         defects, fine = [*defects, *chain(*wrong)], wrong.count([])
-    looked = "names, sizes and channels" + (", and what they show" if content else "")
     listed = {name: found.listed.get(name, 0) for name in found.targets}
-    return Checked("scene", listed, fine, looked, defects, found.notes, {"cropped": [asdict(cut) for cut in cropped]})
+    return Checked("scene", listed, fine, defects, found.notes, {"cropped": [asdict(cut) for cut in cropped]})
 
 
 def compare_scene(paths: Mapping[str, str], units: Mapping[str, int]) -> list[Defect]:

@@ -41,8 +41,7 @@ def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> No
     if not isinstance(said, dict):
         raise DataError("the outermost value should be an object, { ... }", str(path))
     if missing := [name for name in _PARTS if not isinstance(said.get(name), list)]:
-        has = ", ".join(said) or "nothing"
-        raise DataError(f"is no COCO file: no list of {' and no '.join(missing)} in it; it has {has}", str(path))
+        raise DataError(f"is no COCO file: no list of {' and no '.join(missing)} in it", str(path))
     found.record, file = "annotation {}", str(path)
     images: dict[Any, int] = {}
     for number, entry in _by_id(said["images"], "image", found, path).items():
@@ -51,10 +50,10 @@ def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> No
         images[number] = found.image(entry.get("file_name"), file, **size, number=number, where=where)
     categories = _by_id(said["categories"], "category", found, path)
     order = sorted(categories, key=lambda number: (isinstance(number, str), number))
+    found.use_classes([str(categories[number].get("name")) for number in order])
     for number in order:
         if not isinstance(categories[number].get("name"), str):
             found.fault(f"{file}: category id {number}", "should have a `name`")
-    found.use_classes([str(categories[number].get("name")) for number in order])
     found.class_ids = [number for number in order if isinstance(number, int)] or None
     labels = {number: k for k, number in enumerate(order)}
     for place, entry in enumerate(said["annotations"], 1):
@@ -126,11 +125,9 @@ def _object(
 def _run_lengths(given: dict[str, Any], thing: int, found: AnnotationSet) -> str:
     """Take run lengths, or say what is wrong with them."""
     size, counts = numbers_of(given.get("size"), 2), given.get("counts")
-    if size is None or not all(value.is_integer() and 0 < value < _MOST_PIXELS for value in map(float, size)):
-        return "run lengths need a `size`: [height, width]"
+    if size is None or min(size) < 1 or size[0] * size[1] > _MOST_PIXELS or any(value % 1 for value in size):
+        return f"run lengths need a `size`: [height, width], of no more than {_MOST_PIXELS:,} px"
     height, width = map(int, size)
-    if height * width > _MOST_PIXELS:
-        return f"run lengths of {height}×{width} px"
     values = counts_of(counts) if isinstance(counts, str) else numbers_of(counts)
     if values is None or any(value < 0 or value != int(value) for value in values) or sum(values) != height * width:
         what = f"whole numbers, or COCO's text of them, that add up to {height}×{width}"

@@ -43,13 +43,9 @@ def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> No
         said = _file(found, folder / name, taken)
         if taken:
             wanted.append((said, stem))
-    if split is not None:
-        if names and not wanted and not found.findings.defects:
-            raise DataError(f"no picture of split {asked.split!r}", str(source.path))
-        lacking = sorted(split - {stem.rpartition("/")[2] for _, stem in wanted})
-        if lacking:
-            what = f"of split {asked.split!r} without an XML file (first: {lacking[0]})"
-            found.findings.notes.append(f"{counted(len(lacking), 'name')} {what}")
+    if lacking := sorted((split or set()) - {stem.rpartition("/")[2] for _, stem in wanted}):
+        what = f"of split {asked.split!r} without an XML file (first: {lacking[0]})"
+        found.findings.notes.append(f"{counted(len(lacking), 'name')} {what}")
     places = [folder.parent / "JPEGImages", folder.parent / "images", folder, folder.parent]
     candidates = [file for said, stem in wanted for file in (said, *(f"{stem}{suffix}" for suffix in _GUESSED))]
     found.root = found.within = folder_of(asked, candidates, places, source.path)
@@ -86,23 +82,17 @@ def _file(found: AnnotationSet, path: Path, taken: bool) -> str:
     # Its name is looked up when it is known where images lie.
     image = found.image("?", file, width=width, height=height) if taken else -1
     for k, thing in enumerate(root.iterfind("object"), 1):
-        _object(found, thing, image, k, f"{file}: object {k}")
+        name, box, where = (thing.findtext("name") or "").strip(), thing.find("bndbox"), f"{file}: object {k}"
+        corners = None if box is None else numbers_of([box.findtext(side) for side in _SIDES])
+        if not name:
+            found.fault(where, "no <name>")
+        elif corners is None:
+            found.fault(f"{where} ({name})", "needs a <bndbox> with numbers xmin, ymin, xmax and ymax")
+        else:
+            label, difficult = found.label(name), (thing.findtext("difficult") or "").strip().lower()
+            if taken:
+                found.add(image, label, corners, k, flagged=difficult in ("1", "true", "yes"))
     return (root.findtext("filename") or "").strip().replace("\\", "/").rpartition("/")[2]
-
-
-def _object(found: AnnotationSet, thing: Element, image: int, k: int, where: str) -> None:
-    said = {child.tag: child for child in thing}
-    name, difficult = ((said[tag].text or "").strip() if tag in said else "" for tag in ("name", "difficult"))
-    sides = {child.tag: (child.text or "").strip() for child in said.get("bndbox", ())}
-    corners = numbers_of([sides.get(side, "") for side in _SIDES])
-    if not name:
-        found.fault(where, "no <name>")
-    elif corners is None:
-        found.fault(f"{where} ({name})", "needs a <bndbox> with numbers xmin, ymin, xmax and ymax")
-    else:
-        label = found.label(name)
-        if image >= 0:
-            found.add(image, label, corners, k, flagged=difficult.lower() in ("1", "true", "yes"))
 
 
 def _name_images(found: AnnotationSet, there: list[str], wanted: list[tuple[str, str]]) -> None:
