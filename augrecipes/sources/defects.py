@@ -199,6 +199,7 @@ def wrong_points(
 ) -> Iterator[tuple[str, str]]:
     """Boxes and keypoints that a recipe would refuse on an image of this size: their kind, and which and why.
 
+    >>> from augrecipes.recipe.model import Boxes, Keypoints
     >>> boxes = np.array([[0, 0, 9, 9], [5, 5, 30, 8]], np.float32)
     >>> list(wrong_points(Inputs(boxes=Boxes(), keypoints=Keypoints()), (10, 20), boxes, boxes[:, 2:]))
     [('box', 'box 2, [5, 5, 30, 8]: it reaches outside'), ('keypoint', 'keypoint 2, [30, 8]: it lies outside')]
