@@ -110,8 +110,8 @@ def presence_of(inputs: Inputs) -> dict[str, Presence]:
 
 def check_targets(recipe: Recipe, table: Columns) -> None:
     """DataError where the recipe asks for a target that the data has not, or masks were given that it cannot take."""
-    own = {"mask": table.masked or None, "boxes": table.boxes, "keypoints": table.keypoints}
-    given = {name for name, values in own.items() if values is not None}
+    own = {"mask": table.masked, "boxes": table.boxes is not None, "keypoints": table.keypoints is not None}
+    given = {name for name, there in own.items() if there}
     for text in wrong_targets(recipe, given):
         raise DataError(text)
     tell_of_absent(recipe, given)

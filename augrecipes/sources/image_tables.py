@@ -86,9 +86,8 @@ def _match_masks(
         if len(these) == len(found) == 1:
             chosen[these[0]] = found[0]
             continue
-        several = f"{'several masks' if len(found) > 1 else 'one mask'}: {', '.join(table[k] for k in found)}"
-        shared = f"; {len(these)} images have this name" if len(these) > 1 else ""
-        wrong |= dict.fromkeys(these, f"{several}{shared}" if found else "no mask")
+        some = f"{counted(len(found), 'mask')} for {counted(len(these), 'image')} of this name"
+        wrong |= dict.fromkeys(these, f"{some}: {', '.join(table[k] for k in found)}" if found else "no mask")
     findings.defects += [Defect("missing", (images[i],), f"{images[i]}: {wrong[i]}") for i in sorted(wrong)]
     if unused := sum(map(len, theirs.values())) - len(chosen):
         findings.notes.append(f"{counted(unused, 'mask')} without an image")

@@ -48,10 +48,8 @@ def check(
         given = replace(given, more={"split": split, **given.more})
     table = table_of(recipe, given, masks, check=False, findings=findings)
     if table.labels is not None and table.classes is not None and given.files is None:
-        empty = set(range(len(table.classes))).difference(table.labels.tolist())
-        findings.notes += (
-            [f"classes without images: {', '.join(table.classes[k] for k in sorted(empty))}"] if empty else []
-        )
+        if empty := set(range(len(table.classes))).difference(table.labels.tolist()):
+            findings.notes.append(f"classes without images: {', '.join(table.classes[k] for k in sorted(empty))}")
     own = {"mask": table.masks, "boxes": table.boxes, "keypoints": table.keypoints}
     listed = {"image": len(table)} | {name: len(table) for name, values in own.items() if values is not None}
     given_targets = {*listed, *(["mask"] if table.masked else [])}
