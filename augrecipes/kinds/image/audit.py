@@ -47,9 +47,9 @@ def check(
     if split is not None:
         given = replace(given, more={"split": split, **given.more})
     table = table_of(recipe, given, masks, check=False, findings=findings)
-    if table.labels is not None and table.classes is not None and given.files is None:
-        if empty := set(range(len(table.classes))).difference(table.labels.tolist()):
-            findings.notes.append(f"classes without images: {', '.join(table.classes[k] for k in sorted(empty))}")
+    classes = (table.classes if given.files is None else None) or ()
+    if empty := set(range(len(classes))).difference([] if table.labels is None else table.labels.tolist()):
+        findings.notes.append(f"classes without images: {', '.join(classes[k] for k in sorted(empty))}")
     own = {"mask": table.masks, "boxes": table.boxes, "keypoints": table.keypoints}
     listed = {"image": len(table)} | {name: len(table) for name, values in own.items() if values is not None}
     given_targets = {*listed, *(["mask"] if table.masked else [])}
