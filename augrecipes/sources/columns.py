@@ -97,7 +97,7 @@ class Columns(SpawnShared):
         ids: int64 (n,), the numbers that annotations give their images; -1 without.
         box_classes: names of the labels of boxes, points and outlines.
         box_numbers: what the annotations call these classes by number.
-        lines: int64 (n,), where the rows stand in a CSV file; only of data that are checked.
+        lines: int64 (n,), where the rows stand in a CSV file.
     """
 
     files: Mapping[str, PathTable] = field(default_factory=dict)
