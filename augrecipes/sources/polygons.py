@@ -17,6 +17,7 @@ from augrecipes.errors import DataError
 from augrecipes.sharing import SpawnShared
 
 Floats = npt.NDArray[np.floating[Any]]
+_HEAD = 5  # numbers before the runs: whether they fill the image, and left, top, width and height of what they fill
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,16 +100,35 @@ def fill(mask: npt.NDArray[Any], ring: Floats, value: int) -> None:
     mask[top : top + shape[0], left : left + inside.shape[1]][inside] = value
 
 
-def runs(height: int, width: int, counts: Sequence[int]) -> bytes:
-    """Run lengths of an image as an entry of the blob: alternating numbers of pixels outside and inside, down the
-    columns."""
-    return np.array([height, width, *counts], np.int32).tobytes()
+def runs(counts: Sequence[int], left: int, top: int, width: int, height: int, *, whole: bool = False) -> bytes:
+    """Run lengths as an entry of the blob: alternating numbers of pixels outside and inside, down the columns.
+
+    Args:
+        counts: they.
+        left: of what they fill, px.
+        top: likewise.
+        width: likewise.
+        height: likewise.
+        whole: they fill the image, which must be of that size; else what lies outside of it is cut off.
+    """
+    return np.array([whole, left, top, width, height, *counts], np.int32).tobytes()
+
+
+def bitmap_runs(left: int, top: int, bitmap: npt.NDArray[np.bool_]) -> bytes:
+    """A bitmap H×W (true is inside) with its upper left corner at a place as an entry of the blob."""
+    changes = np.flatnonzero(np.diff(bitmap.T.ravel(), prepend=False))
+    counts = np.diff(changes, prepend=0, append=bitmap.size)
+    return runs(counts.tolist(), left, top, bitmap.shape[1], bitmap.shape[0])
 
 
 def _paint_runs(mask: npt.NDArray[Any], entry: bytes, value: np.int32) -> None:
     numbers = np.frombuffer(entry, np.int32)
-    size, counts = (int(numbers[0]), int(numbers[1])), numbers[2:]
-    if mask.shape != size:
+    whole, left, top, width, height = numbers[:_HEAD].tolist()
+    counts = numbers[_HEAD:]
+    inside = np.repeat(np.arange(len(counts)) % 2 == 1, counts).reshape(width, height).T
+    if whole and mask.shape != inside.shape:
         has = f"{mask.shape[0]}×{mask.shape[1]}"
-        raise DataError(f"its run-length mask is of {size[0]}×{size[1]} px, the picture has {has}")
-    mask[np.repeat(np.arange(len(counts)) % 2 == 1, counts).reshape(size[::-1]).T] = value
+        raise DataError(f"its run-length mask is of {height}×{width} px, the picture has {has}")
+    y, x = max(0, top), max(0, left)
+    part = inside[y - top : max(0, mask.shape[0] - top), x - left : max(0, mask.shape[1] - left)]
+    mask[y : y + part.shape[0], x : x + part.shape[1]][part] = value

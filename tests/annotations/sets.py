@@ -133,7 +133,7 @@ def voc(folder: Path, given: Set) -> Path:
 
 
 def labelme(folder: Path, given: Set) -> Path:
-    """A JSON file beside each picture, and labels.txt; marked objects are not written, as the format has no marks."""
+    """A JSON file beside each picture, and labels.txt."""
     draw(folder / "set", given.pictures)
     for picture in given.pictures:
         shapes = [
@@ -142,10 +142,9 @@ def labelme(folder: Path, given: Set) -> Path:
                 "points": np.reshape(thing.polygon, (-1, 2)).tolist() if given.polygons else _two(thing.corners),
                 "group_id": None,
                 "shape_type": "polygon" if given.polygons else "rectangle",
-                "flags": {},
+                "flags": {"difficult": True} if thing.flagged else {},
             }
             for thing in picture.things
-            if not thing.flagged
         ]
         said = {
             "version": "5.4.1", "flags": {}, "shapes": shapes, "imagePath": picture.name.rpartition("/")[2],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 from pathlib import Path
@@ -73,6 +74,21 @@ def test_classes_are_given(tmp_path: Path) -> None:
             ImageFolder(files=writer(tmp_path / str(k), of), recipe=recipe("coco"), box_classes=["ape"])
 
 
+def test_labels_without_names_are_numbers(tmp_path: Path) -> None:
+    draw(tmp_path / "images", [A])
+    write(tmp_path / "labels" / "a.txt", "7 0.5 0.5 0.2 0.2\n")
+    ds = ImageFolder(files=tmp_path / "labels", recipe=recipe("yolo"))
+    assert (ds.box_classes, ds[0]["kinds"].tolist()) == (None, [7])
+    names = list("abcdefgh")
+    assert ImageFolder(files=tmp_path / "labels", recipe=recipe("yolo"), box_classes=names).box_classes == names
+    with pytest.raises(DataError, match=r"a\.txt:1: class 7, and box_classes= names 7"):
+        ImageFolder(files=tmp_path / "labels", recipe=recipe("yolo"), box_classes=names[:7])
+    write(tmp_path / "labels" / "classes.txt", "".join(f"class {k}\n" for k in range(8)))
+    assert ImageFolder(files=tmp_path / "labels", recipe=recipe("yolo")).box_classes == [f"class {k}" for k in range(8)]
+    write(tmp_path / "labels" / "classes.txt", "one\n")
+    refused(tmp_path / "labels", "a.txt:1", "class 7 should be a whole number from 0 to 0")
+
+
 # -- marked objects, pictures without any ------------------------------------------------------------------------------
 
 
@@ -124,9 +140,8 @@ def test_places_count_in_the_picture_as_it_is_read(tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
     turned(tmp_path / "images" / "a.jpg", 6)  # 30×40 as it is seen
     write(tmp_path / "labels" / "a.txt", "0 0.5 0.5 1 0.5\n")
-    write(tmp_path / "data.yaml", "train: images\nnames: [a]\n")
-    assert rows(tmp_path) == [[0, 10, 30, 30]]
-    assert rows(tmp_path, exif="ignore") == [[0, 7.5, 40, 22.5]]
+    assert rows(tmp_path / "labels") == [[0, 10, 30, 30]]
+    assert rows(tmp_path / "labels", exif="ignore") == [[0, 7.5, 40, 22.5]]
     # A size that was recorded says which picture was looked at.
     for seen, exif in (((30, 40), "apply"), ((40, 30), "ignore")):
         image = {"id": 9, "file_name": "images/a.jpg", "width": seen[0], "height": seen[1]}
@@ -184,29 +199,32 @@ def test_pose_and_segments_of_yolo(tmp_path: Path) -> None:
 
 def test_shapes_of_labelme(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     draw(tmp_path, [A])
+    bitmap = base64.b64encode(cv2.imencode(".png", np.eye(4, dtype=np.uint8))[1].tobytes()).decode()
     shapes = [
-        {"label": "tri", "points": [[0, 0], [10, 0], [0, 10]]},
-        {"label": "box", "shape_type": "rectangle", "points": [[33, 23], [30, 20]]},
+        {"label": "disc", "shape_type": "circle", "points": [[20, 10], [23, 14]]},
+        {"label": "bit", "shape_type": "mask", "points": [[30, 20], [33, 23]], "mask": bitmap},
         {"label": "way", "shape_type": "line", "points": [[1, 1], [2, 2]]},
-        {"label": "tip", "shape_type": "point", "points": [[3, 4]]},
         {"label": "_background_", "shape_type": "polygon", "points": [[1, 1], [2, 2], [3, 1]]},
+        {"label": "tip", "shape_type": "point", "points": [[3, 4]]},
     ]
     said = {"shapes": shapes, "imagePath": "a.png", "imageHeight": 30, "imageWidth": 40}
     path = write(tmp_path / "a.json", said)
     with caplog.at_level(logging.WARNING, logger="augrecipes"):
-        ds = ImageFolder(files=path, recipe=recipe("pascal_voc", mask="required"))
-    assert "2 shapes covering nothing (lines and points), left out" in caplog.text
-    assert ds.box_classes == ["box", "tri"]
-    assert ds[0]["boxes"].tolist() == [[0, 0, 10, 10], [30, 20, 33, 23]]
-    assert [int((ds[0]["mask"] == label).sum()) for label in (1, 2)] == [9, 45]
-    shapes[0]["shape_type"] = "circle"
-    shapes[1]["points"] = [[3]]
-    refused(write(path, said), "a.json: shape 1: circle with 3 points; polygons and rectangles", "shape 2: `points`")
+        ds = ImageFolder(files=path, recipe=recipe("pascal_voc", keypoints="format: xy", mask="required"))
+    assert "1 line covering nothing, left out" in caplog.text
+    sample = ds[0]
+    np.testing.assert_allclose(sample["boxes"], [[15, 5, 25, 15], [30, 20, 33, 23]], atol=0.02)
+    assert ds.box_classes == ["bit", "disc", "tip"]
+    assert sample["keypoints"].tolist() == [[3, 4, 2]]
+    mask = sample["mask"].numpy()
+    assert (mask[20:24, 30:34] == np.eye(4)).all()
+    assert abs((mask == 2).sum() - np.pi * 25) < 3
+    shapes[4]["points"] = [[3]]
+    shapes[0]["shape_type"] = "cube"
+    refused(write(path, said), "a.json: shape 1: cube with 2 points", "a.json: shape 5: `points`")
     # Two data sets with classes of their own number them apart: `box_classes` says how, or a list beside them.
-    shapes[0]["shape_type"] = "polygon"
-    write(path, said)
     write(tmp_path / "labels.txt", "__ignore__\nbit\n")
-    refused(path, "label 'tri' is not in the list of classes")
+    refused(path, "label 'disc' is not in the list of classes")
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
@@ -223,7 +241,8 @@ def test_splits(tmp_path: Path) -> None:
     write(tmp_path / "list.txt", "./images/val/b.png\n")
     for files, split, names in (
         (path, None, ["a.png"]), (path, "val", ["b.png"]), (path, "test", ["b.png"]),
-        (tmp_path, "val", ["b.png"]),
+        (tmp_path, "val", ["b.png"]), (tmp_path / "labels", "val", ["b.png"]),
+        (tmp_path / "labels", None, ["a.png", "b.png"]),
     ):  # fmt: skip
         ds = ImageFolder(files=files, recipe=recipe("yolo"), split=split)
         assert [Path(ds.path(k)).name for k in range(len(ds))] == names
@@ -275,13 +294,7 @@ def test_errors_name_file_and_record(tmp_path: Path) -> None:
     refused(xml, "a.xml: it declares a document type")
     draw(tmp_path / "images", [A])
     label = write(tmp_path / "labels" / "a.txt", "0 0.5 0.5 0.1 0.1\n0 320 240 10 10\n0 0.5 0.5 0.1 0.1 0.9\nx\n")
-    write(tmp_path / "data.yaml", "train: images\nnames: [a]\n")
-    refused(
-        label.parents[1] / "data.yaml",
-        "a.txt:2: coordinates should be shares",
-        "a.txt:3: 6 numbers",
-        "a.txt:4: should be a class",
-    )
+    refused(label.parent, "a.txt:2: coordinates should be shares", "a.txt:3: 6 numbers", "a.txt:4: should be a class")
     refused(tmp_path / "nothing", "no such file or folder")
     refused(
         write(tmp_path / "notes" / "x.md", "hello").parent, "no annotations of a format that is known", "\n  COCO: "

@@ -132,7 +132,7 @@ def _run_lengths(given: dict[str, Any], thing: int, found: AnnotationSet) -> str
     if values is None or any(value < 0 or value != int(value) for value in values) or sum(values) != height * width:
         what = f"whole numbers, or COCO's text of them, that add up to {height}×{width}"
         return f"`counts` of run lengths should be {what}"
-    found.area(thing, runs=runs(height, width, [int(value) for value in values]))
+    found.area(thing, runs=runs([int(value) for value in values], 0, 0, width, height, whole=True))
     return ""
 
 

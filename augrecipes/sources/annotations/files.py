@@ -103,6 +103,12 @@ def read_json(path: Path, most: int) -> Any:
             gc.enable()
 
 
+def class_list(folders: Sequence[Path], *names: str) -> list[str] | None:
+    """The lines of the first list of classes that lies in one of some folders; None without."""
+    files = [folder / name for folder in folders for name in names if is_there(folder / name)]
+    return list(filter(None, map(str.strip, read_lines(files[0])))) if files else None
+
+
 def folder_of(asked: AnnotationOptions, names: Iterable[str], places: Sequence[Path], path: Path) -> Path:
     """The folder that the images lie in: the one that was given, or the first of `places` that has one of them.
 

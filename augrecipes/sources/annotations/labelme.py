@@ -1,23 +1,39 @@
 """labelme: a JSON file a picture, with its `shapes`.
 
-Polygons and rectangles are objects; their boxes are what they reach over. Points and lines cover nothing and are left
-out. The image is the one of `imagePath`, relative to the JSON file; the copy in `imageData` is not read. Names of
-classes are those of a `labels.txt` or `classes.txt` beside the files or above them, one a line, or else sorted.
+Polygons, rectangles, circles and masks are objects; their boxes are what they reach over. Points are keypoints. Lines
+cover nothing and are left out. The image is the one of `imagePath`, relative to the JSON file; the copy in
+`imageData` is not read. Names of classes are those of a `labels.txt` or `classes.txt` beside the files or above them,
+one a line, or else sorted.
 """
 
 from __future__ import annotations
 
+import base64
+from binascii import Error as Base64Error
+from math import hypot
 from pathlib import Path
 from typing import Any
 
+import cv2
+import numpy as np
+
 from augrecipes.errors import DataError, counted
-from augrecipes.sources.annotations.files import PathView, is_there, read_json, read_lines
-from augrecipes.sources.annotations.records import LEAST_CORNERS, AnnotationOptions, AnnotationSet, bounds, numbers_of
+from augrecipes.sources.annotations.files import PathView, class_list, read_json
+from augrecipes.sources.annotations.records import (
+    LEAST_CORNERS,
+    POINT,
+    AnnotationOptions,
+    AnnotationSet,
+    bounds,
+    numbers_of,
+)
+from augrecipes.sources.polygons import bitmap_runs
 
 TITLE = "labelme"
 LOOKS = "a folder of JSON files, one a picture, with `shapes`"
 _MOST = 1 << 29  # bytes, with an image in base64
-_EMPTY = frozenset({"line", "linestrip", "point", "points"})
+_AT = np.arange(64) * 2 * np.pi / 64  # corners of a circle
+_LINES = frozenset({"line", "linestrip"})
 _HIDDEN = frozenset({"__ignore__", "_background_"})  # labelme's own words for what is no class
 
 
@@ -30,12 +46,11 @@ def claims(source: PathView) -> bool:
 def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> None:
     """Read every file."""
     folder, found.record = source.folder, "shape {}"
-    lists = [place / name for place in (folder, folder.parent) for name in ("labels.txt", "classes.txt")]
-    if lists := list(filter(is_there, lists)):
-        found.use_classes([name for name in map(str.strip, read_lines(lists[0])) if name and name not in _HIDDEN])
-    empty = sum(_file(asked, found, folder / name, name.rpartition("/")[0]) for name in source.ending(".json"))
-    if empty:
-        found.findings.notes.append(f"{counted(empty, 'shape')} covering nothing (lines and points), left out")
+    names = class_list((folder, folder.parent), "labels.txt", "classes.txt")
+    found.use_classes(None if names is None else [name for name in names if name not in _HIDDEN])
+    lines = sum(_file(asked, found, folder / name, name.rpartition("/")[0]) for name in source.ending(".json"))
+    if lines:
+        found.findings.notes.append(f"{counted(lines, 'line')} covering nothing, left out")
     # Names are relative to the folder of the files.
     found.root, found.within = folder, folder.parent
     if asked.folder is not None:
@@ -44,7 +59,7 @@ def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> No
 
 
 def _file(asked: AnnotationOptions, found: AnnotationSet, path: Path, below: str) -> int:
-    """Add what a file has; returns how many lines and points it has."""
+    """Add what a file has; returns how many lines it has."""
     said, file = read_json(path, _MOST), str(path)
     shapes = said.get("shapes") if isinstance(said, dict) else None
     if not isinstance(shapes, list):
@@ -58,7 +73,7 @@ def _file(asked: AnnotationOptions, found: AnnotationSet, path: Path, below: str
     for k, shape in enumerate(shapes, 1):
         if what := _shape(asked, found, image, k, shape):
             found.fault(f"{file}: shape {k}", what)
-    return sum(isinstance(shape, dict) and str(shape.get("shape_type")) in _EMPTY for shape in shapes)
+    return sum(isinstance(shape, dict) and str(shape.get("shape_type")) in _LINES for shape in shapes)
 
 
 def _shape(asked: AnnotationOptions, found: AnnotationSet, image: int, k: int, shape: Any) -> str:
@@ -66,22 +81,59 @@ def _shape(asked: AnnotationOptions, found: AnnotationSet, image: int, k: int, s
     if not isinstance(shape, dict) or not isinstance(shape.get("label"), str):
         return "should be an object with a `label`"
     name, kind, rows = shape["label"], str(shape.get("shape_type") or "polygon"), shape.get("points")
-    if name in _HIDDEN or kind in _EMPTY:
+    if name in _HIDDEN or kind in _LINES:
         return ""
     if not isinstance(rows, list) or any(not isinstance(pair, list) or len(pair) != 2 for pair in rows):
         return "`points` should be a list of [x, y]"
-    outline = numbers_of([value for pair in rows for value in pair])
-    if not outline:
+    points = numbers_of([value for pair in rows for value in pair])
+    if not points:
         return "`points` should be a list of [x, y]"
-    if kind == "rectangle" and len(rows) == 2:
-        left, top, right, bottom = bounds(outline)
-        outline = [left, top, right, top, right, bottom, left, bottom]
-    elif not (kind == "polygon" and len(rows) >= LEAST_CORNERS) and not (kind == "rectangle" and len(rows) == 4):
-        return f"{kind} with {len(rows)} points; polygons and rectangles are read: make one of it, or export COCO"
     label = found.label(name)
     if label < 0:
         return f"label {name!r} is not in the list of classes beside the files"
-    thing = found.add(image, label, bounds(outline), k)
-    if "mask" in asked.takes:
-        found.area(thing, outline)
+    outline: list[float] = []
+    match kind, len(rows):
+        case kind, n if (kind == "polygon" and n >= LEAST_CORNERS) or (kind == "rectangle" and n == 4):
+            outline = points
+        case "rectangle", 2:
+            left, top, right, bottom = bounds(points)
+            outline = [left, top, right, top, right, bottom, left, bottom]
+        case "circle", 2:
+            x, y, *edge = points
+            radius = hypot(edge[0] - x, edge[1] - y)
+            outline = (np.column_stack([np.cos(_AT), np.sin(_AT)]) * radius + [x, y]).ravel().tolist()
+        case "mask", 2:
+            pass
+        case ("point", 1) | ("points", _):
+            if "keypoints" in asked.takes:
+                thing = found.add(image, label, bounds(points), k)
+                found.flags[thing] = POINT
+                pairs = zip(points[::2], points[1::2], strict=True)
+                found.points(thing, [value for pair in pairs for value in (*pair, 0)])
+            return ""
+        case _:
+            return f"{kind} with {len(rows)} points"
+    flags = shape.get("flags")
+    flagged = isinstance(flags, dict) and bool(flags.get("difficult") or flags.get("crowd"))
+    thing = found.add(image, label, bounds(outline or points), k, flagged=flagged)
+    if "mask" not in asked.takes:
+        return ""
+    if kind == "mask":
+        return _bitmap(found, thing, shape.get("mask"), bounds(points))
+    found.area(thing, outline)
+    return ""
+
+
+def _bitmap(found: AnnotationSet, thing: int, given: Any, corners: tuple[float, float, float, float]) -> str:
+    """Take a mask, a PNG in base64 that fills its box, or say what is wrong with it."""
+    try:
+        data = base64.b64decode(given, validate=True)
+        bitmap = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_GRAYSCALE) if data else None
+    except (Base64Error, TypeError, ValueError, cv2.error):
+        bitmap = None
+    if bitmap is None:
+        return "`mask` should be a PNG in base64"
+    if not all(abs(value) < 1 << 30 for value in corners):
+        return "its corners are no places in a picture"
+    found.area(thing, runs=bitmap_runs(round(corners[0]), round(corners[1]), bitmap > 0))
     return ""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from augrecipes.sources.paths import PathLike
 
 Crowds = Literal["drop", "keep"]
+FLAGGED, POINT = 1, 2  # of objects: marked as a crowd or as difficult; points with a label, without a box
 LEAST_CORNERS = 3  # of a polygon
 _MOST = 1e30  # of a number that is a place
 
@@ -81,8 +82,9 @@ class AnnotationSet:
         files: for each image the file that it was found in, for messages.
         sizes: (width, height) of each image, px; 0 where the annotations do not say.
         ids: of each image in its file; -1 without.
-        classes: names of the labels 0, 1, ...; None: as `label` gives them out.
+        classes: names of the labels 0, 1, ...; None: as `label` gives them out, or `numbered`.
         class_ids: what the file calls the classes by number, or None.
+        numbered: labels are numbers that mean themselves.
         relative: coordinates are shares of the image.
 
     Args:
@@ -98,9 +100,9 @@ class AnnotationSet:
         self.sizes, self.ids = array("i"), array("q")
         self.classes: list[str] | None = None
         self.class_ids: list[int] | None = None
-        self.relative = False
+        self.numbered = self.relative = False
         self.seen: dict[str, int] = {}
-        # Of the objects; `flags` are 1 of crowds and of what is difficult.
+        # Of the objects; `flags` are `FLAGGED`, `POINT` or 0.
         self.images, self.labels, self.corners = array("i"), array("i"), array("d")
         self.records, self.flags = array("q"), array("b")
         # Of polygons and masks, and of keypoints: x, y, and how they can be seen.
@@ -160,7 +162,7 @@ class AnnotationSet:
         self.labels.append(label)
         self.corners.extend(corners)
         self.records.append(record)
-        self.flags.append(flagged)
+        self.flags.append(FLAGGED if flagged else 0)
         return len(self.images) - 1
 
     def add_all(self, image: int, labels: Any, corners: Any) -> None:

@@ -9,9 +9,9 @@
 - Coordinates count in the image as it is read: turned as its EXIF orientation says, unless `exif="ignore"`. A size
   that the annotations record is compared with the image's when the sample is read.
 - Images lie in the folder of the data, links followed, unless `outside=True`.
-- Keypoints have three numbers: x, y, and how the point can be seen (0 not labelled, 1 hidden, 2 seen). Their own label,
-  where the recipe declares one, is the number of the keypoint among those that the image has in the file, so that
-  `label % K` is which of an object's K keypoints it is.
+- Keypoints have three numbers: x, y, and how the point can be seen (0 not labelled, 1 hidden, 2 seen), or, of a point
+  that is no part of an object, the label of its class. Their own label, where the recipe declares one, is the number of
+  the keypoint among those that the image has in the file: `label % K` is which of an object's K keypoints it is.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import read_headers
 from augrecipes.sources.annotations import coco, labelme, voc, yolo
 from augrecipes.sources.annotations.files import PathView, is_picture
-from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet
+from augrecipes.sources.annotations.records import FLAGGED, POINT, AnnotationOptions, AnnotationSet
 from augrecipes.sources.columns import Columns, Ragged, Recorded, number
 from augrecipes.sources.defects import Findings, corners_of, upright
 from augrecipes.sources.paths import PathLike, PathTable, faults_of
@@ -111,13 +111,13 @@ def table_of_annotations(path: PathLike, wanted: AnnotationOptions, findings: Fi
         raise DataError("lists no pictures", str(source.path))
     classes, ids = _classes(found, wanted)
     images = _paths(found, wanted)
-    flagged = np.asarray(found.flags).astype(bool)
-    plain = ~flagged if wanted.crowds == "drop" else np.ones_like(flagged)
+    flags = np.asarray(found.flags)
+    plain = (flags != FLAGGED) | (wanted.crowds == "keep")
     recorded = np.asarray(found.sizes).reshape(-1, 2)
-    sizes = _sizes(found, wanted, images, recorded)
+    sizes = _sizes(found, wanted, images)
     inputs, given = wanted.inputs, dict[str, Any]()
     if "boxes" in wanted.takes and inputs.boxes is not None:
-        given["boxes"] = _boxes_of(found, plain, sizes, inputs.boxes.format, classes)
+        given["boxes"] = _boxes_of(found, plain & (flags != POINT), sizes, inputs.boxes.format, classes)
     found.corners = array("d")  # of no more use, and much where there are a million
     if "keypoints" in wanted.takes and inputs.keypoints is not None and sizes is not None:
         given["keypoints"] = _points_of(found, plain, sizes, inputs.keypoints)
@@ -136,7 +136,13 @@ def table_of_annotations(path: PathLike, wanted: AnnotationOptions, findings: Fi
 
 def _classes(found: AnnotationSet, wanted: AnnotationOptions) -> tuple[tuple[str, ...] | None, tuple[int, ...] | None]:
     """Names of the labels, and their numbers in the file; labels are numbered so from now on."""
-    names, given = found.classes, wanted.classes
+    names, given, labels = found.classes, wanted.classes, np.asarray(found.labels)
+    if found.numbered:
+        if given is None:
+            return None, None
+        for k in np.flatnonzero(labels >= len(given))[:1].tolist():
+            found.fault(found.where(k), f"class {labels[k]}, and box_classes= names {len(given)}")
+        return tuple(given), None
     if names is None and given is None:  # numbered as they were met, from now on as they sort
         numbers, order, number_of = number(list(found.seen))
         found.rename(numbers.tolist())
@@ -144,7 +150,7 @@ def _classes(found: AnnotationSet, wanted: AnnotationOptions) -> tuple[tuple[str
     names = list(found.seen) if names is None else names
     if given is None:
         return tuple(names), None if found.class_ids is None else tuple(found.class_ids)
-    labels, place = np.asarray(found.labels), {name: k for k, name in enumerate(given)}
+    place = {name: k for k, name in enumerate(given)}
     for label in np.unique(labels).tolist():
         if names[label] not in place:
             first = int(np.flatnonzero(labels == label)[0])
@@ -168,15 +174,13 @@ def _paths(found: AnnotationSet, wanted: AnnotationOptions) -> PathTable:
     return images
 
 
-def _sizes(
-    found: AnnotationSet, wanted: AnnotationOptions, images: PathTable, recorded: npt.NDArray[np.int32]
-) -> npt.NDArray[np.float64] | None:
+def _sizes(found: AnnotationSet, wanted: AnnotationOptions, images: PathTable) -> Floats | None:
     """(width, height) of each image; 0 of those that have no objects, or cannot be read. None: not needed."""
     boxes = wanted.inputs.boxes
     in_px = boxes is not None and "boxes" in wanted.takes and boxes.format not in SHARES
     if found.relative and not in_px and "keypoints" not in wanted.takes:
         return None  # all that is taken of shares stays in shares
-    sizes = recorded.astype(np.float64)
+    sizes = np.asarray(found.sizes).reshape(-1, 2).astype(np.float64)
     needed = np.zeros(len(images), bool)
     needed[np.asarray(found.images)] = True
     unknown = np.flatnonzero(needed & (sizes[:, 0] == 0)).tolist()
@@ -210,8 +214,7 @@ def _boxes_of(
         made = _made(corners[part], size, format, relative=found.relative)
         values[start : start + len(part)], states[start : start + len(part)] = made
     for state, what in _SAID.items():
-        at = np.flatnonzero(states == state)
-        if len(at):
+        if len(at := np.flatnonzero(states == state)):
             found.findings.notes.append(f"{counted(len(at), 'box')} {what} (first: {found.where(int(chosen[at[0]]))})")
     kept = (states >= 0) & (states <= _FINE)
     offsets = _ends(np.bincount(image[kept], minlength=len(found.names)))
@@ -259,20 +262,21 @@ def _points_of(found: AnnotationSet, taken: Chosen, sizes: Floats, declared: Key
         RecipeError: keypoints of a format that annotations do not have.
     """
     if declared.format not in ("xy", "yx"):
-        raise RecipeError(
-            f"keypoints of annotations are x and y; the recipe declares {declared.format!r}, not xy or yx"
-        )
+        what = f"keypoints of annotations are x and y; the recipe declares {declared.format!r}, not xy or yx"
+        raise RecipeError(what)
     if not found.point_object:
         return None
-    chosen, _, image = _of(found, found.point_object, taken)
+    chosen, owner, image = _of(found, found.point_object, taken)
     values = np.asarray(found.point_values).reshape(-1, 3)[chosen]
+    labelled = np.asarray(found.flags)[owner] == POINT
+    values[labelled, 2] = np.asarray(found.labels)[owner[labelled]]
     if found.relative:
         values[:, :2] *= sizes[image]
     counts = np.bincount(image, minlength=len(sizes))
     numbers = np.arange(len(image)) - np.repeat(np.cumsum(counts) - counts, counts)
     if declared.remove_invisible:
         (x, y, v), (width, height) = values.T, sizes[image].T
-        inside, seen = (x >= 0) & (y >= 0) & (x < width) & (y < height), v > 0
+        inside, seen = (x >= 0) & (y >= 0) & (x < width) & (y < height), labelled | (v > 0)
         if outside := int((~inside & seen & (width > 0)).sum()):
             found.findings.notes.append(f"{counted(outside, 'keypoint')} outside of the picture, left out")
         there = inside & seen

@@ -4,8 +4,9 @@
     class x1 y1 x2 y2 x3 y3 ...                segmentation: a polygon; four corners of a turned box are one
     class x y width height px py [v] ...       pose, where data.yaml has `kpt_shape`
 
-Given as `data.yaml` (`path`, `train`, `val`, `test`, `names`, `kpt_shape`), or the folder that it lies in. The file of
-`images/a/1.jpg` is `labels/a/1.txt`. Images without one, or with an empty one, have no objects.
+Given as `data.yaml` (`path`, `train`, `val`, `test`, `names`, `kpt_shape`), the folder that it lies in, or a folder
+`labels/`. The file of `images/a/1.jpg` is `labels/a/1.txt`. Images without one, or with an empty one, have no
+objects. Names of classes are those of data.yaml, or of `classes.txt` beside the labels; without, labels are numbers.
 """
 
 from __future__ import annotations
@@ -21,17 +22,22 @@ from augrecipes.errors import DataError, counted
 from augrecipes.recipe.nodes import plain
 from augrecipes.recipe.parse import read_nodes
 from augrecipes.recipe.problems import Problems, Stop
-from augrecipes.sources.annotations.files import PathView, is_picture, is_there, read_lines, read_whole
+from augrecipes.sources.annotations.files import PathView, class_list, is_picture, is_there, read_lines, read_whole
 from augrecipes.sources.annotations.records import LEAST_CORNERS, AnnotationOptions, AnnotationSet, bounds, numbers_of
 from augrecipes.sources.paths import OUTSIDE, DataFolder
 
 TITLE = "YOLO"
-LOOKS = "a data.yaml with `train` and `names`"
+LOOKS = "a data.yaml with `train` and `names`, or a folder of text files, one a picture (`0 0.5 0.5 0.1 0.2`)"
 _YAML = ("data.yaml", "data.yml", "dataset.yaml")
 _MOST_YAML = 1 << 20  # bytes
 _SPLITS = ("train", "val", "test")
+_LOOKED_AT = 20
+_MOST_CLASSES = 1 << 30  # where nothing names them
 _FAR = 2.0  # an image's widths from its middle: beyond, coordinates are px and no shares
 _BOX = 5  # class, x, y, width, height
+
+# Images, each with its label file, whether there is one or not; and folders of label files.
+Files = tuple[list[tuple[str, str]], list[Path]]
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,7 @@ class _Objects:
     """What the numbers of a line mean.
 
     Attributes:
-        classes: how many there are.
+        classes: how many there are, or can be.
         keypoints: how many each object has; 0 without.
         dimensions: numbers of a keypoint: 2, or 3 with its visibility.
         takes: what the recipe takes.
@@ -52,25 +58,43 @@ class _Objects:
 
 
 def claims(source: PathView) -> bool:
-    """A data.yaml, or a folder with one."""
-    return bool(source.ending(".yaml", ".yml")) if not source.is_folder else _yaml_in(source.path) is not None
+    """A data.yaml, a folder with one, or a folder of text files that begin with a line of numbers."""
+    if not source.is_folder:
+        return bool(source.ending(".yaml", ".yml"))
+    labels = [source.path / name for name in source.names if _is_label(name)][:_LOOKED_AT]
+    heads = (line for label in labels for line in read_lines(label)[:1])
+    return _yaml_in(source.path) is not None or (bool(labels) and all(map(_is_row, heads)))
 
 
 def _yaml_in(folder: Path) -> Path | None:
     return next((folder / name for name in _YAML if (folder / name).is_file()), None)
 
 
+def _is_label(name: str) -> bool:
+    return name.endswith(".txt") and not name.rpartition("/")[2].lower().startswith(("classes", "readme"))
+
+
+def _is_row(line: str) -> bool:
+    try:
+        return len(list(map(float, line.split()))) >= _BOX
+    except ValueError:
+        return False
+
+
 def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> None:
     """Read the label file of every image."""
-    path = (_yaml_in(source.path) if source.is_folder else None) or source.path
-    said = _read_yaml(path)
-    names, (keypoints, dimensions) = _names(said, path), _shape_of_keypoints(said, path)
-    objects = _Objects(len(names), keypoints, dimensions, asked.takes)
-    found.relative = True
+    path = source.path
+    index = _yaml_in(path) if source.is_folder else path
+    near = index or _yaml_in(path.parent)  # which says what the numbers of a folder of labels mean, too
+    said = {} if near is None else _read_yaml(near)
+    names = class_list((path, path.parent), "classes.txt", "obj.names") if near is None else _names(said, near)
+    classes = _MOST_CLASSES if names is None else len(names)
+    objects = _Objects(classes, *_shape_of_keypoints(said, near or path), asked.takes)
+    found.relative, found.numbered = True, names is None
     found.use_classes(names)
-    files, folders = _files(path, said, asked)
+    files, folders = _of_labels(path, asked) if index is None else _of_yaml(index, said, asked)
     there = {f"{folder}/{name}" for folder in folders for name in PathView(folder).names}
-    orphans, without = {name for name in there if name.endswith(".txt")}, list[str]()
+    orphans, without = set(filter(_is_label, there)), list[str]()
     for image, label in files:
         position = found.image(image, label)
         orphans.discard(label)
@@ -83,7 +107,7 @@ def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> No
         raise DataError(many, str(source.path))
     for paths, what, so in (
         (without, "picture", "without a label file, so without objects"),
-        (sorted(orphans), "text file", "without a picture, not read"),
+        (sorted(orphans), "label file", "without a picture, not read"),
     ):
         if paths:
             found.findings.notes.append(f"{counted(len(paths), what)} {so} (first: {paths[0]})")
@@ -106,8 +130,10 @@ def _read_yaml(path: Path) -> dict[Any, Any]:
     return said
 
 
-def _names(said: dict[Any, Any], path: Path) -> list[str]:
+def _names(said: dict[Any, Any], path: Path) -> list[str] | None:
     names, count = said.get("names"), said.get("nc")
+    if names is None:
+        return None
     if isinstance(names, dict):
         names = [names.get(str(k)) for k in range(len(names))]
     if not isinstance(names, list) or any(isinstance(name, list | dict) or name is None for name in names):
@@ -126,8 +152,25 @@ def _shape_of_keypoints(said: dict[Any, Any], path: Path) -> tuple[int, int]:
     raise DataError("`kpt_shape` should be [number of keypoints, 2 or 3]", str(path))
 
 
-def _files(path: Path, said: dict[Any, Any], asked: AnnotationOptions) -> tuple[list[tuple[str, str]], list[Path]]:
-    """The images of a split, each with its label file, whether there is one or not; and folders of label files.
+# -- which files there are ---------------------------------------------------------------------------------------------
+
+
+def _of_labels(path: Path, asked: AnnotationOptions) -> Files:
+    """The images of a folder of labels, or of a split's folder in it."""
+    split, images = asked.split or "", asked.folder
+    labels = path / split
+    if not is_there(labels, folder=True):
+        raise DataError(f"split={split!r} needs this folder: no such folder", str(labels))
+    if images is None:
+        beside = _swapped(labels, "labels", "images") or labels.parent / "images"
+        images = next((place for place in (beside, labels) if PathView(place).has_images), beside)
+    elif is_there(images / split, folder=True):
+        images = images / split
+    return _in_folder(images, labels), [labels]
+
+
+def _of_yaml(path: Path, said: dict[Any, Any], asked: AnnotationOptions) -> Files:
+    """The images of a split of data.yaml.
 
     Of no split `train`, so that validation images are never trained on unasked.
     """
@@ -154,11 +197,8 @@ def _files(path: Path, said: dict[Any, Any], asked: AnnotationOptions) -> tuple[
             raise DataError(f"{entry!r} {OUTSIDE.format(base)}", str(path))
         if is_there(place, folder=True):
             images = place / "images" if (place / "images").is_dir() else place
-            names = [name for name in PathView(images).names if is_picture(name)]
-            if not names:
-                raise DataError("no pictures in this folder", str(images))
-            folders.append(_labels_of(images))
-            files += [(f"{images}/{name}", f"{folders[-1]}/{name.rpartition('.')[0]}.txt") for name in names]
+            folders.append(_swapped(images, "images", "labels") or images)
+            files += _in_folder(images, folders[-1])
         elif place.suffix == ".txt" and is_there(place):
             files += _listed(place, within)
         else:
@@ -167,12 +207,20 @@ def _files(path: Path, said: dict[Any, Any], asked: AnnotationOptions) -> tuple[
     return files, folders
 
 
-def _labels_of(path: Path) -> Path:
-    """A path whose last folder `images` is called `labels`."""
+def _swapped(path: Path, old: str, new: str) -> Path | None:
+    """A path whose last folder `old` is called `new`; None where it has none."""
     parts = list(path.parts)
-    if "images" in parts:
-        parts[len(parts) - 1 - parts[::-1].index("images")] = "labels"
+    if old not in parts:
+        return None
+    parts[len(parts) - 1 - parts[::-1].index(old)] = new
     return Path(*parts)
+
+
+def _in_folder(images: Path, labels: Path) -> list[tuple[str, str]]:
+    names = [name for name in PathView(images).names if is_picture(name)]
+    if not names:
+        raise DataError(f"no pictures in this folder, which {labels} has the labels of", str(images))
+    return [(f"{images}/{name}", f"{labels}/{name.rpartition('.')[0]}.txt") for name in names]
 
 
 def _listed(path: Path, within: DataFolder | None) -> Iterator[tuple[str, str]]:
@@ -183,7 +231,7 @@ def _listed(path: Path, within: DataFolder | None) -> Iterator[tuple[str, str]]:
             continue
         if within is not None and ("://" in line or not within.holds(file)):
             raise DataError(f"{line!r} {OUTSIDE.format(within.folder)}", f"{path}:{k}")
-        yield str(file), str(_labels_of(file).with_suffix(".txt"))
+        yield str(file), str((_swapped(file, "images", "labels") or file).with_suffix(".txt"))
 
 
 # -- label files -------------------------------------------------------------------------------------------------------
