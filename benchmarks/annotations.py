@@ -25,6 +25,7 @@ from results import Row, met
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.annotations.records import AnnotationOptions
 from augrecipes.sources.annotations.table import table_of_annotations
+from augrecipes.sources.defects import Findings
 
 _SIZE = 640, 480  # width, height
 _COUNT, _EACH, _CLASSES = 10_000, 100, 80
@@ -77,7 +78,7 @@ def _listed(path: str, inputs: str) -> tuple[float, ...]:
     before = _memory("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the highest so far begins anew
     start, busy = perf_counter(), process_time()
-    table = table_of_annotations(path, AnnotationOptions(recipe.inputs))
+    table = table_of_annotations(path, AnnotationOptions(recipe.inputs), Findings())
     seconds, busy = perf_counter() - start, process_time() - busy
     most = _memory("VmHWM") - before
     found, kept = 0, 0

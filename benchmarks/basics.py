@@ -29,7 +29,7 @@ from augrecipes.ops.registry import construct
 from augrecipes.recipe import gallery
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import read_image
-from augrecipes.sources.listing import list_folder
+from augrecipes.sources.listing import list_folders
 
 _HALF = (0.5, 0.5, 0.5)
 _LISTED = 20_000
@@ -143,9 +143,9 @@ def _listing(many: Path, turns: int) -> Iterator[Row]:
             (many / f"class-{k // 200:03}").mkdir(parents=True)
         (many / f"class-{k // 200:03}" / f"{k:06}.jpg").touch()
     few = turns // 12 + 1
-    fresh = alone(lambda: list_folder(many, cache=False), few)
-    list_folder(many)
-    pair = in_turns(lambda: list_folder(many), lambda: sorted(many.rglob("*.jpg")), few)
+    fresh = alone(lambda: list_folders([many], cache=False), few)
+    list_folders([many])
+    pair = in_turns(lambda: list_folders([many]), lambda: sorted(many.rglob("*.jpg")), few)
     yield Row(
         f"list {_LISTED:,} files, first time",
         fresh.in_units("ms"),

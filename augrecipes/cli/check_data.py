@@ -164,4 +164,4 @@ def _tell(found: Checked) -> None:
     if found.defects or not found.fine:
         say(found.report(), wrap=False)
     else:
-        say(paint(f"{counted(found.fine, found.unit)}, all fine: {found.looked}", "good", sys.stdout))
+        say(paint(f"{counted(found.fine, found.unit)}, all fine", "good", sys.stdout))

@@ -131,8 +131,9 @@ class RecipeDataset(RefusesWords, IndexedRows, SpawnShared, Dataset[dict[str, An
         decode = {"exif": exif, "channels": wanted, "max_pixels": max_pixels, "depth": depth, "frames": frames}
         self._decode: dict[str, Any] = decode
         found = source() if callable(source) else source
-        reads = isinstance(found, RecipeSource)
-        self._source = found if reads else RecipeSource(found, self.recipe.inputs, self._decode)
+        if not isinstance(found, RecipeSource):
+            found = RecipeSource(found, self.recipe.inputs, self._decode)
+        self._source = found
         self._hold(self._source.table, weights, samples_per_epoch)
 
     # -- what a kind may define ---------------------------------------------------------------------------------------

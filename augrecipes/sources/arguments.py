@@ -12,7 +12,8 @@ from augrecipes.paths import is_archive
 from augrecipes.recipe.model import Inputs, Presence, Recipe
 from augrecipes.sources.annotations.records import AnnotationOptions, Crowds
 from augrecipes.sources.annotations.table import is_annotated, table_of_annotations
-from augrecipes.sources.columns import Columns, Findings
+from augrecipes.sources.columns import Columns
+from augrecipes.sources.defects import Findings
 from augrecipes.sources.files import Exif
 from augrecipes.sources.image_tables import table_of_csv, table_of_folders
 from augrecipes.sources.listing import Layout
@@ -38,29 +39,41 @@ def as_table(
     outside: bool = False,
     findings: Findings | None = None,
 ) -> Columns:
-    """The samples in `root` or in `files`, with the targets that `recipe` takes; see `Findings` for what is checked."""
+    """The samples in `root` or in `files`, with the targets that `recipe` takes.
+
+    What is wrong with some of them is a DataError, unless `findings` takes it: then these are left out.
+    """
     if archives := [path for path in map(os.fsdecode, as_list(root)) if is_archive(path)]:
         raise DataError("is a tar archive, whose samples ar.Samples takes", archives[0])
     annotated = files is not None and is_annotated(files)
     check_source(None if annotated else root, files, split, masks=masks, columns=columns)
+    found = Findings() if findings is None else findings
     if files is None:
-        return table_of_folders(as_list(root), as_list(masks), cache=cache, layout=layout, findings=findings)
-    if not annotated:
+        table = table_of_folders(as_list(root), as_list(masks), found, cache=cache, layout=layout)
+    elif not annotated:
         if box_classes is not None:
             raise ValueError("box_classes= goes with annotations; this CSV file has one row an image")
-        how: dict[str, Any] = {"renamed": columns, "outside": outside, "findings": findings}
-        return table_of_csv(files, split, check=check, ignore=untaken(recipe), **how)
-    if columns is not None:
-        raise ValueError("columns= says what a CSV file calls its columns, and these are annotations")
-    if crowds not in ("drop", "keep"):
-        raise ValueError(f"crowds must be 'drop' or 'keep', got {crowds!r}")
-    if isinstance(box_classes, str):
-        raise ValueError(f"box_classes= is a list of names, got {box_classes!r}")
-    if root is not None and not isinstance(root, str | bytes | os.PathLike):
-        raise ValueError("root= with annotations is the one folder that their pictures lie in")
-    names = None if box_classes is None else [str(name) for name in box_classes]
-    wanted = AnnotationOptions(recipe.inputs, root, split, names, crowds, exif, check, outside)
-    return table_of_annotations(files, wanted, findings)
+        # A file may have targets for other recipes.
+        untaken = frozenset(name for name, presence in presence_of(recipe.inputs).items() if presence == "absent")
+        table = table_of_csv(files, split, found, check=check, ignore=untaken, renamed=columns, outside=outside)
+    else:
+        for wrong, what in (
+            (columns is not None, "columns= says what a CSV file calls its columns, and these are annotations"),
+            (crowds not in ("drop", "keep"), f"crowds must be 'drop' or 'keep', got {crowds!r}"),
+            (isinstance(box_classes, str), f"box_classes= is a list of names, got {box_classes!r}"),
+            (isinstance(root, list | tuple), "root= with annotations is the one folder that their pictures lie in"),
+        ):
+            if wrong:
+                raise ValueError(what)
+        names = None if box_classes is None else [str(name) for name in box_classes]
+        folder: Any = root
+        wanted = AnnotationOptions(recipe.inputs, folder, split, names, crowds, exif, check, outside)
+        table = table_of_annotations(files, wanted, found)
+    if findings is None:
+        found.refuse()
+        for note in found.notes if annotated else ():
+            _log.warning("%s: %s", os.fsdecode(files or b""), note)
+    return table
 
 
 def check_source(root: Any, files: Any, split: str | None, **beside: Any) -> None:
@@ -69,10 +82,10 @@ def check_source(root: Any, files: Any, split: str | None, **beside: Any) -> Non
         raise ValueError("give either root= (a folder, or a list of folders) or files= (a CSV file, or annotations)")
     if files is None and split is not None:
         raise ValueError(f"split= goes with files=; for folders give the split's own, such as root/{split}")
-    if files is None and beside.get("columns") is not None:
-        raise ValueError("columns= goes with files=: it says what a CSV file calls its columns")
     for name, value in beside.items():
-        if files is not None and value is not None and name != "columns":
+        if value is not None and files is None and name == "columns":
+            raise ValueError("columns= goes with files=: it says what a CSV file calls its columns")
+        if value is not None and files is not None and name != "columns":
             raise ValueError(f"{name}= goes with root=; a CSV file has a column `{name.removesuffix('s')}`")
 
 
@@ -86,11 +99,6 @@ def as_list(paths: PathLike | Sequence[PathLike] | None) -> list[PathLike]:
     return found
 
 
-def untaken(recipe: Recipe) -> frozenset[str]:
-    """The targets that `recipe` does not take; a CSV file may have them for another recipe."""
-    return frozenset(name for name, presence in presence_of(recipe.inputs).items() if presence == "absent")
-
-
 def presence_of(inputs: Inputs) -> dict[str, Presence]:
     """Whether a sample has a mask, boxes and keypoints, as a recipe's inputs say."""
     return {
@@ -102,8 +110,8 @@ def presence_of(inputs: Inputs) -> dict[str, Presence]:
 
 def check_targets(recipe: Recipe, table: Columns) -> None:
     """DataError where the recipe asks for a target that the data has not, or masks were given that it cannot take."""
-    own = {"mask": table.masked or None, "boxes": table.boxes, "keypoints": table.keypoints}
-    given = {name for name, values in own.items() if values is not None}
+    own = {"mask": table.masked, "boxes": table.boxes is not None, "keypoints": table.keypoints is not None}
+    given = {name for name, there in own.items() if there}
     for text in wrong_targets(recipe, given):
         raise DataError(text)
     tell_of_absent(recipe, given)
@@ -113,11 +121,9 @@ def wrong_targets(recipe: Recipe, given: Container[str]) -> Iterator[str]:
     """What the data has not and the recipe requires, or has and the recipe refuses."""
     for name, presence in presence_of(recipe.inputs).items():
         if presence == "required" and name not in given:
-            source = (
-                "masks (masks=, --masks), a CSV column `mask`, or annotations with polygons or masks (files=, --data)"
-            )
-            if name != "mask":
-                source = f"annotations (files=, --data: COCO, YOLO, ...), or a CSV column `{name}`"
+            source = f"annotations (files=, --data: COCO, YOLO, ...), or a CSV column `{name}`"
+            if name == "mask":
+                source = "masks (masks=, --masks), a CSV column `mask`, or annotations with polygons (files=, --data)"
             yield f"recipe {recipe.name!r} requires {name}, and the data has none: give {source}"
         if presence == "absent" and name in given:
             text = f"recipe {recipe.name!r} does not take {name} (its `inputs:` say `{name}: absent`)"

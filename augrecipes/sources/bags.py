@@ -28,14 +28,12 @@ import numpy.typing as npt
 
 from augrecipes.errors import DataError, counted, listed
 from augrecipes.remote import is_file, is_remote, place_of
-from augrecipes.sources.columns import Columns, Findings, digest_of
-from augrecipes.sources.coordinates import places_in
+from augrecipes.sources.columns import Columns, digest_of, number
 from augrecipes.sources.csv_list import CsvRows, choose_split, read_rows, resolve
+from augrecipes.sources.defects import Findings, Problem, refuse
 from augrecipes.sources.image_tables import columns_of
-from augrecipes.sources.listing import EXTENSIONS, list_folder
-from augrecipes.sources.named_files import Problem, refuse
-from augrecipes.sources.paths import PathLike, PathTable
-from augrecipes.sources.ragged import number
+from augrecipes.sources.listing import EXTENSIONS, list_folders
+from augrecipes.sources.paths import PathLike, PathTable, place_in
 from augrecipes.sources.slides.pyramid import Level
 
 _log = logging.getLogger("augrecipes")
@@ -129,7 +127,7 @@ class BagTable(Columns):
         rows = self.offsets[bag] + tiles
         if self.coords is not None:
             return self.coords[rows]
-        return np.array(places_in(self.images, rows.tolist()), np.int64).reshape(-1, 2)
+        return np.array([place_in(self.images.name(i)) for i in rows.tolist()], np.int64).reshape(-1, 2)
 
 
 def bags_of_folders(
@@ -153,7 +151,7 @@ def bags_of_folders(
     """
     bags, tiles, counts = [], [], []
     for root in roots:
-        found = list_folder(root, cache=cache, layout="classes")
+        found = list_folders([root], cache=cache, layout="classes")
         _warn_of_loose_tiles(root)
         names = [os.fsencode(name) for name in found.classes or ()]
         bags.append(PathTable.from_names(names, root=os.fsencode(root)))

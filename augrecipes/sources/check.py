@@ -5,27 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from augrecipes.compiler.run.grid import unit
 from augrecipes.errors import DataError, Lines
-from augrecipes.images.format import ImageHeader, lost
 from augrecipes.images.reading import read_headers
 from augrecipes.machine import cores
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
-from augrecipes.sources.columns import Columns, Findings
-from augrecipes.sources.defects import Defect, report
+from augrecipes.sources.columns import Columns
+from augrecipes.sources.defects import (
+    Defect,
+    Findings,
+    Size,
+    least_sizes,
+    report,
+    size_text,
+    too_small,
+    upright,
+    why_unreadable,
+    wrong_points,
+)
 from augrecipes.sources.files import read_image, read_mask
-from augrecipes.sources.fits import Size, least_sizes, size_text, too_small, upright, why_unreadable, wrong_points
 from augrecipes.sources.opening import open_data
 from augrecipes.sources.pair_checks import misfit
 from augrecipes.sources.sample import Sample
 
-_DEEP = 8  # bits
 _IMAGE = {"": 1}  # one grid, of one pixel a cell
 T = TypeVar("T")
 R = TypeVar("R")
+Wrong = Iterator[tuple[str, str]]  # kinds of defects, and their messages
 
 
 @dataclass(frozen=True)
@@ -36,7 +46,6 @@ class Checked:
         unit: what a sample is: `image`, `scene` or `bag`.
         listed: how many files each target has.
         fine: samples with which nothing is wrong.
-        looked: what was looked at.
         defects: all that is wrong.
         notes: what is no defect and should be known all the same.
         more: that its kind alone has, as plain values.
@@ -46,7 +55,6 @@ class Checked:
     unit: str
     listed: Mapping[str, int]
     fine: int
-    looked: str
     defects: Sequence[Defect] = ()
     notes: Sequence[str] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
@@ -59,7 +67,7 @@ class Checked:
 
 def look_at_files(
     recipe: Recipe, mode: Mode, table: Columns, findings: Findings, advance: Parts, *, content: bool, file: str = ""
-) -> tuple[list[Size | None], set[int]]:
+) -> set[int]:
     """Look at the headers of all images and masks, and at the boxes and keypoints on them.
 
     Args:
@@ -72,65 +80,50 @@ def look_at_files(
         file: the CSV file that has the table's `lines`.
 
     Returns:
-        (height, width) of each image, None where it cannot be read; and those with which nothing is wrong.
+        Images with which nothing is wrong.
     """
     images, masks = list(table.images), list(table.masks or ())
     every = list(dict.fromkeys([*images, *masks]))
-    headers = dict(zip(every, read_headers(every, lambda k, n: advance("reading headers", k, n)), strict=True))
+    headers = dict(zip(every, read_headers(every, partial(advance, "reading headers")), strict=True))
     least = least_sizes(recipe, mode, _IMAGE)
-    sizes: list[Size | None] = [None] * len(images)
 
-    def place(k: int) -> str:
-        return "" if table.lines is None else f"{file}:{table.lines[k]}: "
-
-    def wrong(k: int) -> Iterator[tuple[str, str]]:
-        found = {}
+    def by_header(k: int) -> Wrong:
+        sizes = {}
         for path in (images[k], *masks[k : k + 1]):
             if why := why_unreadable(headers[path], mask=path != images[k]):
-                yield "unreadable", f"{place(k)}{path}: {why}"
+                yield "unreadable", f"{path}: {why}"
             else:
-                found[path] = upright(headers[path], "apply")  # type: ignore[arg-type]
-        if images[k] not in found:
+                sizes[path] = upright(headers[path], "apply")  # type: ignore[arg-type]
+        if (size := sizes.get(images[k])) is None:
             return
-        size, named = found[images[k]], f"{images[k]} {size_text(found[images[k]])}"
-        for path, of_mask in found.items():
-            if of_mask != size:
-                yield "mask", f"{path} is {size_text(of_mask)}, but its image {images[k]} is {size_text(size)}"
-        if table.recorded is not None and (why := _failure(table.recorded.check, k, images[k], size)):
-            yield "resized", why
-        if why := too_small(size, least, _IMAGE):
-            yield "small", f"{named}: {why}"
+        for path, other in sizes.items():
+            if other != size:
+                yield "mask", f"{path} is {size_text(other)}, but its image {images[k]} is {size_text(size)}"
+        if table.recorded is not None:
+            for why in _failure(table.recorded.check, k, images[k], size):
+                yield "resized", why
         boxes, points = (None if rows is None else rows.rows(k) for rows in (table.boxes, table.keypoints))
-        for kind, text in wrong_points(recipe.inputs, size, boxes, points):
-            yield kind, f"{place(k)}{named}: {text}"
-        sizes[k] = size
+        yield from _unfit(recipe, images[k], size, least, boxes, points)
 
-    def undecodable(k: int) -> list[tuple[str, str]]:
-        whys = [_failure(read_image, images[k], channels=recipe.inputs.channels or 3)]
-        whys += [_failure(read_mask, path) for path in masks[k : k + 1]]
-        return [("unreadable", place(k) + why) for why in whys if why]
+    def by_pixels(k: int) -> list[tuple[str, str]]:
+        whys = _failure(read_image, images[k], channels=recipe.inputs.channels or 3)
+        whys += [why for path in masks[k : k + 1] for why in _failure(read_mask, path)]
+        return [("unreadable", why) for why in whys]
 
-    def blame(k: int, defects: Iterable[tuple[str, str]]) -> None:
-        for kind, text in defects:
-            findings.defects.append(Defect(kind, (images[k], *masks[k : k + 1]), text))
+    def blame(k: int, wrong: Iterable[tuple[str, str]]) -> None:
+        place = "" if table.lines is None else f"{file}:{table.lines[k]}: "
+        for kind, text in wrong:
+            findings.defects.append(Defect(kind, (images[k], *masks[k : k + 1]), place + text))
             fine.discard(k)
 
     fine = set(range(len(images)))
     for k in range(len(images)):
-        blame(k, wrong(k))
+        blame(k, by_header(k))
     if content:
         some = sorted(fine)
-        for k, defects in zip(some, in_parallel(undecodable, some, advance, "decoding"), strict=True):
-            blame(k, defects)
-    read = {path: header for path, header in headers.items() if isinstance(header, ImageHeader) and not lost(header)}
-    for what, paths in (
-        ("more than 8 bits a sample", [path for path, header in read.items() if header.bits > _DEEP]),
-        ("more than one image in it", [path for path, header in read.items() if header.frames > 1]),
-    ):
-        if paths:
-            count = "1 file has" if len(paths) == 1 else f"{len(paths):,} files have"
-            findings.notes.append(f"{count} {what} (first: {paths[0]})")
-    return sizes, fine
+        for k, wrong in zip(some, in_parallel(by_pixels, some, advance, "decoding"), strict=True):
+            blame(k, wrong)
+    return fine
 
 
 def look_at_source(recipe: Recipe, mode: Mode, data: Any, advance: Parts) -> Checked:
@@ -148,7 +141,7 @@ def look_at_source(recipe: Recipe, mode: Mode, data: Any, advance: Parts) -> Che
         path = files.path(k)
         try:
             sample = files.read(k)
-            wrong = list(_wrong_sample(recipe, mode, sample))
+            wrong = list(_of_sample(recipe, mode, sample))
             for name in sample.rest.keys() & {"mask", "boxes", "keypoints"}:
                 listed[name] = listed.get(name, 0) + 1
         except DataError as error:
@@ -156,20 +149,27 @@ def look_at_source(recipe: Recipe, mode: Mode, data: Any, advance: Parts) -> Che
         defects += [Defect(kind, (path,), text) for kind, text in wrong]
         fine += not wrong
         advance("reading", k + 1, len(files))
-    return Checked(recipe.facts.unit, listed, fine, "every sample was read", defects, given=True)
+    return Checked(recipe.facts.unit, listed, fine, defects, given=True)
 
 
-def _wrong_sample(recipe: Recipe, mode: Mode, sample: Sample) -> Iterator[tuple[str, str]]:
+def _of_sample(recipe: Recipe, mode: Mode, sample: Sample) -> Wrong:
     sizes: dict[str, Size] = {name: (image.shape[0], image.shape[1]) for name, image in sample.images.items()}
     units = unit(dict(recipe.scales)) if recipe.facts.scales else dict.fromkeys(sizes, 1)
-    first, place = max(sizes, key=lambda name: units[name]), f"{sample.path}: "
+    first = max(sizes, key=lambda name: units[name])
     for name, size in sizes.items():
         if why := misfit(first, name, sizes, units):
-            yield "size", f"{place}{name} is {size_text(size)}, {first} {size_text(sizes[first])}: {why}"
-    if not recipe.facts.scales and (why := too_small(sizes[first], least_sizes(recipe, mode, _IMAGE), _IMAGE)):
-        yield "small", f"{place}{size_text(sizes[first])}: {why}"
-    for kind, text in wrong_points(recipe.inputs, sizes[first], *map(sample.rest.get, ("boxes", "keypoints"))):
-        yield kind, place + text
+            yield "size", f"{sample.path}: {name} is {size_text(size)}, {first} {size_text(sizes[first])}: {why}"
+    least = () if recipe.facts.scales else least_sizes(recipe, mode, _IMAGE)
+    boxes, points = (sample.rest.get(name) for name in ("boxes", "keypoints"))
+    yield from _unfit(recipe, sample.path, sizes[first], least, boxes, points)
+
+
+def _unfit(recipe: Recipe, path: str, size: Size, least: Any, boxes: Any, keypoints: Any) -> Wrong:
+    """Why an image is too small for a recipe, and which of its boxes and keypoints the recipe would refuse."""
+    if why := too_small(size, least, _IMAGE):
+        yield "small", f"{path} {size_text(size)}: {why}"
+    for kind, text in wrong_points(recipe.inputs, size, boxes, keypoints):
+        yield kind, f"{path} {size_text(size)}: {text}"
 
 
 def in_parallel(work: Callable[[T], R], items: Sequence[T], advance: Parts, what: str) -> Iterator[R]:
@@ -180,10 +180,10 @@ def in_parallel(work: Callable[[T], R], items: Sequence[T], advance: Parts, what
             advance(what, done, len(items))
 
 
-def _failure(act: Callable[..., Any], *args: Any, **how: Any) -> str:
-    """The DataError of a call; empty where there is none."""
+def _failure(act: Callable[..., Any], *args: Any, **how: Any) -> list[str]:
+    """The DataError of a call; none where there is none."""
     try:
         act(*args, **how)
     except DataError as error:
-        return str(error)
-    return ""
+        return [str(error)]
+    return []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Self
@@ -11,14 +12,70 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.errors import counted
+from augrecipes.errors import DataError
 from augrecipes.sharing import SpawnShared
-from augrecipes.sources.defects import Defect
 from augrecipes.sources.files import read_files
-from augrecipes.sources.named_files import Problem
-from augrecipes.sources.paths import PathTable
+from augrecipes.sources.paths import PathTable, parts_of
 from augrecipes.sources.polygons import Outlines
-from augrecipes.sources.ragged import Ragged, Recorded
+
+_INTEGER = re.compile(r"[+-]?\d{1,18}")
+
+
+@dataclass(frozen=True)
+class Ragged(SpawnShared):
+    """Numbers of all samples, one below another.
+
+    Attributes:
+        values: float32 (m, columns), the rows of all samples.
+        offsets: int64 (n + 1,); rows `offsets[i]:offsets[i + 1]` belong to sample i.
+        labels: int64 (m,), or None where rows have no label.
+        classes: names of the labels where they were text, in order; None where they were integers or absent.
+    """
+
+    values: npt.NDArray[np.float32]
+    offsets: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.int64] | None = None
+    classes: tuple[str, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def rows(self, i: int) -> npt.NDArray[np.float32]:
+        """The rows of sample i, a copy."""
+        return self.values[self.offsets[i] : self.offsets[i + 1]].copy()
+
+    def labels_of(self, i: int) -> npt.NDArray[np.int64] | None:
+        """The labels of sample i's rows, a copy, or None."""
+        return None if self.labels is None else self.labels[self.offsets[i] : self.offsets[i + 1]].copy()
+
+    def take(self, keep: npt.NDArray[np.int64]) -> Ragged:
+        """The samples at the positions in `keep`."""
+        index, offsets = parts_of(self.offsets, keep)
+        return Ragged(self.values[index], offsets, None if self.labels is None else self.labels[index], self.classes)
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded(SpawnShared):
+    """What annotations say of the sizes of their pictures.
+
+    Attributes:
+        sizes: int32 (n, 2), width and height in px; 0 where they do not say.
+        file: the annotations.
+    """
+
+    sizes: npt.NDArray[np.int32]
+    file: str
+
+    def check(self, row: int, path: str, shape: tuple[int, ...], exif: str = "apply") -> None:
+        """DataError where a picture, as it was read with `exif`, is not of the size that its annotations are for."""
+        width, height = self.sizes[row].tolist()
+        if not width or (height, width) == tuple(shape[:2]):
+            return
+        what = f"is {shape[0]}×{shape[1]} px, but {self.file} has annotations for {height}×{width} px"
+        if (width, height) == tuple(shape[:2]):
+            seen, other = ("is stored", "ignore") if exif == "apply" else ("is seen, turned by its EXIF", "apply")
+            what += f"; was it annotated as it {seen}? Then give exif={other!r}"
+        raise DataError(what, path)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,7 +97,7 @@ class Columns(SpawnShared):
         ids: int64 (n,), the numbers that annotations give their images; -1 without.
         box_classes: names of the labels of boxes, points and outlines.
         box_numbers: what the annotations call these classes by number.
-        lines: int64 (n,), where the rows stand in a CSV file; only of data that are checked.
+        lines: int64 (n,), where the rows stand in a CSV file.
     """
 
     files: Mapping[str, PathTable] = field(default_factory=dict)
@@ -159,25 +216,20 @@ def digest_of(*parts: bytes | memoryview | npt.NDArray[Any] | None) -> str:
     return state.hexdigest()
 
 
-@dataclass(slots=True)
-class Findings:
-    """What is wrong with data that are checked, in the place of the error that a dataset raises.
+def number(labels: Sequence[str]) -> tuple[npt.NDArray[np.int64], list[str], dict[str, int]]:
+    """Labels as int64, the class names, and each name's number.
 
-    Attributes:
-        defects: what is wrong.
-        notes: what is no defect and should be known all the same.
+    Where every label is an integer they are kept as they are; otherwise names are numbered in sorted order.
+
+    >>> number(["stroma", "tumour", "stroma"])
+    (array([0, 1, 0]), ['stroma', 'tumour'], {'stroma': 0, 'tumour': 1})
+    >>> number(["7", "3"])
+    (array([7, 3]), ['3', '7'], {'3': 3, '7': 7})
     """
-
-    defects: list[Defect] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    def rows(self, path: str, problems: Iterable[Problem]) -> None:
-        """Rows of a file that cannot be used; those of line 0 say by themselves where they are."""
-        texts = (f"{path}:{line}: {what}" if line else what for line, what in sorted(problems))
-        self.defects += [Defect("row", (path,), text) for text in texts]
-
-    def records(self, path: str, kept: Sequence[tuple[str, str]], count: int) -> None:
-        """Records of annotations that cannot be used: their places, and what is wrong; those that are kept of all."""
-        self.defects += [Defect("record", (path,), f"{where}: {what}") for where, what in kept]
-        if count > len(kept):
-            self.notes.append(f"{counted(count - len(kept), 'record')} more with defects")
+    if all(_INTEGER.fullmatch(label) for label in labels):
+        ids = np.array([int(label) for label in labels], np.int64)
+        kept = [str(value) for value in np.unique(ids)]
+        return ids, kept, {name: int(name) for name in kept}
+    found, inverse = np.unique(np.array(labels, dtype=object), return_inverse=True)
+    classes = [str(name) for name in found]
+    return inverse.astype(np.int64), classes, {name: i for i, name in enumerate(classes)}

@@ -36,8 +36,8 @@ from threading import Lock
 
 from augrecipes.errors import DataError
 from augrecipes.remote import RemotePath, place_of
-from augrecipes.sources.named_files import Problem, faults_of, refuse
-from augrecipes.sources.paths import PathLike, PathTable
+from augrecipes.sources.defects import Problem, refuse
+from augrecipes.sources.paths import PathLike, PathTable, faults_of
 
 COLUMNS = ("image", "mask", "label", "split", "group", "weight", "boxes", "keypoints")
 _SHORT = 24  # characters

@@ -1,16 +1,27 @@
-"""What is wrong with the files of some data: a record of each defect, and all of them as one text."""
+"""What is wrong with data: defects of files, records and samples, found by the rules of a recipe, and told at once."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from augrecipes.errors import Lines, counted, harmless
+import numpy as np
+import numpy.typing as npt
 
+from augrecipes.errors import DataError, Lines, counted, harmless, listed
+from augrecipes.images.format import ImageHeader, lost
+from augrecipes.images.reading import MaybeHeader
+from augrecipes.ops import registry
+from augrecipes.ops.capabilities import claims
+from augrecipes.recipe.model import Inputs, Mode, Recipe, Step
+from augrecipes.sources.files import MAX_PIXELS
+
+Problem = tuple[int, str]  # line of a file, what is wrong with it
+Size = tuple[int, int]  # height, width
+Least = Sequence[tuple[Size, str]]  # in common cells, and who asks for that
+_TURNED = 5  # EXIF orientations from here on exchange height and width
 _MOST_LINES = 300
-_LOOKS = re.compile(r"looks like ×(\d+)$")
 
 # Kinds, in the order in which a report tells them.
 KINDS = {
@@ -47,6 +58,49 @@ class Defect:
     message: str
 
 
+@dataclass(slots=True)
+class Findings:
+    """All that is wrong with data: a dataset refuses them for it, a check reports it.
+
+    Attributes:
+        defects: what is wrong.
+        notes: what is no defect and should be known all the same.
+    """
+
+    defects: list[Defect] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def rows(self, path: str, problems: Iterable[Problem]) -> None:
+        """Add rows of a file that cannot be used; those of line 0 say by themselves where they are."""
+        texts = (f"{path}:{line}: {what}" if line else what for line, what in sorted(problems))
+        self.defects += [Defect("row", (path,), text) for text in texts]
+
+    def refuse(self) -> None:
+        """DataError of all that is wrong; nothing where there is nothing."""
+        if len(self.defects) == 1:
+            where, _, what = harmless(self.defects[0].message).partition(": ")
+            raise DataError(what, where)
+        if self.defects:
+            lines = listed(defect.message for defect in self.defects)
+            files = {defect.files for defect in self.defects}
+            path = self.defects[0].files[0] if len(files) == 1 else None
+            raise DataError(f"{len(self.defects):,} problems in the data:{lines}", path)
+
+
+def refuse(path: str, problems: Iterable[Problem]) -> None:
+    """DataError of all problems of a file, by line; nothing where there are none.
+
+    >>> refuse("a.csv", [(7, "no label"), (3, "no bag")])
+    Traceback (most recent call last):
+    augrecipes.errors.DataError: a.csv: 2 problems in the data:
+      a.csv:3: no bag
+      a.csv:7: no label
+    """
+    found = Findings()
+    found.rows(path, problems)
+    found.refuse()
+
+
 def report(defects: Sequence[Defect], *, fine: int, targets: Sequence[str], unit: str = "scene") -> Lines:
     """Counts, then a line for each defect, sorted by kind and file.
 
@@ -63,13 +117,11 @@ def report(defects: Sequence[Defect], *, fine: int, targets: Sequence[str], unit
     """
     left = f"{counted(fine, unit)} {'is' if fine == 1 else 'are'} fine"
     lines = [f"{counted(len(defects), 'defect')} in the files of {' and '.join(targets)}; {left}"]
-    lines += [f"{hint}" for hint in _hints(defects, fine)]
     room = _MOST_LINES
     for kind, title in KINDS.items():
-        these = sorted((harmless(defect.message) for defect in defects if defect.kind == kind), key=_order)
-        if not these:
-            continue
-        lines.append(f"{title}{' (width×height)' if kind in ('size', 'small', 'mask') else ''}: {len(these)}")
+        these = sorted(harmless(defect.message) for defect in defects if defect.kind == kind)
+        if these:
+            lines.append(f"{title}{' (width×height)' if kind in ('size', 'small', 'mask') else ''}: {len(these)}")
         shown = these[: max(room, 3)]  # a few of every kind, however many there are of the others
         room -= len(shown)
         lines += [f"  {message}" for message in shown]
@@ -78,24 +130,106 @@ def report(defects: Sequence[Defect], *, fine: int, targets: Sequence[str], unit
     return Lines("\n".join(lines))
 
 
-def _hints(defects: Sequence[Defect], fine: int) -> list[str]:
-    """What most of the sizes that do not fit have in common."""
-    sizes = [defect.message for defect in defects if defect.kind == "size"]
-    if len(sizes) <= fine:
-        return []
-    scales = Counter(match[1] for message in sizes if (match := _LOOKS.search(message)))
-    hints = [
-        f"these look like ×{scale} ({count:,} pairs): is this the folder of another scale?"
-        for scale, count in scales.most_common(1)
-        if count > len(sizes) // 2
-    ]
-    swapped = sum("swapped" in message for message in sizes)
-    if swapped > len(sizes) // 2:
-        hints.append(f"the targets look swapped ({swapped:,} pairs): is the folder of one given for another?")
-    return hints
+def size_text(size: Size) -> str:
+    """A size as people say it, width first.
+
+    >>> size_text((300, 451))
+    '451×300'
+    """
+    return f"{size[1]}×{size[0]}"
 
 
-def _order(message: str) -> list[str | int]:
-    """Numbers in names as numbers, so that 2 comes before 10."""
-    parts = re.split(r"(\d+)", message)
-    return [int(part) if i % 2 else part for i, part in enumerate(parts)]
+def upright(header: ImageHeader, exif: str) -> Size:
+    """(height, width) as the image is read."""
+    size = (header.height, header.width)
+    return size[::-1] if exif == "apply" and header.orientation >= _TURNED else size
+
+
+def why_unreadable(header: MaybeHeader, *, max_pixels: int = MAX_PIXELS, **how: Any) -> str:
+    """Why a file of this header cannot be read; empty where it can. Other arguments are those of `lost`."""
+    if isinstance(header, str):
+        return header
+    pixels = header.width * header.height
+    if pixels > max_pixels:
+        return f"{pixels:,} pixels are more than the limit of {max_pixels:,}"
+    return lost(header, **how)
+
+
+def least_sizes(recipe: Recipe, mode: Mode, units: Mapping[str, int]) -> Least:
+    """What the recipe's inputs and its first crop need, in common cells of so many pixels a target, and who asks."""
+    found: list[tuple[Size, str]] = []
+    if least := recipe.inputs.min_size:  # of the coarsest target
+        coarsest = min(units.values())
+        found.append(((-(-least[0] // coarsest), -(-least[1] // coarsest)), "the recipe's inputs ask for"))
+    if crop := _first_crop(recipe.section(mode) or (), units):
+        found.append(crop)
+    return found
+
+
+def _first_crop(steps: Sequence[Step], units: Mapping[str, int]) -> tuple[Size, str] | None:
+    """What the crop in front needs; None where something else comes first, or the crop pads."""
+    for step in steps:
+        if step.target and len(step.target) < len(units):
+            continue  # the steps of one target leave its size alone
+        if not claims(step.name).cuts_sides:
+            return None
+        values = registry.effective(step)
+        if values.get("pad_if_needed") or values["p"] < 1:
+            return None
+        at = units[step.at or min(units, key=lambda name: units[name])]
+        return (-(-values["height"] // at), -(-values["width"] // at)), f"{step.site or step.name} needs"
+    return None
+
+
+def too_small(cells: Size, least: Least, units: Mapping[str, int]) -> str:
+    """Who needs more common cells than there are, and what; empty where nobody does.
+
+    >>> too_small((30, 40), [((32, 32), "RandomCrop#1 needs")], {"lr": 1, "hr": 4})
+    'RandomCrop#1 needs 32×32 of lr and 128×128 of hr'
+    """
+    for (rows, columns), who in least:
+        if cells[0] < rows or cells[1] < columns:
+            sizes = {name: size_text((rows * unit, columns * unit)) for name, unit in units.items()}
+            return f"{who} {' and '.join(f'{size} of {name}' if name else size for name, size in sizes.items())}"
+    return ""
+
+
+def wrong_points(
+    inputs: Inputs, size: Size, boxes: npt.NDArray[np.float32] | None, keypoints: npt.NDArray[np.float32] | None
+) -> Iterator[tuple[str, str]]:
+    """Boxes and keypoints that a recipe would refuse on an image of this size: their kind, and which and why.
+
+    >>> from augrecipes.recipe.model import Boxes, Keypoints
+    >>> boxes = np.array([[0, 0, 9, 9], [5, 5, 30, 8]], np.float32)
+    >>> list(wrong_points(Inputs(boxes=Boxes(), keypoints=Keypoints()), (10, 20), boxes, boxes[:, 2:]))
+    [('box', 'box 2, [5, 5, 30, 8]: it reaches outside'), ('keypoint', 'keypoint 2, [30, 8]: it lies outside')]
+    """
+    height, width = size
+    found = []
+    if boxes is not None and inputs.boxes is not None:
+        with np.errstate(all="ignore"):
+            corners = corners_of(boxes, inputs.boxes.format, height, width)
+            corners = np.clip(corners, 0, 1) if inputs.boxes.clip else corners
+            inside = ((corners >= 0) & (corners <= 1) | np.isclose(corners, 0) | np.isclose(corners, 1)).all(axis=1)
+            empty = (corners[:, 2:] <= corners[:, :2]).any(axis=1)
+        whys = np.where(empty, "it has no width, or no height", np.where(inside, "", "it reaches outside"))
+        whys = np.where(np.isfinite(boxes).all(axis=1), whys, "it holds a number that is not finite")
+        found.append(("box", boxes, whys))
+    if keypoints is not None and inputs.keypoints is not None and inputs.keypoints.remove_invisible:
+        x, y = keypoints[:, [1, 0] if inputs.keypoints.format == "yx" else [0, 1]].T
+        inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
+        found.append(("keypoint", keypoints, np.where(inside, "", "it lies outside")))
+    for kind, rows, whys in found:
+        for k in np.flatnonzero(whys != "").tolist():
+            yield kind, f"{kind} {k + 1}, [{', '.join(f'{value:g}' for value in rows[k])}]: {whys[k]}"
+
+
+def corners_of(boxes: npt.NDArray[np.float32], format: str, height: Any, width: Any) -> npt.NDArray[Any]:
+    """Left, top, right and bottom as shares of the image, or of the image of each."""
+    if format == "yolo":
+        centre, size = boxes[:, :2], boxes[:, 2:]
+        return np.hstack([centre - size / 2, centre + size / 2])
+    corners = np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]]) if format == "coco" else boxes
+    if format == "albumentations":
+        return corners
+    return np.asarray(corners / np.array([width, height, width, height], np.float32).T)

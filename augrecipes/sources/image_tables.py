@@ -1,125 +1,161 @@
-"""Tables of images: those below folders, and those that a CSV file lists."""
+"""Tables of images: those below folders, with their masks, and those that a CSV file lists.
+
+Masks lie in folders of their own under the images' names but for the extension; or they are named after the images by a
+template with `{stem}` in it, such as `masks/{stem}_mask.png`, or, beside the images, `{stem}_mask.png`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.errors import DataError, counted, listed
-from augrecipes.sources.columns import Columns, Findings
+from augrecipes.errors import DataError, counted
+from augrecipes.sources.columns import Columns, Ragged, number
 from augrecipes.sources.csv_list import CsvRows, choose_split, read_rows, resolve
-from augrecipes.sources.defects import Defect
+from augrecipes.sources.defects import Defect, Findings, Problem, refuse
 from augrecipes.sources.listing import Layout, list_folders
-from augrecipes.sources.masks import match_masks
-from augrecipes.sources.named_files import Problem, refuse
+from augrecipes.sources.pairs import alike, bare, by_scene, template
 from augrecipes.sources.paths import PathLike, PathTable
-from augrecipes.sources.ragged import number, read_ragged
 
-_FILES = ("image", "mask")  # columns of paths
-_POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each
+_STEM = "{stem}"
+_POINTS = {"boxes": 4, "keypoints": 2}  # columns of numbers, and how many each row has
+_FARTHEST = 1e30  # of a coordinate
 
 
 def table_of_folders(
     roots: Sequence[PathLike],
-    masks: Sequence[PathLike] = (),
+    masks: Sequence[PathLike],
+    findings: Findings,
     *,
     cache: bool = True,
     layout: Layout = "auto",
-    findings: Findings | None = None,
 ) -> Columns:
-    """The images below folders: class folders, or images side by side.
+    """The images below folders (class folders, or images side by side), without those that have not one mask each.
 
     Args:
         roots: folders; their classes are numbered together.
         masks: folders with a mask for every image, under the same name but for the extension; laid out like the
-            roots, or flat. Or names of masks, see `augrecipes.sources.masks`.
+            roots, or flat. Or a template. None of either: no masks.
+        findings: takes images without a mask, or with several.
         cache: keep the listing in a file in the user's cache folder.
         layout: of the roots; see `augrecipes.sources.listing`.
-        findings: takes images without a mask, which are left out then.
 
     Raises:
-        DataError: a folder is missing or empty, or an image has no mask or several; lists all such images.
+        DataError: a folder is missing or empty, or no file is named by the template.
+        ValueError: a template with more or less than one `{stem}` in its last part.
     """
     listing = list_folders(roots, cache=cache, layout=layout)
-    images, labels = listing.paths, listing.labels
-    found: PathTable | None = None
-    if masks:
-        match = match_masks(images, roots, masks, cache=cache)
-        if findings is not None:
-            findings.defects += [Defect("missing", (images[i],), text) for i, text in match.problems.items()]
-            if match.unused:
-                findings.notes.append(f"{counted(match.unused, 'mask')} without an image")
-        elif match.problems:
-            total = len(match.problems) + len(match.keep)
-            text = listed(match.problems.values())
-            raise DataError(f"{len(match.problems)} of {total} images have not exactly one mask:{text}")
-        found = match.masks
-        if len(match.keep) < len(images):
-            images, labels = images.take(match.keep), None if labels is None else labels[match.keep]
-    return Columns(
-        files={"image": images}, masks=found, labels=labels, classes=listing.classes, class_to_idx=listing.class_to_idx
-    )
+    table = Columns(files={"image": listing.paths}, labels=listing.labels, classes=listing.classes,
+                    class_to_idx=listing.class_to_idx)  # fmt: skip
+    if not masks:
+        return table
+    keep, found = _match_masks(listing.paths, roots, masks, findings, cache=cache)
+    if len(keep) < len(table):
+        labels = None if table.labels is None else table.labels[keep]
+        table = replace(table, files={"image": listing.paths.take(keep)}, labels=labels)
+    return replace(table, masks=found)
+
+
+def _match_masks(
+    images: PathTable, roots: Sequence[PathLike], masks: Sequence[PathLike], findings: Findings, *, cache: bool
+) -> tuple[list[int], PathTable]:
+    """Positions of the images that have one mask, and the masks; folders count where both have the same ones."""
+    folders, named = masks, template("{}")
+    if last := _template(masks):
+        folder, last = os.path.split(last)
+        folders, named = [folder] if folder else [], template(last.removesuffix(".*").replace(_STEM, "{}"))
+    table = list_folders(folders, cache=cache, layout="flat").paths if folders else images
+    files = {k: bare(table.name(k)) for k in range(len(table))}
+    theirs = by_scene(files, named)
+    taken = {k for some in theirs.values() for k in some} if table is images else set()
+    own = {k: bare(images.name(k)) for k in range(len(images)) if k not in taken}
+    if not theirs or not own:
+        what = "all files here are named {}: there are no images" if theirs else "no file here is named {}"
+        raise DataError(what.format(last), ", ".join(map(os.fsdecode, folders or roots)))
+    ours, theirs = alike(by_scene(own, template("{}")), theirs)
+    chosen: dict[int, int] = {}
+    wrong: dict[int, str] = {}
+    for scene, these in ours.items():
+        found = theirs.get(scene, [])
+        if len(these) == len(found) == 1:
+            chosen[these[0]] = found[0]
+            continue
+        some = f"{counted(len(found), 'mask')} for {counted(len(these), 'image')} of this name"
+        wrong |= dict.fromkeys(these, f"{some}: {', '.join(table[k] for k in found)}" if found else "no mask")
+    findings.defects += [Defect("missing", (images[i],), f"{images[i]}: {wrong[i]}") for i in sorted(wrong)]
+    if unused := sum(map(len, theirs.values())) - len(chosen):
+        findings.notes.append(f"{counted(unused, 'mask')} without an image")
+    keep = sorted(chosen)
+    return keep, table.take([chosen[i] for i in keep])
+
+
+def _template(masks: Sequence[PathLike]) -> str:
+    """The template of masks; empty where they lie in folders."""
+    if not any(_STEM in os.fsdecode(path) for path in masks):
+        return ""
+    if len(masks) > 1:
+        raise ValueError("masks= takes one template, or folders")
+    text = os.fsdecode(masks[0])
+    folder, last = os.path.split(text)
+    if _STEM in folder or last.count(_STEM) != 1 or (not folder and last.startswith(f"{_STEM}.")):
+        raise ValueError(
+            f"masks={text!r} should have one {_STEM} in the name of the file, and not name the images themselves: "
+            f"masks/{_STEM}_mask.png, or a folder"
+        )
+    return text
 
 
 def table_of_csv(
     path: PathLike,
-    split: str | None = None,
+    split: str | None,
+    findings: Findings,
     *,
     check: bool = True,
     ignore: frozenset[str] = frozenset(),
     renamed: Mapping[str, str] | None = None,
     outside: bool = False,
-    findings: Findings | None = None,
 ) -> Columns:
-    """The samples that a CSV file lists; see `augrecipes.sources.csv_list` for its columns.
+    """The samples that a CSV file lists, without the rows that cannot be used.
 
     Args:
         path: the file.
         split: only the rows of this split. Classes are numbered over all rows, so that splits agree.
-        check: whether files that do not exist are an error now, and not when they are read.
+        findings: takes rows that cannot be used.
+        check: whether files that do not exist are wrong now, and not when they are read.
         ignore: columns that are not looked into: `mask`, `boxes`, `keypoints`.
         renamed: what the file calls its columns, by the names that they have here.
         outside: whether files may lie outside of the CSV file's folder, or on another server.
-        findings: takes rows that cannot be used, which are left out then.
 
     Raises:
-        DataError: the file is not as it should be, or lists files that do not exist; names the line.
+        DataError: the file as a whole is not as it should be.
     """
-    wrong: list[Problem] | None = None if findings is None else []
+    wrong: list[Problem] = []
     every = read_rows(path, renamed=renamed, problems=wrong)
     keep = np.array(choose_split(every, split), np.int64)
-    taken = set(every.columns) - ignore
-    if findings is not None and wrong is not None:
-        columns_of(every, keep, wrong)
-        rows = every.select(keep.tolist())
-        wrong += [problem for name in _POINTS.keys() & taken for problem in _wrong_cells(rows, name)]
-        for name in filter(taken.__contains__, _FILES):
-            resolve(rows, name, outside=outside, problems=wrong)
-        keep = keep[np.isin(np.array(every.lines)[keep], [line for line, _ in wrong], invert=True)]
-        every, keep = every.select(keep.tolist()), np.arange(len(keep))
-        findings.rows(every.path, wrong)
-    rows = every.select(keep.tolist())
-    files = {name: resolve(rows, name, check=check, outside=outside) for name in _FILES if name in taken}
-    points = {name: read_ragged(every, name, width, labelled=name == "boxes").take(keep)
-              for name, width in _POINTS.items() if name in taken}  # fmt: skip
+    rows, taken = every.select(keep.tolist()), every.columns.keys() - ignore
+    files = {name: resolve(rows, name, check=check, outside=outside, problems=wrong)
+             for name in ("image", "mask") if name in taken}  # fmt: skip
+    points = {name: _points(every, name, wrong) for name in _POINTS if name in taken}
+    found = columns_of(every, keep, wrong)
+    findings.rows(every.path, wrong)
+    if wrong:
+        good = np.flatnonzero(np.isin(rows.lines, [line for line, _ in wrong], invert=True))
+        keep, rows = keep[good], rows.select(good.tolist())
+        files = {name: paths.take(good) for name, paths in files.items()}
+        found = columns_of(every, keep, [])
     return Columns(
         files={"image": files["image"]},
         masks=files.get("mask"),
-        lines=None if findings is None else np.array(rows.lines, np.int64),
-        **columns_of(every, keep),
-        **points,  # type: ignore[arg-type]
+        lines=np.array(rows.lines, np.int64),
+        **found,
+        **{name: numbers.take(keep) for name, numbers in points.items()},  # type: ignore[arg-type]
     )
-
-
-def _wrong_cells(rows: CsvRows, name: str) -> Iterator[Problem]:
-    for i, line in enumerate(rows.lines):
-        try:
-            read_ragged(rows.select([i]), name, _POINTS[name], labelled=name == "boxes")
-        except DataError as error:
-            yield line, error.reason
 
 
 def columns_of(every: CsvRows, keep: npt.NDArray[np.int64], problems: list[Problem] | None = None) -> dict[str, Any]:
@@ -133,42 +169,71 @@ def columns_of(every: CsvRows, keep: npt.NDArray[np.int64], problems: list[Probl
     Raises:
         DataError: rows without a label where others have one, or weights that are none; names the lines.
     """
-    rows = every.select(keep.tolist())
+    rows, found = every.select(keep.tolist()), dict[str, Any]()
     wrong: list[Problem] = [] if problems is None else problems
-    ids, classes, class_to_idx = _labels(every, wrong)
-    weights = _weights(rows, wrong)
+    if "label" in every.columns:
+        missing = [line for line, value in zip(every.lines, every.columns["label"], strict=True) if not value]
+        wrong += [(line, "no label in this row, though others have one") for line in missing]
+        ids, classes, class_to_idx = number(every.columns["label"])
+        found |= {"labels": ids[keep], "classes": tuple(classes), "class_to_idx": class_to_idx}
+    if "group" in rows.columns:
+        found["groups"] = np.array(rows.columns["group"])
+    if "weight" in rows.columns:
+        weights = [_weight(value) for value in rows.columns["weight"]]
+        for line, value, weight in zip(rows.lines, rows.columns["weight"], weights, strict=True):
+            if not 0 <= weight < float("inf"):
+                wrong.append((line, f"weight must be a number that is not negative, got {value!r}"))
+        found["weights"] = np.array(weights)
     if problems is None:
         refuse(every.path, wrong)
-    return {
-        "labels": None if ids is None else ids[keep],
-        "classes": classes,
-        "class_to_idx": class_to_idx,
-        "groups": np.array(rows.columns["group"]) if "group" in rows.columns else None,
-        "weights": weights,
-    }
+    return found
 
 
-def _labels(
-    rows: CsvRows, problems: list[Problem]
-) -> tuple[npt.NDArray[np.int64] | None, tuple[str, ...] | None, dict[str, int] | None]:
-    if "label" not in rows.columns:
-        return None, None, None
-    missing = [line for line, value in zip(rows.lines, rows.columns["label"], strict=True) if not value]
-    problems += [(line, "no label in this row, though others have one") for line in missing]
-    ids, classes, class_to_idx = number(rows.columns["label"])
-    return ids, tuple(classes), class_to_idx
+def _weight(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return -1.0
 
 
-def _weights(rows: CsvRows, problems: list[Problem]) -> npt.NDArray[np.float64] | None:
-    if "weight" not in rows.columns:
-        return None
-    weights = []
-    for line, value in zip(rows.lines, rows.columns["weight"], strict=True):
-        try:
-            weight = float(value)
-        except ValueError:
-            weight = -1.0
-        if not 0 <= weight < float("inf"):
-            problems.append((line, f"weight must be a number that is not negative, got {value!r}"))
-        weights.append(weight)
-    return np.array(weights)
+def _points(rows: CsvRows, column: str, problems: list[Problem]) -> Ragged:
+    """A column of JSON lists of so many numbers, each followed by a label where they are boxes; problems are added.
+
+    Raises:
+        DataError: some boxes have labels and others have none.
+    """
+    values, labels, offsets = list[list[float]](), list[Any](), [0]
+    for line, cell in zip(rows.lines, rows.columns[column], strict=True):
+        found = _cell(cell, _POINTS[column], labelled=column == "boxes")
+        if isinstance(found, str):
+            problems.append((line, f"{column}: {found}"))
+            found = []
+        values += [row[: _POINTS[column]] for row in found]
+        labels += [label for row in found for label in row[_POINTS[column] :]]
+        offsets.append(len(values))
+    made = Ragged(np.array(values, np.float32).reshape(-1, _POINTS[column]), np.array(offsets, np.int64))
+    if not labels:
+        return made
+    if len(labels) != len(values):
+        raise DataError(f"{column}: some rows have a label and others have none", rows.path)
+    ids, classes, class_to_idx = number([str(label) for label in labels])
+    kept = all(name == str(value) for name, value in class_to_idx.items())
+    return replace(made, labels=ids, classes=None if kept else tuple(classes))
+
+
+def _cell(text: str, width: int, *, labelled: bool) -> list[list[Any]] | str:
+    """The rows of numbers in a cell, or what is wrong with it."""
+    try:
+        found = json.loads(text) if text else []
+    except (ValueError, RecursionError) as error:
+        return f"not valid JSON: {error}"
+    if not isinstance(found, list):
+        return f"should be a JSON list, got {text[:40]}"
+    for row in found:
+        fine = isinstance(row, list) and width <= len(row) <= width + labelled
+        if not fine or not all(type(value) in (int, float) and abs(value) < _FARTHEST for value in row[:width]):
+            label = " and, if you like, a label" if labelled else ""
+            return f"{json.dumps(row)} should be a list of {width} numbers{label}"
+        if not all(type(label) in (int, str) for label in row[width:]):
+            return f"{json.dumps(row)} has a label that is neither an integer nor text"
+    return found

@@ -11,10 +11,9 @@ import numpy as np
 
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Inputs, Recipe
-from augrecipes.sources.columns import GivenTable, digest_of
+from augrecipes.sources.columns import GivenTable, Ragged, digest_of
 from augrecipes.sources.given import AXES, Axes, plain, plain_array, split_parts, taken_by
 from augrecipes.sources.paths import PathTable
-from augrecipes.sources.ragged import Ragged
 from augrecipes.sources.rows import Keys, NamedSource, OpenedSource, RowKeys, known_labels
 from augrecipes.sources.sample import is_source
 from augrecipes.sources.tar.shards import TarShards

@@ -8,16 +8,23 @@ and a warning says how to choose.
 Pictures are told by extension. Names that start with a dot (``._photo.jpg`` too) and ``__MACOSX`` are passed over.
 Order is by class, then by path, compared as bytes: the same on every machine. Links to folders are followed, but not
 into a folder that they lie in.
+
+What was found is remembered in the user's cache folder, so that many files are not listed again for every run: of each
+folder its inode, mtime and ctime, and the names in it. It is scanned again as soon as one of the three differs; one
+that changed within the last seconds is never remembered, as a file added in the same tick of the clock would leave the
+times as they are. The memo is known by the device and inode of the root, so it is found under any path, and after a
+move. It is a hint: whatever is wrong with it, the folders are scanned.
 """
 
 from __future__ import annotations
 
-import errno
+import contextlib
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +32,6 @@ from numpy.typing import NDArray
 from augrecipes import cache as caches
 from augrecipes.errors import DataError
 from augrecipes.remote import RemotePath, is_pattern, remote_place
-from augrecipes.sources import folder_cache
-from augrecipes.sources.folder_cache import Scan
 from augrecipes.sources.paths import PathLike, PathTable
 
 _log = logging.getLogger("augrecipes")
@@ -37,15 +42,30 @@ _SAME = {b"jpeg": b"jpg", b"jpe": b"jpg", b"tiff": b"tif", b"j2k": b"jp2"} | dic
 )
 Layout = Literal["auto", "classes", "flat"]
 
-_Part = tuple[bytes, Scan]  # what stands in front of the names of a folder, and the folder
 _SKIPPED = (b"__MACOSX",)
 _RULES = b" ".join(sorted(EXTENSIONS)).decode()
-_REASONS: dict[int | None, str] = {
-    errno.ENOENT: "no such folder", errno.ENOTDIR: "it is not a folder",
-    errno.EACCES: "no permission to read it", errno.EPERM: "no permission to read it",
+_REASONS: dict[type[OSError], str] = {
+    FileNotFoundError: "no such folder", NotADirectoryError: "it is not a folder",
+    PermissionError: "no permission to read it",
 }  # fmt: skip
-_NUMBERS = {FileNotFoundError: errno.ENOENT, NotADirectoryError: errno.ENOTDIR, PermissionError: errno.EACCES}
 _MOST_FOLDERS = 1_000_000  # links can make more ways through few folders than anyone can walk
+
+
+class Scan(NamedTuple):
+    """One folder as it was scanned.
+
+    Attributes:
+        times: its inode, mtime and ctime before the scan, modulo 2⁶⁴.
+        files: names of images, sorted, a zero byte between two: a fraction of the memory of so many objects.
+        folders: names of folders, likewise.
+    """
+
+    times: tuple[int, ...]
+    files: bytes
+    folders: bytes
+
+
+_Part = tuple[bytes, Scan]  # what stands in front of the names of a folder, and the folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +91,21 @@ class Listing:
         return None if self.classes is None else {name: i for i, name in enumerate(self.classes)}
 
 
-def list_folder(root: PathLike, *, cache: bool = True, layout: Layout = "auto") -> Listing:
-    """The pictures below `root`.
+def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layout = "auto") -> Listing:
+    """The pictures below several folders, one after another; folders of equal names are one class.
 
     Args:
-        root: a folder; or the address of one, or of files by a pattern (``s3://bucket/photos/**/*.jpg``): names are
-            then those behind the pattern's fixed part.
-        cache: remember what was found, in the user's cache folder (see `augrecipes.sources.folder_cache`). Every
-            folder's times are still checked, so a file that comes or goes is noticed. Addresses are always listed.
+        roots: folders; or addresses of them, or of files by a pattern (``s3://bucket/photos/**/*.jpg``): names are then
+            those behind the pattern's fixed part.
+        cache: remember what was found. Every folder's times are still checked, so a file that comes or goes is noticed.
+            Addresses are always listed.
         layout: ``classes``: folders below the root are classes, pictures beside them are left out; ``flat``: no
             classes, pictures of all folders together; ``auto``: what the root looks like, and flat, with a warning
             in the log, where it looks like both.
 
     Raises:
-        DataError: the folder is missing, unreadable or without pictures; names it.
+        DataError: a folder is missing, unreadable or without pictures, or some roots have class folders and others have
+            not; names it.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as root:
@@ -92,23 +113,9 @@ def list_folder(root: PathLike, *, cache: bool = True, layout: Layout = "auto") 
     ...         file = pathlib.Path(root, name)
     ...         file.parent.mkdir(exist_ok=True)
     ...         file.touch()
-    ...     found = list_folder(root)
+    ...     found = list_folders([root])
     >>> found.classes, found.labels.tolist(), found.paths.name(0).replace(os.sep, "/")
     (('cat', 'dog'), [0, 1], 'cat/1.jpg')
-    """
-    return list_folders([root], cache=cache, layout=layout)
-
-
-def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layout = "auto") -> Listing:
-    """The pictures below several folders, one after another; folders of equal names are one class.
-
-    Args:
-        roots: folders; see `list_folder` for these and the other arguments.
-        cache: see `list_folder`.
-        layout: see `list_folder`.
-
-    Raises:
-        DataError: as for `list_folder`, or if some roots have class folders and others have not.
     """
     if layout not in ("auto", "classes", "flat"):
         raise ValueError(f"layout must be 'auto', 'classes' or 'flat', not {layout!r}")
@@ -116,48 +123,42 @@ def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layou
     if not encoded:
         raise DataError("no folder was given")
     found = [_list_one(root, cache=cache, layout=layout) for root in encoded]
-    flat = [classes is None for classes, _ in found]
+    flat = [None in groups for groups in found]
     if any(flat) and not all(flat):
-        at = flat.index(True)
-        raise DataError(
-            "this folder is flat (pictures directly in it, no classes), but another root has class folders: "
-            "choose with layout='classes' or layout='flat'",
-            path=os.fsdecode(encoded[at]),
-        )
-    tables, of = [], list[tuple[bytes, int]]()
-    for root, (_, groups) in zip(encoded, found, strict=True):
-        for name, parts in groups:
-            table = PathTable.from_names(_paths(parts), root=_root_of(root))
-            of.append((name, len(table)))
-            tables.append(table)
+        what = "this folder is flat (pictures directly in it, no classes), but another root has class folders: choose "
+        raise DataError(f"{what}with layout='classes' or layout='flat'", os.fsdecode(encoded[flat.index(True)]))
+    tables, classes = [], list[bytes]()
+    for root, groups in zip(encoded, found, strict=True):
+        place = remote_place(root)  # names are relative to what stands in front of a pattern
+        for name, parts in groups.items():
+            names = sorted(above + file for above, scan in parts for file in _names(scan.files))
+            tables.append(PathTable.from_names(names, root=root if place is None else os.fsencode(place.fixed.url)))
+            classes.append(name or b"")
     paths = PathTable.concat(tables)
     if any(flat):
         return Listing(paths)
-    classes = sorted({name for names, _ in found for name in names or ()})
-    number = {name: i for i, name in enumerate(classes)}
-    labels = np.repeat(np.array([number[name] for name, _ in of], np.int64), [count for _, count in of])
-    return Listing(paths, labels, tuple(os.fsdecode(name) for name in classes))
+    known, numbers = np.unique(np.array(classes, object), return_inverse=True)
+    labels = np.repeat(numbers.astype(np.int64), [len(table) for table in tables])
+    return Listing(paths, labels, tuple(map(os.fsdecode, known)))
 
 
-def _paths(parts: Iterable[_Part]) -> list[bytes]:
-    return sorted(above + name for above, scan in parts for name in scan.names)
+def _names(joined: bytes) -> list[bytes]:
+    return joined.split(b"\0") if joined else []
 
 
-def _list_one(
-    root: bytes, *, cache: bool, layout: Layout
-) -> tuple[list[bytes] | None, list[tuple[bytes, list[_Part]]]]:
-    """Class names (None if flat), and the pictures of each class, or all, folder by folder."""
+def _list_one(root: bytes, *, cache: bool, layout: Layout) -> dict[bytes | None, list[_Part]]:
+    """The pictures of each class, in their order, folder by folder; of a flat folder all of them by None."""
+    place = remote_place(root)
     here: list[_Part] = []
     below: dict[bytes, list[_Part]] = {}
-    if (place := remote_place(root)) is not None:
-        here, below = _elsewhere(place)
-    for path, scan in _walk(root, cache=cache) if place is None else ():
+    for path, scan in _walk(root, cache=cache) if place is None else _elsewhere(place):
         if not path:
-            here = [(b"", scan)]
-            below = {name: [] for name in scan.folders}
+            here, below = [(b"", scan)], {name: [] for name in _names(scan.folders)}
         else:
             below[path.split(b"/", 1)[0]].append((path + b"/", scan))
-    direct, deeper = _count(here), sum(map(_count, below.values()))
+    every = [*here, *(part for parts in below.values() for part in parts)]
+    direct = _count(here)
+    deeper = _count(every) - direct
     name = os.fsdecode(root)
     flat = layout == "flat" or (layout == "auto" and bool(direct or not deeper))
     if layout == "auto" and direct and deeper:
@@ -173,27 +174,22 @@ def _list_one(
         if is_pattern(name):
             raise DataError("no picture fits this pattern: * stops at a slash, and ** does not", path=name)
         raise DataError("no pictures in this folder" + ("" if flat else "'s subfolders"), path=name)
-    _tell_of_formats(root, [scan for _, scan in [*here, *(part for parts in below.values() for part in parts)]])
-    if flat:
-        return None, [(b"", [*here, *(part for parts in below.values() for part in parts)])]
-    return sorted(below), [(c, below[c]) for c in sorted(below)]
+    _tell_of_formats(name, every)
+    return {None: every} if flat else {found: below[found] for found in sorted(below)}
 
 
-def _tell_of_formats(root: bytes, scans: Sequence[Scan]) -> None:
+def _tell_of_formats(root: str, parts: Iterable[_Part]) -> None:
     """One line in the log where files of several formats lie together; arrays beside pictures are seldom meant."""
-    files = b"\0".join(scan.files for scan in scans if scan.files).lower() + b"\0"
-    total = files.count(b"\0")
+    files = b"\0".join(scan.files for _, scan in parts if scan.files).lower() + b"\0"
     first = files[: files.index(b"\0")].rpartition(b".")[2]
-    if files.count(b".%s\0" % first) == total:
+    if files.count(b".%s\0" % first) == files.count(b"\0"):
         return
-    found: dict[str, int] = {}
+    found = Counter[str]()
     for extension in EXTENSIONS:
-        if count := files.count(b".%s\0" % extension):
-            name = _SAME.get(extension, extension).decode()
-            found[name] = found.get(name, 0) + count
-    if len(found) > 1:
-        counts = ", ".join(f"{found[name]:,} {name}" for name in sorted(found, key=lambda name: (-found[name], name)))
-        _log.log(logging.WARNING if "npy" in found else logging.INFO, "%s mixes formats: %s", os.fsdecode(root), counts)
+        found[_SAME.get(extension, extension).decode()] += files.count(b".%s\0" % extension)
+    if len(+found) > 1:
+        counts = ", ".join(f"{-count:,} {name}" for count, name in sorted((-n, name) for name, n in (+found).items()))
+        _log.log(logging.WARNING if found["npy"] else logging.INFO, "%s mixes formats: %s", root, counts)
 
 
 def _count(parts: Iterable[_Part]) -> int:
@@ -202,7 +198,7 @@ def _count(parts: Iterable[_Part]) -> int:
 
 def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
     """(path below the root, scan) of every folder; parents before children."""
-    known = folder_cache.load(root, _RULES) if cache else {}
+    known = _recall(root) if cache else {}
     found: list[tuple[bytes, Scan]] = []
     trusted: dict[bytes, Scan] = {}
     news = False
@@ -216,26 +212,59 @@ def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
             if identity in above:  # a link back up
                 continue
             scan = known.get(path)
-            if scan is not None and scan.matches(about):
-                trusted[path] = scan
-            else:
+            if scan is None or scan.times != _times(about):
                 scan, news = _scan(full, about), True
-                if caches.settled(about, now):
-                    trusted[path] = scan
+            if scan is known.get(path) or caches.settled(about, now):
+                trusted[path] = scan
         except OSError as error:
             raise DataError(f"this folder cannot be listed: {_why(error)}", path=os.fsdecode(full)) from None
         found.append((path, scan))
         if len(found) > _MOST_FOLDERS:
             raise DataError(f"more than {_MOST_FOLDERS:,} folders", path=os.fsdecode(root))
         inside = above | {identity}
-        todo += [(path + b"/" + name if path else name, inside) for name in scan.folders]
+        todo += [(path + b"/" + name if path else name, inside) for name in _names(scan.folders)]
     if cache and news and trusted:
-        folder_cache.save(root, _RULES, trusted)
+        _remember(root, trusted)
     return found
 
 
-def _elsewhere(place: RemotePath) -> tuple[list[_Part], dict[bytes, list[_Part]]]:
-    """The pictures directly in a folder elsewhere, or of a pattern, and those in each folder in it."""
+def _recall(root: bytes) -> dict[bytes, Scan]:
+    """The remembered scans below a root, by relative path; empty where there are none or they are damaged."""
+    found: dict[bytes, Scan] = {}
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        if (kept := caches.recall(caches.FOLDERS, caches.identity(root), _RULES)) is None:
+            return {}
+        blob, ends = kept["text"].tobytes(), np.cumsum(kept["lengths"]).tolist()
+        parts = [blob[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        rows = zip(parts[::3], parts[1::3], parts[2::3], kept["times"].tolist(), strict=True)
+        for path, files, folders, times in rows:
+            # Whoever can write the memo must not be able to list files outside the root.
+            if b"/" in files + folders or os.fsencode(os.sep) in files + folders:
+                return {}
+            if not {b"", b".", b".."}.isdisjoint(_names(files) + _names(folders)):
+                return {}
+            found[path] = Scan(tuple(times), files, folders)
+    return found
+
+
+def _remember(root: bytes, scans: dict[bytes, Scan]) -> None:
+    """Keeps scans in the user's cache folder; does nothing where it cannot be written."""
+    parts = [part for path, scan in scans.items() for part in (path, scan.files, scan.folders)]
+    arrays: caches.Arrays = {
+        "text": np.frombuffer(b"".join(parts), np.uint8),
+        "lengths": np.array([*map(len, parts)], np.int64),
+        "times": np.array([scan.times for scan in scans.values()], np.uint64).reshape(-1, 3),
+    }
+    with contextlib.suppress(OSError):  # the root has gone
+        caches.keep(caches.FOLDERS, caches.identity(root), _RULES, arrays)
+
+
+def _times(about: os.stat_result) -> tuple[int, ...]:
+    return tuple(value % (1 << 64) for value in (about.st_ino, about.st_mtime_ns, about.st_ctime_ns))
+
+
+def _elsewhere(place: RemotePath) -> list[_Part]:
+    """The same of a folder elsewhere, or of a pattern: it, and each folder in it with the images below."""
     found: dict[bytes, list[bytes]] = {b"": []}
     try:
         names = [os.fsencode(name) for name in place.files()]
@@ -243,19 +272,17 @@ def _elsewhere(place: RemotePath) -> tuple[list[_Part], dict[bytes, list[_Part]]
         raise DataError(f"this folder cannot be listed: {_why(error)}", path=str(place)) from None
     for name in names:
         parts = name.split(b"/")
-        if any(part.startswith(b".") or part in _SKIPPED for part in parts):
-            continue
-        folder = found.setdefault(parts[0] if len(parts) > 1 else b"", [])
-        if b"." in parts[-1] and parts[-1].rpartition(b".")[2].lower() in EXTENSIONS:
-            folder.append(name)
-    below = {name: [(b"", Scan(0, 0, 0, b"\0".join(paths), ()))] for name, paths in found.items()}
-    return below.pop(b""), below
+        if not any(part.startswith(b".") or part in _SKIPPED for part in parts):
+            top = parts[0] if len(parts) > 1 else b""
+            files = found.setdefault(top, [])
+            if _is_image(parts[-1]):
+                files.append(name.removeprefix(top + b"/"))
+    folders = b"\0".join(filter(None, found))
+    return [(top, Scan((), b"\0".join(files), b"" if top else folders)) for top, files in found.items()]
 
 
-def _root_of(root: bytes) -> bytes:
-    """What names are relative to: a folder itself, of a pattern the folder in front of it."""
-    place = remote_place(root)
-    return root if place is None else os.fsencode(place.fixed.url)
+def _is_image(name: bytes) -> bool:
+    return b"." in name and name.rpartition(b".")[2].lower() in EXTENSIONS
 
 
 def _scan(full: bytes, about: os.stat_result) -> Scan:
@@ -267,11 +294,10 @@ def _scan(full: bytes, about: os.stat_result) -> Scan:
                 continue
             if entry.is_dir():
                 folders.append(name)
-            elif name.rpartition(b".")[2].lower() in EXTENSIONS and b"." in name:
+            elif _is_image(name):
                 files.append(name)
-    return Scan(about.st_ino, about.st_mtime_ns, about.st_ctime_ns, b"\0".join(sorted(files)), tuple(sorted(folders)))
+    return Scan(_times(about), b"\0".join(sorted(files)), b"\0".join(sorted(folders)))
 
 
 def _why(error: OSError) -> str:
-    number = error.errno or _NUMBERS.get(type(error))  # drivers of fsspec give no number
-    return _REASONS.get(number) or error.strerror or str(error)
+    return _REASONS.get(type(error)) or error.strerror or str(error)

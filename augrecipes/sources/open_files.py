@@ -42,10 +42,7 @@ class OpenFiles(Generic[Opened]):
         key = path, stamp
         with self._lock:
             found = self._open.get(key)
-            if found is not None:
-                self._open.move_to_end(key)
-                return found
-        made = self._make(path, stamp)
+        made = self._make(path, stamp) if found is None else found
         with self._lock:
             found = self._open.setdefault(key, made)
             self._open.move_to_end(key)

@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError, redact_all
-from augrecipes.sources.columns import Columns
+from augrecipes.sources.columns import Columns, Ragged
 from augrecipes.sources.paths import PathTable
-from augrecipes.sources.ragged import Ragged
 from augrecipes.store import Store
 
 Column = npt.NDArray[Any] | Sequence[str]

@@ -20,12 +20,10 @@ from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.csv_list import choose_split, read_rows
-from augrecipes.sources.defects import Defect
-from augrecipes.sources.fits import Least, Size, least_sizes, size_text, too_small, upright, why_unreadable
+from augrecipes.sources.defects import Defect, Least, Size, least_sizes, size_text, too_small, upright, why_unreadable
 from augrecipes.sources.image_tables import columns_of
-from augrecipes.sources.named_files import OUTSIDE, DataFolder
 from augrecipes.sources.pairs import PairScenes, Roots, pair
-from augrecipes.sources.paths import PathLike, PathTable
+from augrecipes.sources.paths import OUTSIDE, DataFolder, PathLike, PathTable
 
 Check = Literal["headers", "names"]
 _COLUMNS = ("label", "split", "group", "weight")

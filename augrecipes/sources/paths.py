@@ -1,4 +1,4 @@
-"""Many file names in little memory.
+"""Names of files: many in little memory, whether they lie in the folder of the data, and what those of tiles say.
 
 A Python list of 500,000 paths costs every forked worker tens of megabytes, because counting references writes to the
 pages that hold the strings, and it pickles slowly. A table holds one blob of bytes and one array of offsets.
@@ -7,8 +7,10 @@ pages that hold the strings, and it pickles slowly. A table holds one blob of by
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from stat import S_ISLNK
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,12 @@ from augrecipes.errors import redact
 from augrecipes.sharing import SpawnShared, spawning
 
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+OUTSIDE = "is not in the data's folder {}; outside=True reads it all the same"
+RowAndColumn = tuple[int, int]
+NOWHERE: RowAndColumn = (-1, -1)
+_NUMBER = r"[=_]?(\d{1,18})(?!\d)"
+_X, _Y = (re.compile(rf"(?<![a-z0-9]){axis}{_NUMBER}|(?<=\d){axis}(\d{{1,18}})(?!\d)", re.I) for axis in "xy")
+_LAST = re.compile(r"(?:^|[^0-9.])(\d{1,18})[_,] ?(\d{1,18})[\])]?$")
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,11 +115,7 @@ class PathTable(SpawnShared):
     def take(self, indices: Iterable[int] | NDArray[Any]) -> PathTable:
         """A table of some of the paths, in the order given, repeats allowed."""
         chosen = np.arange(len(self))[indices if isinstance(indices, np.ndarray) else list(indices)]
-        lengths = self.offsets[chosen + 1] - self.offsets[chosen]
-        offsets = np.zeros(len(chosen) + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        # Where each byte of the new blob comes from: a start per name, plus a count from zero within the name.
-        source = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)
+        source, offsets = parts_of(self.offsets, chosen)
         blob = np.frombuffer(self.blob, np.uint8)[source].tobytes()
         return PathTable(self.roots, blob, offsets, self.root_of[chosen])
 
@@ -123,3 +127,110 @@ class PathTable(SpawnShared):
 
     def _name(self, i: int) -> bytes:
         return bytes(self.blob[self.offsets[i] : self.offsets[i + 1]])
+
+
+def parts_of(
+    offsets: NDArray[np.int64], chosen: NDArray[np.integer[Any]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where what belongs to the chosen ones stands in what all have, one after another, and its offsets.
+
+    >>> [part.tolist() for part in parts_of(np.array([0, 2, 3, 6]), np.array([2, 0]))]
+    [[3, 4, 5, 0, 1], [0, 3, 5]]
+    """
+    lengths = offsets[chosen + 1] - offsets[chosen]
+    ends = np.concatenate(([0], np.cumsum(lengths)))
+    # A start for each that is chosen, plus a count from zero within it.
+    return np.arange(ends[-1]) + np.repeat(offsets[chosen] - ends[:-1], lengths), ends
+
+
+class DataFolder:
+    """The folder that the files of a list must lie in; it may be a link itself, or an address.
+
+    Args:
+        folder: its path or address.
+
+    >>> DataFolder("data").holds("data/a/../b.png"), DataFolder("data").holds("data/../b.png")
+    (True, False)
+    >>> DataFolder("data").holds("s3://bucket/b.png"), DataFolder("s3://bucket").holds("s3://bucket/b.png")
+    (False, True)
+    """
+
+    def __init__(self, folder: PathLike) -> None:
+        self.folder = os.fsdecode(folder)
+        self._encoded = os.fsencode(folder) or b"."
+        # Behind `memory://` nothing may be left of an address whose last part is taken away.
+        self._remote = b"://" in self._encoded or (self._encoded.endswith(b":/") and len(self._encoded) > len(b"C:/"))
+        self._real = _inside(self._encoded if self._remote else os.path.realpath(self._encoded))
+        self._known: dict[bytes, bool] = {}  # folders of files
+
+    def spans(self, path: PathLike) -> bool:
+        """Whether a path lies in it as it is written, wherever links lead."""
+        return _inside(os.path.abspath(os.fsencode(path))).startswith(_inside(os.path.abspath(self._encoded)))  # noqa: PTH100
+
+    def holds(self, path: PathLike, *, is_link: bool = True) -> bool:
+        """Whether a file lies in it, links followed; `is_link`: whether it may be one itself."""
+        path = os.fsencode(path)
+        if b"://" in path or self._remote:
+            return b"://" in path and self._remote and _inside(path).startswith(self._real)
+        folder, name = os.path.split(path)
+        if is_link or name == b"..":
+            return _inside(os.path.realpath(path)).startswith(self._real)
+        if folder not in self._known:
+            self._known[folder] = _inside(os.path.realpath(folder)).startswith(self._real)
+        return self._known[folder]
+
+
+def faults_of(
+    paths: PathTable, folder: PathLike, *, check: bool = True, outside: bool = False
+) -> Iterator[tuple[int, str]]:
+    """The files of a list that cannot be read: their positions, and what is wrong.
+
+    Args:
+        paths: of the files.
+        folder: that they should lie in.
+        check: whether they must exist; a server is not asked for each, but when they are read.
+        outside: they may lie anywhere.
+    """
+    if outside and not check:
+        return
+    within = DataFolder(folder)
+    for i, path in enumerate(map(paths.encoded, range(len(paths)))):
+        try:
+            mode = 0 if b"://" in path else os.lstat(path).st_mode
+        except (OSError, ValueError):
+            mode = -1
+        if not outside and not within.holds(path, is_link=mode != -1 and S_ISLNK(mode)):
+            yield i, f"{paths.name(i)!r} {OUTSIDE.format(within.folder)}"
+        elif check and mode == -1:
+            yield i, f"{os.fsdecode(path)}: no such file"
+
+
+def _inside(path: bytes) -> bytes:
+    """A path, or address, without `..` and with a slash at its end."""
+    return os.path.normcase(os.path.join(os.path.normpath(path), b""))  # noqa: PTH118
+
+
+def place_in(name: str) -> RowAndColumn:
+    """Where a tile lies on its slide, read off its file name: (x, y), or (-1, -1) where the name does not say.
+
+    Two schemes are known, `x` and `y` with their numbers, in any order, and two numbers at the end of the name:
+
+        tile_x1024_y2048.png    slide [x=1024,y=2048,w=512].jpg
+        1024_2048.png    slide_1024_2048.png    slide(1024,2048).png
+
+    Names with `x` and `y` win, so that the magnification in `slide_40x_x5_y7` does no harm.
+
+    >>> [place_in(name) for name in ("tile_x1024_y2048.png", "a/slide_40x_512_0.jpg", "y7x5.png", "tumour_1.png")]
+    [(1024, 2048), (512, 0), (5, 7), (-1, -1)]
+    """
+    stem = name.replace("\\", "/").rpartition("/")[2]
+    stem = stem.rpartition(".")[0] or stem
+    x, y = _X.search(stem), _Y.search(stem)
+    if x and y:
+        return _number(x), _number(y)
+    last = _LAST.search(stem)
+    return (int(last[1]), int(last[2])) if last else NOWHERE
+
+
+def _number(found: re.Match[str]) -> int:
+    return int(found[1] or found[2])

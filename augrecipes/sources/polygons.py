@@ -17,9 +17,7 @@ from augrecipes.errors import DataError
 from augrecipes.sharing import SpawnShared
 
 Floats = npt.NDArray[np.floating[Any]]
-_HEAD = (
-    5  # numbers before the runs: whether they fill the whole image, and left, top, width and height of what they fill
-)
+_HEAD = 5  # numbers before the runs: whether they fill the image, and left, top, width and height of what they fill
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,11 +114,10 @@ def runs(counts: Sequence[int], left: int, top: int, width: int, height: int, *,
     return np.array([whole, left, top, width, height, *counts], np.int32).tobytes()
 
 
-def bitmap_runs(left: int, top: int, bitmap: npt.NDArray[Any]) -> bytes:
+def bitmap_runs(left: int, top: int, bitmap: npt.NDArray[np.bool_]) -> bytes:
     """A bitmap H×W (true is inside) with its upper left corner at a place as an entry of the blob."""
-    flat = np.concatenate([[False], bitmap.T.astype(bool).ravel()])
-    edges = np.flatnonzero(flat[1:] != flat[:-1])
-    counts = np.diff(np.concatenate([[0], edges, [bitmap.size]]))
+    changes = np.flatnonzero(np.diff(bitmap.T.ravel(), prepend=False))
+    counts = np.diff(changes, prepend=0, append=bitmap.size)
     return runs(counts.tolist(), left, top, bitmap.shape[1], bitmap.shape[0])
 
 

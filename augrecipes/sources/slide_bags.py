@@ -14,9 +14,8 @@ import numpy.typing as npt
 
 from augrecipes.errors import DataError, listed
 from augrecipes.sources.bags import BagTable, label_files, labels_of_bags
-from augrecipes.sources.columns import GivenTable, digest_of
+from augrecipes.sources.columns import GivenTable, digest_of, number
 from augrecipes.sources.paths import PathLike, PathTable
-from augrecipes.sources.ragged import number
 from augrecipes.sources.slides.listing import ListedSlide, Windows, list_slides, slides_in
 from augrecipes.sources.slides.opened import OPENED
 from augrecipes.sources.slides.pyramid import Level, Pixels, thumbnail, window_of

@@ -79,6 +79,10 @@ def test_labels_without_names_are_numbers(tmp_path: Path) -> None:
     write(tmp_path / "labels" / "a.txt", "7 0.5 0.5 0.2 0.2\n")
     ds = ImageFolder(files=tmp_path / "labels", recipe=recipe("yolo"))
     assert (ds.box_classes, ds[0]["kinds"].tolist()) == (None, [7])
+    names = list("abcdefgh")
+    assert ImageFolder(files=tmp_path / "labels", recipe=recipe("yolo"), box_classes=names).box_classes == names
+    with pytest.raises(DataError, match=r"a\.txt:1: class 7, and box_classes= names 7"):
+        ImageFolder(files=tmp_path / "labels", recipe=recipe("yolo"), box_classes=names[:7])
     write(tmp_path / "labels" / "classes.txt", "".join(f"class {k}\n" for k in range(8)))
     assert ImageFolder(files=tmp_path / "labels", recipe=recipe("yolo")).box_classes == [f"class {k}" for k in range(8)]
     write(tmp_path / "labels" / "classes.txt", "one\n")

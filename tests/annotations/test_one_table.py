@@ -17,6 +17,7 @@ from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.annotations.records import AnnotationOptions
 from augrecipes.sources.annotations.table import table_of_annotations
 from augrecipes.sources.columns import Columns
+from augrecipes.sources.defects import Findings
 
 FORMATS = ("pascal_voc", "coco", "yolo", "albumentations")
 FEW = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -31,7 +32,11 @@ def recipe(boxes: str = "", *, keypoints: str = "", mask: str = "absent", steps:
 
 
 def listed(path: Path, made: Recipe, **options: Any) -> Columns:
-    return table_of_annotations(path, AnnotationOptions(made.inputs, **options))
+    """As a dataset lists it, and without its log."""
+    found = Findings()
+    table = table_of_annotations(path, AnnotationOptions(made.inputs, **options), found)
+    found.refuse()
+    return table
 
 
 def expected(picture: Picture, classes: tuple[str, ...]) -> list[tuple[int, list[float]]]:

@@ -16,11 +16,11 @@ from test_one_table import check_boxes
 from test_run_lengths import test_what_is_written_is_read as run_lengths
 
 from augrecipes.errors import DataError
-from augrecipes.sources import named_files
-from augrecipes.sources.annotations import coco, objects, records
+from augrecipes.sources import paths
+from augrecipes.sources.annotations import coco, records, table
 from augrecipes.sources.annotations.records import AnnotationSet
 
-_in_format, _add = objects._in_format, AnnotationSet.add
+_in_format, _add = table._in_format, AnnotationSet.add
 
 
 def sets(folder: Path) -> None:
@@ -52,16 +52,16 @@ def changed(right: str, wrong: str) -> Any:
 
 PLANTED: dict[str, tuple[Callable[[Path], None], Any, str, Any]] = {
     "boxes are not cut": (sets, np, "clip", lambda values, low, high: values),
-    "empty boxes stay": (sets, objects, "_FINE", 3),
-    "marked objects stay": (sets, AnnotationSet, "add", lambda self, *values: _add(self, *values[:4])),
+    "empty boxes stay": (sets, table, "_FINE", 3),
+    "marked objects stay": (sets, AnnotationSet, "add", lambda self, *values, **_: _add(self, *values)),
     "corners for sizes": (
-        sets, objects, "_in_format", lambda corners, format: _in_format(corners, format.replace("coco", "pascal_voc"))
+        sets, table, "_in_format", lambda corners, format: _in_format(corners, format.replace("coco", "pascal_voc"))
     ),
     "classes as they are met": (sets, AnnotationSet, "rename", lambda *_: None),
     "any name": (mutants, records, "is_name", lambda name: True),
     "any polygon": (mutants, coco, "numbers_of", lambda values, count=None: values),
-    "links are not followed": (names, named_files, "S_ISLNK", lambda _: False),
-    "every folder is the data's": (names, named_files, "_inside", lambda _: b""),
+    "links are not followed": (names, paths, "S_ISLNK", lambda _: False),
+    "every folder is the data's": (names, paths, "_inside", lambda _: b""),
     "changes begin too early": (texts, coco, "counts_of", changed("len(counts) > 2", "len(counts) > 1")),
     "changes since the last": (texts, coco, "counts_of", changed("counts[-2]", "counts[-1]")),
     "no signs": (texts, coco, "counts_of", changed("value -= (bits & 16 and 1) << shift", "pass")),

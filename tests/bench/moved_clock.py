@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import slow_steps
 from numpy.random import default_rng
 
 from augrecipes.bench import clock, measure, step, sweep, training
+from augrecipes.data import fetch
 from augrecipes.data.collate import Collate
 
 _BATCH = 1e-3  # seconds that a batch takes besides its steps
@@ -66,11 +68,15 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> MovedClock:
     monkeypatch.setattr(step, "time", made)
     monkeypatch.setattr(slow_steps, "work", made.work)
     monkeypatch.setattr(slow_steps, "wait", made.wait)
-    plain = Collate.__call__
-
-    def collated(self: Collate, *args: Any) -> Any:
-        made.work(_BATCH)
-        return plain(self, *args)
-
-    monkeypatch.setattr(Collate, "__call__", collated)
+    # A batch is collated of samples, or joined of parts that were read at once.
+    monkeypatch.setattr(Collate, "__call__", _taking_time(made, Collate.__call__))
+    monkeypatch.setattr(fetch, "joined", _taking_time(made, fetch.joined))
     return made
+
+
+def _taking_time(clock: MovedClock, collate: Callable[..., Any]) -> Callable[..., Any]:
+    def collated(*args: Any) -> Any:
+        clock.work(_BATCH)
+        return collate(*args)
+
+    return collated

@@ -335,9 +335,9 @@ class TestFiles:
         listed.write_text(text)
         with pytest.raises(DataError) as caught:
             TileBags(files=listed, recipe=recipe)
-        for told in ("line 5: bag 'P': label 'sick', but 'well' in line 3",
-                     "line 5: bag 'P': split 'val', but 'train' in line 3",
-                     "line 4: bag 'Q': weight '3', but '2' in line 2"):  # fmt: skip
+        for told in ("csv:5: bag 'P': label 'sick', but 'well' in line 3",
+                     "csv:5: bag 'P': split 'val', but 'train' in line 3",
+                     "csv:4: bag 'Q': weight '3', but '2' in line 2"):  # fmt: skip
             assert told in str(caught.value)
 
     def test_all_that_is_wrong_is_told_at_once(self, listed: Path, recipe: Recipe) -> None:
@@ -355,22 +355,22 @@ class TestFiles:
             TileBags(files=listed, recipe=recipe)
         assert caught.value.path == str(listed)
         assert caught.value.reason.splitlines() == [
-            "10 problems in its rows:",
-            "  line 2: x must be a whole number of pixels, got 'fifty'",
-            "  line 3: no label in this row, though others have one",
-            "  line 3: y must be a whole number of pixels, got '2.5'",
-            "  line 4: no image in this row",
-            "  line 5: no bag in this row",
-            "  line 6: weight must be a number that is not negative, got '-1'",
-            "  line 7: 4 fields, but the header has 6 columns",
-            f"  line 8: {listed.parent / 'tiles/p/none.png'}: no such file",
-            "  line 8: bag 'R': label 'ill', but 'well' in line 6",
-            "  line 8: y must be a whole number of pixels, got ''",
+            "10 problems in the data:",
+            f"  {listed}:2: x must be a whole number of pixels, got 'fifty'",
+            f"  {listed}:3: no label in this row, though others have one",
+            f"  {listed}:3: y must be a whole number of pixels, got '2.5'",
+            f"  {listed}:4: no image in this row",
+            f"  {listed}:5: no bag in this row",
+            f"  {listed}:6: weight must be a number that is not negative, got '-1'",
+            f"  {listed}:7: 4 fields, but the header has 6 columns",
+            f"  {listed}:8: {listed.parent / 'tiles/p/none.png'}: no such file",
+            f"  {listed}:8: bag 'R': label 'ill', but 'well' in line 6",
+            f"  {listed}:8: y must be a whole number of pixels, got ''",
         ]
 
     def test_a_file_of_bad_rows_only_is_told_too(self, listed: Path, recipe: Recipe) -> None:
         listed.write_text("image,bag\n,P\n\na.png,\n")
-        with pytest.raises(DataError, match=r"2 problems in its rows:\n  line 2: no image .*\n  line 4: no bag"):
+        with pytest.raises(DataError, match=r"2 problems in the data:\n  .*:2: no image .*\n  .*:4: no bag"):
             TileBags(files=listed, recipe=recipe)
 
     @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from augrecipes.sources.coordinates import NOWHERE, place_in
+from augrecipes.sources.paths import NOWHERE, place_in
 
 
 @pytest.mark.parametrize(

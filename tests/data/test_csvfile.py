@@ -178,10 +178,10 @@ def test_all_bad_rows_are_told_at_once(folder: Path) -> None:
     with pytest.raises(DataError) as caught:
         table(folder, "image,label\n,a\nimages/1.png\nimages/2.png,b\n,\nimages/0.png,c,d\n")
     assert str(caught.value).splitlines() == [
-        f"{folder / 'list.csv'}: 3 problems in its rows:",
-        "  line 2: no image in this row",
-        "  line 3: 1 fields, but the header has 2 columns",
-        "  line 6: 3 fields, but the header has 2 columns",
+        f"{folder / 'list.csv'}: 3 problems in the data:",
+        f"  {folder / 'list.csv'}:2: no image in this row",
+        f"  {folder / 'list.csv'}:3: 1 fields, but the header has 2 columns",
+        f"  {folder / 'list.csv'}:6: 3 fields, but the header has 2 columns",
     ]
 
 

@@ -25,7 +25,7 @@ from augrecipes import cache as caches
 from augrecipes import paths
 from augrecipes.ops import verdicts
 from augrecipes.ops.readable import Refusal
-from augrecipes.sources import folder_cache
+from augrecipes.sources import listing
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_that_is_kept_lies_where_the_variable_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(caches.CACHE, str(tmp_path / "mine"))
     verdicts.remember("a", None)
-    folder_cache.save(bytes(tmp_path), "rules", {})
+    listing._remember(bytes(tmp_path), {})
     assert {path.parts[len(tmp_path.parts)] for path in tmp_path.rglob("*")} == {"mine"}
     assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 2
 
@@ -49,10 +49,10 @@ def test_nobody_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", nobody)
     verdicts.remember("a", Refusal("no", "x"))
-    folder_cache.save(bytes(tmp_path), "rules", {})
+    listing._remember(bytes(tmp_path), {})
     monkeypatch.setattr(verdicts, "_kept", {})
     assert verdicts.look_up("a") is None
-    assert folder_cache.load(bytes(tmp_path), "rules") == {}
+    assert listing._recall(bytes(tmp_path)) == {}
 
 
 NAMES = st.sampled_from(["a", "b", "1-2"])

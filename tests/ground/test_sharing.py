@@ -24,9 +24,8 @@ from kinds import KINDS, Kind
 
 from augrecipes import sharing
 from augrecipes.sharing import SpawnShared
-from augrecipes.sources.columns import Columns
+from augrecipes.sources.columns import Columns, Ragged
 from augrecipes.sources.paths import PathTable
-from augrecipes.sources.ragged import Ragged
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="nothing is handed on there")
 

@@ -8,13 +8,14 @@ import os
 import time
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from augrecipes.cache import FOLDERS, cache_folder, identity
 from augrecipes.errors import DataError
-from augrecipes.sources import folder_cache, listing
-from augrecipes.sources.listing import Listing, list_folder, list_folders
+from augrecipes.sources import listing
+from augrecipes.sources.listing import Listing, list_folders
 
 
 def fill(root: Path, *names: str) -> Path:
@@ -23,6 +24,10 @@ def fill(root: Path, *names: str) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
     return root
+
+
+def list_folder(root: Any, **how: Any) -> Listing:
+    return list_folders([root], **how)
 
 
 def names(found: Listing) -> list[str]:
@@ -52,7 +57,7 @@ def scanned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     true = listing._scan
 
-    def scan(full: bytes, about: os.stat_result) -> folder_cache.Scan:
+    def scan(full: bytes, about: os.stat_result) -> listing.Scan:
         seen.append(Path(os.fsdecode(full)).name)
         return true(full, about)
 
@@ -120,7 +125,7 @@ def test_a_root_of_both_layouts_is_flat_with_a_warning(tmp_path: Path, caplog: p
         list_folders([classes, root])
     assert caught.value.path == str(root)
     with pytest.raises(ValueError, match="layout"):
-        list_folder(root, layout="tree")  # type: ignore[arg-type]
+        list_folder(root, layout="tree")
 
 
 def test_nothing_to_list(tmp_path: Path) -> None:
@@ -251,8 +256,8 @@ def test_a_forged_memo_cannot_lead_outside(tmp_path: Path, later: None) -> None:
     for _ in range(2):
         list_folder(root)
     path, about = b"a", (root / "a").stat()
-    forged = folder_cache.Scan(about.st_ino, about.st_mtime_ns, about.st_ctime_ns, b"../../../etc/x.jpg", ())
-    folder_cache.save(os.fsencode(root), listing._RULES, {path: forged})
+    forged = listing.Scan(listing._times(about), b"../../../etc/x.jpg", b"")
+    listing._remember(os.fsencode(root), {path: forged})
     assert names(list_folder(root)) == ["a/1.jpg"]
 
 

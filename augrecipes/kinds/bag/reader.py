@@ -6,7 +6,7 @@ from typing import Any
 
 from augrecipes.sources.arguments import as_list, check_source
 from augrecipes.sources.bags import BagTable, bags_of_csv, bags_of_folders
-from augrecipes.sources.columns import Findings
+from augrecipes.sources.defects import Findings
 from augrecipes.sources.sample import DataArguments, RecipeSource
 from augrecipes.sources.slide_bags import SlideFiles
 

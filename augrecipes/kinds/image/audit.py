@@ -5,20 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from augrecipes.errors import DataError, counted
+from augrecipes.errors import DataError
 from augrecipes.kinds.image.reader import table_of
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.arguments import absent_targets, wrong_targets
 from augrecipes.sources.check import Checked, look_at_files
-from augrecipes.sources.columns import Columns, Findings
-from augrecipes.sources.defects import Defect
+from augrecipes.sources.defects import Defect, Findings
 from augrecipes.sources.opening import as_given
 from augrecipes.store import is_store
-
-_NAMES = {"mask": "masks"}
 
 
 def check(
@@ -52,25 +47,14 @@ def check(
     if split is not None:
         given = replace(given, more={"split": split, **given.more})
     table = table_of(recipe, given, masks, check=False, findings=findings)
-    findings.notes += _classes(table) if given.files is None else []
+    classes = (table.classes if given.files is None else None) or ()
+    if empty := set(range(len(classes))).difference([] if table.labels is None else table.labels.tolist()):
+        findings.notes.append(f"classes without images: {', '.join(classes[k] for k in sorted(empty))}")
     own = {"mask": table.masks, "boxes": table.boxes, "keypoints": table.keypoints}
     listed = {"image": len(table)} | {name: len(table) for name, values in own.items() if values is not None}
     given_targets = {*listed, *(["mask"] if table.masked else [])}
     wrong = [Defect("absent", (), text) for text in wrong_targets(recipe, given_targets)]
     findings.defects += wrong
     findings.notes += [f"the recipe declares {name}, and the data has none" for name in absent_targets(recipe, listed)]
-    fine = look_at_files(recipe, mode, table, findings, advance, content=content, file=str(given.files))[1]
-    looked = ", ".join(["headers", "sizes", *(_NAMES.get(name, name) for name in listed if name != "image")])
-    looked += "; every image decoded" if content else ""
-    return Checked("image", listed, 0 if wrong else len(fine), looked, findings.defects, findings.notes)
-
-
-def _classes(table: Columns) -> list[str]:
-    """What is notable of class folders."""
-    if table.labels is None or table.classes is None:
-        return []
-    counts = np.bincount(table.labels, minlength=len(table.classes))
-    least, most = int(counts.min()), int(counts.max())
-    several = f"{least} images each" if least == most else f"{least} to {most} images"
-    empty = ", ".join(name for name, count in zip(table.classes, counts, strict=True) if not count)
-    return [f"{counted(len(counts), 'class')}, of {several}", *([f"classes without images: {empty}"] if empty else [])]
+    fine = look_at_files(recipe, mode, table, findings, advance, content=content, file=str(given.files))
+    return Checked("image", listed, 0 if wrong else len(fine), findings.defects, findings.notes)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -65,22 +66,19 @@ def check(
         wanted = " ".join(f"{name}=FOLDER" for name in sorted(targets, key=lambda name: -recipe.scales[name]))
         raise DataError(f"recipe {recipe.name!r} is of kind pair: give {wanted}, or a CSV file", data)
     given = as_given(recipe, data)
-    csv, more = given.files, {"split": split, **given.more}
-    if csv and names:
-        raise DataError("--names goes with folders; a CSV file names every file", csv)
-    found = find_scenes(recipe, targets, given.root, csv, names=names or None, cache=False, **more)
-    found, cropped = checked(found, recipe, mode, advance=lambda k, n: advance("reading headers", k, n))
-    defects, scenes = found.defects, found.scenes
+    if given.files and names:
+        raise DataError("--names goes with folders; a CSV file names every file", given.files)
+    more = {"split": split, **given.more}
+    found = find_scenes(recipe, targets, given.root, given.files, names=names or None, cache=False, **more)
+    found, cropped = checked(found, recipe, mode, advance=partial(advance, "reading headers"))
+    defects, fine = found.defects, len(found.scenes)
     if content and len(found.targets) > 1:
         units = unit(dict(recipe.scales))
-        by_target = [dict(zip(found.targets, paths, strict=True)) for paths in scenes]
-        wrong = [*in_parallel(lambda paths: compare_scene(paths, units), by_target, advance, "comparing")]
-        scenes = [scene for scene, differences in zip(scenes, wrong, strict=True) if not differences]
-        defects = [*defects, *chain(*wrong)]
-    looked = "names, sizes and channels" + (", and what they show" if content else "")
+        scenes = [dict(zip(found.targets, paths, strict=True)) for paths in found.scenes]
+        wrong = [*in_parallel(lambda paths: compare_scene(paths, units), scenes, advance, "comparing")]
+        defects, fine = [*defects, *chain(*wrong)], wrong.count([])
     listed = {name: found.listed.get(name, 0) for name in found.targets}
-    about = {"cropped": [asdict(cut) for cut in cropped]}
-    return Checked("scene", listed, len(scenes), looked, defects, found.notes, about)
+    return Checked("scene", listed, fine, defects, found.notes, {"cropped": [asdict(cut) for cut in cropped]})
 
 
 def compare_scene(paths: Mapping[str, str], units: Mapping[str, int]) -> list[Defect]:
@@ -92,11 +90,11 @@ def compare_scene(paths: Mapping[str, str], units: Mapping[str, int]) -> list[De
         except DataError as error:
             return [Defect("unreadable", tuple(paths.values()), str(error))]
     rows, columns = cells({name: image.shape[:2] for name, image in images.items()}, units)
-    large, *others = [
+    (first, large), *others = [
         (paths[name], image[: rows * units[name], : columns * units[name]]) for name, image in images.items()
     ]
-    return [Defect("content", (large[0], path), f"{large[0]} and {path}: {why}")
-            for path, image in others if (why := compare(large[1], image))]  # fmt: skip
+    return [Defect("content", (first, path), f"{first} and {path}: {why}")
+            for path, image in others if (why := compare(large, image))]  # fmt: skip
 
 
 def compare(large: NDArray[np.uint8], small: NDArray[np.uint8]) -> str | None:
@@ -114,8 +112,7 @@ def compare(large: NDArray[np.uint8], small: NDArray[np.uint8]) -> str | None:
     if min(spread) < _FAINT:
         return None
     here = float((a * b).mean()) / (spread[0] * spread[1])
-    reach = min(_FARTHEST, height // 4, width // 4)
-    if reach:
+    if reach := min(_FARTHEST, height // 4, width // 4):
         scores = cv2.matchTemplate(a, b[reach:-reach, reach:-reach].copy(), cv2.TM_CCOEFF_NORMED)
         y, x = divmod(int(np.argmax(scores)), scores.shape[1])
         there = float(scores[y, x])

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import DataError
-from augrecipes.sources.annotations.files import PathView, folder_of, no_splits, read_json
-from augrecipes.sources.annotations.records import FLAGGED, AnnotationOptions, AnnotationSet, bounds, numbers_of
+from augrecipes.sources.annotations.files import PathView, folder_of, read_json
+from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet, bounds, numbers_of
 from augrecipes.sources.polygons import runs
 
 TITLE = "COCO"
@@ -31,19 +31,17 @@ def claims(source: PathView) -> bool:
     if source.is_folder:
         return (source.path / _INDEX).is_file()
     head = source.head(".json")
-    return head is not None and b'"shapes"' not in head and b'"imageData"' not in head
+    return bool(head) and b'"shapes"' not in head and b'"imageData"' not in head
 
 
 def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> None:
     """Read the file."""
     path = source.path / _INDEX if source.is_folder else source.path
-    no_splits(asked, "a COCO file", path)
     said = read_json(path, _MOST_BYTES)
     if not isinstance(said, dict):
         raise DataError("the outermost value should be an object, { ... }", str(path))
     if missing := [name for name in _PARTS if not isinstance(said.get(name), list)]:
-        has = ", ".join(said) or "nothing"
-        raise DataError(f"is no COCO file: no list of {' and no '.join(missing)} in it; it has {has}", str(path))
+        raise DataError(f"is no COCO file: no list of {' and no '.join(missing)} in it", str(path))
     found.record, file = "annotation {}", str(path)
     images: dict[Any, int] = {}
     for number, entry in _by_id(said["images"], "image", found, path).items():
@@ -52,14 +50,16 @@ def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> No
         images[number] = found.image(entry.get("file_name"), file, **size, number=number, where=where)
     categories = _by_id(said["categories"], "category", found, path)
     order = sorted(categories, key=lambda number: (isinstance(number, str), number))
+    found.use_classes([str(categories[number].get("name")) for number in order])
     for number in order:
         if not isinstance(categories[number].get("name"), str):
-            found.faults.add(f"{file}: category id {number}", "should have a `name`")
-    found.use_classes([str(categories[number].get("name")) for number in order])
+            found.fault(f"{file}: category id {number}", "should have a `name`")
     found.class_ids = [number for number in order if isinstance(number, int)] or None
-    reader = _CocoReader(asked, found, file, images, {number: k for k, number in enumerate(order)})
+    labels = {number: k for k, number in enumerate(order)}
     for place, entry in enumerate(said["annotations"], 1):
-        reader.annotation(entry, place)
+        if what := _object(entry, place, images, labels, asked.takes, found):
+            number = entry.get("id", place) if isinstance(entry, dict) else place
+            found.fault(f"{file}: annotation {number}", what)
     found.root = found.within = folder_of(asked, found.names, _places(path), source.path)
 
 
@@ -76,78 +76,64 @@ def _by_id(entries: list[Any], what: str, found: AnnotationSet, path: Path) -> d
     for place, entry in enumerate(entries, 1):
         number = entry.get("id") if isinstance(entry, dict) else None
         if not isinstance(number, int | str):
-            found.faults.add(f"{path}: {what} {place}", "should be an object with an `id`")
+            found.fault(f"{path}: {what} {place}", "should be an object with an `id`")
         elif number in by_id:
-            found.faults.add(f"{path}: {what} id {number}", f"there is another {what} of this id")
+            found.fault(f"{path}: {what} id {number}", f"there is another {what} of this id")
         else:
             by_id[number] = entry
     return by_id
 
 
-class _CocoReader:
-    def __init__(
-        self, asked: AnnotationOptions, found: AnnotationSet, file: str, images: dict[Any, int], labels: dict[Any, int]
-    ) -> None:
-        self.found, self.file, self.images, self.labels = found, file, images, labels
-        self.outlines, self.keypoints = "mask" in asked.takes, "keypoints" in asked.takes
-
-    def annotation(self, entry: Any, place: int) -> None:
-        """An entry of `annotations`."""
-        try:
-            image_id, category_id, number = entry["image_id"], entry["category_id"], entry.get("id", place)
-            image, label = self.images.get(image_id), self.labels.get(category_id)
-        except (KeyError, TypeError, AttributeError):
-            self.found.faults.add(f"{self.file}: annotation {place}", _needs(entry))
-            return
-        corners = _corners(entry)
-        if corners is None or image is None or label is None:
-            what = f"there is no category of id {category_id!r}"
-            if image is None:
-                what = f"there is no image of id {image_id!r}"
-            if corners is None:
-                what = f"`bbox` should be [x, y, width, height] in px, got {str(entry.get('bbox'))[:60]}"
-            self.found.faults.add(f"{self.file}: annotation {number}", what)
-        elif image >= 0:  # else the image itself is at fault
-            record = number if type(number) is int and abs(number) < 1 << 62 else place
-            flag = FLAGGED if entry.get("iscrowd") or entry.get("ignore") else 0
-            what = self._parts(entry, self.found.add(image, label, corners, record, flag))
-            if what:
-                self.found.faults.add(f"{self.file}: annotation {number}", what)
-
-    def _parts(self, entry: dict[str, Any], thing: int) -> str:
-        """Add the areas and keypoints of an object, or say what is wrong with them."""
-        area = entry.get("segmentation") if self.outlines else None
-        if area:
-            rings = _polygons(area)
-            for ring in rings or ():
-                self.found.area(thing, ring)
-            if isinstance(area, dict):
-                if what := self._run_lengths(area, thing):
-                    return what
-            elif rings is None:
-                return "`segmentation` should be a list of polygons [x, y, x, y, ...], or run lengths"
-        points = entry.get("keypoints") if self.keypoints else None
-        if points:
-            values = numbers_of(points)
-            if values is None or len(values) % 3:
-                return "`keypoints` should be [x, y, v, x, y, v, ...]"
-            self.found.points(thing, values)
+def _object(
+    entry: Any, place: int, images: dict[Any, int], labels: dict[Any, int], takes: frozenset[str], found: AnnotationSet
+) -> str:
+    """Add an entry of `annotations`, or say what is wrong with it."""
+    try:
+        image, label, number = images.get(entry["image_id"]), labels.get(entry["category_id"]), entry.get("id")
+    except (KeyError, TypeError, AttributeError):
+        return _needs(entry)
+    corners = _corners(entry)
+    if corners is None:
+        return f"`bbox` should be [x, y, width, height] in px, got {str(entry.get('bbox'))[:60]}"
+    if image is None:
+        return f"there is no image of id {entry['image_id']!r}"
+    if label is None:
+        return f"there is no category of id {entry['category_id']!r}"
+    if image < 0:  # the image itself is at fault
         return ""
+    record = number if type(number) is int and abs(number) < 1 << 62 else place
+    thing = found.add(image, label, corners, record, flagged=bool(entry.get("iscrowd") or entry.get("ignore")))
+    area = entry.get("segmentation") if "mask" in takes else None
+    if area:
+        rings = _polygons(area)
+        for ring in rings or ():
+            found.area(thing, ring)
+        if isinstance(area, dict):
+            if what := _run_lengths(area, thing, found):
+                return what
+        elif rings is None:
+            return "`segmentation` should be a list of polygons [x, y, x, y, ...], or run lengths"
+    points = entry.get("keypoints") if "keypoints" in takes else None
+    if points:
+        values = numbers_of(points)
+        if values is None or len(values) % 3:
+            return "`keypoints` should be [x, y, v, x, y, v, ...]"
+        found.points(thing, values)
+    return ""
 
-    def _run_lengths(self, given: dict[str, Any], thing: int) -> str:
-        """Take run lengths, or say what is wrong with them."""
-        size, counts = numbers_of(given.get("size"), 2), given.get("counts")
-        if size is None or not all(value.is_integer() and 0 < value < _MOST_PIXELS for value in map(float, size)):
-            return "run lengths need a `size`: [height, width]"
-        height, width = map(int, size)
-        if height * width > _MOST_PIXELS:
-            return f"run lengths of {height}×{width} px"
-        values = counts_of(counts) if isinstance(counts, str) else numbers_of(counts)
-        if values is None or any(value < 0 or value != int(value) for value in values) or sum(values) != height * width:
-            what = f"whole numbers, or COCO's text of them, that add up to {height}×{width}"
-            return f"`counts` of run lengths should be {what}"
-        self.found.area(thing, runs=runs([int(value) for value in values], 0, 0, width, height, whole=True))
-        return ""
+
+def _run_lengths(given: dict[str, Any], thing: int, found: AnnotationSet) -> str:
+    """Take run lengths, or say what is wrong with them."""
+    size, counts = numbers_of(given.get("size"), 2), given.get("counts")
+    if size is None or min(size) < 1 or size[0] * size[1] > _MOST_PIXELS or any(value % 1 for value in size):
+        return f"run lengths need a `size`: [height, width], of no more than {_MOST_PIXELS:,} px"
+    height, width = map(int, size)
+    values = counts_of(counts) if isinstance(counts, str) else numbers_of(counts)
+    if values is None or any(value < 0 or value != int(value) for value in values) or sum(values) != height * width:
+        what = f"whole numbers, or COCO's text of them, that add up to {height}×{width}"
+        return f"`counts` of run lengths should be {what}"
+    found.area(thing, runs=runs([int(value) for value in values], 0, 0, width, height, whole=True))
+    return ""
 
 
 def _corners(entry: dict[str, Any]) -> tuple[float, float, float, float] | None:

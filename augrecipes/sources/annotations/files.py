@@ -6,51 +6,40 @@ import gc
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 from augrecipes.errors import DataError
 from augrecipes.sources.annotations.records import AnnotationOptions
 from augrecipes.sources.listing import EXTENSIONS
 
 _HEAD = 1 << 16  # bytes
-_MOST_FILES = 10_000_000
 _MOST_LINES = 1 << 28  # bytes of a list
-_MOST_XML = 1 << 26  # bytes of the annotations of one image
 _TRIED = 20  # names of images
 _SUFFIXES = tuple(f".{os_name.decode()}" for os_name in sorted(EXTENSIONS))
-_REFUSED = "it declares a document type (<!DOCTYPE ...>), which annotations do not need and which is not read"
 
 
-@dataclass
 class PathView:
     """A file or a folder that a user gave, looked at once, for the formats to tell whether it is theirs.
 
     Attributes:
         path: of it.
+        is_folder: whether it is one.
+        folder: it, or the folder that it is in.
     """
 
-    path: Path
-
-    @cached_property
-    def is_folder(self) -> bool:
-        """Whether it is a folder."""
-        return self.path.is_dir()
-
-    @property
-    def folder(self) -> Path:
-        """It, or the folder that it is in."""
-        return self.path if self.is_folder else self.path.parent
+    def __init__(self, path: Path) -> None:
+        self.path, self.is_folder = path, is_there(path, folder=True)
+        self.folder = path if self.is_folder else path.parent
 
     @cached_property
     def names(self) -> list[str]:
         """The files below a folder, relative to it, sorted as bytes; a file's own name."""
         if self.is_folder:
             return sorted(_walk(self.path), key=os.fsencode)
-        return [self.path.name] if self.path.is_file() else []
+        return [self.path.name] if is_there(self.path) else []
 
     @property
     def has_images(self) -> bool:
@@ -61,24 +50,18 @@ class PathView:
         """Those of `names` that end so."""
         return [name for name in self.names if name.lower().endswith(suffixes)]
 
-    def head(self, suffix: str) -> bytes | None:
-        """The first bytes of the first file that ends so; None where there is none."""
+    def head(self, suffix: str) -> bytes:
+        """The first bytes of the first file that ends so; none where there is no such file."""
         names = self.ending(suffix)
-        return _bytes(self.folder / names[0], _HEAD) if names else None
+        return _bytes(self.folder / names[0], _HEAD) if names else b""
 
 
 def _walk(root: Path) -> Iterator[str]:
     """Files below a folder, those whose names begin with a dot left out; links to folders are not followed."""
-    count = 0
     for folder, folders, files in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(".") and name != "__MACOSX"]
-        below = os.path.relpath(folder, root)
-        for name in files:
-            if not name.startswith("."):
-                count += 1
-                if count > _MOST_FILES:
-                    raise DataError(f"more than {_MOST_FILES:,} files", str(root))
-                yield name if below == "." else f"{below.replace(os.sep, '/')}/{name}"
+        below = os.path.relpath(folder, root).replace(os.sep, "/")
+        yield from (name if below == "." else f"{below}/{name}" for name in files if not name.startswith("."))
 
 
 def read_whole(path: Path, most: int) -> bytes:
@@ -120,29 +103,10 @@ def read_json(path: Path, most: int) -> Any:
             gc.enable()
 
 
-def read_xml(path: Path) -> ElementTree.Element:
-    """A small XML file as a tree.
-
-    Raises:
-        DataError: it cannot be read, is no XML in UTF-8, or declares a document type, and so perhaps entities.
-    """
-    data = read_whole(path, _MOST_XML)
-    try:
-        text = data.decode("utf-8-sig")
-        # Text is parsed as it stands, whatever encoding it claims, so that nothing is hidden from this look.
-        if "<!DOCTYPE" in text:
-            raise DataError(_REFUSED, str(path))
-        return ElementTree.fromstring(text)
-    except UnicodeDecodeError:
-        raise DataError("is not UTF-8 text", str(path)) from None
-    except (ElementTree.ParseError, ValueError) as error:
-        raise DataError(f"not valid XML: {error}", str(path)) from None
-
-
 def class_list(folders: Sequence[Path], *names: str) -> list[str] | None:
     """The lines of the first list of classes that lies in one of some folders; None without."""
-    files = [folder / name for folder in folders for name in names if (folder / name).is_file()]
-    return [line.strip() for line in read_lines(files[0]) if line.strip()] if files else None
+    files = [folder / name for folder in folders for name in names if is_there(folder / name)]
+    return list(filter(None, map(str.strip, read_lines(files[0])))) if files else None
 
 
 def folder_of(asked: AnnotationOptions, names: Iterable[str], places: Sequence[Path], path: Path) -> Path:
@@ -157,19 +121,15 @@ def folder_of(asked: AnnotationOptions, names: Iterable[str], places: Sequence[P
     Raises:
         DataError: none of them has any of the images; names them all.
     """
-    wanted = [name for name, _ in zip(names, range(_TRIED), strict=False)]
     if asked.folder is not None:
         return asked.folder
-    for place in dict.fromkeys(places):
-        if any("://" in name or is_there(place / name) for name in wanted):
+    places, wanted = list(dict.fromkeys(places)), list(islice(names, _TRIED))
+    for place in places:
+        if not wanted or any("://" in name or is_there(place / name) for name in wanted):
             return place
-    if not wanted:
-        return places[0]
-    looked = ", ".join(str(place) for place in dict.fromkeys(places))
-    raise DataError(
-        f"its pictures were not found: no {wanted[0]!r} in {looked}; give their folder (root=, or images=FOLDER)",
-        str(path),
-    )
+    looked = ", ".join(map(str, places))
+    what = f"its pictures were not found: no {wanted[0]!r} in {looked}; give their folder (root=, or images=FOLDER)"
+    raise DataError(what, str(path))
 
 
 def is_there(path: Path | str, *, folder: bool = False) -> bool:
@@ -180,9 +140,3 @@ def is_there(path: Path | str, *, folder: bool = False) -> bool:
 def is_picture(name: str) -> bool:
     """Whether a file is an image, by its name."""
     return name.lower().endswith(_SUFFIXES)
-
-
-def no_splits(asked: AnnotationOptions, what: str, path: Path) -> None:
-    """DataError where a split is asked for that the format does not have."""
-    if asked.split is not None:
-        raise DataError(f"split={asked.split!r}: {what} has no splits; give the file of the split", str(path))

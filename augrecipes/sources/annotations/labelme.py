@@ -18,9 +18,8 @@ import cv2
 import numpy as np
 
 from augrecipes.errors import DataError, counted
-from augrecipes.sources.annotations.files import PathView, class_list, no_splits, read_json
+from augrecipes.sources.annotations.files import PathView, class_list, read_json
 from augrecipes.sources.annotations.records import (
-    FLAGGED,
     LEAST_CORNERS,
     POINT,
     AnnotationOptions,
@@ -40,19 +39,18 @@ _HIDDEN = frozenset({"__ignore__", "_background_"})  # labelme's own words for w
 
 def claims(source: PathView) -> bool:
     """A folder whose first JSON file is labelme's, or such a file."""
-    head = source.head(".json") or b""
+    head = source.head(".json")
     return b'"shapes"' in head or b'"imageData"' in head
 
 
 def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> None:
     """Read every file."""
-    no_splits(asked, "a folder of labelme's files", source.path)
     folder, found.record = source.folder, "shape {}"
     names = class_list((folder, folder.parent), "labels.txt", "classes.txt")
     found.use_classes(None if names is None else [name for name in names if name not in _HIDDEN])
     lines = sum(_file(asked, found, folder / name, name.rpartition("/")[0]) for name in source.ending(".json"))
     if lines:
-        found.notes.append(f"{counted(lines, 'line')} covering nothing, left out")
+        found.findings.notes.append(f"{counted(lines, 'line')} covering nothing, left out")
     # Names are relative to the folder of the files.
     found.root, found.within = folder, folder.parent
     if asked.folder is not None:
@@ -73,9 +71,8 @@ def _file(asked: AnnotationOptions, found: AnnotationSet, path: Path, below: str
     if image < 0:
         return 0
     for k, shape in enumerate(shapes, 1):
-        what = _shape(asked, found, image, k, shape)
-        if what:
-            found.faults.add(f"{file}: shape {k}", what)
+        if what := _shape(asked, found, image, k, shape):
+            found.fault(f"{file}: shape {k}", what)
     return sum(isinstance(shape, dict) and str(shape.get("shape_type")) in _LINES for shape in shapes)
 
 
@@ -83,11 +80,12 @@ def _shape(asked: AnnotationOptions, found: AnnotationSet, image: int, k: int, s
     """Add an object, or say what is wrong with it."""
     if not isinstance(shape, dict) or not isinstance(shape.get("label"), str):
         return "should be an object with a `label`"
-    name, kind = shape["label"], str(shape.get("shape_type") or "polygon")
+    name, kind, rows = shape["label"], str(shape.get("shape_type") or "polygon"), shape.get("points")
     if name in _HIDDEN or kind in _LINES:
         return ""
-    rows: Any = shape.get("points")
-    points = _points(rows)
+    if not isinstance(rows, list) or any(not isinstance(pair, list) or len(pair) != 2 for pair in rows):
+        return "`points` should be a list of [x, y]"
+    points = numbers_of([value for pair in rows for value in pair])
     if not points:
         return "`points` should be a list of [x, y]"
     label = found.label(name)
@@ -108,7 +106,8 @@ def _shape(asked: AnnotationOptions, found: AnnotationSet, image: int, k: int, s
             pass
         case ("point", 1) | ("points", _):
             if "keypoints" in asked.takes:
-                thing = found.add(image, label, bounds(points), k, POINT)
+                thing = found.add(image, label, bounds(points), k)
+                found.flags[thing] = POINT
                 pairs = zip(points[::2], points[1::2], strict=True)
                 found.points(thing, [value for pair in pairs for value in (*pair, 0)])
             return ""
@@ -116,19 +115,13 @@ def _shape(asked: AnnotationOptions, found: AnnotationSet, image: int, k: int, s
             return f"{kind} with {len(rows)} points"
     flags = shape.get("flags")
     flagged = isinstance(flags, dict) and bool(flags.get("difficult") or flags.get("crowd"))
-    thing = found.add(image, label, bounds(outline or points), k, FLAGGED if flagged else 0)
-    if "mask" in asked.takes and outline:
-        found.area(thing, outline)
-    if kind == "mask" and "mask" in asked.takes:
+    thing = found.add(image, label, bounds(outline or points), k, flagged=flagged)
+    if "mask" not in asked.takes:
+        return ""
+    if kind == "mask":
         return _bitmap(found, thing, shape.get("mask"), bounds(points))
+    found.area(thing, outline)
     return ""
-
-
-def _points(rows: Any) -> list[float] | None:
-    """[[x, y], ...] as x, y, ...; None where it is something else."""
-    if not isinstance(rows, list) or any(not isinstance(pair, list) or len(pair) != 2 for pair in rows):
-        return None
-    return numbers_of([value for pair in rows for value in pair])
 
 
 def _bitmap(found: AnnotationSet, thing: int, given: Any, corners: tuple[float, float, float, float]) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from augrecipes.errors import DataError, listed
+from augrecipes.sources.defects import Defect, Findings
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Inputs
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 Crowds = Literal["drop", "keep"]
 FLAGGED, POINT = 1, 2  # of objects: marked as a crowd or as difficult; points with a label, without a box
 LEAST_CORNERS = 3  # of a polygon
-_KEPT = 1_000  # faults; the rest is counted
 _MOST = 1e30  # of a number that is a place
 
 
@@ -71,37 +70,12 @@ class AnnotationOptions:
         return None if self.images is None else Path(os.fsdecode(self.images))
 
 
-class Faults:
-    """What is wrong with records, each with its place."""
-
-    def __init__(self) -> None:
-        self.kept: list[tuple[str, str]] = []
-        self.count = 0
-
-    def add(self, where: str, what: str) -> None:
-        """Something is wrong at a place: a file, or a file and a record."""
-        self.count += 1
-        if len(self.kept) < _KEPT:
-            self.kept.append((where, what))
-
-    def refuse(self) -> None:
-        """DataError of all that is wrong; nothing where there is nothing."""
-        if self.count == 1:
-            where, what = self.kept[0]
-            raise DataError(what, where)
-        if self.count:
-            more = [f"and {self.count - len(self.kept):,} more"] if self.count > len(self.kept) else []
-            lines = listed([*(f"{where}: {what}" for where, what in self.kept), *more])
-            raise DataError(f"{self.count:,} problems in the annotations:{lines}")
-
-
 class AnnotationSet:
     """Images and their objects, in the order in which they were added.
 
     Attributes:
         record: what an object is called in messages, with its number: `annotation {}`; `{}` alone is a line.
-        faults: what is wrong.
-        notes: what is no fault and should be known.
+        findings: what is wrong, and what should be known.
         names: of the images' files, below `root` or whole.
         root: the folder that `names` lie in; None: they are whole.
         within: the folder that none of them may leave; None: any will do.
@@ -112,11 +86,14 @@ class AnnotationSet:
         class_ids: what the file calls the classes by number, or None.
         numbered: labels are numbers that mean themselves.
         relative: coordinates are shares of the image.
+
+    Args:
+        path: of the annotations.
+        findings: takes what is wrong.
     """
 
-    def __init__(self) -> None:
-        self.record = "{}"
-        self.faults, self.notes = Faults(), list[str]()
+    def __init__(self, path: str, findings: Findings) -> None:
+        self.path, self.findings, self.record = path, findings, "{}"
         self.names, self.files = list[str](), list[str]()
         self.root: Path | None = None
         self.within: Path | None = None
@@ -125,7 +102,7 @@ class AnnotationSet:
         self.class_ids: list[int] | None = None
         self.numbered = self.relative = False
         self.seen: dict[str, int] = {}
-        # Of the objects.
+        # Of the objects; `flags` are `FLAGGED`, `POINT` or 0.
         self.images, self.labels, self.corners = array("i"), array("i"), array("d")
         self.records, self.flags = array("q"), array("b")
         # Of polygons and masks, and of keypoints: x, y, and how they can be seen.
@@ -135,6 +112,10 @@ class AnnotationSet:
 
     def __len__(self) -> int:
         return len(self.images)
+
+    def fault(self, where: str, what: str) -> None:
+        """Something is wrong at a place: a file, or a file and a record."""
+        self.findings.defects.append(Defect("record", (self.path,), f"{where}: {what}"))
 
     def image(self, name: Any, file: str, *, width: Any = 0, height: Any = 0, number: Any = -1, where: str = "") -> int:
         """Add an image, and get its position; -1, and a fault, for a name that no file can have.
@@ -148,7 +129,7 @@ class AnnotationSet:
             where: its place, for faults; `file` without.
         """
         if not is_name(name):
-            self.faults.add(where or file, f"{name!r} is no file name")
+            self.fault(where or file, f"{name!r} is no file name")
             return -1
         size = [number_of(value) for value in (width, height)]
         known = all(value is not None and 0 < value < 1 << 31 for value in size)
@@ -167,7 +148,7 @@ class AnnotationSet:
         """The number of a class that is known by its name; -1 where there are `classes`, and it is none of them."""
         return self.seen.setdefault(name, len(self.seen)) if self.classes is None else self.seen.get(name, -1)
 
-    def add(self, image: int, label: int, corners: Sequence[float], record: int, flag: int = 0) -> int:
+    def add(self, image: int, label: int, corners: Sequence[float], record: int, *, flagged: bool = False) -> int:
         """Add an object, and get its position.
 
         Args:
@@ -175,13 +156,13 @@ class AnnotationSet:
             label: of `label`, or a position in `classes`.
             corners: left, top, right and bottom, in px or as shares.
             record: its number in the file, for messages.
-            flag: `FLAGGED`, `POINT` or 0.
+            flagged: it is a crowd, or difficult.
         """
         self.images.append(image)
         self.labels.append(label)
         self.corners.extend(corners)
         self.records.append(record)
-        self.flags.append(flag)
+        self.flags.append(FLAGGED if flagged else 0)
         return len(self.images) - 1
 
     def add_all(self, image: int, labels: Any, corners: Any) -> None:

@@ -9,43 +9,53 @@
 - Coordinates count in the image as it is read: turned as its EXIF orientation says, unless `exif="ignore"`. A size
   that the annotations record is compared with the image's when the sample is read.
 - Images lie in the folder of the data, links followed, unless `outside=True`.
+- Keypoints have three numbers: x, y, and how the point can be seen (0 not labelled, 1 hidden, 2 seen), or, of a point
+  that is no part of an object, the label of its class. Their own label, where the recipe declares one, is the number of
+  the keypoint among those that the image has in the file: `label % K` is which of an object's K keypoints it is.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 from array import array
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, RecipeError, counted
 from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import read_headers
 from augrecipes.sources.annotations import coco, labelme, voc, yolo
 from augrecipes.sources.annotations.files import PathView, is_picture
-from augrecipes.sources.annotations.objects import SHARES, boxes_of, outlines_of, points_of
 from augrecipes.sources.annotations.records import FLAGGED, POINT, AnnotationOptions, AnnotationSet
-from augrecipes.sources.columns import Columns, Findings
-from augrecipes.sources.fits import upright
-from augrecipes.sources.named_files import faults_of
-from augrecipes.sources.paths import PathLike, PathTable
-from augrecipes.sources.ragged import Recorded, number
+from augrecipes.sources.columns import Columns, Ragged, Recorded, number
+from augrecipes.sources.defects import Findings, corners_of, upright
+from augrecipes.sources.paths import PathLike, PathTable, faults_of
+from augrecipes.sources.polygons import Outlines
+
+if TYPE_CHECKING:
+    from augrecipes.recipe.model import Keypoints
 
 FORMATS: tuple[Any, ...] = (coco, labelme, voc, yolo)
 _TABLES = (".csv", ".tsv")
-_log = logging.getLogger("augrecipes")
+SHARES = ("yolo", "albumentations")  # formats of boxes that count in shares of the image
+_BATCH = 1 << 16  # objects, so that little memory is used beside them
+_NEGLIGIBLE = 1e-5  # of an image: what rounding leaves outside of it
+_SAID = {
+    1: "reaching beyond the picture, cut to it",
+    2: "outside of the picture, left out",
+    3: "without width or height, left out",
+}
+_FINE = 1  # states up to this one
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Chosen = npt.NDArray[np.bool_]
 
 
-def format_of(source: PathView) -> Any:
-    """The one format of a file or folder.
-
-    Raises:
-        DataError: it is of none, or of several; says what there is.
-    """
+def _format_of(source: PathView) -> Any:
+    """The one format of a file or folder; DataError where it is of none, or of several."""
     if not source.path.exists():
         raise DataError("no such file or folder", str(source.path))
     found = [format for format in FORMATS if format.claims(source)]
@@ -79,54 +89,44 @@ def is_given_as_data(path: PathLike, *, points: bool) -> bool:
     return any(format.claims(source) for format in FORMATS)
 
 
-def table_of_annotations(path: PathLike, wanted: AnnotationOptions, findings: Findings | None = None) -> Columns:
-    """The images that annotations name, with what a recipe takes of them; what is cut or left out is logged.
+def table_of_annotations(path: PathLike, wanted: AnnotationOptions, findings: Findings) -> Columns:
+    """The images that annotations name, with what a recipe takes of them.
 
     Args:
         path: a file or a folder.
         wanted: what is asked.
-        findings: takes what is wrong with records instead of an error, and what the log would say.
+        findings: takes what is wrong with records, which are left out, and what is to be known.
 
     Raises:
-        DataError: the annotations are of no known format, or not as they should be; names file and record.
+        DataError: the annotations are of no known format, or as a whole not as they should be; names the file.
     """
-    source, found = PathView(Path(os.fsdecode(path))), AnnotationSet()
-    format_of(source).read(source, wanted, found)
-    if not found.names and not found.faults.count:
+    source = PathView(Path(os.fsdecode(path)))
+    found, format = AnnotationSet(str(source.path), findings), _format_of(source)
+    if wanted.split is not None and format in (coco, labelme):
+        what = f"{format.TITLE} has no splits; give the file or folder of the split"
+        raise DataError(f"split={wanted.split!r}: {what}", str(source.path))
+    format.read(source, wanted, found)
+    if not found.names:
+        findings.refuse()
         raise DataError("lists no pictures", str(source.path))
-    if findings is None or not found.names:
-        found.faults.refuse()
-    table = _table(found, wanted, str(source.path))
-    if findings is not None:
-        findings.records(str(source.path), found.faults.kept, found.faults.count)
-        findings.notes += found.notes
-        return table
-    found.faults.refuse()
-    for note in found.notes:
-        _log.warning("%s: %s", os.fsdecode(path), note)
-    return table
-
-
-def _table(found: AnnotationSet, wanted: AnnotationOptions, path: str) -> Columns:
     classes, ids = _classes(found, wanted)
-    images = _paths(found, wanted, path)
+    images = _paths(found, wanted)
     flags = np.asarray(found.flags)
-    image_of = np.asarray(found.images)
     plain = (flags != FLAGGED) | (wanted.crowds == "keep")
     recorded = np.asarray(found.sizes).reshape(-1, 2)
-    sizes = _sizes(found, wanted, images, recorded, image_of)
+    sizes = _sizes(found, wanted, images)
     inputs, given = wanted.inputs, dict[str, Any]()
     if "boxes" in wanted.takes and inputs.boxes is not None:
-        given["boxes"] = boxes_of(found, plain & (flags != POINT), sizes, inputs.boxes.format, classes)
+        given["boxes"] = _boxes_of(found, plain & (flags != POINT), sizes, inputs.boxes.format, classes)
     found.corners = array("d")  # of no more use, and much where there are a million
     if "keypoints" in wanted.takes and inputs.keypoints is not None and sizes is not None:
-        given["keypoints"] = points_of(found, plain, sizes, inputs.keypoints)
+        given["keypoints"] = _points_of(found, plain, sizes, inputs.keypoints)
     if "mask" in wanted.takes:
-        given["outlines"] = outlines_of(found)
+        given["outlines"] = _outlines_of(found)
     numbers = np.asarray(found.ids)
     return Columns(
         files={"image": images},
-        recorded=Recorded(recorded, path) if recorded.any() else None,
+        recorded=Recorded(recorded, found.path) if recorded.any() else None,
         ids=numbers if (numbers >= 0).any() else None,
         box_classes=classes,
         box_numbers=ids,
@@ -136,63 +136,185 @@ def _table(found: AnnotationSet, wanted: AnnotationOptions, path: str) -> Column
 
 def _classes(found: AnnotationSet, wanted: AnnotationOptions) -> tuple[tuple[str, ...] | None, tuple[int, ...] | None]:
     """Names of the labels, and their numbers in the file; labels are numbered so from now on."""
-    names, given = found.classes, wanted.classes
-    labels = np.asarray(found.labels)
-    if names is None and not found.numbered:  # numbered as they were met
-        names = list(found.seen)
+    names, given, labels = found.classes, wanted.classes, np.asarray(found.labels)
+    if found.numbered:
         if given is None:
-            ids, order, number_of = number(names)
-            found.rename(ids.tolist())
-            return (None if names and all(name == str(k) for name, k in number_of.items()) else tuple(order)), None
-    if given is None:
-        return None if names is None else tuple(names), None if found.class_ids is None else tuple(found.class_ids)
-    if names is None:
+            return None, None
         for k in np.flatnonzero(labels >= len(given))[:1].tolist():
-            found.faults.add(found.where(k), f"class {labels[k]}, and box_classes= names {len(given)}")
+            found.fault(found.where(k), f"class {labels[k]}, and box_classes= names {len(given)}")
         return tuple(given), None
+    if names is None and given is None:  # numbered as they were met, from now on as they sort
+        numbers, order, number_of = number(list(found.seen))
+        found.rename(numbers.tolist())
+        return (None if order and all(name == str(k) for name, k in number_of.items()) else tuple(order)), None
+    names = list(found.seen) if names is None else names
+    if given is None:
+        return tuple(names), None if found.class_ids is None else tuple(found.class_ids)
     place = {name: k for k, name in enumerate(given)}
     for label in np.unique(labels).tolist():
         if names[label] not in place:
             first = int(np.flatnonzero(labels == label)[0])
-            found.faults.add(found.where(first), f"class {names[label]!r} is not among box_classes=")
+            found.fault(found.where(first), f"class {names[label]!r} is not among box_classes=")
     id_of = dict(zip(names, found.class_ids or (), strict=False))
     found.rename([place.get(name, 0) for name in names])
     return tuple(given), tuple(id_of[name] for name in given) if id_of.keys() == place.keys() else None
 
 
-def _paths(found: AnnotationSet, wanted: AnnotationOptions, path: str) -> PathTable:
+def _paths(found: AnnotationSet, wanted: AnnotationOptions) -> PathTable:
     """The paths of the images; those that are missing, or lie outside, are faults."""
     images = PathTable.from_paths(found.names, root=found.root or b"")
     wrong = faults_of(images, found.within or b"", check=wanted.check, outside=wanted.outside or found.within is None)
     missing = 0
     for i, what in wrong:
-        found.faults.add(found.files[i], what)
+        found.fault(found.files[i], what)
         missing += what.endswith("no such file")
     if missing == len(images) > 1:
-        raise DataError(
-            f"none of its {len(images):,} pictures is there (first: {images[0]}); give their folder (root=, or "
-            "images=FOLDER)",
-            path,
-        )
+        what = f"none of its {len(images):,} pictures is there (first: {images[0]})"
+        raise DataError(f"{what}; give their folder (root=, or images=FOLDER)", found.path)
     return images
 
 
-def _sizes(
-    found: AnnotationSet, wanted: AnnotationOptions, images: PathTable, recorded: npt.NDArray[np.int32], image_of: Any
-) -> npt.NDArray[np.float64] | None:
+def _sizes(found: AnnotationSet, wanted: AnnotationOptions, images: PathTable) -> Floats | None:
     """(width, height) of each image; 0 of those that have no objects, or cannot be read. None: not needed."""
     boxes = wanted.inputs.boxes
     in_px = boxes is not None and "boxes" in wanted.takes and boxes.format not in SHARES
     if found.relative and not in_px and "keypoints" not in wanted.takes:
         return None  # all that is taken of shares stays in shares
-    sizes = recorded.astype(np.float64)
+    sizes = np.asarray(found.sizes).reshape(-1, 2).astype(np.float64)
     needed = np.zeros(len(images), bool)
-    needed[image_of] = True
+    needed[np.asarray(found.images)] = True
     unknown = np.flatnonzero(needed & (sizes[:, 0] == 0)).tolist()
     for i, header in zip(unknown, read_headers([images[i] for i in unknown]), strict=True):
         if isinstance(header, ImageHeader):
             height, width = upright(header, wanted.exif)
             sizes[i] = width, height
         elif wanted.check:
-            found.faults.add(images[i], f"its size is needed for its annotations: {header}")
+            found.fault(images[i], f"its size is needed for its annotations: {header}")
     return sizes
+
+
+def _boxes_of(
+    found: AnnotationSet, taken: Chosen, sizes: Floats | None, format: str, classes: tuple[str, ...] | None
+) -> Ragged:
+    """The boxes of a table; what is cut or left out is noted.
+
+    Args:
+        found: the objects.
+        taken: which of them.
+        sizes: (width, height) of each image, px, 0 where it is not known: its boxes are left out. None: all is shares.
+        format: `pascal_voc`, `coco`, `yolo` or `albumentations`.
+        classes: names of the labels.
+    """
+    chosen, _, image = _of(found, np.arange(len(found), dtype=np.int32), taken)
+    corners = np.asarray(found.corners).reshape(-1, 4)
+    values, states = np.zeros((len(chosen), 4), np.float32), np.zeros(len(chosen), np.int8)
+    for start in range(0, len(chosen), _BATCH):
+        part = chosen[start : start + _BATCH]
+        size = np.ones((len(part), 2)) if sizes is None else sizes[image[start : start + _BATCH]]
+        made = _made(corners[part], size, format, relative=found.relative)
+        values[start : start + len(part)], states[start : start + len(part)] = made
+    for state, what in _SAID.items():
+        if len(at := np.flatnonzero(states == state)):
+            found.findings.notes.append(f"{counted(len(at), 'box')} {what} (first: {found.where(int(chosen[at[0]]))})")
+    kept = (states >= 0) & (states <= _FINE)
+    offsets = _ends(np.bincount(image[kept], minlength=len(found.names)))
+    return Ragged(values[kept], offsets, np.asarray(found.labels)[chosen[kept]].astype(np.int64), classes)
+
+
+def _made(corners: Floats, size: Floats, format: str, *, relative: bool) -> tuple[npt.NDArray[np.float32], Any]:
+    """Boxes in a format, and what became of each: 0 nothing, -1 its image's size is not known, or of `_SAID`."""
+    sides = np.tile(size, 2)
+    given = corners * sides if relative else corners
+    cut = np.clip(given, 0, sides)
+    states = np.where((np.abs(cut - given) > _NEGLIGIBLE * sides).any(axis=1), 1, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = _in_format(cut / sides if format in SHARES else cut, format)
+        # As albumentations will see them: what is too thin for its numbers is empty.
+        seen = corners_of(values, format, *size.T[::-1]) if len(values) else cut
+        empty = ~(seen[:, 2:] > seen[:, :2]).all(axis=1)
+    states[empty] = np.where((given[:, 2:] > given[:, :2]).all(axis=1) & (states == 1), 2, 3)[empty]
+    states[size[:, 0] == 0] = -1
+    return values, states
+
+
+def _in_format(corners: Floats, format: str) -> npt.NDArray[np.float32]:
+    """Left, top, right and bottom as float32 in the format."""
+    low, high = corners[:, :2], corners[:, 2:]
+    if format == "coco":
+        return np.hstack([low, high - low]).astype(np.float32)
+    if format != "yolo":
+        return corners.astype(np.float32)
+    middle, extent = ((low + high) / 2).astype(np.float32), (high - low).astype(np.float32)
+    # Rounded, a box could begin a hair left of its image, and albumentations refuses it.
+    return np.hstack([middle, np.minimum(extent, np.minimum(2 * middle, 2 * (1 - middle)))])
+
+
+def _points_of(found: AnnotationSet, taken: Chosen, sizes: Floats, declared: Keypoints) -> Ragged | None:
+    """The keypoints of a table; None where the data has none.
+
+    Args:
+        found: the objects.
+        taken: which of them.
+        sizes: (width, height) of each image, px.
+        declared: by the recipe.
+
+    Raises:
+        RecipeError: keypoints of a format that annotations do not have.
+    """
+    if declared.format not in ("xy", "yx"):
+        what = f"keypoints of annotations are x and y; the recipe declares {declared.format!r}, not xy or yx"
+        raise RecipeError(what)
+    if not found.point_object:
+        return None
+    chosen, owner, image = _of(found, found.point_object, taken)
+    values = np.asarray(found.point_values).reshape(-1, 3)[chosen]
+    labelled = np.asarray(found.flags)[owner] == POINT
+    values[labelled, 2] = np.asarray(found.labels)[owner[labelled]]
+    if found.relative:
+        values[:, :2] *= sizes[image]
+    counts = np.bincount(image, minlength=len(sizes))
+    numbers = np.arange(len(image)) - np.repeat(np.cumsum(counts) - counts, counts)
+    if declared.remove_invisible:
+        (x, y, v), (width, height) = values.T, sizes[image].T
+        inside, seen = (x >= 0) & (y >= 0) & (x < width) & (y < height), labelled | (v > 0)
+        if outside := int((~inside & seen & (width > 0)).sum()):
+            found.findings.notes.append(f"{counted(outside, 'keypoint')} outside of the picture, left out")
+        there = inside & seen
+        values, numbers, counts = values[there], numbers[there], np.bincount(image[there], minlength=len(sizes))
+    if declared.format == "yx":
+        values = values[:, [1, 0, 2]]
+    return Ragged(values, _ends(counts), numbers.astype(np.int64))
+
+
+def _outlines_of(found: AnnotationSet) -> Outlines | None:
+    """What the objects of a table cover; None where the data has no polygons and no masks."""
+    if not found.area_object:
+        return None
+    rings, owner, image = _of(found, found.area_object, np.ones(len(found), bool))
+    corners = Ragged(np.asarray(found.area_points).reshape(-1, 2), _ends(found.area_length)).take(rings)
+    entries = [found.area_runs.get(ring, b"") for ring in rings.tolist()] if found.area_runs else []
+    return Outlines(
+        values=np.asarray(found.labels)[owner] + np.int32(1),
+        offsets=_ends(np.bincount(image, minlength=len(found.names))),
+        points=corners.values,
+        point_offsets=corners.offsets,
+        blob=b"".join(entries),
+        # Zeros that nobody has written take no memory.
+        blob_offsets=_ends([len(entry) for entry in entries]) if entries else np.zeros(len(rings) + 1, np.int64),
+        relative=found.relative,
+    )
+
+
+def _of(found: AnnotationSet, owners: Any, taken: Chosen) -> tuple[Ints, Any, Any]:
+    """Parts of the objects that are taken, in the order of the images: which, whose, and the image of each."""
+    owner = np.asarray(owners)
+    chosen = np.flatnonzero(taken[owner])
+    image = np.asarray(found.images)[owner[chosen]]
+    if (image[1:] < image[:-1]).any():
+        chosen = chosen[np.argsort(image, kind="stable")]
+    owner = owner[chosen]
+    return chosen, owner, np.asarray(found.images)[owner]
+
+
+def _ends(counts: Any) -> Ints:
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])

@@ -8,25 +8,25 @@ is the one that `<filename>` names, or else the one of the XML file's own name.
 from __future__ import annotations
 
 from pathlib import Path
-from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import Element, ParseError, fromstring
 
 from augrecipes.errors import DataError, counted
-from augrecipes.sources.annotations.files import PathView, folder_of, is_picture, read_lines, read_xml
-from augrecipes.sources.annotations.records import FLAGGED, AnnotationOptions, AnnotationSet, numbers_of
+from augrecipes.sources.annotations.files import PathView, folder_of, is_picture, read_lines, read_whole
+from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet, numbers_of
 
 TITLE = "Pascal VOC"
 LOOKS = "a folder of XML files, one a picture (`<annotation>`)"
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 _BELOW = "Annotations/"
 _GUESSED = (".jpg", ".png", ".jpeg")
+_MOST = 1 << 26  # bytes of the annotations of one image
+_REFUSED = "it declares a document type (<!DOCTYPE ...>), which annotations do not need and which is not read"
 
 
 def claims(source: PathView) -> bool:
     """A folder whose first XML file is VOC's, or such a file."""
     data = source.head(".xml")
-    if data is None:
-        return False
-    return b"<annotation>" in data or b"<annotation " in data or b"<annotations" not in data
+    return bool(data) and (b"<annotation>" in data or b"<annotation " in data or b"<annotations" not in data)
 
 
 def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> None:
@@ -43,13 +43,9 @@ def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> No
         said = _file(found, folder / name, taken)
         if taken:
             wanted.append((said, stem))
-    if split is not None:
-        if names and not wanted and not found.faults.count:
-            raise DataError(f"no picture of split {asked.split!r}", str(source.path))
-        lacking = sorted(split - {stem.rpartition("/")[2] for _, stem in wanted})
-        if lacking:
-            what = f"of split {asked.split!r} without an XML file (first: {lacking[0]})"
-            found.notes.append(f"{counted(len(lacking), 'name')} {what}")
+    if lacking := sorted((split or set()) - {stem.rpartition("/")[2] for _, stem in wanted}):
+        what = f"of split {asked.split!r} without an XML file (first: {lacking[0]})"
+        found.findings.notes.append(f"{counted(len(lacking), 'name')} {what}")
     places = [folder.parent / "JPEGImages", folder.parent / "images", folder, folder.parent]
     candidates = [file for said, stem in wanted for file in (said, *(f"{stem}{suffix}" for suffix in _GUESSED))]
     found.root = found.within = folder_of(asked, candidates, places, source.path)
@@ -63,32 +59,40 @@ def _split(path: Path) -> set[str]:
     return {line.split()[0] for line in read_lines(path, "surrogateescape") if line.strip()}
 
 
+def _tree(path: Path) -> Element:
+    """An XML file; DataError where it is none in UTF-8, or declares a document type, and so perhaps entities."""
+    try:
+        text = read_whole(path, _MOST).decode("utf-8-sig")
+        # Text is parsed as it stands, whatever encoding it claims, so that nothing is hidden from this look.
+        if "<!DOCTYPE" in text:
+            raise DataError(_REFUSED, str(path))
+        return fromstring(text)
+    except UnicodeDecodeError:
+        raise DataError("is not UTF-8 text", str(path)) from None
+    except (ParseError, ValueError) as error:
+        raise DataError(f"not valid XML: {error}", str(path)) from None
+
+
 def _file(found: AnnotationSet, path: Path, taken: bool) -> str:
     """Add what a file has, of one that is not taken its classes alone; returns what it calls its image."""
-    root, file = read_xml(path), str(path)
+    root, file = _tree(path), str(path)
     if root.tag != "annotation":
         raise DataError(f"the outermost element should be <annotation>, not <{root.tag}>", file)
     width, height = (root.findtext(f"size/{name}") for name in ("width", "height"))
     # Its name is looked up when it is known where images lie.
     image = found.image("?", file, width=width, height=height) if taken else -1
     for k, thing in enumerate(root.iterfind("object"), 1):
-        _object(found, thing, image, k, f"{file}: object {k}")
+        name, box, where = (thing.findtext("name") or "").strip(), thing.find("bndbox"), f"{file}: object {k}"
+        corners = None if box is None else numbers_of([box.findtext(side) for side in _SIDES])
+        if not name:
+            found.fault(where, "no <name>")
+        elif corners is None:
+            found.fault(f"{where} ({name})", "needs a <bndbox> with numbers xmin, ymin, xmax and ymax")
+        else:
+            label, difficult = found.label(name), (thing.findtext("difficult") or "").strip().lower()
+            if taken:
+                found.add(image, label, corners, k, flagged=difficult in ("1", "true", "yes"))
     return (root.findtext("filename") or "").strip().replace("\\", "/").rpartition("/")[2]
-
-
-def _object(found: AnnotationSet, thing: Element, image: int, k: int, where: str) -> None:
-    said = {child.tag: child for child in thing}
-    name, difficult = ((said[tag].text or "").strip() if tag in said else "" for tag in ("name", "difficult"))
-    sides = {child.tag: (child.text or "").strip() for child in said.get("bndbox", ())}
-    corners = numbers_of([sides.get(side, "") for side in _SIDES])
-    if not name:
-        found.faults.add(where, "no <name>")
-    elif corners is None:
-        found.faults.add(f"{where} ({name})", "needs a <bndbox> with numbers xmin, ymin, xmax and ymax")
-    else:
-        label = found.label(name)
-        if image >= 0:
-            found.add(image, label, corners, k, FLAGGED if difficult.lower() in ("1", "true", "yes") else 0)
 
 
 def _name_images(found: AnnotationSet, there: list[str], wanted: list[tuple[str, str]]) -> None:
