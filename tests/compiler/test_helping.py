@@ -18,7 +18,7 @@ from drawn_jpegs import Jpeg
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augrecipes.compiler.native_plan import carrying_out, helping
+from augrecipes.compiler.native_plan import helping, plan_in_memory
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.helping import HelpingThreads, mapped, of_this_thread
 from augrecipes.compiler.run import at_once
@@ -227,8 +227,8 @@ class TestHelpersMake:
 
         def looked_at(self: NativePlan, work: Callable[[int], object], *more: Any) -> None:
             def wrapped(plan: int) -> None:
-                at = plan + carrying_out._HEAD.size - carrying_out._STEPS.size - carrying_out._ROOM.size
-                theirs = carrying_out._ROOM.unpack(ctypes.string_at(at, carrying_out._ROOM.size))
+                at = plan + plan_in_memory._HEAD.size - plan_in_memory._STEPS.size - plan_in_memory._ROOM.size
+                theirs = plan_in_memory._ROOM.unpack(ctypes.string_at(at, plan_in_memory._ROOM.size))
                 ours = self._room.numbers
                 assert theirs[0] == ours[0]
                 assert all(their >= our for their, our in zip(theirs[3::2], ours[3::2], strict=True))

@@ -164,7 +164,9 @@ def test_behind_a_step_that_only_albumentations_knows_a_sample_with_boxes_goes_o
     names = ("BBoxSafeRandomCrop", "RandomFog", "InvertImg", "HorizontalFlip")
     steps = recipe_of(*((name, {"p": 1.0}) for name in names)).steps
     recipe = Recipe("law", steps=steps, inputs=Inputs(boxes=Boxes(), keypoints=Keypoints()))
-    assert build(recipe, "exact").native.stops == ("RandomFog#1",)
+    native = build(recipe, "exact").native
+    assert isinstance(native, NativePlan)
+    assert native.stops == ("RandomFog#1",)
     assert sum(check(recipe, seed) for seed in range(3))
 
 

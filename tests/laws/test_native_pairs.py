@@ -196,7 +196,7 @@ class TestPlantedFaults:
 
         def spoilt(self: NativePlan, *given: Any) -> Any:
             made = sample(self, *given)
-            if made is not None:
+            if isinstance(made, np.ndarray):
                 made.reshape(-1)[-1] += 1
             return made
 

@@ -259,7 +259,9 @@ def test_planted_faults_are_found(name: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(keyed_steps, "encode", _another)
     recipe, image = recipe_of((name, {"p": 1.0})), picture(8)
     with using(SETS[-1]):
-        assert build(recipe, "exact").native.opaque
+        native = build(recipe, "exact").native
+    assert isinstance(native, NativePlan)
+    assert native.opaque
     monkeypatch.setattr(planned, "_works_alike", lambda *_, **__: True)
     with pytest.raises(AssertionError):
         check(recipe, "exact", image, 3, SETS[-1])
