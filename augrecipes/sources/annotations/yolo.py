@@ -62,8 +62,8 @@ def claims(source: PathView) -> bool:
     if not source.is_folder:
         return bool(source.ending(".yaml", ".yml"))
     labels = [source.path / name for name in source.names if _is_label(name)][:_LOOKED_AT]
-    heads = (line for label in labels for line in read_lines(label)[:1])
-    return _yaml_in(source.path) is not None or (bool(labels) and all(map(_is_row, heads)))
+    first = (line for label in labels for line in read_lines(label)[:1])
+    return _yaml_in(source.path) is not None or (bool(labels) and all(map(_is_row, first)))
 
 
 def _yaml_in(folder: Path) -> Path | None:
