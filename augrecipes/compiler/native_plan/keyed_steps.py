@@ -114,7 +114,8 @@ class Walk:
         label, shared = self.made[id(step)]
         units = [list(self.keyed([child])) for child in step.transforms]
         if kind == "one":
-            units = [[(one, replace(keyed, forced=True)), *rest] for (one, keyed), *rest in units]
+            # Of a child that is several steps each has a gate of its own.
+            units = [[(one, replace(keyed, forced=not rest)), *rest] for (one, keyed), *rest in units]
         return groups.opened(step, label, units, shared=shared)
 
     def one(self, step: Any, as_numbers: AsNumbers) -> KeyedStep:
