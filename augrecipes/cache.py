@@ -29,7 +29,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, parsed
 from augrecipes.paths import STAGED, write_file
 
 if TYPE_CHECKING:  # checking a recipe keeps verdicts here, and does without numpy
@@ -298,7 +298,8 @@ def recall(cache: Cache, key: str, stamp: str) -> Arrays | None:
     import numpy as np
 
     with np.load(io.BytesIO(data[_DIGEST:]), allow_pickle=False) as file:
-        return dict(file)
+        found: Arrays = parsed(lambda: dict(file))
+        return found
 
 
 def keep(cache: Cache, key: str, stamp: str, arrays: Arrays) -> None:

@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import unquote
@@ -31,6 +32,7 @@ Severity = Literal["error", "warning"]
 
 # Addresses as they may be shown: passwords, keys and signatures are three stars. The time that this takes grows as the
 # text does: patterns look at pieces in which what they end with is known to be.
+_TRIES = 9  # of what Python parses in several threads at a time
 _STARS = "***"
 _SHORTEST = 3  # characters of a secret that is looked for by itself: shorter ones are in every word
 _WORD, _PIECE = re.compile(r"\S+"), re.compile(r"[^\s?#]+")
@@ -216,6 +218,18 @@ class UnprovenWarning(UserWarning):
 
 class BenchError(AugrecipesError):
     """A comparison cannot be made: recipes of different kinds, no stock form, a model that fails."""
+
+
+def parsed(parse: Callable[[], Any]) -> Any:
+    """What a function gives that reads the header of an array, tried again where Python's parser fails.
+
+    numpy reads headers by it, and CPython counts the depth of what it parses for all threads together: where two parse
+    at a time one may get a SystemError, "AST constructor recursion depth mismatch", for a text that is fine (3.11.7).
+    """
+    for _ in range(_TRIES):
+        with suppress(SystemError):
+            return parse()
+    return parse()
 
 
 def redact(text: str) -> str:

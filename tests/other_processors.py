@@ -18,7 +18,7 @@ RESIZES, WARPS = "resizes", "warps"
 NEEDS: Mapping[str, Mapping[str, str]] = {
     "test_batches.py": dict.fromkeys(
         (
-            "test_a_broken_file",
+            "test_broken_files_are_replaced",
             "test_a_fork_after_batches",
             "test_every_backend",
             "test_planted_faults_in_bags",

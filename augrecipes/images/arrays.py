@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.errors import parsed
 from augrecipes.images.format import Area, Format, ImageHeader, UnreadableError
 
 _LONGEST = 12_000  # bytes of a header; numpy reads none that is longer
@@ -44,7 +45,8 @@ def header(data: bytes) -> ImageHeader:
     try:
         version = np.lib.format.read_magic(first)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, columns_first, dtype = read(first)
+        at = first.tell()
+        shape, columns_first, dtype = parsed(lambda: (first.seek(at), read(first))[1])
     except Exception as error:  # whatever its header's text makes numpy raise
         raise UnreadableError(f"truncated or damaged: the header of an array ({error})") from None
     if dtype.kind not in "uib" or dtype.subdtype is not None:

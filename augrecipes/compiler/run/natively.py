@@ -193,6 +193,8 @@ class NativelyRun(Pipeline):
             return None
         labels, begin, masks_begin = image if of_masks is None else as_picture(mask), -1, -1
         while isinstance(made := plan.sample(*key, image, allocate, begin), Stopped):
+            if self._dress is not None:  # whoever looks at steps is to see this one, and those behind it
+                return None
             begin = made.place
             data: dict[str, Any] = {"image": made.picture}
             if of_masks is not None and begin in of_masks.opaque:

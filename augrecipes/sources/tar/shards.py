@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes import cache
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, parsed
 from augrecipes.images.reading import MAX_BYTES
 from augrecipes.sources.listing import EXTENSIONS
 from augrecipes.sources.paths import PathTable
@@ -150,7 +150,7 @@ def value_of(extension: str, data: bytes) -> Any:
 
 def _array(data: bytes) -> Any:
     # Not `np.load`, which also opens archives of arrays, and leaves them open.
-    return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+    return parsed(lambda: np.lib.format.read_array(io.BytesIO(data), allow_pickle=False))
 
 
 _READERS: dict[str, Callable[[bytes], Any]] = {
