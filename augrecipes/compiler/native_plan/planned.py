@@ -98,8 +98,7 @@ def plan_of(
     made: list[KeyedStep] = []
     given, few = {}, _few(most)
     opaque: dict[int, tuple[Any, bool]] = {}
-    for step, known in steps:
-        keyed = known
+    for step, keyed in steps:
         alone = NativePlan(kernels, [keyed], sink, seed, few)
         why = ""
         if step is not None and keyed.numbers is not OPAQUE and not _draws_alike(alone, step, keyed, position):
@@ -108,12 +107,12 @@ def plan_of(
             why = "changes pictures otherwise here"
         if why and not keyed.alone:
             raise NotNativeError(f"{keyed.label} {why}")
-        if keyed.alone and (why or keyed.numbers in (LEFT, OPAQUE)):
+        stops = keyed.alone and (why or keyed.numbers in (LEFT, OPAQUE))
+        if stops:
             opaque[len(made)] = step, keyed.forced
-            keyed = replace(keyed, numbers=OPAQUE)
-        if keyed.numbers.given:
+        elif keyed.numbers.given:
             given[len(made)] = step
-        made.append(keyed)
+        made.append(replace(keyed, numbers=OPAQUE) if stops else keyed)
     plan = NativePlan(kernels, made, sink, seed, few)
     plan.given, plan.opaque = given, opaque
     if plan.left and plan.all_are_left(_EPOCH, _MANY, _SIDE * max(one.cell for one in made)):
@@ -152,9 +151,8 @@ def mask_plan(
     steps: list[KeyedStep] = []
     given = {}
     for step, known in walk.keyed(transforms):
-        keyed = known
-        if len(steps) in opaque:
-            keyed = replace(keyed, numbers=OPAQUE if moves(step, "mask") else KEPT)
+        of_opaque = OPAQUE if moves(step, "mask") else KEPT
+        keyed = replace(known, numbers=of_opaque) if len(steps) in opaque else known
         if keyed.numbers.given:
             given[len(steps)] = step
         if step is not None and not _works_alike(kernels, step, keyed, seed, position, labels=True):
