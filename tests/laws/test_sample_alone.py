@@ -181,6 +181,17 @@ def test_on_pictures_of_floats() -> None:
     law_for(JOINED, 3, "fast", "float32")()
 
 
+@pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
+def test_means_of_floats_do_not_go_by_how_they_lie(optimize: Optimize) -> None:
+    steps = (Step("RandomBrightnessContrast", Arguments({"brightness_by_max": False}), p=1.0),)
+    used = build(Recipe("law", steps=label(steps)), optimize)
+    for seed in range(20):
+        image = np.random.default_rng(seed).random((37, 52, 3), np.float32)
+        wanted = used.at(seed)(image=image)["image"]
+        for name, lay in LAID.items():
+            np.testing.assert_array_equal(used.at(seed)(image=lay(image))["image"], wanted, err_msg=name)
+
+
 @pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
 def test_recipes_of_every_kind_see_pixels_and_not_how_they_lie(path: Path) -> None:
     recipe = ar.load(path)

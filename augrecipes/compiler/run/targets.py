@@ -35,6 +35,7 @@ def check_image(image: Any, inputs: Inputs, name: str = "image") -> np.ndarray:
         raise DataError(f"{name} must be uint8 (0..255) or float32 (0..1), got {image.dtype}")
     if image.dtype == _FLOAT32:
         check_range(image, name)
+        image = np.ascontiguousarray(image)  # numpy adds up in the order in which numbers lie, and floats round
     return check_size(image, inputs, name)
 
 
