@@ -2,7 +2,8 @@
 
 A server imports once what most programs need and others wrote, and forks for each program. The fork runs it as
 `__main__` and goes on to the very end of Python, so that whatever happens there happens as after any start. Where a
-test is about the start itself, or about interrupts from outside, it starts Python.
+test is about the start itself, or about interrupts from outside, it starts Python. A program that runs programs itself
+has a fork of its own as their server: `Programs(forked=True)`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import tempfile
 import time
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("cv2", "torch", "torch.utils.data", "yaml", "augrecipes.compat.albumentations")
@@ -26,8 +27,9 @@ PATIENCE = 300  # seconds: only what hangs takes so long
 class Programs:
     """Runs programs; the server is started by the first of them, and ended by `close`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, forked: bool = False) -> None:
         self._server: subprocess.Popen[str] | None = None
+        self._pipes: tuple[TextIO, TextIO] | None = _forked() if forked else None
 
     def __call__(self, text: str, *arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
         """Run Python text with these arguments, as `python -c` does."""
@@ -42,18 +44,38 @@ class Programs:
         return subprocess.CompletedProcess(command, status, out, err)
 
     def _ask(self, program: dict[str, Any]) -> int:
-        if self._server is None:
+        if self._pipes is None:
             pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
             self._server = subprocess.Popen([sys.executable, __file__], cwd=ROOT, env=_environment(), **pipes)
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
-        self._server.stdin.write(json.dumps(program) + "\n")
-        self._server.stdin.flush()
-        return int(self._server.stdout.readline())
+            assert self._server.stdin is not None
+            assert self._server.stdout is not None
+            self._pipes = self._server.stdin, self._server.stdout
+        asked, answered = self._pipes
+        asked.write(json.dumps(program) + "\n")
+        asked.flush()
+        return int(answered.readline())
 
     def close(self) -> None:
+        for pipe in self._pipes or ():
+            pipe.close()
         if self._server is not None:
-            self._server.communicate()
+            self._server.wait()
+
+
+def _forked() -> tuple[TextIO, TextIO]:
+    """Pipes to and from a server that is a fork of this process, as it is now."""
+    (its_in, asked), (answered, its_out) = os.pipe(), os.pipe()
+    if os.fork():
+        os.close(its_in)
+        os.close(its_out)
+        return os.fdopen(asked, "w"), os.fdopen(answered)
+    os.close(asked)
+    os.close(answered)
+    os.dup2(its_in, 0)
+    os.dup2(its_out, 1)
+    if program := _serve():
+        exec(compile(_become(program), "<string>", "exec"), {"__name__": "__main__"})
+    sys.exit()
 
 
 def _environment() -> dict[str, str]:

@@ -7,14 +7,16 @@ import json
 import os
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 import yaml
+from programs import Programs
+from typer.testing import CliRunner
+
+from augrecipes.cli.app import app
 
 ROOT = Path(__file__).parent.parent
 FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -70,41 +72,31 @@ ENVIRONMENT = {
     "NO_COLOR": "1",
     "PYTHONUTF8": "1",
 }
-
-
-def run(arguments: list[str], folder: Path, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env={**ENVIRONMENT, "HOME": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=timeout,
-    )
-
-
 # Runs the blocks that it is given one after another: Python in one session, commands as processes of their own.
 SESSION = """
-import contextlib, io, json, pathlib, sys
-if __name__ == "__main__":
-    from programs import Programs
-    MAIN = "import sys; from augrecipes.cli import main; main(sys.argv[2:])"
-    programs = Programs()
-    space, told = {"__name__": "__main__"}, []
-    for kind, what in json.loads(pathlib.Path("session.json").read_text()):
-        if kind == "file":
-            pathlib.Path(what[0]).write_text(what[1], encoding="utf-8")
-        elif kind == "python":
-            printed = io.StringIO()
-            with contextlib.redirect_stdout(printed):
-                exec(compile(what, "README.md", "exec"), space)
-            told.append(["python", 0, printed.getvalue(), ""])
-        else:
-            done = programs(MAIN, *what, cwd=pathlib.Path.cwd())
-            told.append([" ".join(what), done.returncode, done.stdout, done.stderr])
-    programs.close()
-    pathlib.Path("told.json").write_text(json.dumps(told))
+import contextlib, io, json, os, pathlib, sys, warnings
+environment = json.loads(sys.argv[1])
+sys.path += environment["PYTHONPATH"].split(os.pathsep)
+os.environ.clear()
+os.environ.update(environment)
+from programs import Programs
+MAIN = "import sys; from augrecipes.cli import main; main(sys.argv[2:])"
+programs = Programs(forked=True)
+warnings.simplefilter("error")
+space, told = {"__name__": "__main__"}, []
+for kind, what in json.loads(pathlib.Path("session.json").read_text()):
+    if kind == "file":
+        pathlib.Path(what[0]).write_text(what[1], encoding="utf-8")
+    elif kind == "python":
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(what, "README.md", "exec"), space)
+        told.append(["python", 0, printed.getvalue(), ""])
+    else:
+        done = programs(MAIN, *what, cwd=pathlib.Path.cwd())
+        told.append([" ".join(what), done.returncode, done.stdout, done.stderr])
+programs.close()
+pathlib.Path("told.json").write_text(json.dumps(told))
 """
 QUICK = ["--seconds", "0.01", "--samples", "4", "--no-effects"]
 
@@ -123,11 +115,11 @@ def in_order(text: str) -> Iterator[tuple[str, object]]:
                     yield "command", [program, *words, *(QUICK if words[0] == "bench" else ())]
 
 
-def walk(text: str, folder: Path) -> tuple[list[tuple[str, int, str, str]], str]:
+def walk(programs: Programs, text: str, folder: Path) -> tuple[list[tuple[str, int, str, str]], str]:
     """What came of everything that `text` shows, done in its order in one empty folder; and what went wrong."""
     (folder / "session.json").write_text(json.dumps(list(in_order(text))), encoding="utf-8")
-    (folder / "session.py").write_text(SESSION, encoding="utf-8")
-    done = run(["-W", "error", "session.py"], folder, timeout=600)
+    environment = {**ENVIRONMENT, "HOME": str(folder)}
+    done = programs(SESSION, json.dumps(environment), cwd=folder)
     told = folder / "told.json"
     return [tuple(one) for one in json.loads(told.read_text())] if told.exists() else [], done.stderr
 
@@ -139,11 +131,11 @@ WALKS = [name for name, page in PAGES.items() if any(in_order(page))]
 
 
 @pytest.mark.parametrize("name", WALKS)
-def test_from_top_to_bottom_everything_works(name: str, tmp_path: Path) -> None:
+def test_from_top_to_bottom_everything_works(name: str, tmp_path: Path, programs: Programs) -> None:
     """In one empty folder, in the page's order: all runs, and prints what is shown or said."""
     for module in NEEDS.get(name, ()):
         pytest.importorskip(module)
-    walked, wrong = walk(PAGES[name], tmp_path)
+    walked, wrong = walk(programs, PAGES[name], tmp_path)
     assert wrong == ""
     assert {what: (status, err) for what, status, _, err in walked if status != STATUS.get(what, 0)} == {}
     for command in commands(PAGES[name]):
@@ -153,11 +145,11 @@ def test_from_top_to_bottom_everything_works(name: str, tmp_path: Path) -> None:
         SAID[name](walked)
 
 
-def test_a_step_too_early_is_found(tmp_path: Path) -> None:
+def test_a_step_too_early_is_found(tmp_path: Path, programs: Programs) -> None:
     """A planted fault: the store is packed by the command, and again by Python."""
     page = PAGES["PACKING"]
     again = '```python\nar.pack("folder-128", tissue, "tissue-128")\n```\n'
-    _, wrong = walk(page.partition("```python\npacked")[0] + again, tmp_path)
+    _, wrong = walk(programs, page.partition("```python\npacked")[0] + again, tmp_path)
     assert "exists already" in wrong
 
 
@@ -204,18 +196,18 @@ SAID = {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_recipes_are_valid_or_wrong_on_purpose(name: str, tmp_path: Path) -> None:
+def test_recipes_are_valid_or_wrong_on_purpose(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("augrecipes.compat.guard.without_torch", lambda: None)  # for a process of its own
     shown = [text for text in blocks(PAGES[name], "yaml") if text.startswith(("# ", "version:"))]
     for number, text in enumerate(shown):
-        (tmp_path / (file_name(text) or f"{number}.yaml")).write_text(text, encoding="utf-8")
+        Path(file_name(text) or f"{number}.yaml").write_text(text, encoding="utf-8")
     for file in tmp_path.glob("*.yaml"):
-        done = run(["-m", "augrecipes", "check", file.name], tmp_path)
-        assert done.returncode == STATUS.get(f"augrecipes check {file.name}", 0), done.stdout
+        done = CliRunner().invoke(app, ["check", file.name])
+        assert done.exit_code == STATUS.get(f"augrecipes check {file.name}", 0), done.output
 
 
 def test_every_command_named_exists() -> None:
-    from augrecipes.cli.app import app
-
     known = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
     named = set(re.findall(r"(?:`|\$ )augrecipes ([a-z][a-z-]*)", EVERY))
     assert named

@@ -20,23 +20,24 @@ def install(monkeypatch):
     return module
 
 
-def test_what_is_told(install):
-    report = install.report
-    assert report("Downloading torch-2.13.0-cp311-cp311-manylinux_2_28_x86_64.whl (190.1 MB)\n") == (
-        "downloading torch-2.13.0, 190.1 MB"
-    )
-    assert report("  Downloading https://host/whl/torch-2.13.0-py3-none-any.whl (1.2 GB)\n") == (
-        "downloading torch-2.13.0, 1.2 GB"
-    )
-    assert report("Installing collected packages: numpy, torch\n") == "installing 2 packages"
-    building = "building augrecipes, and its kernels"
-    assert report("  Preparing editable metadata (pyproject.toml): started\n") == building
-    assert report("  Building editable for augrecipes (pyproject.toml): started\n") == building
-    assert report("  Building editable for augrecipes (pyproject.toml): finished with status 'done'\n") is None
-    assert report("  Downloading six-1.16.0-py2.py3-none-any.whl.metadata (11 kB)\n") is None
-    assert report("Requirement already satisfied: numpy\n") is None
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("Downloading torch-2.13.0-cp311-x.whl (190.1 MB)\n", "downloading torch-2.13.0, 190.1 MB"),
+        ("  Downloading https://host/torch-2.13.0-py3-none-any.whl (1.2 GB)\n", "downloading torch-2.13.0, 1.2 GB"),
+        ("Installing collected packages: numpy, torch\n", "installing 2 packages"),
+        ("  Preparing editable metadata (pyproject.toml): started\n", "building augrecipes, and its kernels"),
+        ("  Building editable for augrecipes (pyproject.toml): started\n", "building augrecipes, and its kernels"),
+        ("  Building editable for augrecipes (pyproject.toml): finished with status 'done'\n", None),
+        ("  Downloading six-1.16.0-py2.py3-none-any.whl.metadata (11 kB)\n", None),
+        ("Requirement already satisfied: numpy\n", None),
+    ],
+)
+def test_what_is_reported(install, line, said):
+    assert install.report(line) == said
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("status", [0, 3])
 def test_it_says_how_far_it_is_and_all_where_it_fails(install, capfd, status):
     program = (

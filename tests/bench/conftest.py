@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
 from moved_clock import MovedClock, installed
 from slow_steps import Dawdle, Nap
+from support.drawn import draw_waves
 
 import augrecipes as ar
 from augrecipes.bench import sweep
@@ -20,12 +20,7 @@ from augrecipes.ops import registry
 @pytest.fixture(scope="session")
 def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Eight JPEGs of 240×320."""
-    folder = tmp_path_factory.mktemp("photos")
-    y, x = np.mgrid[:240, :320]
-    for k in range(8):
-        made = np.stack([128 + 90 * np.sin(x / 9 + k), 128 + 90 * np.cos(y / (5 + k)), (x + y) / 3], axis=-1)
-        assert cv2.imwrite(str(folder / f"{k}.jpg"), made.astype(np.uint8))
-    return folder
+    return draw_waves(tmp_path_factory.mktemp("photos"), 8, (240, 320), "jpg")
 
 
 @pytest.fixture

@@ -41,8 +41,3 @@ def test_a_long_step_needs_no_workers_and_binds(photos: Path, recorded: Any) -> 
     assert found.side("it", "none").binds.startswith("the training step binds: it takes 5.00 ms")
     assert found.sweep.advice[0].workers == 0
     assert not any("cannot" in line for line in found.sweep.left_out)
-
-
-def test_neither_is_measured_unasked(photos: Path, dawdle: Any) -> None:
-    found = fed(photos)
-    assert (found.sweep, found.training) == (None, ())

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.drawn import draw_waves
 from typer.testing import CliRunner
 
 from augrecipes.cli.app import app
@@ -33,6 +34,12 @@ def write(tmp_path):
         return path
 
     return _write
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """Four images of 80×100 px in `photos`, which is what it gives."""
+    return draw_waves(tmp_path / "photos").name
 
 
 @pytest.fixture

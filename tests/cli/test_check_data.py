@@ -127,26 +127,6 @@ def test_the_gallery_takes_only_the_large_images_where_it_makes_the_others(run, 
     assert "RandomCrop#1 needs 256×256 of hr" in result.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["x.yaml"], "which data?"),
-        (["x.yaml", "hr=HR"], "no folder was given for lr"),
-        (["x.yaml", "hr=HR", "lr=nowhere"], "no such folder"),
-        (["x.yaml", "hr=HR", "lr=X4", "gt=HR"], "no target is called 'gt'"),
-        (["x.yaml", "HR", "X4"], "each folder needs its target"),
-        (["x.yaml", "hr=HR", "lr=X4", "--names", "lr=x4"], "a template holds {} once"),
-        (["x.yaml", "hr=HR", "lr=X4", "--format", "xml"], "--format"),
-        (["folder-128", "image=HR"], "is of kind image"),
-        (["none.yaml", "hr=HR", "lr=X4"], "none.yaml"),
-    ],
-)
-def test_arguments_that_cannot_be_used_are_status_2(run, folder, arguments, said):
-    result = run("check-data", *arguments)
-    assert result.exit_code == 2
-    assert said in " ".join(result.stderr.replace("│", " ").split())
-
-
 def test_torch_is_not_needed(folder):
     script = (
         "import sys\n"

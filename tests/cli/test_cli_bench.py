@@ -25,19 +25,11 @@ eval: []
 """
 
 
-@pytest.fixture
-def photos(write):
-    draw = np.random.default_rng(0)
-    for k in range(4):
-        write(f"photos/{k}.png", cv2.imencode(".png", draw.integers(0, 256, (80, 100, 3), np.uint8))[1].tobytes())
+@pytest.fixture(autouse=True)
+def counted(write, monkeypatch):
+    """Two recipes; a look at a clock takes a millisecond, and nothing else does, so that no machine decides."""
     for name in ("a", "b"):
         write(f"{name}.yaml", RECIPE.replace("NAME", name))
-    return "photos"
-
-
-@pytest.fixture(autouse=True)
-def counted(monkeypatch):
-    """Every look at a clock takes a millisecond, and nothing else: what binds does not depend on the machine."""
     wall, cpu = itertools.count(1, 1e-3), itertools.count(1, 1e-3)
     for module in (clock, measure):
         monkeypatch.setattr(module, "perf_counter", wall.__next__)
@@ -143,32 +135,6 @@ def test_why_a_recipe_cannot_run_without_a_step_stands_below_the_table(run, phot
     assert result.exit_code == 0, result.output
     assert "without Resize#1 it cannot run: " in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
-
-
-@pytest.mark.parametrize(
-    ("more", "status", "text"),
-    [
-        (("--fail-if-slower", "fast"), 2, "no share"),
-        (("--optimize", "quick"), 2, "'quick' is not one of"),
-        (("--against", "torchvision"), 2, "not one of stock"),
-        (("--baseline", "absent.json"), 2, "absent.json: No such file"),
-        (("--json", "nowhere/b.json"), 2, "no folder nowhere"),
-        (("-o", "a.yaml"), 2, "a.yaml is a file"),
-        (("sr-x2",), 2, "of kind"),
-        (("--workers", "0,x"), 2, "'x' is no whole number from 0 to 256; numbers with commas between them"),
-        (("--workers", "-1"), 2, "'-1' is no whole number"),
-        (("--workers", ""), 2, "'' is no whole number"),
-        (("--workers", "1,"), 2, "'' is no whole number"),
-        (("--workers", "2,1,2"), 2, "names a number twice"),
-        (("--workers", "1,100000"), 2, "no whole number from 0 to 256"),
-        (("--workers", "1", "--sizes", "0"), 2, "'0' is no whole number from 1"),
-        (("--sizes", "100"), 2, "which --workers asks for"),
-    ],
-)
-def test_what_cannot_be_done_is_said(run, photos, more, status, text):
-    result = run("bench", "a.yaml", "--data", photos, *more, *QUICK)
-    assert result.exit_code == status
-    assert text in " ".join(result.output.replace("│", " ").split())
 
 
 @pytest.mark.parametrize("low", [1.0, 1.2])

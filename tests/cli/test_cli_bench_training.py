@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import sys
 
-import cv2
-import numpy as np
 import pytest
 
 from augrecipes.bench.advice import Point
@@ -20,15 +18,11 @@ RECIPE = "{version: 1, recipe: a, steps: [RandomCrop: {height: 48, width: 48}], 
 TRAIN = "from torch import nn\nmodel = nn.Conv2d(3, 4, 3, stride=8)\n"
 
 
-@pytest.fixture
-def photos(write, monkeypatch):
+@pytest.fixture(autouse=True)
+def files(write, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
-    draw = np.random.default_rng(0)
-    for k in range(4):
-        write(f"photos/{k}.png", cv2.imencode(".png", draw.integers(0, 256, (80, 100, 3), np.uint8))[1].tobytes())
     write("a.yaml", RECIPE)
     write("train.py", TRAIN)
-    return "photos"
 
 
 def test_a_model_of_ones_own(run, photos, tmp_path, monkeypatch):
@@ -73,27 +67,3 @@ def test_milliseconds(run, photos):
     assert "  training step" in result.stdout
     assert "step: 20 ms, waited for" in result.stdout
     assert "this thread sleeps meanwhile" in result.stdout
-
-
-@pytest.mark.parametrize(
-    ("more", "text"),
-    [
-        (("--train-step", "absent.py"), "error: absent.py: no such file"),
-        (("--train-step", "train.py:net"), "error: train.py: there is no net in it, but model: say train.py:model"),
-        (("--train-step", "train.py", "--device", "gpu"), "error: --device is cpu, cuda or cuda:N, not 'gpu'"),
-        (("--train-step", "20", "--device", "cpu"), "milliseconds are waited for on no device"),
-        (("--device", "cpu"), "is where the model of --train-step FILE.py is trained"),
-        (("--train-step", "0"), "milliseconds a batch are more than 0"),
-    ],
-)
-def test_what_cannot_be_trained_is_said(run, photos, more, text):
-    result = run("bench", "a.yaml", "--data", photos, *more, *QUICK)
-    assert result.exit_code == 2
-    assert text in " ".join(result.output.replace("│", " ").split())
-
-
-def test_a_model_that_fails_is_said(run, photos, write):
-    write("train.py", TRAIN.replace("3, 4", "7, 4"))
-    result = run("bench", "a.yaml", "--data", photos, "--train-step", "train.py", *QUICK)
-    assert result.exit_code == 2
-    assert "the model fails on a batch of a (image float32 4×3×48×48, index, path): RuntimeError" in result.output

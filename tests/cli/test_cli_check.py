@@ -137,12 +137,3 @@ def test_a_lint_is_explained_by_its_name(run):
 def test_usage(run, args):
     result = run("check", *args)
     assert (result.exit_code, result.stdout) == (2, "")
-
-
-def test_control_characters_do_not_reach_the_terminal(run, write):
-    write("x.yaml", 'version: 1\nrecipe: x\nsteps: ["\\u001b[31mred\\u0007"]\n')
-    result = run("check", "x.yaml")
-    assert result.exit_code == 2
-    assert "\x1b" not in result.stdout
-    assert "\x07" not in result.stdout
-    assert len(result.stdout.splitlines()) == 1

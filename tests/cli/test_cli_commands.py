@@ -105,68 +105,6 @@ def test_a_lint_error_is_status_1(process, write):
     assert result.stderr.startswith(b"x.yaml:5:5: L101 random-in-eval: ")
 
 
-@pytest.mark.parametrize("option", [("--mode", "test"), ("--optimize", "best"), ("--set", "x")])
-def test_wrong_options(run, option):
-    result = run("explain", "folder-128", *option)
-    assert result.exit_code == 2
-    assert option[0] in result.stderr
-
-
-def test_explain(run):
-    told = json.loads(run("explain", "folder-128", "--json", "--optimize", "none").stdout)
-    text = run("explain", "folder-128", "--optimize", "none").stdout
-    assert "RandomCrop" in json.dumps(told)
-    assert "RandomCrop" in text
-    assert "128" in text
-
-
-def test_preview(run, write, tmp_path):
-    import cv2
-    import numpy as np
-
-    ramp = np.linspace(0, 255, 90 * 120 * 3).reshape(90, 120, 3).astype(np.uint8)
-    write("photos/ramp.png", cv2.imencode(".png", ramp)[1].tobytes())
-    result = run("preview", "folder-128", "photos", "-o", "out/grid.png", "--rows", "1", "--columns", "2")
-    assert (result.exit_code, result.stdout) == (0, "out/grid.png\n")
-    assert cv2.imdecode(np.fromfile(tmp_path / "out/grid.png", np.uint8), cv2.IMREAD_COLOR).shape[2] == 3
-    assert run("preview", "folder-128", "missing").exit_code == 2
-    assert run("preview", "folder-128", "photos", "-o", "grid.txt").exit_code == 2
-
-
-def test_check_needs_neither_torch_nor_albumentations_for_the_gallery():
-    script = (
-        "import sys\n"
-        "from augrecipes.cli import main\n"
-        "try:\n"
-        "    main(['list'])\n"
-        "except SystemExit as end:\n"
-        "    assert end.code == 0\n"
-        "assert not {'albumentations', 'torch', 'cv2', 'numpy', 'rich'} & set(sys.modules)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_check_never_imports_torch(process, write):
-    script = (
-        "import sys\n"
-        "from augrecipes.cli import main\n"
-        "try:\n"
-        "    main(['check', '--strict', 'stained-tissue'])\n"
-        "except SystemExit as end:\n"
-        "    assert end.code == 0, end.code\n"
-        "assert 'torch' not in sys.modules\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
-
-
-def test_no_colour_without_a_terminal(process, write):
-    write("x.yaml", BROKEN)
-    result = process("check", "x.yaml", env={"FORCE_COLOR": ""})
-    assert b"\x1b" not in result.stdout + result.stderr
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 @pytest.mark.parametrize(("env", "colour"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
 def test_colour_on_a_terminal(monkeypatch, env, colour):

@@ -55,22 +55,6 @@ def test_pairs_and_bags(run, pictures):
     assert numbers(result.stdout, "StainJitter#1")
 
 
-@pytest.mark.parametrize(
-    ("recipe", "given", "said"),
-    [
-        ("folder-128", ("a.txt",), "no such file"),
-        ("sr-x4", ("hr.png",), "no folder was given for"),
-        ("sr-x4", ("hr=hr.png",), "no folder was given for lr"),
-        ("folder-128", ("hr=hr.png", "lr=lr.png"), "is of kind image"),
-        ("sr-x4", ("hr=a.png", "lr=hr.png"), "at scales 1:4"),
-    ],
-)
-def test_what_cannot_be_used_is_status_2(run, pictures, recipe, given, said):
-    result = run("explain", recipe, *[part for file in given for part in ("--image", file)], *QUICK)
-    assert result.exit_code == 2, result.output
-    assert said in result.stderr.replace("\n", " ")
-
-
 def test_what_fast_keeps_is_said_where_a_recipe_chooses_it(run):
     said = "optimize: fast (keeps the contracts below; augrecipes verify measures how far)"
     assert said in run("explain", "stained-tissue").stdout.splitlines()

@@ -79,23 +79,6 @@ def test_an_interrupted_run_says_how_to_go_on(
     assert rows == [0, 1, 2, 3, 2, 3, 4, 5]  # the file that it was at is made anew
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (("--through", "HorizontalFlip"), "draws anew for every sample"),
-        (("--format", "png"), "'png' is not one of raw, lossless, jpeg, hdf5"),
-        (("--mode", "test"), "'test' is not one of train, eval"),
-        (("--on-error", "stop"), "'stop' is not one of skip, raise"),
-        (("--data", "b"), "each folder needs its target"),
-        (("--epochs", "0"), "greater than or equal to 1"),
-    ],
-)
-def test_what_cannot_be_packed(run: Any, photos: Path, more: tuple[str, ...], said: str) -> None:
-    done = run(*PACK, *more)
-    assert done.exit_code == 2, done.output
-    assert said in " ".join(done.output.replace("│", " ").split())
-
-
 def test_verify_store_finds_a_flipped_byte(run: Any, photos: Path, tmp_path: Path) -> None:
     assert run(*PACK).exit_code == 0
     fine = run("verify-store", "store")
@@ -145,27 +128,6 @@ def test_merging_tells_of_unreadable_inputs(run: Any, photos: Path) -> None:
         (photos / "a" / f"x{k}.png").write_bytes(b"no picture")
     done = run(*PACK[: PACK.index("--out")], "--out", "alone", "--workers", "0", "--part", "1/1")
     assert "unreadable: 1 more, --json lists them all" in done.output
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("pack",), "which recipe? Give one, or --merge DIR"),
-        (("pack", "folder-128"), "where to?"),
-        (("pack", "folder-128", "--merge", "parts"), "takes parts as they are, without 'folder-128'"),
-        (("pack", "--merge", "parts", "--dry-run"), "takes parts as they are, without '--dry-run'"),
-        (("pack", "--merge", "parts", "--epochs", "2"), "without '--epochs'"),
-        (("pack", "--merge", "parts", "--out", "store"), "leave it away, and move parts when that is done"),
-        (("pack", "--merge", "nowhere"), "its parts cannot be listed"),
-        ((*PACK, "--part", "3/2"), "give a part as i/n, from 1/2 to 2/2"),
-        ((*PACK, "--shard-size", "much"), "such as 2G"),
-        ((*PACK, "--shard-size", "2G", "--format", "hdf5"), "hdf5 is one file a target"),
-    ],
-)
-def test_parts_that_cannot_be_packed(run: Any, photos: Path, words: tuple[str, ...], said: str) -> None:
-    done = run(*words)
-    assert done.exit_code == 2, done.output
-    assert said in " ".join(done.output.replace("│", " ").split())
 
 
 def test_a_store_is_cut_into_shards(run: Any, photos: Path, tmp_path: Path) -> None:

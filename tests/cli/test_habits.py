@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
+import shutil
 from pathlib import Path
 
-import cv2
-import numpy as np
 import pytest
 from recipe_texts import BROKEN, GOOD, LINTS
+from support.drawn import draw_waves
+from typer.testing import CliRunner
 
 import augrecipes.cli
 from augrecipes.cli.aligned import table
@@ -40,18 +41,26 @@ WITHOUT = {
 ELSEWHERE = {"demo", "studio", "convert-store"}
 
 
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """Recipes, images, and a store of them."""
+    folder = draw_waves(tmp_path_factory.mktemp("desk") / "photos", 3, (40, 48)).parent
+    saved = json.dumps({"transform": {"__class_fullname__": "HorizontalFlip", "p": 0.5}})
+    texts = {"crop.yaml": CROP, "good.yaml": GOOD, "broken.yaml": BROKEN, "lints.yaml": LINTS, "saved.json": saved}
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert (
+            CliRunner().invoke(app, ["pack", "good.yaml", "photos", "--out", "store", "--workers", "0"]).exit_code == 0
+        )
+    return folder
+
+
 @pytest.fixture
-def data(run, write, tmp_path):
-    write("crop.yaml", CROP)
-    write("good.yaml", GOOD)
-    write("broken.yaml", BROKEN)
-    write("lints.yaml", LINTS)
-    write("saved.json", json.dumps({"transform": {"__class_fullname__": "HorizontalFlip", "p": 0.5}}))
-    draw = np.random.default_rng(0)
-    for k in range(3):
-        picture = cv2.GaussianBlur(draw.integers(0, 256, (40, 48, 3), np.uint8), (0, 0), 2)
-        write(f"photos/{k}.png", cv2.imencode(".png", picture)[1].tobytes())
-    assert run("pack", "good.yaml", "photos", "--out", "store", "--workers", "0").exit_code == 0
+def data(desk, tmp_path):
+    """A copy of the desk; what each command reads, if it is not `photos`."""
+    shutil.copytree(desk, tmp_path, dirs_exist_ok=True)
     return {"verify-store": "store"}
 
 

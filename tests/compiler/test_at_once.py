@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawn_jpegs import Jpeg
 from hypothesis import given
 from hypothesis import strategies as st
+from support.drawn_jpegs import Jpeg
 
 from augrecipes.compiler.run import at_once
 from augrecipes.compiler.run.at_once import PictureQueue

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawn_jpegs import Jpeg
 from hypothesis import given
 from hypothesis import strategies as st
+from support.drawn_jpegs import Jpeg
 
 from augrecipes.compiler.native_plan import helping, plan_in_memory
 from augrecipes.compiler.native_plan.carrying_out import NativePlan

@@ -8,6 +8,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+from support.drawn import draw_waves
 
 from augrecipes.diff import picture
 from augrecipes.errors import DataError, RecipeError
@@ -23,11 +24,7 @@ def recipe(steps: str = "[]", rest: str = "") -> Recipe:
 
 @pytest.fixture
 def photos(tmp_path: Path) -> Path:
-    y, x = np.mgrid[:40, :60]
-    for k in range(5):
-        made = np.stack([128 + 100 * np.sin(x / 9 + k), 128 + 100 * np.cos(y / 7), x + y], axis=-1).astype(np.uint8)
-        cv2.imwrite(str(tmp_path / f"{k}.png"), made)
-    return tmp_path
+    return draw_waves(tmp_path, 5, (40, 60))
 
 
 def rows(*given: Any, **how: Any) -> list[SheetRow]:

@@ -197,12 +197,7 @@ def killed(times: int) -> None:
     assert list(caches.FOLDERS.folder.iterdir()) == []
 
 
-def test_what_is_read_is_whole_however_writers_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(caches.CACHE, str(tmp_path / "mine"))
-    killed(2)
-
-
-@pytest.mark.soak
-def test_what_is_read_is_whole_however_often_writers_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(caches.CACHE, str(tmp_path / "mine"))
-    killed(100)
+@pytest.mark.parametrize("times", [2, pytest.param(100, marks=pytest.mark.soak)])
+def test_what_is_read_is_whole_however_writers_end(times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AUGRECIPES_CACHE", str(tmp_path / "mine"))
+    killed(times)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import cv2
-import encoded_pictures as pictures
 import numpy as np
 import pytest
-from decoding import decode_image
-from drawn_jpegs import JPEGS, Jpeg
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from support import encoded_pictures as pictures
+from support.decoding import decode_image
+from support.drawn_jpegs import JPEGS, Jpeg
 
 from augrecipes.errors import DataError
 from augrecipes.images import jpeg, jpeg_windows
@@ -204,11 +203,3 @@ def test_a_file_is_opened_as_it_is_read(tmp_path: Path) -> None:
     for read in (cut_off.array, lambda: cut_off.region(0, 0, 5, 5)):
         with pytest.raises(DataError, match=r"cut.jpg: truncated"):
             read()
-
-
-def test_threads_may_share_a_picture() -> None:
-    picture = encoded(Jpeg(120, 90).data, name="it")
-    whole = picture.array()
-    with ThreadPoolExecutor(4) as pool:
-        for y, found in enumerate(pool.map(lambda y: picture.region(y, 0, y + 20, 90), range(100))):
-            np.testing.assert_array_equal(found, whole[y : y + 20])

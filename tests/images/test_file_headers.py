@@ -7,8 +7,8 @@ import os
 import cv2
 import numpy as np
 import pytest
-from encoded_pictures import all_pictures, encoded, exif
 from PIL import Image
+from support.encoded_pictures import all_pictures, encoded, exif
 
 from augrecipes.images.format import ImageHeader, UnreadableError
 from augrecipes.images.reading import read_file_header, read_header, read_headers

@@ -10,11 +10,11 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import encoded_pictures as pictures
 import numpy as np
 import pytest
-from decoding import decode_image
 from PIL import Image
+from support import encoded_pictures as pictures
+from support.decoding import decode_image
 
 from augrecipes.errors import DataError
 from augrecipes.sources.files import read_image, read_mask

@@ -6,12 +6,12 @@ import io
 from pathlib import Path
 
 import cv2
-import encoded_pictures as pictures
 import numpy as np
 import pytest
-from decoding import decode_image
-from encoded_pictures import Picture
 from PIL import Image, features
+from support import encoded_pictures as pictures
+from support.decoding import decode_image
+from support.encoded_pictures import Picture
 
 from augrecipes.errors import DataError
 from augrecipes.images.reading import FORMATS, read_header, sniff
@@ -30,36 +30,18 @@ def same(found: np.ndarray, expected: np.ndarray, *, exact: bool) -> None:
 
 
 @TABLE
-def test_pixels_as_rgb(picture: Picture) -> None:
-    image = decode_image(picture.data, name=picture.name)
-    same(image, picture.rgb, exact=picture.exact)
-    assert image.dtype == np.uint8
-    assert image.flags.c_contiguous
-    assert image.flags.writeable
-    assert image.flags.owndata
-
-
-@TABLE
-def test_pixels_as_stored(picture: Picture) -> None:
-    image = decode_image(picture.data, name=picture.name, channels=None)
-    same(image, picture.stored, exact=picture.exact)
-    assert image.flags.owndata
-
-
-@TABLE
-def test_alpha_is_kept_or_full(picture: Picture) -> None:
-    image = decode_image(picture.data, name=picture.name, channels=4)
-    full = np.full(picture.rgb.shape[:2], 255, np.uint8)
-    alpha = picture.stored[:, :, 3] if picture.stored.shape[2] == 4 else full
-    same(image[:, :, :3], picture.rgb, exact=picture.exact)
-    np.testing.assert_array_equal(image[:, :, 3], alpha)
-
-
-@TABLE
-def test_pixels_as_grey(picture: Picture) -> None:
-    image = decode_image(picture.data, name=picture.name, channels=1)
-    expected = cv2.cvtColor(np.ascontiguousarray(picture.rgb), cv2.COLOR_RGB2GRAY)[:, :, None]
-    same(image, expected, exact=picture.exact)
+def test_pixels_are_as_stored_in_any_number_of_channels(picture: Picture) -> None:
+    rgb = np.ascontiguousarray(picture.rgb)
+    alpha = picture.stored[:, :, 3] if picture.stored.shape[2] == 4 else np.full(rgb.shape[:2], 255, np.uint8)
+    grey = cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)[:, :, None]
+    for channels, expected in {3: rgb, None: picture.stored, 4: np.dstack([rgb, alpha]), 1: grey}.items():
+        image = decode_image(picture.data, name=picture.name, channels=channels)
+        same(image, expected, exact=picture.exact)
+        assert channels != 4 or np.array_equal(image[:, :, 3], alpha)
+        assert image.dtype == np.uint8
+        assert image.flags.c_contiguous
+        assert image.flags.writeable
+        assert image.flags.owndata
 
 
 @TABLE

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawn_jpegs import JPEGS, Jpeg
 from hypothesis import given
 from hypothesis import strategies as st
+from support.drawn_jpegs import JPEGS, Jpeg
 from test_encoded import FRACTIONS, corners_in, cut
 
 from augrecipes.images import jpeg_windows

@@ -25,8 +25,9 @@ LEAN = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM
 
 def starved(*planted: str) -> dict[str, dict[str, int]]:
     """By format, what decoding came to under several limits."""
-    command = [sys.executable, str(Path(__file__).parent / "starving.py"), *planted]
-    out = subprocess.run(command, env={**os.environ, **LEAN}, capture_output=True, text=True, check=True).stdout
+    command = [sys.executable, "-m", "images.starving", *planted]
+    tests, environment = Path(__file__).parents[1], {**os.environ, **LEAN}
+    out = subprocess.run(command, cwd=tests, env=environment, capture_output=True, text=True, check=True).stdout
     return {name: literal_eval(found) for name, found in (line.split(": ", 1) for line in out.splitlines())}
 
 

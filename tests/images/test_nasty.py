@@ -15,9 +15,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from decoding import decode_image
 from PIL import Image
-from test_damage import check
+from support.damage import check
+from support.decoding import decode_image
 
 from augrecipes.errors import DataError
 from augrecipes.sources.files import read_image

@@ -13,13 +13,13 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from encoded_pictures import exif
 from examples import DEAR, PLANTED
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 from random_recipes import Arguments, Pool, label, recipes
 from same_samples import same
+from support.encoded_pictures import exif
 from test_exact_equals_none import build
 from test_native_plan import BENT, NATIVE, SETS, WARPED
 

@@ -41,19 +41,25 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build.build(tmp_path_factory.mktemp("built") / "kernels.so", ASKS_BY_READING)
 
 
-def test_a_library_says_which_sources_it_is_made_of(has_compiler: None, built: Path) -> None:
-    found = kernels.load(path=built)
+@pytest.fixture(params=["used", pytest.param("built", marks=pytest.mark.soak)])
+def library(request: pytest.FixtureRequest) -> Path:
+    """The library that is in use, and one that is built now."""
+    if request.param == "built":
+        request.getfixturevalue("has_compiler")
+        return Path(request.getfixturevalue("built"))
+    return kernels.where() if kernels.where().exists() else pytest.skip("no native kernels")
+
+
+def test_a_library_says_which_sources_it_is_made_of(library: Path) -> None:
+    found = kernels.load(path=library)
     assert found.handle.ar_sources().decode() == build.fingerprint()
     assert found.isa == kernels.instruction_sets(found.handle)[-1]
-    assert {path.name for path in built.parent.iterdir()} == {built.name}  # nothing half-built stays
 
 
-def test_one_built_from_other_sources_is_refused(
-    has_compiler: None, built: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_built_from_other_sources_is_refused(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "fingerprint", lambda: "0" * 16)
     with pytest.raises(ValueError, match=r"other sources.*augrecipes\.native\.build"):
-        kernels.load(path=built)
+        kernels.load(path=library)
 
 
 def test_a_change_of_any_source_changes_the_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,13 +77,13 @@ def test_a_change_of_any_source_changes_the_fingerprint(tmp_path: Path, monkeypa
         file.write_bytes(text)
 
 
-def test_every_instruction_set_of_this_processor_is_in_the_library(has_compiler: None, built: Path) -> None:
-    names = kernels.instruction_sets(ctypes.CDLL(str(built)))
+def test_every_instruction_set_of_this_processor_is_in_the_library(library: Path) -> None:
+    names = kernels.instruction_sets(ctypes.CDLL(str(library)))
     assert names[0] == "base"
     for name in names:
-        assert kernels.load(name, built).kernel("sink", "plllipppillll")
+        assert kernels.load(name, library).kernel("sink", "plllipppillll")
     with pytest.raises(ValueError, match="AUGRECIPES_NATIVE=v9"):
-        kernels.load("v9", built)
+        kernels.load("v9", library)
 
 
 def under_guard(library: Path, *laws: str) -> subprocess.CompletedProcess[str]:
@@ -87,11 +93,13 @@ def under_guard(library: Path, *laws: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=LAWS, env=kept, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(sys.platform != "linux", reason="pages that are guarded as on Linux")
 def test_what_is_asked_for_ahead_lies_in_its_array(
     has_compiler: None, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Asking does no harm beside an array, and so no law would see it: these kernels read what others ask for."""
+    assert {path.name for path in built.parent.iterdir()} == {built.name}  # nothing half-built stays
     laws = ("test_jobs.py", "test_native_merges.py", "test_native_resizes.py", "test_sink_windows.py")
     done = under_guard(built, "test_native_stain.py", *laws)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -169,6 +177,7 @@ def test_ziglang_is_told_the_instruction_sets_in_its_own_words(tmp_path: Path, m
     assert not any(part.startswith("-march=") for command in compiled for part in command)
 
 
+@pytest.mark.soak
 def test_what_needs_libjpeg_is_left_out_without_it(
     has_compiler: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,10 +19,10 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path += [str(HERE), str(HERE.parent), str(HERE.parent / "data"), str(HERE.parent / "store")]
 
-import small_stores  # noqa: E402
 from killing import Counting, in_a_fork  # noqa: E402
 from pictures import draw  # noqa: E402
-from stored import all_of, files_in  # noqa: E402
+from support import stores  # noqa: E402
+from support.stores import all_of, files_in  # noqa: E402
 
 from augrecipes.errors import StoreError  # noqa: E402
 from augrecipes.packing.parts import merge_parts  # noqa: E402
@@ -94,7 +94,7 @@ def main(kills: int, seed: int, planted: str = "") -> dict[str, Any]:
     """Packs parts in an order drawn by chance and merges them, each way, killed again and again."""
     wrong: list[str] = []
     plant(planted)
-    with small_stores.quick_folder() as root:
+    with stores.quick_folder() as root:
         for k in range(5):
             draw(root / "files" / f"{k}.png", seed=k, size=(30, 25))
         (root / "files" / "3.png").write_bytes(b"no picture")
@@ -111,7 +111,7 @@ def main(kills: int, seed: int, planted: str = "") -> dict[str, Any]:
         whole = files_in(work / "parts")
         merging = lambda: merge_parts(work / "parts")  # noqa: E731
         most = killer.run(merging)
-        while killer.kills < kills:
+        while killer.kills < kills and not (planted and wrong):
             shutil.rmtree(work)
             work.mkdir()
             for part in killer.rng.sample(range(1, PARTS + 1), PARTS):

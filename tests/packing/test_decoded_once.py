@@ -69,8 +69,7 @@ def test_a_file_for_each_row_is_caught(
         opened_once(reads, IMAGE, roots["image"], tmp_path / "store")
 
 
-@by_kind
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(("kind", "workers"), [*((kind, 0) for kind in KINDS), (IMAGE, 2)], ids=str)
 def test_huge_pictures_are_windows_of_theirs(
     roots: dict[str, Path], tmp_path: Path, kind: Kind, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from failing_parts import dies
 from pictures import draw
-from stored import all_of
+from support.stores import all_of
 
 from augrecipes.cli import pack_engine
 from augrecipes.errors import DataError, StoreError
@@ -55,6 +55,7 @@ def two_workers() -> Iterator[Any]:
         ray.shutdown()
 
 
+@pytest.mark.soak
 @pytest.mark.filterwarnings("ignore")
 def test_on_ray(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of it with one cluster, which takes seconds to begin."""
@@ -112,7 +113,11 @@ def brings_torch(task: Any, arguments: str = "") -> bool:
 def test_tasks_come_without_torch() -> None:
     assert not brings_torch(get_ready)
     assert not brings_torch(on_ray.connected, "None")
-    assert brings_torch(pack, "None, 1, 2")  # planted: what brings it by itself
+
+
+@pytest.mark.soak
+def test_a_task_that_brings_torch_is_noticed() -> None:
+    assert brings_torch(pack, "None, 1, 2")
 
 
 def test_without_ray(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +173,7 @@ def options_reach(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def prepared(recipe: Any, data: Any, out: Any, **options: Any) -> Any:
         told.update(options, recipe=recipe, data=data, out=out)
-        return real(RECIPE, "photos", out, **HOW)
+        return packing
 
     def reached(name: str) -> Any:
         def stop(*given: Any, **options: Any) -> Any:
@@ -177,21 +182,21 @@ def options_reach(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
         return stop
 
-    real = run.prepare
+    packing = run.prepare(RECIPE, "photos", "here", **HOW)
     monkeypatch.setattr(run, "prepare", prepared)
     monkeypatch.setattr(run, "write", reached("write"))
     monkeypatch.setattr(on_ray, "write_on_ray", reached("ray"))
     merged = Merged(Path("here"), 1, 1, ())
     monkeypatch.setattr(parts, "merge_parts", lambda *given, **options: told.update(options, given=given) or merged)
 
-    packing = ["r.yaml", *([] if way == "none" else ["--engine", way])]
+    leading = ["r.yaml", *([] if way == "none" else ["--engine", way])]
 
     def outcome(name: str, words: list[str]) -> tuple[Any, ...]:
         told.clear()
         out = [] if name == "out" or way == "merge" else ["--out", "here"]
         data = [] if name == "data" or way == "merge" else ["--data", "photos"]
         done = CliRunner().invoke(
-            app, ["pack", *(["--merge", "p"] if way == "merge" else packing), *data, *out, *words]
+            app, ["pack", *(["--merge", "p"] if way == "merge" else leading), *data, *out, *words]
         )
         if name in REFUSED[way]:
             assert done.exit_code == 2, words
@@ -225,22 +230,3 @@ def test_an_option_that_is_dropped_is_caught(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(pack_engine._REFUSED, "ray", {})
     with pytest.raises(AssertionError):
         options_reach("ray", monkeypatch)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--engine", "ray", "--part", "1/2"], "leave --part out"),
-        (["--address", "auto"], "goes with --engine ray"),
-        (["--parts", "3"], "goes with --engine"),
-        (["--engine", "slurm"], "ray"),
-    ],
-)
-def test_options_that_do_not_go_together(words: list[str], said: str, photos: Path) -> None:
-    from typer.testing import CliRunner
-
-    from augrecipes.cli.app import app
-
-    done = CliRunner().invoke(app, ["pack", "folder-128", str(photos), "--out", "x", *words])
-    assert done.exit_code == 2
-    assert said in " ".join(done.output.replace("│", " ").split())

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawn_jpegs import Jpeg
+from support.drawn_jpegs import Jpeg
 
 import augrecipes as ar
 from augrecipes.images import jpeg_windows

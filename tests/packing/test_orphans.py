@@ -58,15 +58,15 @@ def left_behind(sort: str, name: str, folder: Path, *planted: str, patience: flo
     return left
 
 
-@pytest.mark.parametrize(("sort", "name"), list(zip(SORTS, (*SIGNALS, "SIGKILL"), strict=True)))
+@pytest.mark.parametrize(
+    ("sort", "name"),
+    [
+        ("pack", "SIGTERM"),
+        ("fork", "SIGKILL"),
+        *(pytest.param(sort, name, marks=pytest.mark.soak) for sort in SORTS for name in SIGNALS),
+    ],
+)
 def test_workers_end_with_their_parent(sort: str, name: str, tmp_path: Path) -> None:
-    assert left_behind(sort, name, tmp_path) == 0
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("name", SIGNALS)
-@pytest.mark.parametrize("sort", SORTS)
-def test_workers_of_all_sorts_end_however_their_parent_does(sort: str, name: str, tmp_path: Path) -> None:
     assert left_behind(sort, name, tmp_path) == 0
 
 

@@ -8,7 +8,6 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +15,17 @@ import pytest
 from kinds import IMAGE, Kind, pixels
 from packed_kinds import KINDS, recipe_of
 from pictures import draw
-from stored import all_of, files_in
+from support.stores import all_of, files_in
 from test_pack import EPOCHS, InterruptedRunError, data_of
 
 from augrecipes.data.packed import Packed
 from augrecipes.errors import StoreError
 from augrecipes.machine import bytes_of
 from augrecipes.packing import parts
-from augrecipes.packing.parts import PackPart, merge_parts, part_of
+from augrecipes.packing.parts import PackPart, merge_parts
 from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.store import index, open_store
-from augrecipes.store.items import Items
 from augrecipes.store.verify import verify_store
 
 by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -94,8 +92,11 @@ def test_parts_in_the_order_of_their_names_are_caught(
         same_store((parse_text(recipe_of(IMAGE)), str(roots["image"])), tmp_path, 11)
 
 
-@by_kind
-@pytest.mark.parametrize(("of", "most"), [(5, None), (3, "1k"), (30, None)])  # of thirty some are empty
+@pytest.mark.parametrize(
+    ("kind", "of", "most"),
+    [*((kind, 5, None) for kind in KINDS), (IMAGE, 3, "1k"), (IMAGE, 30, None)],  # of thirty some are empty
+    ids=str,
+)
 def test_parts_that_stay_apart_are_one_store(
     roots: dict[str, Path], tmp_path: Path, kind: Kind, of: int, most: str | None
 ) -> None:
@@ -244,16 +245,10 @@ def test_a_store_of_parts_can_be_moved(photos: Path, tmp_path: Path) -> None:
     assert verify_store(tmp_path / "moved") == []
 
 
-@pytest.mark.parametrize("part", [(3, 8), 3, PackPart(0, 3)])
-def test_parts_are_given_as_text(photos: Path, tmp_path: Path, part: Any) -> None:
+@pytest.mark.parametrize("text", ["0/3", "4/3", "3", "a/b", "-1/3", "1/0", "", (3, 8), 3, PackPart(0, 3)])
+def test_parts_that_there_are_none_of(text: Any, photos: Path, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="give a part as i/n"):
-        pack(RECIPE, str(photos), tmp_path / "parts", part=part, workers=0)
-
-
-@pytest.mark.parametrize("text", ["0/3", "4/3", "3", "a/b", "-1/3", "1/0", ""])
-def test_parts_that_there_are_none_of(text: str) -> None:
-    with pytest.raises(StoreError, match="give a part as i/n"):
-        part_of(text)
+        pack(RECIPE, str(photos), tmp_path / "parts", part=text, workers=0)
 
 
 def test_folders_that_are_called_like_no_part_are_passed_over(photos: Path, tmp_path: Path) -> None:
@@ -337,62 +332,6 @@ def test_parts_that_say_what_cannot_be_are_refused(photos: Path, tmp_path: Path,
         merge_parts(tmp_path / "parts")
 
 
-def damages(folder: Path, rng: random.Random, times: int) -> Iterator[str]:
-    """Damages files of parts, each time starting from whole ones."""
-    kept = folder.with_name("kept")
-    shutil.copytree(folder, kept)
-    files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-    for name in files * times:
-        shutil.rmtree(folder)
-        shutil.copytree(kept, folder)
-        path = folder / name
-        data = bytearray(path.read_bytes())
-        path.chmod(0o644)
-        match rng.randrange(4):
-            case 0:
-                del data[rng.randrange(len(data)) :]
-            case 1:
-                data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-            case 2:
-                data += rng.randbytes(rng.randrange(1, 200))
-            case _:
-                path.unlink()
-        if path.exists():
-            path.write_bytes(data)
-        yield str(name)
-
-
-def survives(photos: Path, folder: Path, times: int) -> None:
-    """The law: of damaged parts comes the store of whole ones, or a typed error that names a file of theirs."""
-    pack(RECIPE, str(photos), folder / "one", workers=0)
-    in_parts(RECIPE, str(photos), folder / "parts", 2, shard_size=500)
-    wanted, refused = all_of(folder / "one"), 0
-    for name in damages(folder / "parts", random.Random(0), times):
-        try:
-            merge_parts(folder / "parts")
-            assert all_of(folder / "parts") == wanted, name
-        except StoreError as error:
-            refused += 1
-            assert error.path is not None
-            assert error.path.startswith(str(folder / "parts")), name
-    assert refused
-
-
-def test_damaged_parts_are_told(photos: Path, tmp_path: Path) -> None:
-    survives(photos, tmp_path, 2)
-
-
-@pytest.mark.soak
-def test_damaged_parts_are_told_often(photos: Path, tmp_path: Path) -> None:
-    survives(photos, tmp_path, 40)
-
-
-def test_bytes_that_are_read_unseen_are_caught(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Items, "confirm", lambda self, item: None)
-    with pytest.raises(AssertionError):
-        survives(photos, tmp_path, 6)
-
-
 # -- killed -----------------------------------------------------------------------------------------------------------
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks")
@@ -408,21 +347,14 @@ def killed(*arguments: str) -> Any:
 
 
 @needs_fork
-def test_killed_now_and_then() -> None:
-    found = killed("8", "1")
-    assert found["wrong"] == []
-    assert found["kills"] >= 8
+@pytest.mark.parametrize(("kills", "seeds"), [(5, [1]), pytest.param(100, range(3), marks=pytest.mark.soak)])
+def test_killed_now_and_then(kills: int, seeds: Any) -> None:
+    for seed in seeds:
+        found = killed(str(kills), str(seed))
+        assert found["wrong"] == []
+        assert found["kills"] >= kills
 
 
 @needs_fork
 def test_an_index_before_its_columns_is_caught() -> None:
     assert killed("30", "1", "early")["wrong"]
-
-
-@needs_fork
-@pytest.mark.soak
-def test_killed_a_hundred_times() -> None:
-    for seed in range(3):
-        found = killed("100", str(seed))
-        assert found["wrong"] == []
-        assert found["kills"] >= 100

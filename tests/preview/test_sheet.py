@@ -217,8 +217,9 @@ def test_layouts_fit_the_sheet(
     assert layout.source == (0, 0) if source is None else min(layout.source) >= 20
 
 
-@pytest.mark.parametrize("across", [None, 2, 1])
-@pytest.mark.parametrize(("groups", "cells"), [(1, 1), (4, 1), (3, 2), (5, 3)])
+@pytest.mark.parametrize(
+    ("across", "groups", "cells"), [(None, 1, 1), (None, 4, 1), (2, 3, 2), (1, 3, 2), (2, 5, 3), (None, 5, 3)]
+)
 def test_every_picture_is_where_the_arithmetic_says(across: int | None, groups: int, cells: int) -> None:
     numbers = np.arange(groups * cells).reshape(groups, cells) + 20
     body = SheetRow([CellGroup([flat(int(n)) for n in of_group], f"epoch {k}") for k, of_group in enumerate(numbers)],

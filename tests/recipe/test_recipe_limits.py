@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import random
 from pathlib import Path
 
 import pytest
 import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.damage import DAMAGES
 
 from augrecipes.errors import RecipeError
 from augrecipes.recipe import gallery, limits, parse
@@ -164,24 +166,18 @@ def test_any_yaml_like_text(text: str) -> None:
 SEEDS = [gallery.path(name).read_bytes() for name in gallery.gallery_names()]
 
 
-@given(st.data())
-def test_damaged_recipes(data: st.DataObject) -> None:
-    text = bytearray(data.draw(st.sampled_from(SEEDS)))
-    for _ in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.integers(0, len(text) - 1))
-        what = data.draw(st.sampled_from(["cut", "put", "swap", "drop"]))
-        if what == "cut":
-            del text[at : at + data.draw(st.integers(1, 20))]
-        elif what == "put":
-            text[at:at] = data.draw(
-                st.sampled_from([b"[", b"{", b": ", b"- ", b"&a ", b"*a", b"null", b"\n", b"'", b"p: 2, "])
-            )
-        elif what == "swap":
-            text[at] = data.draw(st.integers(0, 255))
+WORDS = [b"[", b"{", b": ", b"- ", b"&a ", b"*a", b"null", b"\n", b"'", b"p: 2, "]
+
+
+@given(st.sampled_from(SEEDS), st.randoms(use_true_random=False))
+def test_damaged_recipes(seed: bytes, rng: random.Random) -> None:
+    text = bytearray(seed)
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(text) or 1)
+        if text and rng.random() < 0.7:
+            rng.choice(DAMAGES)(text, at, rng)
         else:
-            del text[at:]
-        if not text:
-            break
+            text[at:at] = rng.choice(WORDS)
     only_recipe_errors(bytes(text))
 
 

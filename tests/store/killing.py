@@ -1,6 +1,6 @@
 """Kills a process that writes a store, with SIGKILL, at each of its system calls, and looks at what is left.
 
-    python killing.py FORMAT STEP SEED [PLANTED]
+    python -m store.killing FORMAT STEP SEED [PLANTED]
 
 The writer is a fork that counts what it does to the disk (writes, syncs, and every call of Python's that names a path)
 and kills itself at one count, in the middle of a write after a random part of it. Prints a line of JSON.
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-import small_stores
+from support import stores
 
 from augrecipes.errors import StoreError
 from augrecipes.store import disk, open_store, staging, writer
@@ -87,8 +87,8 @@ def what_is_left(path: Path, wanted: str) -> str:
         store = open_store(path)
     except StoreError as error:
         return f"cannot be opened: {error}"
-    wrong = list(small_stores.differences(store)) + [fault.reason for fault in verify_store(store.path)]
-    if small_stores.digest(path) != wanted:
+    wrong = list(stores.differences(store)) + [fault.reason for fault in verify_store(store.path)]
+    if stores.digest(path) != wanted:
         wrong.append("other bytes")
     return "; ".join(wrong) or "whole"
 
@@ -104,7 +104,7 @@ def publish_too_early(folder: Path, *rest: Any) -> None:
 def refused(path: Path, format: str) -> int:
     """A writer where a store is already: it says so, and clears up what a killed one left behind."""
     try:
-        small_stores.write(path, format)
+        stores.write(path, format)
     except StoreError as error:
         return int("exists already" in error.reason)
     raise AssertionError("a store was written twice")
@@ -118,13 +118,13 @@ def main(format: str, step: int, seed: int, planted: str = "") -> dict[str, Any]
     rng = random.Random(seed)
     if planted:
         writer.publish = publish_too_early  # type: ignore[attr-defined]
-    with small_stores.quick_folder() as folder:
-        reference = small_stores.write(folder / "reference", format)
-        wanted, path = small_stores.digest(reference.path), folder / "kill" / "s"
+    with stores.quick_folder() as folder:
+        reference = stores.write(folder / "reference", format)
+        wanted, path = stores.digest(reference.path), folder / "kill" / "s"
 
         def pack(last: int) -> int:
             counting = Counting(path.parent, last, random.Random(seed + last))
-            small_stores.write(path, format)
+            stores.write(path, format)
             return counting.count
 
         def killed(last: int) -> str:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import small_stores
+from examples import DEAR
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from support import stores
 
 from augrecipes.errors import StoreError
 from augrecipes.store import StoreWriter, columns, open_store
@@ -25,6 +26,7 @@ _numbers = arrays.arrays(
 )
 
 
+@DEAR
 @given(
     st.dictionaries(st.sampled_from(["a", "b/c", "dé"]), _numbers | st.lists(st.text("ab é", max_size=3)), min_size=1)
 )
@@ -32,7 +34,7 @@ def test_columns_come_back(given_columns: dict[str, Any]) -> None:
     tables = columns.tables_of(given_columns)
     blob = columns.render(tables)
     assert columns.render(dict(reversed(tables.items()))) == blob
-    with small_stores.quick_folder() as folder:
+    with stores.quick_folder() as folder:
         (folder / "columns").write_bytes(blob)
         found = columns.load(map_file(folder / "columns", len(blob)), "columns")
         with np.load(folder / "columns") as others:
@@ -83,7 +85,7 @@ def test_what_is_no_column(name: str, column: Any, reason: str, tmp_path: Path) 
 @pytest.mark.parametrize("about", [{"a": {1, 2}}, {"a": float("nan")}, {"a": object()}])
 def test_what_is_not_json(about: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="must be JSON"):
-        small_stores.opened(tmp_path / "s", "raw", small_stores.rows(), about=about)
+        stores.opened(tmp_path / "s", "raw", stores.rows(), about=about)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-import small_stores
+from support import stores
 
 from augrecipes.store import StoreWriter, open_store
 
-ROWS = small_stores.rows()
+ROWS = stores.rows()
 
 
 def test_raw_items_begin_at_lines_of_the_cache(tmp_path: Path) -> None:
-    store = small_stores.write(tmp_path / "s", "raw")
+    store = stores.write(tmp_path / "s", "raw")
     for target in store.targets:
         assert (store.tables[target].start % 64 == 0).all()
 
@@ -44,8 +44,8 @@ def test_hdf5_of_one_shape_is_read_by_others(tmp_path: Path) -> None:
 
 
 def test_hdf5_of_many_shapes_is_read_by_others(tmp_path: Path) -> None:
-    small_stores.write(tmp_path / "s", "hdf5")
-    for target in small_stores.TARGETS:
+    stores.write(tmp_path / "s", "hdf5")
+    for target in stores.TARGETS:
         arrays = [array for row in ROWS for array in row.get(target, [])]
         with h5py.File(tmp_path / "s" / f"{target}-00000.h5") as file:
             assert file["data"].ndim == 1
@@ -62,7 +62,7 @@ def test_hdf5_without_items_is_a_store_too(tmp_path: Path) -> None:
 
 def test_a_part_of_a_jpeg(tmp_path: Path) -> None:
     pytest.importorskip("augrecipes.images.encoded")
-    store = small_stores.write(tmp_path / "s", "jpeg")
+    store = stores.write(tmp_path / "s", "jpeg")
     for item in range(store.count("image")):
         whole, part = store.array("image", item), store.encoded("image", item)
         assert part.shape == whole.shape
@@ -73,5 +73,5 @@ def test_a_part_of_a_jpeg(tmp_path: Path) -> None:
 
 def test_what_is_not_encoded_is_its_array(tmp_path: Path) -> None:
     for format, target in (("raw", "image"), ("hdf5", "image"), ("jpeg", "mask")):
-        store = small_stores.write(tmp_path / format, format)
+        store = stores.write(tmp_path / format, format)
         assert np.array_equal(store.encoded(target, 0), ROWS[0][target][0])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import small_stores
+from support import stores
 
 from augrecipes.errors import StoreError
 from augrecipes.store import open_store, verify
@@ -32,10 +32,11 @@ def flipped(path: Path, step: int, found: Callable[[Path, int, list[Fault]], Non
                 handle.write(data[at : at + 1])
 
 
-@pytest.mark.parametrize("format", small_stores.FORMS)
-def test_every_flipped_byte_is_found(format: str) -> None:
-    with small_stores.quick_folder() as folder:
-        store = small_stores.write(folder / "s", format)
+@pytest.mark.parametrize("many", [200, pytest.param(15_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("format", stores.FORMS)
+def test_every_flipped_byte_is_found(format: str, many: int) -> None:
+    with stores.quick_folder() as folder:
+        store = stores.write(folder / "s", format)
         items = {target: store.tables[target] for target in store.targets}
 
         def named(file: Path, at: int, faults: list[Fault]) -> None:
@@ -48,32 +49,23 @@ def test_every_flipped_byte_is_found(format: str) -> None:
                     item = int(inside.argmax())
                     row = next(row for row in range(store.rows) if item in store.items(target, row))
                     assert (fault.target, fault.item, fault.row) == (target, item, row)
-                    assert fault.source == small_stores.SOURCES[row]
+                    assert fault.source == stores.SOURCES[row]
 
         sizes = sum(file.stat().st_size for file in Path(store.path).iterdir())
-        flipped(store.path, max(1, sizes // 600) | 1, named)
+        flipped(store.path, max(1, sizes // many) | 1, named)
         assert verify.verify_store(store.path) == []
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("format", small_stores.FORMS)
-def test_nearly_every_byte(format: str) -> None:
-    with small_stores.quick_folder() as folder:
-        path = Path(small_stores.write(folder / "s", format).path)
-        sizes = sum(file.stat().st_size for file in path.iterdir())
-        flipped(path, max(1, sizes // 15_000), lambda file, at, faults: None)
 
 
 def test_bytes_between_items_that_are_not_read_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verify, "_faults", lambda *_: ())
-    with small_stores.quick_folder() as folder:
-        path = small_stores.write(folder / "s", "raw").path
+    with stores.quick_folder() as folder:
+        path = stores.write(folder / "s", "raw").path
         with pytest.raises(AssertionError, match=r"(image|mask)-00000\.bin at"):
             flipped(path, 5, lambda file, at, faults: None)
 
 
 def test_all_that_is_wrong_is_listed(tmp_path: Path) -> None:
-    store = small_stores.write(tmp_path / "s", "raw")
+    store = stores.write(tmp_path / "s", "raw")
     path = Path(store.path) / "image-00000.bin"
     path.chmod(0o644)
     data = bytearray(path.read_bytes())
@@ -90,8 +82,8 @@ def test_all_that_is_wrong_is_listed(tmp_path: Path) -> None:
 def test_sources_by_target_and_by_item(tmp_path: Path) -> None:
     from augrecipes.store import StoreWriter
 
-    rows = small_stores.rows()
-    with StoreWriter(tmp_path / "s", format="raw", kind="bag", targets=small_stores.TARGETS, rows=len(rows)) as writer:
+    rows = stores.rows()
+    with StoreWriter(tmp_path / "s", format="raw", kind="bag", targets=stores.TARGETS, rows=len(rows)) as writer:
         for row, items in enumerate(rows):
             writer.add(row, items)
         writer.finish({"source/image": [f"tile {item}" for item in range(6)], "source/mask": list("abcde")})
@@ -106,7 +98,7 @@ def test_sources_by_target_and_by_item(tmp_path: Path) -> None:
 
 
 def test_a_damaged_jpeg_is_never_decoded(tmp_path: Path) -> None:
-    store = small_stores.write(tmp_path / "s", "jpeg")
+    store = stores.write(tmp_path / "s", "jpeg")
     path = Path(store.path) / "image-00000.jpgs"
     path.chmod(0o644)
     data = bytearray(path.read_bytes())

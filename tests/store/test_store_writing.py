@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import small_stores
+from support import stores
 
 from augrecipes.errors import StoreError
 from augrecipes.store import open_store
 
-ROWS = small_stores.rows()
+ROWS = stores.rows()
 
 
 @pytest.mark.parametrize("what", ["store", "folder", "file", "link"])
@@ -26,7 +26,7 @@ def test_the_place_is_taken(what: str, tmp_path: Path) -> None:
     path = tmp_path / "s"
     match what:
         case "store":
-            small_stores.write(path, "raw")
+            stores.write(path, "raw")
         case "folder":
             path.mkdir()
         case "file":
@@ -34,14 +34,14 @@ def test_the_place_is_taken(what: str, tmp_path: Path) -> None:
         case _:
             path.symlink_to(tmp_path / "nowhere")
     with pytest.raises(StoreError, match="never modified; remove it first") as caught:
-        small_stores.opened(path, "raw", ROWS)
+        stores.opened(path, "raw", ROWS)
     assert caught.value.path == str(path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["s"]
 
 
 def test_the_place_is_taken_meanwhile(tmp_path: Path) -> None:
     path = tmp_path / "s"
-    with small_stores.opened(path, "raw", ROWS) as writer:
+    with stores.opened(path, "raw", ROWS) as writer:
         for row, items in enumerate(ROWS):
             writer.add(row, items)
         path.mkdir()
@@ -50,39 +50,40 @@ def test_the_place_is_taken_meanwhile(tmp_path: Path) -> None:
             writer.finish()
     assert caught.value.path == str(path)
     shutil.rmtree(path)
-    assert list(small_stores.differences(small_stores.write(path, "raw"))) == []
+    assert list(stores.differences(stores.write(path, "raw"))) == []
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
     with (
-        small_stores.opened(tmp_path / "s", "raw", ROWS),
+        stores.opened(tmp_path / "s", "raw", ROWS),
         pytest.raises(StoreError, match="written by another process"),
     ):
-        small_stores.opened(tmp_path / "s", "raw", ROWS)
-    with small_stores.opened(tmp_path / "s", "raw", ROWS):
+        stores.opened(tmp_path / "s", "raw", ROWS)
+    with stores.opened(tmp_path / "s", "raw", ROWS):
         pass
 
 
 def test_one_process_at_a_time_and_no_lock_outlives_it(tmp_path: Path) -> None:
     program = (
-        "import pathlib, sys, time, small_stores\n"
-        "writer = small_stores.opened(pathlib.Path(sys.argv[1]), 'raw', small_stores.rows())\n"
+        "import pathlib, sys, time\n"
+        "from support import stores\n"
+        "writer = stores.opened(pathlib.Path(sys.argv[1]), 'raw', stores.rows())\n"
         "print('holding', flush=True)\n"
         "time.sleep(60)"
     )
     other = subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path / "s")], cwd=Path(__file__).parent, stdout=subprocess.PIPE
+        [sys.executable, "-c", program, str(tmp_path / "s")], cwd=Path(__file__).parents[1], stdout=subprocess.PIPE
     )
     try:
         assert other.stdout is not None
         assert other.stdout.readline() == b"holding\n"
         with pytest.raises(StoreError, match="written by another process; wait for it") as caught:
-            small_stores.opened(tmp_path / "s", "raw", ROWS)
+            stores.opened(tmp_path / "s", "raw", ROWS)
         assert caught.value.path == str(tmp_path / ".s.partial")
     finally:
         other.kill()
         other.communicate()
-    assert list(small_stores.differences(small_stores.write(tmp_path / "s", "raw"))) == []
+    assert list(stores.differences(stores.write(tmp_path / "s", "raw"))) == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="has no fcntl")
@@ -94,7 +95,7 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(fcntl, "flock", flock)
     with pytest.raises(StoreError, match="lock: the system says: No locks available"):
-        small_stores.opened(tmp_path / "s", "raw", ROWS)
+        stores.opened(tmp_path / "s", "raw", ROWS)
 
 
 def test_a_file_system_that_does_not_sync_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +107,7 @@ def test_a_file_system_that_does_not_sync_folders(tmp_path: Path, monkeypatch: p
         fsync(handle)
 
     monkeypatch.setattr(os, "fsync", files_only)
-    assert small_stores.write(tmp_path / "s", "raw").rows == 5
+    assert stores.write(tmp_path / "s", "raw").rows == 5
 
 
 @pytest.mark.parametrize(
@@ -123,26 +124,26 @@ def test_a_file_system_that_does_not_sync_folders(tmp_path: Path, monkeypatch: p
 def test_a_run_with_other_arguments(changed: dict[str, Any], named: str, tmp_path: Path) -> None:
     other = {"content": ROWS, "format": "raw-300", **changed}
     for rows in range(3):  # nothing is refused before a shard is whole
-        with small_stores.opened(tmp_path / "s", "raw-300", ROWS) as writer:
+        with stores.opened(tmp_path / "s", "raw-300", ROWS) as writer:
             for row in range(rows):
                 writer.add(row, ROWS[row])
         if rows < 2:
-            small_stores.opened(tmp_path / "s", **other).close()
+            stores.opened(tmp_path / "s", **other).close()
     with pytest.raises(StoreError, match=f"(: |, ){named}[,)].*same arguments, or discard") as caught:
-        small_stores.opened(tmp_path / "s", **other)
+        stores.opened(tmp_path / "s", **other)
     assert caught.value.path == str(tmp_path / ".s.partial")
-    small_stores.opened(tmp_path / "s", "raw-300", ROWS).close()
+    stores.opened(tmp_path / "s", "raw-300", ROWS).close()
 
 
 def test_quality_matters_to_jpeg_alone(tmp_path: Path) -> None:
     for format in ("raw", "jpeg"):
-        small_stores.opened(tmp_path / format, format, ROWS).close()
-    small_stores.opened(tmp_path / "raw", "raw", ROWS, quality=50).close()
-    with small_stores.opened(tmp_path / "some", "jpeg-900", ROWS) as writer:
+        stores.opened(tmp_path / format, format, ROWS).close()
+    stores.opened(tmp_path / "raw", "raw", ROWS, quality=50).close()
+    with stores.opened(tmp_path / "some", "jpeg-900", ROWS) as writer:
         for row in range(4):
             writer.add(row, ROWS[row])
     with pytest.raises(StoreError, match="quality"):
-        small_stores.opened(tmp_path / "some", "jpeg-900", ROWS, quality=50)
+        stores.opened(tmp_path / "some", "jpeg-900", ROWS, quality=50)
 
 
 def test_mistakes_of_callers(tmp_path: Path) -> None:
@@ -152,8 +153,8 @@ def test_mistakes_of_callers(tmp_path: Path) -> None:
         {"quality": 0},
     ):
         with pytest.raises(ValueError, match=r"zip|quality is 1 to 100"):
-            small_stores.opened(tmp_path / "s", content=ROWS, **{"format": "raw", **wrong})
-    with small_stores.opened(tmp_path / "s", "raw", ROWS) as writer:
+            stores.opened(tmp_path / "s", content=ROWS, **{"format": "raw", **wrong})
+    with stores.opened(tmp_path / "s", "raw", ROWS) as writer:
         with pytest.raises(ValueError, match="row 1 of 5 was given where row 0"):
             writer.add(1, {})
         with pytest.raises(StoreError, match="only 0 of 5 rows"):
@@ -162,10 +163,10 @@ def test_mistakes_of_callers(tmp_path: Path) -> None:
 
 def test_places_that_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="does not exist; make it first"):
-        small_stores.opened(tmp_path / "no" / "s", "raw", ROWS)
+        stores.opened(tmp_path / "no" / "s", "raw", ROWS)
     (tmp_path / ".s.partial").touch()
     with pytest.raises(StoreError) as caught:
-        small_stores.opened(tmp_path / "s", "raw", ROWS)
+        stores.opened(tmp_path / "s", "raw", ROWS)
     assert ".s.partial" in str(caught.value)
 
 
@@ -173,33 +174,34 @@ def test_places_that_cannot_be(tmp_path: Path) -> None:
 def test_no_permission_to_write(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(StoreError, match="no permission"):
-        small_stores.opened(tmp_path / "s", "raw", ROWS)
+        stores.opened(tmp_path / "s", "raw", ROWS)
 
 
 def test_room_is_looked_for_before_writing(tmp_path: Path) -> None:
     free = shutil.disk_usage(tmp_path).free
     with pytest.raises(StoreError, match=r"needs [\d,]+ more bytes, and [\d,]+ are free"):
-        small_stores.opened(tmp_path / "s", "raw", ROWS, expected_bytes=2 * free)
-    small_stores.opened(tmp_path / "s", "raw", ROWS, expected_bytes=1000).close()
+        stores.opened(tmp_path / "s", "raw", ROWS, expected_bytes=2 * free)
+    stores.opened(tmp_path / "s", "raw", ROWS, expected_bytes=1000).close()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs limits on file size")
 def test_no_room_while_writing(tmp_path: Path) -> None:
     """A limit on file size, at many sizes: what is written is kept, and the run that goes on needs nothing more."""
     program = (
-        "import pathlib, resource, sys, small_stores\n"
+        "import pathlib, resource, sys\n"
+        "from support import stores\n"
         "from augrecipes.errors import StoreError\n"
         "for size in [0, 40, 100, 300, 900, 1500, 2000, 3000, 4000, 9000]:\n"
         "    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))\n"
         "    try:\n"
-        "        small_stores.write(pathlib.Path(sys.argv[1]), 'raw')\n"
+        "        stores.write(pathlib.Path(sys.argv[1]), 'raw')\n"
         "        break\n"
         "    except StoreError as error:\n"
         "        print(error)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path / "s")],
-        cwd=Path(__file__).parent,
+        cwd=Path(__file__).parents[1],
         capture_output=True,
         text=True,
         check=True,
@@ -211,8 +213,8 @@ def test_no_room_while_writing(tmp_path: Path) -> None:
         assert line.startswith(str(tmp_path / ".s.partial"))
         assert "are free; make room and run again" in line
     assert any("more bytes are needed" in line for line in said)
-    alone = small_stores.write(tmp_path / "alone", "raw")
-    assert small_stores.digest(tmp_path / "s") == small_stores.digest(alone.path)
+    alone = stores.write(tmp_path / "alone", "raw")
+    assert stores.digest(tmp_path / "s") == stores.digest(alone.path)
 
 
 @pytest.fixture
@@ -234,15 +236,15 @@ def test_a_full_disk(format: str, size: int, small_disk: Path) -> None:
     content = [{"image": [rng.integers(0, 256, (100, 100, 3), np.uint8)], "mask": []} for _ in range(5)]
     (small_disk / "ballast").write_bytes(bytes(size))
     with pytest.raises(StoreError, match=r"the disk is full.*are free"):
-        small_stores.write(small_disk / "s", format, content)
+        stores.write(small_disk / "s", format, content)
     (small_disk / "ballast").unlink()
-    assert list(small_stores.differences(small_stores.write(small_disk / "s", format, content), content)) == []
+    assert list(stores.differences(stores.write(small_disk / "s", format, content), content)) == []
 
 
 def test_hdf5_without_h5py(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = small_stores.write(tmp_path / "s", "hdf5")
+    store = stores.write(tmp_path / "s", "hdf5")
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(StoreError, match=r"pip install 'augrecipes\[hdf5\]'"):
-        small_stores.opened(tmp_path / "t", "hdf5", ROWS)
+        stores.opened(tmp_path / "t", "hdf5", ROWS)
     assert [entry.name for entry in tmp_path.iterdir()] == ["s"]
-    assert list(small_stores.differences(open_store(store.path))) == []  # reading does not need it
+    assert list(stores.differences(open_store(store.path))) == []  # reading does not need it

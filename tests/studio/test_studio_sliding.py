@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from asking import Page
+from examples import DEAR
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layouts import layouts
@@ -119,7 +120,7 @@ def _moved(value: float) -> float:
     return value + 1 if isinstance(value, int) else round(value * 0.9 + 0.01, 4)
 
 
-@settings(max_examples=60)
+@DEAR
 @given(slides())
 def test_a_slider_changes_its_own_words(one: tuple[str, str, str, Any]) -> None:
     assert broken(*one) == ""
@@ -136,13 +137,6 @@ def test_most_of_what_the_law_draws_slides_numbers() -> None:
     draw()
     assert drawn.count("p") < len(drawn) / 2
     assert drawn.count("list") > len(drawn) / 10
-
-
-@pytest.mark.soak
-@given(slides())
-@settings(max_examples=3000)
-def test_a_slider_changes_its_own_words_soak(one: tuple[str, str, str, Any]) -> None:
-    assert broken(*one) == ""
 
 
 TEXT = """\

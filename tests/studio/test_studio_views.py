@@ -362,13 +362,3 @@ def test_masks_boxes_and_points_travel(open_page: Callable[..., Page], photos: P
     mask = cv2.imread(str(masks / f"{page.files[1].stem}.png"), cv2.IMREAD_UNCHANGED)
     out = ar.load(text).compile(seed=0).at(1)(image=image, mask=mask)
     assert np.array_equal(overlay[..., 3] > 0, out["mask"] > 0)
-
-
-def test_two_hundred_samples(open_page: Callable[..., Page], tmp_path: Path) -> None:
-    for number in range(200):
-        assert cv2.imwrite(str(tmp_path / f"{number:03d}.jpg"), picture(number % 7, 64, 80))
-    page = open_page(None, tmp_path)
-    lines = page.lines("/api/draws", text=TEXT, indices=list(range(200)), size=48)
-    assert sorted(line["index"] for line in lines[:-1]) == list(range(200))
-    assert all(page.ask("GET", line["pictures"][0]["url"]).status == 200 for line in lines[:-1:20])
-    assert page.get("/api/source")["count"] == 200

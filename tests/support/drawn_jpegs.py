@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import cv2
-import encoded_pictures as pictures
 import numpy as np
 from hypothesis import strategies as st
 from PIL import Image
+
+from support import encoded_pictures as pictures
 
 SAMPLINGS = {"4:4:4": 0x111111, "4:2:2": 0x211111, "4:2:0": 0x221111, "4:4:0": 0x121111, "4:1:1": 0x411111}
 

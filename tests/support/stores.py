@@ -1,0 +1,206 @@
+"""Small stores with rows of every kind, the same each time, what must come back from them, and stores of 0.1."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.store import Store, StoreWriter, make_item, open_store
+from augrecipes.store.columns import Texts
+from augrecipes.store.formats import FORMATS
+
+TARGETS = {"image": "image", "mask": "mask"}
+ABOUT = {"recipe": "a1b2", "classes": ["cat", "dög"], "scale": 0.5}
+SOURCES = ["cats/1.jpg", "cats/é.jpg", "dogs/\udcff.jpg", "gone.jpg", "dogs/2.jpg"]
+COLUMNS: dict[str, Any] = {"label": np.array([0, 0, 1, -1, 1]), "source": SOURCES, "xy": np.ones((5, 2), np.float32)}
+
+FORMS = (*FORMATS, "raw-300", "jpeg-900")
+"""The formats; and some of them in shards of so many bytes."""
+
+IN_SHARDS = ("raw-300", "jpeg-900", "lossless-500")
+
+Rows = Sequence[dict[str, list[NDArray[Any]]]]
+
+
+def rows(seed: int = 0) -> Rows:
+    """Five rows: plain, wide with a mask of 16 bits, a bag, one that could not be read, one with a large mask."""
+    rng = np.random.default_rng(seed)
+
+    def image(*shape: int) -> NDArray[Any]:
+        return rng.integers(0, 256, shape, np.uint8)
+
+    def mask(dtype: str, *shape: int) -> NDArray[Any]:
+        return rng.integers(0, 200, shape).astype(dtype)
+
+    return [
+        {"image": [image(7, 5, 3)], "mask": [mask("u1", 7, 5)]},
+        {"image": [image(1, 90, 3)], "mask": [mask("<u2", 1, 90)]},
+        {"image": [image(4, 4, 3), image(4, 4, 3), image(9, 2, 1)], "mask": []},
+        {"image": []},
+        {"image": [image(20, 20, 3)], "mask": [mask("<i4", 20, 20)]},
+    ]
+
+
+def said(form: str) -> dict[str, Any]:
+    """The arguments of a writer for a form."""
+    format, _, most = form.partition("-")
+    return {"format": format, "shard_bytes": int(most) if most else None}
+
+
+def opened(path: Path, format: str, content: Rows, **more: Any) -> StoreWriter:
+    """A writer of `content`."""
+    arguments = {"kind": "image", "targets": TARGETS, "rows": len(content), "about": ABOUT, **more}
+    return StoreWriter(path, **said(format), **arguments)
+
+
+def write(path: Path, format: str, content: Rows | None = None, **more: Any) -> Store:
+    """Writes a store, from where an interrupted writer stopped, and opens it."""
+    content = rows() if content is None else content
+    with opened(path, format, content, **more) as writer:
+        for row in range(writer.done, len(content)):
+            writer.add(row, content[row], note=f"row {row}")
+        writer.finish(COLUMNS)
+    return open_store(path)
+
+
+def kept(array: NDArray[Any], format: str) -> NDArray[Any]:
+    """What a store of `format` must give back for `array`."""
+    decode = FORMATS[format].decode
+    if decode is None or array.ndim == 2:
+        return array
+    data = make_item(array, format=format, role="image").data
+    return decode(memoryview(data), array.shape[2])  # type: ignore[arg-type]
+
+
+def differences(store: Store, content: Rows | None = None) -> Iterator[str]:
+    """Everything in which a store differs from what was written into it."""
+    content = rows() if content is None else content
+    if store.rows != len(content) or store.targets != TARGETS or store.about != ABOUT:
+        yield "the index"
+    for target in TARGETS:
+        for row, items in enumerate(content):
+            numbers, arrays = store.items(target, row), items.get(target, [])
+            if len(numbers) != len(arrays):
+                yield f"row {row} has {len(numbers)} of {len(arrays)} items of {target}"
+            for number, array in zip(numbers, arrays, strict=False):
+                expected, found = kept(array, store.format), store.array(target, number)
+                if store.shape(target, number) != array.shape or found.dtype != array.dtype:
+                    yield f"{target} {number} has another shape or dtype"
+                elif not np.array_equal(found, expected):
+                    yield f"{target} {number} has other pixels"
+    if list(store.columns["source"]) != SOURCES or store.columns["label"].tolist() != COLUMNS["label"].tolist():
+        yield "the columns"
+
+
+@contextmanager
+def quick_folder() -> Iterator[Path]:
+    """A folder in memory where there is one: waiting for a disk is not what most laws are about."""
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        yield Path(folder)
+
+
+def digest(folder: Path) -> str:
+    """Stands for the names and bytes of all files in a folder."""
+    found = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        found.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()
+
+
+def all_of(path: Any) -> Any:
+    """Everything in the store at `path` but where its bytes lie: what two stores are compared by."""
+    store = open_store(path)
+    columns = {name: list(column) if len(column) else [] for name, column in store.columns.items()}
+    items = [[store.array(name, k).tobytes() for k in range(store.count(name))] for name in store.targets]
+    rows = [[list(store.items(name, row)) for row in range(store.rows)] for name in store.targets]
+    return store.about, store.format, store.kind, str(columns), items, rows
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    """Every file in a folder and the folders in it."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+# -- of 0.1 -----------------------------------------------------------------------------------------------------------
+
+OLD_FORMS = ("raw", "jpeg", "hdf5", "raw-300", "jpeg-900", "lossless")
+OLD_COLUMNS: dict[str, Any] = {"label": np.array([0, 1, -1, 2]), "source": ["1.jpg", "\u00e9.jpg", "\udcff.jpg", ""]}
+
+
+def old_rows() -> list[dict[str, list[NDArray[Any]]]]:
+    rng = np.random.default_rng(0)
+    image = lambda *shape: rng.integers(0, 256, shape, np.uint8)  # noqa: E731
+    return [
+        {"image": [image(7, 5, 3)], "mask": [image(7, 5)]},
+        {"image": [image(4, 4, 3), image(9, 2, 1)], "mask": []},
+        {"image": [], "mask": []},
+        {"image": [image(20, 20, 3)], "mask": [image(20, 20).astype("<i4")]},
+    ]
+
+
+def of_before(path: Path, form: str) -> Path:
+    """A store as 0.1 wrote it: of version 1 with a file a target, or of version 2 in shards of so many bytes."""
+    format, _, most = form.partition("-")
+    path.mkdir()
+    columns: dict[str, Any] = dict(OLD_COLUMNS)
+    targets: dict[str, Any] = {}
+    for name, role in TARGETS.items():
+        kept, head = FORMATS[format].of(role), 2048 if format == "hdf5" else 0
+        files, bases, records, first = [bytearray(b"\1" * head)], [0], [], [0]
+        for row in old_rows():
+            for array in row[name]:
+                item = make_item(array, format=format, role=role)
+                data = item.data.tobytes() if isinstance(item.data, np.ndarray) else item.data
+                step = max(kept.alignment, array.itemsize)
+                if most and files[-1] and len(files[-1]) + step + len(data) > int(most):  # behind a hole of a page
+                    bases.append((-(-(bases[-1] + len(files[-1])) // 4096) + 1) * 4096)
+                    files.append(bytearray())
+                files[-1] += bytes(-len(files[-1]) % step)
+                records.append((bases[-1] + len(files[-1]), len(data), *item.shape, item.sample, item.checksum))
+                files[-1] += data
+            first.append(len(records))
+        table = np.array(records, np.int64).reshape(-1, 7)
+        own = {"start": table[:, 0], "size": table[:, 1], "shape": table[:, 2:5].astype("<i4"), "rows": np.array(first)}
+        own |= {"sample": table[:, 5].astype("u1"), "checksum": table[:, 6].astype("<u4")}
+        columns |= {f"items/{name}/{key}": column for key, column in own.items()}
+        names = [f"{name}-{k:05}{kept.suffix}" for k in range(len(files))] if most else [f"{name}{kept.suffix}"]
+        for file, content in zip(names, files, strict=True):
+            (path / file).write_bytes(content)
+        sizes = [{"file": file, "size": len(content)} for file, content in zip(names, files, strict=True)]
+        one = {"size": len(files[0]), "head": head, "end": len(files[0]), "frame": zlib.crc32(files[0][:head])}
+        targets[name] = {"role": role, **({"shards": sizes} if most else one)}
+    blob, entries = bytearray(), {}
+
+    def put(array: NDArray[Any]) -> dict[str, Any]:
+        blob.extend(bytes(-len(blob) % 64))
+        entry = {"at": len(blob), "dtype": array.dtype.str, "shape": list(array.shape)}
+        blob.extend(np.ascontiguousarray(array).tobytes())
+        return entry
+
+    for name, column in sorted(columns.items()):
+        text = Texts.of(column) if isinstance(column, list) else None
+        entries[name] = put(column) if text is None else {"text": put(text.blob), "offsets": put(text.offsets)}
+    (path / "columns.arrays").write_bytes(blob)
+    said = {"size": len(blob), "checksum": zlib.crc32(blob), "entries": entries}
+    index = {"about": ABOUT, "columns": said, "format": format, "kind": "image", "rows": 4, "targets": targets}
+    quality = 95 if FORMATS[format].encode else None
+    write_index(path, {**index, "quality": quality, "store": "augrecipes", "version": 2 if most else 1})
+    return path
+
+
+def write_index(path: Path, index: dict[str, Any]) -> None:
+    """An index with a digest that fits."""
+    dump = lambda value: (json.dumps(value, sort_keys=True, indent=1) + "\n").encode("ascii")  # noqa: E731
+    body = {key: value for key, value in index.items() if key != "digest"}
+    (path / "index.json").write_bytes(dump({**body, "digest": hashlib.sha256(dump(body)).hexdigest()}))
