@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
-from other_processors import skip_what_python_does
 from programs import Programs
+from support.other_processors import skip_what_python_does
 
 _kept: list[str] = []
 

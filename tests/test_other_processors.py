@@ -6,8 +6,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import other_processors
 import pytest
+from support import other_processors
 
 HERE = Path(__file__).parent / "laws"
 

@@ -19,7 +19,7 @@ from augrecipes.cli.answers import as_json
 from augrecipes.compat.albumentations import A
 
 sys.path.append(str(Path(__file__).parents[1] / "recipe"))
-from recipe_strategies import recipes
+from support.recipe_strategies import recipes
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (640, 600, 3), np.uint8)
 BOXES = {"bboxes": [[10, 20, 300, 400]], "box_labels": [3]}

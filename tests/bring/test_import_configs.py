@@ -12,7 +12,7 @@ from examples import DEAR, PLANTED
 from foreign import DIALECTS
 from hypothesis import given
 from hypothesis import strategies as st
-from recipe_strategies import steps
+from support.recipe_strategies import steps
 
 import augrecipes as ar
 from augrecipes.bring import steps as albumentations

@@ -28,7 +28,7 @@ from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.recipe.model import Arguments, Step
 
 sys.path.append(str(Path(__file__).parents[1] / "recipe"))
-from recipe_strategies import CLASSES, arguments
+from support.recipe_strategies import CLASSES, arguments
 
 _P = st.one_of(st.none(), st.integers(0, 1000).map(lambda thousandths: thousandths / 1000))
 _BOXES = st.builds(

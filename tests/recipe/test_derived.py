@@ -9,7 +9,7 @@ import albumentations as A
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recipe_strategies import CLASSES, arguments
+from support.recipe_strategies import CLASSES, arguments
 
 import augrecipes as ar
 from augrecipes.compiler.explain import explain

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from extremes import Case, cases, is_fault, placed
-from recipe_strategies import CLASSES
+from support.recipe_strategies import CLASSES
 
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops import bounds, catalog

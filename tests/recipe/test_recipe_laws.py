@@ -6,7 +6,7 @@ import pytest
 from examples import DEAR
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recipe_strategies import CLASSES, arguments, recipes
+from support.recipe_strategies import CLASSES, arguments, recipes
 
 from augrecipes.compat.guard import albumentations
 from augrecipes.ops import bounds, registry

@@ -13,7 +13,7 @@ from examples import DEAR
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layouts import layouts
-from recipe_strategies import steps
+from support.recipe_strategies import steps
 
 from augrecipes.errors import RecipeError
 from augrecipes.ops.frozen import Arguments
@@ -129,7 +129,7 @@ def test_a_slider_changes_its_own_words(one: tuple[str, str, str, Any]) -> None:
 def test_most_of_what_the_law_draws_slides_numbers() -> None:
     drawn: list[str] = []
 
-    @settings(max_examples=60, derandomize=True, database=None)
+    @settings(max_examples=30, derandomize=True, database=None)
     @given(slides())
     def draw(one: tuple[str, str, str, Any]) -> None:
         drawn.append("p" if one[2] == "p" else type(one[3]).__name__)

@@ -33,8 +33,10 @@ def broken(found: Verification) -> set[str]:
     return {figure.law for figure in found.broken}
 
 
-@pytest.mark.parametrize("steps", [NOISE, MANY, MOVES + NOISE + COLOURS, COLOURS + MANY])
-@pytest.mark.parametrize("samples", [1, 5, 24])
+@pytest.mark.parametrize(
+    ("samples", "steps"),
+    [(1, MANY), (5, MOVES + NOISE + COLOURS), (24, COLOURS + MANY), *((k, NOISE) for k in (1, 5, 24))],
+)
 def test_sound_noise_keeps_its_contract(data: Path, steps: str, samples: int) -> None:
     found = verify(recipe(steps), data / "images", samples=samples)
     assert found.ok, found.broken
