@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 import augrecipes as ar
 from augrecipes.bring.importing import of_document
 from augrecipes.bring.reading import Document, of_text
-from augrecipes.bring.torchvision import values
 
 
 def library() -> Any:
@@ -370,9 +369,3 @@ def test_a_text_is_a_recipe_or_an_error() -> None:
         ar.from_torchvision("RandAugment(num_ops=2)")
     with pytest.raises(TypeError, match="from_torchvision takes"):
         ar.from_torchvision([1])
-
-
-def test_values_are_told_apart() -> None:
-    assert values.span((10, 20), "degrees") == [10, 20]
-    with pytest.raises(values.Unknown):
-        values.span("x", "degrees")

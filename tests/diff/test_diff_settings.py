@@ -73,11 +73,6 @@ def test_boxes_or_none() -> None:
     assert changed[0] == "inputs.boxes" and changed[1][0] is None and changed[1][1]["format"] == "coco"
 
 
-def test_another_kind() -> None:
-    found = told(recipe(), recipe("kind: bag"))
-    assert found["kind"] == ("image", "bag")
-
-
 def test_scales() -> None:
     assert told(recipe("kind: pair\nscales: {lr: 1, hr: 4}"), recipe("kind: pair\nscales: {lr: 1, hr: 2}")) == {
         "scales.hr": (4, 2)

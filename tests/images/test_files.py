@@ -108,13 +108,6 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
     assert os.fsencode(caught.value.path or "") == path
 
 
-def test_arguments_are_checked() -> None:
-    with pytest.raises(ValueError, match="channels"):
-        decode_image(PNG, name="x", channels=2)
-    with pytest.raises(ValueError, match="exif"):
-        decode_image(PNG, name="x", exif="yes")  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     "marker",
     [b"\xff\xe2\x00\x10ICC_PROFILE\0\x00\x00", b"\xff\xe1\x00\x08Exif\0\0", b"junk!", b"\xff\xfe\x00\x04hi"],

@@ -113,15 +113,6 @@ def test_orientation_of_grey_and_masks(kind: str) -> None:
     assert decode_image(data, name="x", channels=1).shape == (pictures.WIDTH, pictures.HEIGHT, 1)
 
 
-@pytest.mark.parametrize("progressive", [False, True])
-@pytest.mark.parametrize("subsampling", [0, 1, 2])
-def test_jpeg_pixels_are_those_of_opencv(subsampling: int, progressive: bool) -> None:
-    image = Image.fromarray(pictures.RGB)
-    data = pictures.encoded(image, "JPEG", subsampling=subsampling, progressive=progressive)
-    theirs = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)[:, :, ::-1]
-    np.testing.assert_array_equal(decode_image(data, name="x"), theirs)
-
-
 def test_cmyk_jpeg_is_as_pillow_and_opencv_see_it() -> None:
     cmyk = Image.fromarray(pictures.RGB).convert("CMYK")
     data = pictures.encoded(cmyk, "JPEG", quality=100, subsampling=0)

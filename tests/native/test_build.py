@@ -191,11 +191,6 @@ def test_what_needs_libjpeg_is_left_out_without_it(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_needs_libjpeg_goes_with_the_kernels(programs: Programs) -> None:
-    assert told(programs, "AUGRECIPES_NATIVE", "0") == ("no native kernels", "")
-    assert told(programs, "AUGRECIPES_KERNELS", "/nowhere/kernels.so") == ("no native kernels", "")
-
-
 def test_libjpeg_built_from_other_sources_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     found = libjpeg.codec()
     if found is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kinds import BAG, IMAGE, PAIR, Kind, N, pixels
+from kinds import IMAGE, PAIR, Kind, N, pixels
 from packed_kinds import KINDS, recipe_of
 from pictures import draw
 
@@ -102,13 +102,6 @@ def test_interruptions_change_no_byte(
     assert any(run[0] > 1 for run in runs) == (len(list(tmp_path.glob("once/*-00001.*"))) > 0 or form == "hdf5")
     assert content(tmp_path / "often") == content(tmp_path / "once")
     assert {path.name for path in tmp_path.iterdir()} == {"often", "once"}
-
-
-def test_workers_change_no_byte(roots: dict[str, Path], tmp_path: Path) -> None:
-    recipe = parse_text(recipe_of(BAG))
-    for workers in (0, 2):
-        pack(recipe, str(roots["bag"]), tmp_path / str(workers), workers=workers)
-    assert content(tmp_path / "0") == content(tmp_path / "2")
 
 
 def test_boxes_of_staged_rows_survive_an_interruption(tmp_path: Path) -> None:

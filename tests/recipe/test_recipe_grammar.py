@@ -6,10 +6,7 @@ import pickle
 
 import pytest
 
-from augrecipes.errors import RecipeError
-from augrecipes.recipe import gallery
-from augrecipes.recipe.loading import load
-from augrecipes.recipe.model import Bag, Boxes, Inputs, Keypoints, Normalize, Output, Step
+from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Normalize, Output, Step
 from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.scalars import NumberError, resolve
 
@@ -145,23 +142,6 @@ output: {range: [0, 255], lr: {dtype: uint8, range: [0, 255]}}
     assert parse_text(recipe.to_yaml()) == recipe
 
 
-def test_bags() -> None:
-    recipe = parse_text(
-        """\
-version: 1
-recipe: tissue-bag
-kind: bag
-bag: {max_tiles: 1000, min_tiles: 2, pick: stride}
-steps:
-  - Rotate: {limit: 25, border_mode: reflect_101, p: 1.0}
-  - OneOf: {share: bag, steps: [Blur: {p: 1.0}]}
-"""
-    )
-    assert recipe.bag == Bag(1000, 2, "stride")
-    assert [step.share for step in recipe.steps] == [None, "bag"]
-    assert parse_text(recipe.to_yaml()) == recipe
-
-
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -182,16 +162,6 @@ def test_scalars_are_yaml_1_2(text: str, value: object) -> None:
 def test_numbers_that_nothing_can_use(text: str) -> None:
     with pytest.raises(NumberError):
         resolve(text)
-
-
-def test_the_gallery_loads_and_reads_back() -> None:
-    assert {"stained-tissue", "imagenet-train", "folder-128", "jpeg-crop-256"} <= set(gallery.gallery_names())
-    for name in gallery.gallery_names():
-        recipe = load(name)
-        assert recipe.name == name
-        assert parse_text(recipe.to_yaml()) == recipe
-    with pytest.raises(RecipeError, match="did you mean 'folder-128'"):
-        gallery.path("folder-129")
 
 
 def test_adding_an_unlike_step_moves_no_site() -> None:

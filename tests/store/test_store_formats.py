@@ -6,10 +6,9 @@ from pathlib import Path
 
 import h5py
 import numpy as np
-import pytest
 from support import stores
 
-from augrecipes.store import StoreWriter, open_store
+from augrecipes.store import StoreWriter
 
 ROWS = stores.rows()
 
@@ -52,23 +51,6 @@ def test_hdf5_of_many_shapes_is_read_by_others(tmp_path: Path) -> None:
             for at, shape, dtype, array in zip(file["offsets"], file["shapes"], file["dtypes"], arrays, strict=True):
                 found = file["data"][at : at + array.nbytes].view(np.dtype(dtype.decode()).newbyteorder("<"))
                 assert np.array_equal(found.reshape([n for n in shape if n]), array)
-
-
-def test_hdf5_without_items_is_a_store_too(tmp_path: Path) -> None:
-    with StoreWriter(tmp_path / "s", format="hdf5", kind="image", targets={"image": "image"}, rows=0) as writer:
-        writer.finish()
-    assert open_store(tmp_path / "s").rows == 0
-
-
-def test_a_part_of_a_jpeg(tmp_path: Path) -> None:
-    pytest.importorskip("augrecipes.images.encoded")
-    store = stores.write(tmp_path / "s", "jpeg")
-    for item in range(store.count("image")):
-        whole, part = store.array("image", item), store.encoded("image", item)
-        assert part.shape == whole.shape
-        assert np.array_equal(part.array(), whole)
-        height, width, _ = whole.shape
-        assert np.array_equal(part.region(height // 2, width // 2, height, width), whole[height // 2 :, width // 2 :])
 
 
 def test_what_is_not_encoded_is_its_array(tmp_path: Path) -> None:

@@ -61,13 +61,6 @@ def test_items_of_another_shard_are_caught(monkeypatch: pytest.MonkeyPatch) -> N
         laid([[100], [200], [300]], 250)
 
 
-def test_a_store_has_no_more_than_it_needs(tmp_path: Path) -> None:
-    store = stores.write(tmp_path / "s", "raw-300")
-    names = sorted(path.name for path in store.path.iterdir())
-    assert names[0] == "columns.npz"
-    assert {"image-00000.bin", "image-00001.bin", "mask-00000.bin"} <= set(names)
-
-
 def test_hdf5_is_one_file(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be in shards"):
         stores.write(tmp_path / "s", "hdf5-300")
