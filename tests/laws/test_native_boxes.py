@@ -17,8 +17,8 @@ from test_native_plan import NATIVE, ON_MASKS, WARPED, recipe_of
 
 from augrecipes.compat.normals import normals
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
-from augrecipes.compiler.native_plan.steps import TILTS
 from augrecipes.compiler.run import natively, points_alone
+from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Recipe
 
 ABOUT_BOXES: Pool = (
@@ -181,7 +181,7 @@ def test_boxes_are_cut_off_by_the_size_that_a_step_leaves(monkeypatch: pytest.Mo
     monkeypatch.setattr(
         points_alone,
         "size_behind",
-        lambda numbers, *more: more[1:] if numbers.effect == TILTS else known(numbers, *more),
+        lambda numbers, *more: more[1:] if numbers.effect == EFFECTS.TILTS else known(numbers, *more),
     )
     with pytest.raises(AssertionError):
         for seed in range(8):
