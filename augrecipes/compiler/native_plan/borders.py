@@ -89,7 +89,7 @@ def cut_or_padded(step: Any) -> NativeStep | None:
         draws, pairs = 4 if step.sample_independently else 1, [amount] * 4
     elif all(isinstance(n, int | float) for n in amount):
         draws, pairs = 0, [(n, n) for n in amount]
-    elif all(len(pair) == _PAIR for pair in amount):
+    elif not any(isinstance(pair, int | float) or len(pair) != _PAIR for pair in amount):
         draws, pairs = 4, amount
     else:
         return None
