@@ -14,7 +14,7 @@ from augrecipes.compiler.native_plan.steps import NativeStep
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
 
 _PADS = ("pad_top", "pad_bottom", "pad_left", "pad_right")
-_PAIR, _SIDES = 2, 4
+_PAIR, _ALL_SIDES = 2, 4
 
 
 def random_window(step: Any) -> NativeStep | None:
@@ -95,7 +95,7 @@ def cut_or_padded(step: Any) -> NativeStep | None:
         return None
     plain = not any(isinstance(fill, list | tuple) for fill in (step.fill, step.fill_mask))  # of others, one is drawn
     border = _border(step.border_mode, step.fill) if plain else None
-    if border is None or (step.keep_size and step.interpolation not in KERNELS) or len(pairs) != _SIDES:
+    if border is None or (step.keep_size and step.interpolation not in KERNELS) or len(pairs) != _ALL_SIDES:
         return None
     kernels = KERNELS[step.interpolation] if step.keep_size else ()
     keeps = step.interpolation if step.keep_size else -1

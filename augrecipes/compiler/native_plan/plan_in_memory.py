@@ -29,7 +29,7 @@ _RGB = 3
 KEY, SIZE, LIES, FILE, TARGET, MADE, WINDOW, BEGIN, STOP, ANSWER = (
     slice(2), slice(2, 4), slice(4, 8), slice(8, 11), 11, slice(12, 14), slice(14, 18), 18, 19, 21,
 )  # fmt: skip
-NUMBERS = 22
+FIELDS = 22  # numbers of a sample
 IDLE, REFUSED = 1, -1
 END = -1  # no step: where a sample begins, and where it has run through
 _RAW = Sink(Output(dtype="uint8", layout="hwc"))  # of pictures between two steps
@@ -104,7 +104,7 @@ class PlanInMemory:
 
         Numbers that it does not know how to draw are not finite.
         """
-        numbers, drawn = np.zeros((len(keys), NUMBERS), np.int64), np.full((len(keys), LIMITS.DRAWN), np.nan)
+        numbers, drawn = np.zeros((len(keys), FIELDS), np.int64), np.full((len(keys), LIMITS.DRAWN), np.nan)
         numbers[:, KEY], numbers[:, SIZE] = keys, (rows, columns)
         self._begin(epoch, 3)
         self._draws(self._at, numbers.ctypes.data, len(numbers), drawn.ctypes.data)
@@ -120,7 +120,7 @@ class PlanInMemory:
         for window in (side, 1) if self.given else (side,):
             for place in self.given:
                 self._take(place, (0.0, 0.0, float(window), float(window)))
-            numbers = np.zeros((count, NUMBERS), np.int64)
+            numbers = np.zeros((count, FIELDS), np.int64)
             numbers[:, 0], numbers[:, SIZE], numbers[:, BEGIN] = range(count), side, END
             self._begin(epoch, _RGB)
             self._run(numbers)
