@@ -50,8 +50,8 @@ def page() -> str:
 
 def how(record: Capability) -> str:
     """How a class runs with the arguments that its row names."""
-    if record.native_joined:
-        return "native in `fast`"
+    if record.native_joined or (record.colour_ops is not None and not record.random and not record.native):
+        return "native in `fast`, where its colours are merged"
     if not record.native:
         return "opaque"
     return "host-drawn" if record.native.endswith("_about_boxes") else "native"

@@ -93,6 +93,15 @@ def test_every_class_is_on_it_once() -> None:
     assert sorted(rows) == sorted(known())
 
 
+def test_how_a_class_runs() -> None:
+    assert [how(claims(name)) for name in ("Blur", "BBoxSafeRandomCrop", "Defocus")] == [
+        "native",
+        "host-drawn",
+        "opaque",
+    ]
+    assert {name for name in known() if how(claims(name)).startswith("native in `fast`")} == {"StainJitter", "ToSepia"}
+
+
 def test_why_a_class_is_opaque() -> None:
     assert why(Capability("A", draws_from=frozenset({"mask", "image"}))) == "draws by what is in the image and the mask"
     assert why(claims("FromFloat")) == "its pictures are floats"
