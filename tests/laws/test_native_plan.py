@@ -23,8 +23,11 @@ from augrecipes.compat.normals import normals
 from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.native_plan import keyed_steps, masks, planned
 from augrecipes.compiler.native_plan.carrying_out import NativePlan, Stopped
-from augrecipes.compiler.native_plan.steps import KEEPS, NOTHING, NativeStep
+from augrecipes.compiler.native_plan.pictures import of_bytes
+from augrecipes.compiler.native_plan.steps import NativeStep
+from augrecipes.compiler.run import natively
 from augrecipes.native.kernels import Library, using
+from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.recipe.model import Output, Recipe, Step
 
 SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
@@ -130,8 +133,9 @@ def picture(seed: int, channels: int = 3) -> np.ndarray:
 
 
 def labels(seed: int, image: np.ndarray, dtype: Any = np.uint8) -> np.ndarray:
-    """A mask of a picture."""
-    return np.random.default_rng(seed + 1).integers(0, 256, image.shape[:2], np.uint8).astype(dtype)
+    """A mask of a picture, whose values need all bytes of its dtype."""
+    values = np.random.default_rng(seed + 1).integers(0, 256, image.shape[:2], np.uint8)
+    return values.astype(dtype) if np.dtype(dtype).itemsize == 1 else (values.astype(np.int64) * 127).astype(dtype)
 
 
 def check(
@@ -199,7 +203,7 @@ def test_masks_are_those_of_the_steps(kernels: Library) -> None:
         recipes(pool + (WARPED + BENT + WARPED_MASKS) * 2 if warps(kernels) else pool, boxes=False),
         st.integers(0, 2**64 - 1),
         st.sampled_from(OUTPUTS),
-        st.sampled_from((np.uint8, np.uint8, np.bool_)),
+        st.sampled_from((np.uint8, np.uint8, np.bool_, np.uint16, np.int16, np.int64, np.float32)),
         st.booleans(),
     )
     def law(recipe: Recipe, seed: int, output: Output, dtype: Any, at_end: bool) -> None:
@@ -214,6 +218,25 @@ def test_masks_are_those_of_the_steps(kernels: Library) -> None:
     assert sum(carried_out)
 
 
+def test_masks_whose_bytes_are_put_together_otherwise_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    image = picture(3)
+    recipe, mask = recipe_of(("HorizontalFlip", {"p": 1.0}), ("Rotate", {"p": 1.0})), labels(3, image, np.uint16)
+    assert check(recipe, image, 3, SETS[-1], mask=mask)
+    monkeypatch.setattr(natively, "of_bytes", lambda pixels, dtype: of_bytes(pixels[..., ::-1], dtype))
+    with pytest.raises(AssertionError):
+        check(recipe, image, 3, SETS[-1], mask=mask)
+
+
+def test_masks_of_int16_that_are_warped_as_others_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenCV warps int16 by an older way, which takes other pixels now and then."""
+    recipe = recipe_of(("Rotate", {"limit": 45, "p": 1.0}))
+    image = np.zeros((150, 170, 3), np.uint8)
+    monkeypatch.setattr(masks, "_WHOLE_PIXELS", frozenset(range(100)))
+    monkeypatch.setattr(planned, "_works_alike", lambda *_: True)
+    with pytest.raises(AssertionError):
+        check(recipe, image, 3, SETS[-1], mask=labels(3, image, np.int16))
+
+
 @DEAR
 @given(recipes(NATIVE[:8] + LEFT, boxes=False), st.integers(0, 2**64 - 1))
 def test_samples_in_which_a_step_acts_that_is_not_known_are_those_of_the_steps(recipe: Recipe, seed: int) -> None:
@@ -221,7 +244,7 @@ def test_samples_in_which_a_step_acts_that_is_not_known_are_those_of_the_steps(r
 
 
 def test_steps_that_are_taken_to_do_nothing_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planned, "OPAQUE", replace(planned.OPAQUE, draw=NOTHING, effect=KEEPS))
+    monkeypatch.setattr(planned, "OPAQUE", replace(planned.OPAQUE, draw=DRAWS.NOTHING, effect=EFFECTS.KEEPS))
     with pytest.raises(AssertionError):
         check(recipe_of(("HorizontalFlip", {}), ("Spatter", {})), picture(3), 0, SETS[-1])
 
