@@ -144,7 +144,7 @@ def crop_first(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 def brighter(image: Any) -> Any:
-    return cv2.add(image, (3, 3, 3, 0))
+    return cv2.add(image, (3, 3, 3, 0))  # type: ignore[call-overload]
 
 
 def smeared(mask: Any) -> Any:
