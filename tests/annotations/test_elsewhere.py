@@ -9,8 +9,22 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from sets import CLASSES, WRITERS, Picture, Set, Thing, coco, draw, labelme, random_set, voc
-from test_annotation_rules import A, B, instances, write
+from support.annotations import (
+    CLASSES,
+    WRITERS,
+    A,
+    B,
+    Picture,
+    Set,
+    Thing,
+    coco,
+    draw,
+    instances,
+    labelme,
+    random_set,
+    voc,
+    write,
+)
 
 import augrecipes as ar
 from augrecipes.cli import main
@@ -67,7 +81,7 @@ def test_commands_that_read_samples(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert status(["explain", str(made), *data]) == 0
     assert status(["verify", str(made), *data, "--samples", "2"]) == 0
     assert status(["bench", str(made), *data, "--seconds", "0.01", "--samples", "2", "--no-effects"]) == 0
-    assert status(["pack", str(made), *data, "-o", str(tmp_path / "store")]) == 0
+    assert status(["pack", str(made), *data, "-o", str(tmp_path / "store"), "--workers", "0"]) == 0
     capsys.readouterr()
     assert status(["check-data", str(made), str(path)]) == 2
     assert "images=FOLDER" in capsys.readouterr().err
@@ -103,7 +117,7 @@ def test_a_folder_is_of_annotations_or_of_pictures(tmp_path: Path, points: bool)
 def test_a_store_has_what_the_files_have(tmp_path: Path, mask: str) -> None:
     made = ar.load(write(tmp_path / "r.yaml", TEXT.replace("MASK", mask)))
     path = coco(tmp_path / "set", random_set(5, polygons=True))
-    ar.pack(made, path, tmp_path / "store")
+    ar.pack(made, path, tmp_path / "store", workers=0)
     files, store = ar.ImageFolder(files=path, recipe=made, seed=3), ar.Packed(tmp_path / "store", made, seed=3)
     assert store.box_classes == files.box_classes
     for k in range(len(files)):

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sets import WRITERS, random_set
+from support.annotations import WRITERS, random_set
 from test_annotation_rules import test_pictures_outside_are_read_when_that_is_said as outside
-from test_mutated import run
-from test_one_table import check_boxes
-from test_run_lengths import test_what_is_written_is_read as run_lengths
+from test_one_table import check_boxes, run
+from test_one_table import test_what_is_written_is_read as run_lengths
 
 from augrecipes.errors import DataError
 from augrecipes.sources import paths

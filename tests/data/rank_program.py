@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 import torch.distributed
-from counting import Counting
+from support.datasets import Counting
 
 from augrecipes.data.loader import loader
 

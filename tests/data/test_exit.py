@@ -17,8 +17,8 @@ def report():
     print("alive:", *others, flush=True)
 import signal, sys, time
 import cv2, numpy as np
-sys.path.insert(0, "tests/data")
-from counting import Counting
+sys.path.insert(0, "tests")
+from support.datasets import Counting
 from augrecipes.data.loader import loader
 noise = np.random.default_rng(0).integers(0, 256, (1000, 1000, 3), np.uint8)
 class Native(Counting):  # nearly all of the time outside of Python

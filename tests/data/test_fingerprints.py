@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import json
 import logging
 from collections.abc import Callable
@@ -12,10 +13,9 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from counting import Counting
-from kinds import BAG, IMAGE, KINDS, PAIR, Kind, arrays
-from packed_kinds import open_packed, recipe_of
-from pictures import draw
+from support.datasets import Counting
+from support.folders import draw
+from support.kinds import BAG, IMAGE, KINDS, PAIR, Kind, arrays, open_packed, recipe_of
 from torch.utils.data import Subset
 
 from augrecipes import versions
@@ -169,8 +169,14 @@ def test_the_law_sees_a_list_that_is_forgotten(
             test_every_argument_of_lists_is_held(kind, name, roots, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["channels", "exif", "depth", "frames", "max_pixels"])
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *itertools.product(KINDS, ["channels", "exif", "depth", "frames", "max_pixels"]),
+        *itertools.product([BAG], ["max_tiles", "min_tiles", "pick"]),
+    ],
+    ids=str,
+)
 def test_what_reading_depends_on_is_named_when_a_state_is_refused(kind: Kind, name: str, roots: Any) -> None:
     state = loader(kind.open(roots[kind.name]), collate="list").state_dict()
     other = loader(kind.open(roots[kind.name], on_error="skip", **{name: OTHER[name]}), collate="list")

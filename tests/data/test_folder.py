@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import pickle
@@ -15,7 +14,7 @@ import cv2
 import numpy as np
 import pytest
 import torch
-from pictures import RECIPE, class_folders, draw
+from support.folders import RECIPE, class_folders, draw
 
 from augrecipes.data.loader import loader
 from augrecipes.errors import DataError
@@ -41,16 +40,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def ds(root: Path, recipe: Recipe) -> ImageFolder:
     return ImageFolder(root, recipe, seed=3)
-
-
-def digest(batches: Any) -> str:
-    """Names every bit of a pass, in order, whatever the batch size."""
-    state = hashlib.sha256()
-    for batch in batches:
-        for i in range(len(batch["index"])):
-            state.update(batch["image"][i].numpy().tobytes())
-            state.update(f"{batch['index'][i]} {batch['label'][i]} {batch['path'][i]}".encode())
-    return state.hexdigest()
 
 
 def same(a: dict[str, Any], b: dict[str, Any]) -> bool:
@@ -98,14 +87,6 @@ class TestBroken:
         (root / "emu" / "0.png").write_bytes(b"")
         return root
 
-    def test_skip(self, broken: Path, recipe: Recipe, caplog: pytest.LogCaptureFixture) -> None:
-        ds = ImageFolder(broken, recipe, on_error="skip")
-        made = loader(ds, 4, shuffle=True)
-        reference = digest(made)
-        assert sorted(Path(s.path).parent.name for s in made.skipped) == ["cat", "emu"]
-        assert "2 samples could not be read" in caplog.text
-        assert digest(loader(ds, 2, shuffle=True, num_workers=2)) == reference
-
     def test_skip_without_our_loader(self, broken: Path, recipe: Recipe, caplog: pytest.LogCaptureFixture) -> None:
         ds = ImageFolder(broken, recipe, on_error="skip")
         with caplog.at_level(logging.WARNING, "augrecipes"):
@@ -123,15 +104,6 @@ class TestBroken:
         assert [Path(path).name for batch in made for path in batch["path"]] == ["whole.png", "whole.png"]
         (skipped,) = made.skipped
         assert (Path(skipped.path).name, skipped.reason[:18]) == ("small.png", "step RandomCrop#1:")
-
-    def test_all_broken(self, tmp_path: Path, recipe: Recipe) -> None:
-        for i in range(3):
-            (tmp_path / f"{i}.jpg").write_bytes(b"no")
-        ds = ImageFolder(tmp_path, recipe, on_error="skip")
-        with pytest.raises(DataError, match="none of 2 other samples"):
-            ds[0]
-        with pytest.raises(DataError, match="none of 2 other samples"):
-            list(loader(ds, num_workers=1))
 
     def test_a_failing_step_names_file_and_step(self, tmp_path: Path, recipe: Recipe) -> None:
         path = draw(tmp_path / "small.png", 0, size=(8, 8))
@@ -193,26 +165,9 @@ class TestMasks:
             ImageFolder(masked / "images", refuses, masks=masked / "masks")
 
 
-def test_several_roots_are_numbered_together(tmp_path: Path, recipe: Recipe) -> None:
-    class_folders(tmp_path / "one", ("dog",), each=2)
-    class_folders(tmp_path / "two", ("cat", "dog"), each=1)
-    ds = ImageFolder([tmp_path / "one", str(tmp_path / "two")], recipe)
-    assert ds.classes == ["cat", "dog"]
-    assert [Path(ds.path(i)).parent.name for i in range(4)] == [ds.classes[k] for k in ds.labels]  # type: ignore[index]
-
-
 def test_names_may_be_bytes(tmp_path: Path, recipe: Recipe) -> None:
     class_folders(tmp_path, ("cat",), each=2)
     assert len(ImageFolder(os.fsencode(tmp_path), recipe)) == len(ImageFolder([os.fsencode(tmp_path)], recipe)) == 2
-
-
-def test_layouts(tmp_path: Path, recipe: Recipe) -> None:
-    class_folders(tmp_path, ("cat", "dog"), each=2)
-    draw(tmp_path / "beside.png", 0)
-    assert (len(ImageFolder(tmp_path, recipe)), ImageFolder(tmp_path, recipe).classes) == (5, None)
-    assert len(ImageFolder(tmp_path, recipe, layout="classes")) == 4
-    flat = ImageFolder(tmp_path, recipe, layout="flat")
-    assert (len(flat), flat.classes) == (5, None)
 
 
 def test_pad_knows_the_layout(tmp_path: Path) -> None:

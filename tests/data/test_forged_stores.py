@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import cv2
-import forging
 import numpy as np
 import pytest
-from packed_kinds import KINDS, packed, recipe_of
-from pictures import draw
+from support import forging
+from support.folders import draw
+from support.kinds import KINDS, packed, recipe_of
 
 from augrecipes.data.packed import Packed
 from augrecipes.errors import AugrecipesError, StoreError

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from gathering import Gathering
-from kinds import pixels, samples
+from support.datasets import Gathering, here
+from support.kinds import pixels, samples
 from torch.utils.data import DataLoader, Subset, default_collate
 
+from augrecipes.data import batching
+from augrecipes.data.batching import Pool
 from augrecipes.data.collate import Collate
 from augrecipes.data.loader import loader
 from augrecipes.errors import DataError
@@ -41,7 +43,7 @@ def equal(a: Any, b: Any) -> bool:
 def test_batches_are_those_that_are_read_one_by_one(options: dict[str, Any], make: Any) -> None:
     ds = Gathering(N)
     made = loader(make(ds), 5, shuffle=True, samples_per_epoch=31, **options)
-    reference = loader(make(OneByOne(N)), 5, shuffle=True, samples_per_epoch=31)
+    reference = here(make(OneByOne(N)), 5, shuffle=True, samples_per_epoch=31)
     for _ in range(2):
         for batch, expected in zip(made, reference, strict=True):
             assert list(batch) == list(expected)
@@ -50,7 +52,7 @@ def test_batches_are_those_that_are_read_one_by_one(options: dict[str, Any], mak
 
 def test_they_are_read_at_once() -> None:
     ds = Gathering(N)
-    list(loader(ds, 10, num_workers=0))
+    list(here(ds, 10))
     assert [n for _, n in ds.asked] == [10, 10, 3]
     ds.asked.clear()
     list(loader(ds, 10, backend="threads", num_workers=2))
@@ -61,7 +63,9 @@ def test_they_are_read_at_once() -> None:
 @pytest.mark.parametrize("collate", ["list", "pad", default_collate])
 def test_other_collates_get_samples(options: dict[str, Any], collate: Any) -> None:
     for batch, expected in zip(
-        loader(Gathering(N), 5, collate=collate, **options), loader(OneByOne(N), 5, collate=collate), strict=True
+        loader(Gathering(N), 5, collate=collate, **options),
+        here(OneByOne(N), 5, collate=collate),
+        strict=True,
     ):
         found, wanted = samples([batch]), samples([expected])
         assert [pixels(s) for s in found] == [pixels(s) for s in wanted]
@@ -74,7 +78,7 @@ def test_a_broken_sample_is_blamed_and_replaced_as_one_by_one(options: dict[str,
         list(loader(Gathering(N, broken=broken), 5, **options))
     assert caught.value.path == "3.png"
     made = loader(Gathering(N, broken=broken, on_error="skip"), 5, **options)
-    reference = loader(OneByOne(N, broken=broken, on_error="skip"), 5)
+    reference = here(OneByOne(N, broken=broken, on_error="skip"), 5)
     assert [pixels(s) for s in samples(made)] == [pixels(s) for s in samples(reference)]
     assert made.skipped == reference.skipped
     assert len(made.skipped) == 2
@@ -141,4 +145,67 @@ def test_a_changed_sample_is_not_gathered() -> None:
 
     assert Gathering(N).gathers
     assert not Brighter(N).gathers
-    assert [pixels(s) for s in samples(loader(Brighter(N), 5))] == [pixels(Brighter(N)[i]) for i in range(N)]
+    assert [pixels(s) for s in samples(here(Brighter(N), 5))] == [pixels(Brighter(N)[i]) for i in range(N)]
+
+
+# Memory of batches is kept from pass to pass, as much as is said and no more.
+
+
+MIB = 1 << 20
+
+
+def fresh(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of what is asked of the system from now on."""
+    asked: list[int] = []
+    of_the_system = batching._of_the_system
+
+    def counted(size: int) -> Any:
+        asked.append(size)
+        return of_the_system(size)
+
+    monkeypatch.setattr(batching, "_of_the_system", counted)
+    return asked
+
+
+@pytest.mark.parametrize("but", [0, 3 * MIB, 5 * MIB, 100 * MIB])
+def test_no_more_is_kept_than_is_said(but: int) -> None:
+    lent, sizes = Pool(), (2 * MIB, MIB, 3 * MIB, 2 * MIB)
+    held = [lent.empty((size,), torch.uint8) for size in sizes]
+    held.clear()
+    assert len(lent._free) == len(sizes)
+    lent.clear(but)
+    kept = [len(one) for one in lent._free]
+    assert sum(kept) <= but
+    assert sum(kept) + max(sizes) >= min(but, sum(sizes))  # and not much less
+
+
+@pytest.mark.parametrize(
+    "options", [{"num_workers": 0}, {"backend": "threads", "num_workers": 2}], ids=["one thread", "two"]
+)
+def test_the_next_pass_asks_for_no_fresh_memory(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]) -> None:
+    monkeypatch.setattr(batching, "LEAST_BYTES", 1)
+    made, asked = loader(Gathering(40), 8, **options), fresh(monkeypatch)
+
+    def passes(count: int) -> list[int]:
+        for _ in range(count):
+            for batch in made:
+                del batch
+            asked.append(0)
+        taken = asked[:-1] if not asked[-1] else asked[:]
+        asked.clear()
+        return [size for size in taken if size]
+
+    first = passes(1)
+    assert first
+    if not options["num_workers"]:
+        assert passes(3) == []
+        monkeypatch.setattr(batching, "BATCH_BYTES", 0)  # a planted fault, and what `tune_allocator=False` does
+        assert len(passes(4)) >= 3 * len(first)
+
+
+def test_without_tuning_all_goes_back() -> None:
+    made = here(Gathering(40), 8, tune_allocator=False)
+    for batch in made:
+        assert np.asarray(batch["image"]).size
+    del batch
+    assert made._readers.pool._free == []

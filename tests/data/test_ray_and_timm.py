@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 import torch
-from gathering import Gathering
-from kind_laws import direct
-from kinds import pixels
+from support.datasets import Gathering
+from support.kind_laws import direct
+from support.kinds import pixels
 from torch import nn
-from torch.utils.data import DataLoader
 
 from augrecipes.data.loader import loader
 
@@ -119,8 +118,8 @@ def test_ray_train_shares_an_epoch_among_its_workers(ray_with_cpus: Any, tmp_pat
 
     def train(config: dict[str, Any]) -> None:
         import ray.train.torch as of_ray
-        from gathering import Gathering
         from ray import train
+        from support.datasets import Gathering
 
         from augrecipes.data.loader import loader
 
@@ -160,10 +159,3 @@ def test_a_stateful_loader_goes_on_with_the_draws_it_stopped_at(options: dict[st
     loaded = stateful.StatefulDataLoader(again, 2, collate_fn=list, **options)
     loaded.load_state_dict(state)
     assert head + [pixels(s) for batch in loaded for s in batch] == direct(Gathering(N), 1)
-
-
-def test_a_plain_loader_is_no_less() -> None:
-    """What timm and Ray are held to above is what a plain DataLoader gives."""
-    ds = Gathering(N)
-    plain = DataLoader(ds, 4, collate_fn=pair_of)
-    assert [dict(told(plain)) for _ in range(3)] == [epoch_of(Gathering(N), e) for e in range(3)]

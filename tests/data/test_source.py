@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kind_laws import LAWS, drawn
-from test_packed import agree
+from support.kind_laws import LAWS, OF_SAMPLES, drawn
+from support.kinds import agree
 
 import augrecipes as ar
 from augrecipes.bench.run import Options
@@ -64,7 +64,7 @@ def source(n: int = N) -> Arrays:
     return Arrays({"image": image, "mask": image[..., 0] // 64, "label": np.arange(n) % 2})
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", OF_SAMPLES)
 def test_datasets_of_it_obey_the_laws_of_every_dataset(law: str) -> None:
     LAWS[law](lambda **options: ar.Samples(source(), ar.load(RECIPE), **{"seed": 3, **options}))
 
@@ -85,7 +85,7 @@ def test_everything_that_reads_samples_takes_it(tmp_path: Path) -> None:
     assert (tuple(batch["image"].shape), batch["label"].tolist()) == ((N, 3, 24, 28), [0, 1] * 6)
     assert ar.sample_grid(recipe, made, rows=2).std() > 5
     assert ar.verify(recipe, made, samples=3).ok
-    ar.pack(recipe, made, tmp_path / "store")
+    ar.pack(recipe, made, tmp_path / "store", workers=0)
     assert agree(ar.Packed(tmp_path / "store", recipe, seed=3), ar.Samples(made, recipe, seed=3))
     sides = ar.bench({"crops": recipe}, made, Options(samples=4, seconds=0.1, effects=False)).sides
     assert len(sides) == 2

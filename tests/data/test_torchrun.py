@@ -27,7 +27,7 @@ pytestmark = [
 
 
 def environment(**more: object) -> dict[str, str]:
-    path = os.pathsep.join([str(HERE.parents[1]), str(HERE)])
+    path = os.pathsep.join([str(HERE.parents[1]), str(HERE.parent)])
     return {
         **os.environ,
         "PYTHONPATH": path,
@@ -52,6 +52,7 @@ def runs(process: int) -> bool:
     return text.rpartition(")")[2].split()[0] != "Z"  # dead, and nobody has asked how it ended
 
 
+@pytest.mark.soak  # in one process: `test_rank_states.py`
 def test_three_ranks_stop_and_two_go_on(tmp_path: Path) -> None:
     together: list[int] = []
     for ranks, steps in ((3, 2), (2, 0)):

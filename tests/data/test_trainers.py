@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 import torch
-from gathering import Gathering
-from kind_laws import direct
-from kinds import pixels
+from support.datasets import WAYS, Gathering, as_they_are
+from support.kind_laws import direct
+from support.kinds import pixels
 from torch import nn
 from torch.multiprocessing import spawn
 from torch.utils.data import DataLoader, Subset
@@ -26,12 +26,8 @@ N = 12
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def as_they_are(samples: Any) -> Any:
-    return samples
-
-
 def listing(ds: Any, batch_size: int = 2, **options: Any) -> Any:
-    return loader(ds, batch_size=batch_size, collate=as_they_are, multiprocessing_context="fork", **options)
+    return loader(ds, batch_size=batch_size, collate=as_they_are, **{"multiprocessing_context": "fork", **options})
 
 
 def plain(ds: Any, **options: Any) -> Any:
@@ -95,14 +91,6 @@ def lightning_of(
     model = Keeps()
     getattr(trainer, stage)(model, *(() if hook else (make(),)), **more)
     return trainer
-
-
-WAYS: dict[str, dict[str, Any]] = {
-    "here": {},
-    "threads": {"backend": "threads", "num_workers": 2},
-    "forked": {"num_workers": 2},
-    "forked, that stay": {"num_workers": 2, "persistent_workers": True},
-}
 
 
 @pytest.mark.parametrize("hook", [False, True])

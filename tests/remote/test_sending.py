@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import shop
-from packed_kinds import KINDS, packed, recipe_of
-from pictures import draw
+from support import shop
+from support.folders import draw
+from support.kinds import KINDS, packed, recipe_of
 from test_stores_elsewhere import IMAGE, alike, opened
 
 import augrecipes as ar

@@ -1,8 +1,8 @@
-"""Folders of pairs for tests: scenes whose small images are reductions of the large ones."""
+"""Small folders of images, of pairs and of bags."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import cv2
@@ -11,6 +11,62 @@ from numpy.typing import NDArray
 
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
+
+RECIPE = """
+version: 1
+recipe: test
+inputs: {mask: optional, boxes: {format: pascal_voc, labels: box_labels}, keypoints: {format: xy}}
+steps:
+  - RandomCrop: {height: 24, width: 20}
+  - HorizontalFlip
+  - VerticalFlip
+  - RandomBrightnessContrast
+eval:
+  - CenterCrop: {height: 24, width: 20}
+"""
+
+
+def draw(path: Path, seed: int, size: tuple[int, int] = (32, 28)) -> Path:
+    """Write noise as an image."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    noise = np.random.default_rng(seed).integers(0, 256, (*size, 3), dtype=np.uint8)
+    assert cv2.imwrite(str(path), noise)
+    return path
+
+
+def class_folders(root: Path, classes: Sequence[str] = ("cat", "dog", "emu"), each: int = 4) -> Path:
+    """A folder of class folders."""
+    for k, name in enumerate(classes):
+        for i in range(each):
+            draw(root / name / f"{i}.png", seed=100 * k + i)
+    return root
+
+
+BAGS = """
+version: 1
+recipe: test-bags
+kind: bag
+bag: {max_tiles: 4}
+steps:
+  - RandomCrop: {height: 12, width: 10}
+  - D4: {p: 1.0, id: turn, share: bag}
+  - HorizontalFlip
+  - RandomBrightnessContrast: {p: 1.0}
+  - Resize: {height: 12, width: 10}
+eval:
+  - CenterCrop: {height: 12, width: 10}
+"""
+SIZES = {"slide-a": 5, "slide-b": 3, "slide-c": 7, "slide-d": 4}
+
+
+def bag_folders(root: Path, sizes: Mapping[str, int] | None = None) -> Path:
+    """A folder of bags of noisy tiles, whose names tell their places."""
+    for b, (bag, n) in enumerate((SIZES if sizes is None else sizes).items()):
+        (root / bag).mkdir(parents=True, exist_ok=True)
+        for k in range(n):
+            draw(root / bag / f"tile_x{k}_y{10 * b}.png", seed=100 * b + k, size=(18, 16))
+    return root
+
 
 Image = NDArray[np.uint8]
 
