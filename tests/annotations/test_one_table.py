@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import random
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.annotations import OUTLINED, WRITERS, Picture, Set, instances, listed, random_set, recipe, refused, rows
 from support.budgets import tries
+from test_annotation_rules import test_pictures_outside_are_read_when_that_is_said as outside
 
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.dataset import ImageFolder
-from augrecipes.sources.annotations import coco
+from augrecipes.sources import paths
+from augrecipes.sources.annotations import coco, records, table
+from augrecipes.sources.annotations.records import AnnotationSet
 
 FORMATS = ("pascal_voc", "coco", "yolo", "albumentations")
 FEW = tries(6)
@@ -316,3 +321,64 @@ def test_pycocotools_reads_the_same(tmp_path: Path) -> None:
         assert compressed(counts) == text
         flat = np.repeat(np.arange(len(counts)) % 2 == 1, counts)
         assert (truth == flat.reshape(40, 30).T).all()
+
+
+# Faults that are planted: the law that is there for each of them finds it.
+
+
+_in_format, _add = table._in_format, AnnotationSet.add
+
+
+def sets(folder: Path) -> None:
+    for seed in range(6):
+        of = random_set(seed)
+        check_boxes(WRITERS["labelme" if seed % 2 else "voc"](folder / str(seed), of), of, "coco")
+
+
+def mutants(folder: Path) -> None:
+    run(folder, "coco", range(400))
+
+
+def names(folder: Path) -> None:
+    outside(folder, "coco")
+
+
+def texts(_: Path) -> None:
+    test_what_is_written_is_read()
+
+
+def changed(right: str, wrong: str) -> Any:
+    """`counts_of` with another expression in it."""
+    code = inspect.getsource(coco.counts_of)
+    assert right in code
+    space: dict[str, Any] = dict(vars(coco))
+    exec(code.replace(right, wrong), space)
+    return space["counts_of"]
+
+
+PLANTED: dict[str, tuple[Callable[[Path], None], Any, str, Any]] = {
+    "boxes are not cut": (sets, np, "clip", lambda values, low, high: values),
+    "empty boxes stay": (sets, table, "_FINE", 3),
+    "marked objects stay": (sets, AnnotationSet, "add", lambda self, *values, **_: _add(self, *values)),
+    "corners for sizes": (
+        sets, table, "_in_format", lambda corners, format: _in_format(corners, format.replace("coco", "pascal_voc"))
+    ),
+    "classes as they are met": (sets, AnnotationSet, "rename", lambda *_: None),
+    "any name": (mutants, records, "is_name", lambda name: True),
+    "any polygon": (mutants, coco, "numbers_of", lambda values, count=None: values),
+    "links are not followed": (names, paths, "S_ISLNK", lambda _: False),
+    "every folder is the data's": (names, paths, "_inside", lambda _: b""),
+    "changes begin too early": (texts, coco, "counts_of", changed("len(counts) > 2", "len(counts) > 1")),
+    "changes since the last": (texts, coco, "counts_of", changed("counts[-2]", "counts[-1]")),
+    "no signs": (texts, coco, "counts_of", changed("value -= (bits & 16 and 1) << shift", "pass")),
+    "four bits": (texts, coco, "counts_of", changed("bits & 31", "bits & 15")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_fault_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    law, where, what, instead = PLANTED[name]
+    monkeypatch.setattr(where, what, instead)
+    with pytest.raises(BaseException) as caught:
+        law(tmp_path)
+    assert not isinstance(caught.value, DataError)

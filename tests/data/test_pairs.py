@@ -115,14 +115,6 @@ def test_the_list_of_pairs_decides_and_not_where_it_lies(data, tmp_path_factory)
     assert torch.equal(pickle.loads(pickle.dumps(here))[3]["lr"], here[3]["lr"])
 
 
-def test_templates_and_lists_of_roots(data, tmp_path_factory):
-    other = make_pairs(tmp_path_factory.mktemp("other"), NAMES[:2], low="{}small")
-    ds = PairedImages(roots(other), pair_recipe(), names={"lr": "{}small"})
-    assert ds.paths(1)["lr"] == str(other / "LR" / "0002small.png")
-    same = make_pairs(tmp_path_factory.mktemp("same"), NAMES[:2])
-    assert len(PairedImages({k: [roots(data)[k], roots(same)[k]] for k in ("hr", "lr")}, pair_recipe())) == 8
-
-
 def test_csv_files(data):
     table = data / "pairs.csv"
     rows = [

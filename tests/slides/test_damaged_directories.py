@@ -109,7 +109,7 @@ def test_directories_of_any_order_and_length_are_read(tmp_path: Path, order: str
         for _ in range(2):
             file.write(tissue(100, 120), tile=(64, 64), photometric="rgb")
     with tifffile.TiffFile(path, mode="r+b") as file:
-        tag = file.pages[1].tags["TileWidth"]
+        tag = file.pages[1].aspage().tags["TileWidth"]
         if tile != 64:
             tag.overwrite(tile, dtype="I")
     if tile == 64:

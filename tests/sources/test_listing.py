@@ -275,14 +275,6 @@ def test_other_rules_make_the_memo_void(tmp_path: Path, later: None, monkeypatch
     assert names(list_folder(root)) == ["a/2.xyz"]
 
 
-def test_nothing_is_written_beside_the_data(tmp_path: Path, later: None, own_cache_folder: Path) -> None:
-    root = fill(tmp_path / "data", "a/1.jpg")
-    before = (root.stat().st_mtime_ns, sorted(root.rglob("*")))
-    list_folder(root)
-    assert (root.stat().st_mtime_ns, sorted(root.rglob("*"))) == before
-    assert len(memos(own_cache_folder)) == 1
-
-
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
 def test_a_folder_is_known_under_any_path(
     tmp_path: Path, later: None, scanned: list[str], own_cache_folder: Path

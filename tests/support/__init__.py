@@ -1,1 +1,1 @@
-"""What tests of several folders share: small datasets, laws, servers, damage."""
+"""What several files of tests share: one module a subject."""
