@@ -24,6 +24,7 @@ from options import Part, parser, run
 from results import Row
 
 import augrecipes as ar
+from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.order import epoch_order
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.paths import PathTable
@@ -114,12 +115,11 @@ def _listed(folder: Path) -> tuple[float, float, float, float]:
 
 def _worked(folder: Path, repeats: int, method: str) -> tuple[float, float, float]:
     """MB that are a worker's own, seconds until the first batch was there, and MB that all workers map."""
-    ds = ar.ImageFolder(folder, folder.parent / "s.yaml")
+    ds: RecipeDataset = ar.ImageFolder(folder, folder.parent / "s.yaml")
     if repeats > 1:
         images, labels = ds.table.images, ds.table.labels
-        ds._hold(
-            Columns(files={"image": PathTable.concat([images] * repeats)}, labels=np.tile(labels, repeats)), None, None
-        )
+        more = Columns(files={"image": PathTable.concat([images] * repeats)}, labels=np.tile(labels, repeats))
+        ds = RecipeDataset(more, folder.parent / "s.yaml")
     begun, own, common = time.perf_counter(), 0.0, 0.0
     options = {"backend": "processes", "num_workers": 1, "multiprocessing_context": method, "shuffle": True}
     for number, _ in enumerate(ar.loader(ds, 50, samples_per_epoch=600, **options)):

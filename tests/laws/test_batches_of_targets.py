@@ -160,7 +160,7 @@ def test_whatever_lies_on_pictures() -> None:
 
 
 def spoil(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
-    several, many, moved = NativeBatches.several, NativePlan.many, NativeBatches._with_points_moved
+    several, many, moved = NativeBatches.several, NativePlan.many, NativeBatches._without_pixels
     if fault == "another's mask":
         masks_at_once = NativeBatches._masks_at_once
         monkeypatch.setattr(
@@ -173,8 +173,8 @@ def spoil(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     elif fault == "another's boxes":
         monkeypatch.setattr(
             NativeBatches,
-            "_with_points_moved",
-            lambda self, epoch, index, tile, data: moved(self, epoch, index + 1, tile, data),
+            "_without_pixels",
+            lambda self, key, data, *way: moved(self, (key[0], key[1] + 1, key[2]), data, *way),
         )
     elif fault == "one that is left is forgotten":
         monkeypatch.setattr(

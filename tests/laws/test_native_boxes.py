@@ -18,7 +18,7 @@ from test_native_plan import NATIVE, ON_MASKS, WARPED, recipe_of
 from augrecipes.compat.normals import normals
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.steps import TILTS
-from augrecipes.compiler.run import natively, points_alone
+from augrecipes.compiler.run import points_alone
 from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Recipe
 
 ABOUT_BOXES: Pool = (
@@ -30,12 +30,6 @@ ABOUT_BOXES: Pool = (
     ("RandomSizedBBoxSafeCrop", {"height": 30, "width": 41, "interpolation": 0, "erosion_rate": 0.2}),
 )
 pytestmark = pytest.mark.skipif(KERNEL_SETS[-1] is None, reason="no native kernels here")
-
-
-@pytest.fixture(autouse=True)
-def _however_few_steps_act(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Samples with boxes in which few steps act are Python's otherwise, which is the quicker way there."""
-    monkeypatch.setattr(natively, "_FEW", 0)
 
 
 def given_to(recipe: Recipe, seed: int) -> dict[str, Any]:

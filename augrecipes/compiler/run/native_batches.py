@@ -13,6 +13,7 @@ from augrecipes.compiler.native_plan.carrying_out import NativePlan, Places
 from augrecipes.compiler.native_plan.pictures import InMemory, as_picture, is_mask, is_picture
 from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.run.at_once import busy_threads
+from augrecipes.compiler.run.exits import NotHereError
 from augrecipes.compiler.run.natively import NativelyRun
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import key_part
@@ -100,6 +101,8 @@ class NativeBatches(NativelyRun):
         found = self.at_once if files else self.coming("uint8").native
         if isinstance(found, str):
             return found
+        if self.compiled.save_applied_params:
+            return "what its steps draw is asked for"
         if found.given:
             return f"{self.label_of(next(iter(found.given.values())))} draws by boxes"
         masks = self.coming("encoded" if files and self.reads else "uint8").native_masks if "mask" in beside else None
@@ -132,7 +135,7 @@ class NativeBatches(NativelyRun):
         beside: Set[str] = frozenset(),
     ) -> list[int] | None:
         """The same of pictures that come as this pipeline's own plan takes them, with some targets `beside` them."""
-        alone = not self._by_python and self._required <= beside
+        alone = not (self._by_python or self.compiled.save_applied_params) and self._required <= beside
         if alone and isinstance(self.native, NativePlan) and self._are_taken(pictures):
             return self.native.many(epoch, keys, pictures, places)
         return [*range(len(pictures))]
@@ -181,8 +184,12 @@ class NativeBatches(NativelyRun):
         others: dict[int, dict[str, Any]] = {}
         for k, rest in enumerate(samples.others or ()):
             if k not in apart:
-                moved = self._with_points_moved(epoch, *keys[k], {**rest, "image": samples.picture(k)})
-                if moved is None or moved.pop("image").shape[:2] != size:
+                try:
+                    moved = self._without_pixels((epoch, *keys[k]), {**rest, "image": samples.picture(k)})
+                except NotHereError:
+                    apart.add(k)
+                    continue
+                if moved.pop("image").shape[:2] != size:
                     apart.add(k)
                 else:
                     others[k] = moved

@@ -1,8 +1,9 @@
-"""Boxes and keypoints of samples whose pictures native plans make: the steps draw here, too, and move them alone."""
+"""Steps without pixels: they draw, and move boxes and keypoints, of samples whose pictures native plans make."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from augrecipes.compat.steps import Sample, functions_of, sampler_of
@@ -12,35 +13,38 @@ from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.kernels.warps import Warps
 from augrecipes.compiler.native_plan.sizes import size_behind
 from augrecipes.compiler.native_plan.steps import encode
-from augrecipes.compiler.run.prepared import Act, Prepared, prepared, unwrapped
+from augrecipes.compiler.run.prepared import Act, Prepared, Ways, prepared, unwrapped
 from augrecipes.ops.capabilities import claims
 
 _POINTS = frozenset({"boxes", "keypoints"})
 
 
-def point_steps(transforms: Sequence[Any], pipeline: Any) -> list[Prepared]:
+def point_steps(
+    transforms: Sequence[Any], pipeline: Any, around: Mapping[int, Callable[[Act], Act]], *, all_draw: bool
+) -> list[Prepared]:
     """The steps of a pipeline that a native plan carries out, for samples whose `image` has a shape and no pixels.
 
     Args:
         transforms: of the pipeline; kernels of several steps included.
         pipeline: that they stand in.
+        around: by the ids of steps that need pixels, what gives them some around what they do in albumentations.
+        all_draw: those that move nothing draw, too.
     """
-    return [*_each(transforms, pipeline)]
+    return [*_each(transforms, pipeline, Ways(_DRAWS if all_draw else _moves_points, around))]
 
 
-def _each(transforms: Sequence[Any], group: Any) -> Iterator[Prepared]:
+def _each(transforms: Sequence[Any], group: Any, ways: Ways) -> Iterator[Prepared]:
     for step in transforms:
         if isinstance(step, Joined | Warps | ColourOps):
-            yield from _each(step.transforms, step)
+            yield from _each(step.transforms, step, ways)
         else:
-            one = prepared(unwrapped(step), group, _moves_points)
             # Kernels let their steps be called, which filters; a pipeline's own are filtered by it.
-            yield one
+            yield prepared(unwrapped(step), group, ways)
 
 
-def _moves_points(self: Any, takes: bool) -> Act:
+def _moves_points(self: Any, takes: bool, *, draws: bool = False) -> Act:
     """What a transform does to points, and to the shape of what stands for the picture."""
-    if claims(type(self).__name__).targets.isdisjoint(_POINTS):
+    if not draws and claims(type(self).__name__).targets.isdisjoint(_POINTS):
         return lambda data: data
     draw, functions, take, numbers = sampler_of(self), functions_of(self), self.py_random.random, encode(self)
 
@@ -59,3 +63,6 @@ def _moves_points(self: Any, takes: bool) -> Act:
         return data
 
     return act
+
+
+_DRAWS = partial(_moves_points, draws=True)

@@ -5,7 +5,8 @@ What is not known to run in albumentations' usual way is called as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from augrecipes.compat.steps import (
@@ -25,8 +26,19 @@ from augrecipes.compiler.kernels.warps import Deferred, Warps
 
 # From a sample, which may be changed in place, to the sample after a step.
 Act = Callable[[Sample], Sample]
-# From a transform, and whether its first draw is still to be taken, to what it does once it acts.
-Leaf = Callable[[Any, bool], Act]
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How steps are run.
+
+    Attributes:
+        leaf: from a transform, and whether its first draw is still to be taken, to what it does once it acts.
+        around: by the ids of steps, what is put around what they do in albumentations.
+    """
+
+    leaf: Callable[[Any, bool], Act]
+    around: Mapping[int, Callable[[Act], Act]] = field(default_factory=dict)
 
 
 class Prepared(NamedTuple):
@@ -46,23 +58,23 @@ class Prepared(NamedTuple):
     filter: Act | None
 
 
-def prepared(step: Any, group: Any, leaf: Leaf | None = None) -> Prepared:
+def prepared(step: Any, group: Any, ways: Ways | None = None) -> Prepared:
     """A step of `group`, which may be the pipeline, for samples of one picture and what lies on it.
 
     Args:
         step: a transform or a group.
         group: that it stands in.
-        leaf: gives what a transform does; None: what albumentations does.
+        ways: how transforms are run; None: as albumentations does it.
     """
     p = gate_of(step)
-    act = _act(step, leaf or _transform, gated=p is not None)
+    act = _act(step, ways or _PLAINLY, gated=p is not None)
     return Prepared(None if p is None else step.py_random.first, 1.0 if p is None else p, act, _filter(step, group))
 
 
 def alone(step: Any, group: Any, *, forced: bool) -> Act:
     """A step, called by itself: it acts where its first draw says so, or always where its group has chosen it."""
     if forced:
-        return _act(step, _transform, forced=True)
+        return _act(step, _PLAINLY, forced=True)
     first, p, act, _ = prepared(step, group)
     return act if first is None else lambda data: act(data) if first() < p else data
 
@@ -83,28 +95,30 @@ def _filter(step: Any, group: Any) -> Act | None:
     return filters_of(group)
 
 
-def _act(step: Any, leaf: Leaf, *, gated: bool = False, forced: bool = False) -> Act:
+def _act(step: Any, ways: Ways, *, gated: bool = False, forced: bool = False) -> Act:
     """What a step does once it acts.
 
     Args:
         step: a transform or a group.
-        leaf: gives what a transform does.
+        ways: how transforms are run.
         gated: its gate has been opened by its first draw, which is still to be taken.
         forced: it acts whatever its probability says, because OneOf has chosen it.
     """
+    if id(step) in ways.around:
+        return ways.around[id(step)](_act(step, _PLAINLY, gated=gated, forced=forced))
     if type(step) is Joined:
         return step.run
     if gated or forced or getattr(step, "p", 0) >= 1:
         if is_plain(step):
-            return leaf(step, gated)
+            return ways.leaf(step, gated)
         match group_of(step):
             case "one":
-                return _one_of(step, leaf)
+                return _one_of(step, ways)
             case "all":
-                return _in_turn(step, lambda steps: steps, leaf)
+                return _in_turn(step, lambda steps: steps, ways)
             case "some" if not forced:
                 choose = choice_of(step)
-                return _in_turn(step, lambda steps: [steps[k] for k in choose()], leaf)
+                return _in_turn(step, lambda steps: [steps[k] for k in choose()], ways)
     return (lambda data: step(force_apply=True, **data)) if forced else (lambda data: step(**data))
 
 
@@ -127,8 +141,8 @@ def _transform(self: Any, takes: bool) -> Act:
     return act
 
 
-def _one_of(self: Any, leaf: Leaf) -> Act:
-    acts = [_act(unwrapped(step), leaf, forced=True) for step in self.transforms]
+def _one_of(self: Any, ways: Ways) -> Act:
+    acts = [_act(unwrapped(step), ways, forced=True) for step in self.transforms]
     weights, choice = self.transforms_ps, self.random_generator
 
     def act(data: Sample) -> Sample:
@@ -137,8 +151,8 @@ def _one_of(self: Any, leaf: Leaf) -> Act:
     return act
 
 
-def _in_turn(self: Any, chosen: Callable[[list[Prepared]], list[Prepared]], leaf: Leaf) -> Act:
-    steps = [prepared(unwrapped(step), self, leaf) for step in self.transforms]
+def _in_turn(self: Any, chosen: Callable[[list[Prepared]], list[Prepared]], ways: Ways) -> Act:
+    steps = [prepared(unwrapped(step), self, ways) for step in self.transforms]
 
     def act(data: Sample) -> Sample:
         for first, p, one, filters in chosen(steps):
@@ -149,3 +163,6 @@ def _in_turn(self: Any, chosen: Callable[[list[Prepared]], list[Prepared]], leaf
         return data
 
     return act
+
+
+_PLAINLY = Ways(_transform)

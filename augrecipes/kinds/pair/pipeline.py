@@ -183,6 +183,8 @@ class PairPipeline(Pipeline):
         """What carries out samples without Python between their steps, or why nothing does."""
         if (why := kept_from_plans(self)) is not None:
             return why
+        if self.compiled.save_applied_params:
+            return "what its steps draw is asked for"
         sinks, compiled = {name: self.sinks[name] for name in self.outputs}, self.compiled
         try:
             return scene_plans(
