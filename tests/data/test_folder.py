@@ -204,12 +204,6 @@ def test_channels_exif_and_limit_are_passed_on(root: Path) -> None:
         ImageFolder(root, recipe, max_pixels=32 * 28 - 1)[0]
 
 
-def test_applied_parameters(root: Path, recipe: Recipe) -> None:
-    ds = ImageFolder(root, recipe, save_applied_params=True)
-    assert any(label == "RandomCrop#1" for label, *_ in ds[0]["applied"])
-    assert len(next(iter(loader(ds, 3)))["applied"]) == 3
-
-
 def test_pickles_small(recipe: Recipe, ds: ImageFolder, root: Path) -> None:
     names = [f"class_{i % 10}/picture_{i:06d}.jpg" for i in range(100_000)]
     ds.table = Columns(files={"image": PathTable.from_paths(names, root="/some")})

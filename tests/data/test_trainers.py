@@ -295,16 +295,6 @@ def test_hugging_faces_trainer(tmp_path: Path) -> None:
 # -- torchdata --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", ["here", "forked"])
-def test_stateful_loaders_over_our_datasets(way: str) -> None:
-    stateful: Any = pytest.importorskip("torchdata.stateful_dataloader")
-    ds = Gathering(N)
-    options = {"collate_fn": as_they_are, **WAYS[way]}
-    made = stateful.StatefulDataLoader(ds, 2, **options)
-    for epoch in range(3):
-        assert found(made) == direct(ds, epoch)
-
-
 def test_our_state_is_of_their_protocol() -> None:
     stateful: Any = pytest.importorskip("torchdata.stateful_dataloader.stateful")
     made = listing(Gathering(N))
@@ -314,14 +304,6 @@ def test_our_state_is_of_their_protocol() -> None:
     again = listing(Gathering(N))
     again.load_state_dict(made.state_dict())
     assert head + found(again) == direct(Gathering(N))
-
-
-def test_timms_loop_says_the_epoch_to_the_sampler() -> None:
-    """`if hasattr(loader.sampler, "set_epoch")`, as timm's train.py and torch's examples have it."""
-    ds, made = Gathering(N), listing(Gathering(N))
-    for epoch in (0, 3, 4):
-        made.sampler.set_epoch(epoch)
-        assert found(made) == direct(ds, epoch)
 
 
 # Ray Train, timm's loaders and loops, and StatefulDataLoader, where they are installed, with loaders and datasets.

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from programs import Programs
 from support import shop
+from support.concurrency import in_threads
 from test_stores_elsewhere import opened, placed
 
 from augrecipes.errors import StoreError
@@ -81,36 +82,24 @@ def test_threads_fetch_each_file_once(tmp_path: Path) -> None:
 
     def work(seed: int) -> None:
         for k in random.Random(seed).sample(range(len(SIZES)), len(SIZES)):
-            if bytes(kept.mapped("s", str(k), SIZES[k], lambda staged, k=k: fetch(staged, k))) != content(k):
-                count[k] += 100
+            data = kept.mapped("s", str(k), SIZES[k], lambda staged, k=k: fetch(staged, k))
+            assert bytes(data) == content(k)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, 6)
     assert count == [1] * len(SIZES)
 
 
 def test_a_small_cache_and_many_threads_end(tmp_path: Path) -> None:
     """Whoever has to wait for room gets it, and nobody fetches without."""
-    kept, wrong = FileCache(1_000, tmp_path), []
+    kept = FileCache(1_000, tmp_path)
 
     def work(seed: int) -> None:
         rng = random.Random(seed)
         for _ in range(12):
             k = rng.randrange(len(SIZES))
-            data = kept.mapped("s", str(k), SIZES[k], lambda staged, k=k: staged.write_bytes(content(k)))
-            if bytes(data) != content(k):
-                wrong.append(k)
+            assert bytes(kept.mapped("s", str(k), SIZES[k], written(k))) == content(k)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert not any(thread.is_alive() for thread in threads)
-    assert wrong == []
+    in_threads(work, 4)
 
 
 def in_time(work: Callable[[], Any]) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support import shop
+from support.concurrency import in_threads
 from support.folders import draw
 from support.kinds import KINDS, packed, recipe_of
 from test_stores_elsewhere import IMAGE, alike, opened
@@ -209,11 +210,7 @@ def test_pictures_are_read_there(elsewhere: Path, roots: dict[str, Path]) -> Non
 def asked_at_once(many: int) -> int:
     """The most requests that were under way while so many threads asked."""
     shop.Shop.most, shop.Shop.fault = 0, lambda what, name, times: "slow"
-    threads = [threading.Thread(target=RemotePath("shop://file").read_bytes) for _ in range(many)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(lambda _: RemotePath("shop://file").read_bytes(), many)
     return shop.Shop.most
 
 

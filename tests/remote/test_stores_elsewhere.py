@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import fsspec
-import numpy as np
 import pytest
 import torch
 from fsspec.registry import _registry
 from support import shop
-from support.kinds import KINDS, packed, recipe_of
+from support.kinds import KINDS, packed, pixels, recipe_of
 
 import augrecipes as ar
 from augrecipes.data.packed import Packed
@@ -38,19 +37,8 @@ FORMS: dict[str, dict[str, Any]] = {
 IMAGE = KINDS[0]
 
 
-def same(a: Any, b: Any) -> bool:
-    if isinstance(a, torch.Tensor | np.ndarray):
-        return a.shape == b.shape and bool((np.asarray(a) == np.asarray(b)).all())
-    if isinstance(a, list):
-        return len(a) == len(b) and all(map(same, a, b))
-    return bool(a == b)
-
-
 def alike(a: Any, b: Any) -> bool:
-    pairs = zip(a, b, strict=True)
-    return len(a) == len(b) and all(
-        one.keys() == other.keys() and all(same(one[key], other[key]) for key in one) for one, other in pairs
-    )
+    return [([*one], pixels(one)) for one in a] == [([*one], pixels(one)) for one in b]
 
 
 def opened(place: Any, kind: Any = IMAGE, **more: Any) -> Any:

@@ -91,12 +91,6 @@ def test_class_folders(tmp_path: Path) -> None:
     assert found.paths[0] == os.path.join(str(root), "a", "1.Jpeg").replace("a" + os.sep + "1", "a/1")
 
 
-def test_flat_folder(tmp_path: Path) -> None:
-    found = list_folder(fill(tmp_path, "b.png", "B.png", "a.jpg", "x.txt", "tables/1.csv"))
-    assert names(found) == ["B.png", "a.jpg", "b.png"]
-    assert (found.classes, found.labels, found.class_to_idx) == (None, None, None)
-
-
 def test_hidden_things_are_passed_over(tmp_path: Path) -> None:
     root = fill(
         tmp_path,

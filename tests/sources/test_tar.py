@@ -6,12 +6,12 @@ import gzip
 import os
 import pickle
 import random
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import tars as made
+from support.concurrency import in_threads
 from support.faults import planted_faults
 
 from augrecipes.errors import DataError
@@ -378,21 +378,12 @@ def test_few_archives_are_open_at_a_time(several: list[Path], monkeypatch: pytes
     monkeypatch.setattr(shards, "OPENED", kept := OpenFiles(archives.Archive, 1))
     found = pickle.loads(pickle.dumps(TarShards(several)))
     wanted = [b"%d %d" % (a, k) for a in range(4) for k in range(5)]
-    wrong: list[Any] = []
 
     def read(seed: int) -> None:
         rng = random.Random(seed)
-        try:
-            wrong.extend(k for k in (rng.randrange(20) for _ in range(300)) if found[k]["bin"] != wanted[k])
-        except Exception as error:
-            wrong.append(error)
+        assert all(found[k]["bin"] == wanted[k] for k in (rng.randrange(20) for _ in range(300)))
 
-    threads = [threading.Thread(target=read, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    in_threads(read, 6)
     assert len(kept) == 1
 
 
