@@ -56,9 +56,8 @@ class Own(ar.ImageFolder):
         self.transform = transform
 
 
-def test_a_class_of_ones_own_may_take_the_word(tmp_path: Path) -> None:
-    found = ar.draw_dataset(tmp_path, tiles=3, photo_count=0, shrink=4).tissue
-    made = pickle.loads(pickle.dumps(Own(found, transform="mine")))
+def test_a_class_of_ones_own_may_take_the_word(roots: dict[str, Path]) -> None:
+    made = pickle.loads(pickle.dumps(Own(roots["image"], transform="mine")))
     assert made.transform == "mine"
 
 
@@ -90,27 +89,19 @@ def check(told: list[str], name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DECLARED)
-@pytest.mark.parametrize("mode", ["train", "eval"])
-def test_a_folder(data: Path, name: str, mode: Any, caplog: pytest.LogCaptureFixture) -> None:
-    ImageFolder(data, recipe(DECLARED[name]), mode=mode)
-    check(caplog.messages, name)
-
-
-@pytest.mark.parametrize("name", DECLARED)
-def test_a_store(data: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
-    pack(recipe(DECLARED[name]), str(data), data.parent / "store", workers=0)
-    check(caplog.messages, name)
-    caplog.clear()
-    Packed(data.parent / "store", recipe(DECLARED[name]))
-    check(caplog.messages, name)
-
-
-def test_a_csv_file_and_one_with_boxes(data: Path, caplog: pytest.LogCaptureFixture) -> None:
-    rows = data / "rows.csv"
+def test_what_the_data_has_not_is_told_once(data: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    declares, rows = recipe(DECLARED[name]), data / "rows.csv"
     rows.write_text("image\na/1.png\n")
-    ImageFolder(files=rows, recipe=recipe(DECLARED["boxes"]))
-    check(caplog.messages, "boxes")
-    caplog.clear()
+    for opened in (
+        lambda: ImageFolder(data, declares),
+        lambda: ImageFolder(data, declares, mode="eval"),
+        lambda: ImageFolder(files=rows, recipe=declares),
+        lambda: pack(declares, str(data), data.parent / "store", workers=0),
+        lambda: Packed(data.parent / "store", declares),
+    ):
+        opened()
+        check(caplog.messages, name)
+        caplog.clear()
     rows.write_text('image,boxes\na/1.png,"[[1, 2, 5, 6]]"\n')
     ImageFolder(files=rows, recipe=recipe("boxes: {format: pascal_voc}"))
     assert not caplog.messages
@@ -129,4 +120,4 @@ def test_what_is_required_is_an_error_and_what_is_not_declared_is_silent(
 def test_a_planted_fault_is_caught(data: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
     monkeypatch.setattr("augrecipes.sources.arguments.tell_of_absent", lambda recipe, given: None)
     with pytest.raises(ValueError, match="not enough values"):
-        test_a_folder(data, "boxes", "train", caplog)
+        test_what_the_data_has_not_is_told_once(data, "boxes", caplog)

@@ -281,9 +281,9 @@ test_planted_faults_are_caught = planted_faults({
     "a word of the user is missed": (law_of_pictures, (EpochClock, "changes", 0)),
     "repeats are those of later epochs": (law_of_pictures, (Visits, "next", lambda *args: (sum(true_next(*args)), 0))),
     "nobody finds threads": (lambda _: test_threads_of_the_user("here"), (hooks.sys, "_current_frames", dict)),
-    "nobody tells threads": (
-        lambda _: test_threads_of_the_user_below_our_loader(BACKENDS[0]),
-        (indexed, "current", lambda: epochs._under_way.get(get_ident())),
-    ),
+    **{f"nobody tells threads, {backend}": (
+        lambda _, backend=backend: test_threads_of_the_user_below_our_loader(backend),
+        (indexed, "current", lambda: epochs._under_way.get(get_ident())))
+       for backend in BACKENDS},
     "processes count alike": (lambda _: shared_out(2, False), (Visits, "of_process", lambda self: Share())),
 })  # fmt: skip
