@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+from support.annotations import Picture, Set, Thing, coco
 from support.datasets import Counting
 from support.folders import draw
 from support.kinds import BAG, IMAGE, KINDS, PAIR, Kind, arrays, open_packed, recipe_of
@@ -114,17 +114,8 @@ def listed(kind: Kind, root: Path, name: str, to: Path) -> Path:
         ]
         (to / "list.csv").write_text("\n".join(rows))
         return to / "list.csv"
-    boxes = [(k, label, crowd) for k in range(4) for label, crowd in ((1, 0), (2, 0), (3, 1))]
-    about = {
-        "images": [{"id": k, "file_name": IMAGE.files(k + 4), "height": 32, "width": 28} for k in range(4)],
-        "annotations": [
-            {"id": i, "image_id": k, "category_id": label, "bbox": [2, 2, 22, 20 + label], "iscrowd": crowd}
-            for i, (k, label, crowd) in enumerate(boxes)
-        ],
-        "categories": [{"id": k + 1, "name": name} for k, name in enumerate(("ant", "bee", "moth"))],
-    }
-    (to / "list.json").write_text(json.dumps(about))
-    return to / "list.json"
+    things = (Thing("ant", (2, 2, 22, 21)), Thing("bee", (2, 2, 22, 22)), Thing("moth", (2, 2, 22, 23), flagged=True))
+    return coco(to, Set(tuple(Picture(f"{k}.png", 28, 32, things) for k in range(4)), ("ant", "bee", "moth")))
 
 
 def cases_of_lists() -> list[Any]:
@@ -142,8 +133,8 @@ def test_what_goes_with_lists_is_no_argument_of_a_store() -> None:
 
 @pytest.mark.parametrize(("kind", "name"), cases_of_lists())
 def test_every_argument_of_lists_is_held(kind: Kind, name: str, roots: Any, tmp_path: Path) -> None:
-    files, root = listed(kind, roots[kind.name], name, tmp_path), roots[kind.name]
-    where = {"root": root} if files.suffix == ".json" else {"outside": True}
+    files = listed(kind, roots[kind.name], name, tmp_path)
+    where = {} if files.suffix == ".json" else {"outside": True}
 
     def open_one(**options: Any) -> RecipeDataset:
         return kind.dataset(files=files, recipe=parse_text(kind.recipe), **where, **options)  # type: ignore[no-any-return]

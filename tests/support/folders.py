@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -129,3 +130,21 @@ def make_pairs(
         save(root / "HR" / f"{name}.{kind}", image)
         save(root / "LR" / f"{low.format(name)}.png", reduced(image, scale))
     return root
+
+
+def listed_images(root: Path) -> Path:
+    """A CSV file of 8 images with everything that a CSV file may say."""
+    numbers = np.random.default_rng(0)
+    rows = ["image,mask,label,split,group,weight,boxes,keypoints"]
+    for i in range(8):
+        height, width = 36 + i, 50 - i
+        draw(root / f"{i}.png", seed=i, size=(height, width))
+        assert cv2.imwrite(str(root / f"{i}-mask.png"), numbers.integers(0, 600, (height, width)).astype(np.uint16))
+        corners = (numbers.random((i % 4, 2)) * [width - 12, height - 12]).round(2).tolist()
+        boxes = [[x, y, x + 9.5, y + 8.25, f"kind-{k % 2}"] for k, (x, y) in enumerate(corners)]
+        cells = ['"' + json.dumps(value).replace('"', '""') + '"' for value in (boxes, corners)]
+        split, group = "train" if i < 6 else "val", f"patient-{i % 3}"
+        rows.append(f"{i}.png,{i}-mask.png,{'ab'[i % 2]},{split},{group},{i / 2},{cells[0]},{cells[1]}")
+    path = root / "list.csv"
+    path.write_text("\n".join(rows), encoding="utf-8")
+    return path
