@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from same_samples import same
 from support.datasets import Gathering, here
 from support.kinds import pixels, samples
 from torch.utils.data import DataLoader, Subset, default_collate
@@ -35,12 +36,6 @@ class OneByOne(Gathering):
         return None
 
 
-def equal(a: Any, b: Any) -> bool:
-    if isinstance(a, torch.Tensor):
-        return isinstance(b, torch.Tensor) and a.dtype == b.dtype and torch.equal(a, b)
-    return type(a) is type(b) and bool(a == b)
-
-
 @by_backend
 @pytest.mark.parametrize("make", [lambda ds: ds, lambda ds: ds.subset([5, 5, 3, *range(9)])], ids=["all", "subset"])
 def test_batches_are_those_that_are_read_one_by_one(options: dict[str, Any], make: Any) -> None:
@@ -49,8 +44,7 @@ def test_batches_are_those_that_are_read_one_by_one(options: dict[str, Any], mak
     reference = here(make(OneByOne(N)), 5, shuffle=True, samples_per_epoch=31)
     for _ in range(2):
         for batch, expected in zip(made, reference, strict=True):
-            assert list(batch) == list(expected)
-            assert all(equal(batch[key], expected[key]) for key in expected)
+            same(batch, expected)
 
 
 def test_they_are_read_at_once() -> None:
@@ -111,8 +105,7 @@ def test_a_batch_is_read_without_a_loader() -> None:
     ds = Gathering(N)
     batch, expected = ds.read_batch(2, [4, N + 1]), Collate()([ds[2, 4], ds[2, N + 1]])
     assert batch is not None
-    assert list(batch) == list(expected)
-    assert all(equal(batch[key], expected[key]) for key in expected)
+    same(batch, expected)
     assert OneByOne(N).read_batch(0, [1]) is None
 
 
