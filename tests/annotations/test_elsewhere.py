@@ -25,9 +25,9 @@ from support.annotations import (
     voc,
     write,
 )
+from support.commands import status
 
 import augrecipes as ar
-from augrecipes.cli import main
 from augrecipes.errors import DataError
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.csv_list import read_rows
@@ -53,22 +53,15 @@ OF = Set(
 )
 
 
-def status(words: list[str]) -> object:
-    """The exit status of a command."""
-    with pytest.raises(SystemExit) as caught:
-        main(words)
-    return caught.value.code or 0
-
-
 @pytest.mark.parametrize("name", ["coco", "yolo", "voc", "labelme"])
 def test_commands_take_every_format(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     path = WRITERS[name](tmp_path / "set", OF)
     made = write(tmp_path / "r.yaml", TEXT.replace("MASK", "optional"))
-    assert status(["check-data", str(made), str(path), "--json"]) == 0
+    assert status("check-data", str(made), str(path), "--json") == 0
     told = capsys.readouterr().out
     assert re.search(r'"image": 2', told)
     assert re.search(r'"boxes": 2', told)
-    assert status(["preview", str(made), "--data", str(path), "-o", str(tmp_path / "grid.png"), "--rows", "1"]) == 0
+    assert status("preview", str(made), "--data", str(path), "-o", str(tmp_path / "grid.png"), "--rows", "1") == 0
     assert (tmp_path / "grid.png").stat().st_size > 1000
 
 
@@ -77,13 +70,13 @@ def test_commands_that_read_samples(tmp_path: Path, capsys: pytest.CaptureFixtur
     (tmp_path / "set" / "images").rename(tmp_path / "pictures")
     made = write(tmp_path / "r.yaml", TEXT.replace("MASK", "required"))
     data = [f"files={path}", f"images={tmp_path / 'pictures'}"]
-    assert status(["check-data", str(made), *data]) == 0
-    assert status(["explain", str(made), *data]) == 0
-    assert status(["verify", str(made), *data, "--samples", "2"]) == 0
-    assert status(["bench", str(made), *data, "--seconds", "0.01", "--samples", "2", "--no-effects"]) == 0
-    assert status(["pack", str(made), *data, "-o", str(tmp_path / "store"), "--workers", "0"]) == 0
+    assert status("check-data", str(made), *data) == 0
+    assert status("explain", str(made), *data) == 0
+    assert status("verify", str(made), *data, "--samples", "2") == 0
+    assert status("bench", str(made), *data, "--seconds", "0.01", "--samples", "2", "--no-effects") == 0
+    assert status("pack", str(made), *data, "-o", str(tmp_path / "store"), "--workers", "0") == 0
     capsys.readouterr()
-    assert status(["check-data", str(made), str(path)]) == 2
+    assert status("check-data", str(made), str(path)) == 2
     assert "images=FOLDER" in capsys.readouterr().err
 
 
@@ -93,7 +86,7 @@ def test_defects_are_reported_together(tmp_path: Path, capsys: pytest.CaptureFix
         tmp_path, {"bbox": [1, 2, "x", 4]}, {"bbox": [0, 0, 4, 4]}, {"bbox": [70, 0, 20, 4]}, images=[image]
     )
     made = write(tmp_path / "r.yaml", TEXT.replace("MASK", "optional"))
-    assert status(["check-data", str(made), str(path)]) == 1
+    assert status("check-data", str(made), str(path)) == 1
     told = capsys.readouterr()
     told = " ".join((told.out + told.err).split())
     assert "annotation 1: `bbox` should be" in told
@@ -189,7 +182,7 @@ def test_masks_by_a_template(tmp_path: Path, template: str) -> None:
     assert [Path(ds.path(k)).name for k in range(len(ds))] == ["a.jpg", "b.c.png", "d_mask.x.jpg"]
     assert [int(ds[k]["mask"][0, 0]) for k in range(3)] == [1, 2, 3]
     made = write(tmp_path / "s.yaml", SEGMENT)
-    assert status(["check-data", str(made), str(tmp_path / "images"), "--masks", given]) == 0
+    assert status("check-data", str(made), str(tmp_path / "images"), "--masks", given) == 0
 
 
 def test_templates_that_do_not_fit(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support import shop
+from support.commands import status
 from support.concurrency import in_threads
 from support.folders import draw
 from support.kinds import KINDS, packed, recipe_of
@@ -19,7 +20,6 @@ from test_stores_elsewhere import IMAGE, alike, opened
 
 import augrecipes as ar
 from augrecipes import remote_requests as requests
-from augrecipes.cli import main
 from augrecipes.errors import AugrecipesError, DataError, StoreError
 from augrecipes.packing.parts import merge_parts
 from augrecipes.packing.run import pack
@@ -162,12 +162,6 @@ def test_parts_elsewhere(elsewhere: Path, roots: dict[str, Path]) -> None:
         pack(RECIPE, data, "shop://parts", workers=0)
     assert alike(wanted, list(opened("shop://parts")))
     assert ar.verify_store("shop://parts") == []
-
-
-def status(*arguments: str) -> Any:
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    return ended.value.code
 
 
 def test_commands(elsewhere: Path, roots: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
