@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,13 @@ from kernel_sets import KERNEL_SETS
 from random_recipes import Pool, recipes, targets
 from test_exact_equals_none import build, outcome
 from test_native_merges import MERGED
-from test_native_plan import NATIVE, ON_MASKS, WARPED, recipe_of
+from test_native_plan import NATIVE, ON_MASKS, WARPED, carried_out_by_albumentations, recipe_of
 
 from augrecipes.compat.normals import normals
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.steps import TILTS
 from augrecipes.compiler.run import points_alone
+from augrecipes.compiler.run.exits import OnTheWay
 from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Recipe
 
 ABOUT_BOXES: Pool = (
@@ -94,6 +96,63 @@ def test_boxes_are_those_that_python_moves_where_warps_are_merged() -> None:
 
     law()
     assert carried_out
+
+
+MOVING: Pool = (("Morphological", {"p": 0.7}), ("RandomGridShuffle", {"p": 0.7}), ("Spatter", {"p": 0.7}))
+
+
+def stop_anywhere(recipe: Recipe, seed: int, which: int, asked: bool) -> int:
+    """Samples with boxes that stop at any step are those of the steps, and so is what these have drawn."""
+    plain, count = build(recipe, "none", seed), 0
+    with carried_out_by_albumentations(which):
+        exact = build(recipe, "exact", seed)
+        assert exact.native
+    both = [one.again(replace(one.compiled, save_applied_params=asked)) for one in (plain, exact)]
+    with carried_out_by_albumentations(which):
+        assert both[1].native
+    for index in range(3):
+        sample = given_to(recipe, seed + index)
+        found, wanted = (outcome(one, index, sample) for one in reversed(both))
+        for made in (found, wanted):
+            if isinstance(made, dict) and asked:
+                made["applied"] = plain_values(made["applied"])
+        are_alike(wanted, found)
+        count += isinstance(wanted, dict) and both[1]._natively(2, index, 0, sample, np.empty) is not None
+    return count
+
+
+def plain_values(value: Any) -> Any:
+    """The same without arrays, to be compared."""
+    if isinstance(value, dict):
+        return {key: plain_values(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [*map(plain_values, value)]
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def test_samples_with_boxes_may_stop_at_any_step() -> None:
+    carried_out = []
+
+    @DEAR
+    @given(
+        recipes(NATIVE + ON_MASKS + (ABOUT_BOXES + MOVING) * 2, max_steps=5), st.integers(0, 2**32),
+        st.integers(0, 2**12 - 1), st.booleans(),
+    )  # fmt: skip
+    def law(recipe: Recipe, seed: int, which: int, asked: bool) -> None:
+        carried_out.append(stop_anywhere(recipe, seed, which, asked))
+
+    law()
+    assert sum(carried_out) > len(carried_out) // 2
+
+
+def test_a_step_without_its_pixels_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = recipe_of(("InvertImg", {"p": 1.0}), ("Spatter", {"p": 1.0}))
+    recipe = replace(recipe, inputs=Inputs(boxes=Boxes(), keypoints=Keypoints()))
+    assert stop_anywhere(recipe, 3, 0, asked=True)
+    to = OnTheWay.to
+    monkeypatch.setattr(OnTheWay, "to", lambda self, place: {"image": 255 - to(self, place)["image"]})
+    with pytest.raises(AssertionError):
+        stop_anywhere(recipe, 3, 0, asked=True)
 
 
 FAULTY: Pool = (("Affine", {"rotate": [20, 30], "p": 1.0}), ("Resize", {"height": 30, "width": 30}))

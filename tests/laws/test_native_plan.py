@@ -23,7 +23,9 @@ from augrecipes.compat.normals import normals
 from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.native_plan import keyed_steps, masks, planned
 from augrecipes.compiler.native_plan.carrying_out import NativePlan, Stopped
+from augrecipes.compiler.native_plan.pictures import of_bytes
 from augrecipes.compiler.native_plan.steps import KEEPS, NOTHING, NativeStep
+from augrecipes.compiler.run import natively
 from augrecipes.native.kernels import Library, using
 from augrecipes.recipe.model import Output, Recipe, Step
 
@@ -130,8 +132,9 @@ def picture(seed: int, channels: int = 3) -> np.ndarray:
 
 
 def labels(seed: int, image: np.ndarray, dtype: Any = np.uint8) -> np.ndarray:
-    """A mask of a picture."""
-    return np.random.default_rng(seed + 1).integers(0, 256, image.shape[:2], np.uint8).astype(dtype)
+    """A mask of a picture, whose values need all bytes of its dtype."""
+    values = np.random.default_rng(seed + 1).integers(0, 256, image.shape[:2], np.uint8)
+    return values.astype(dtype) if np.dtype(dtype).itemsize == 1 else (values.astype(np.int64) * 127).astype(dtype)
 
 
 def check(
@@ -199,7 +202,7 @@ def test_masks_are_those_of_the_steps(kernels: Library) -> None:
         recipes(pool + (WARPED + BENT + WARPED_MASKS) * 2 if warps(kernels) else pool, boxes=False),
         st.integers(0, 2**64 - 1),
         st.sampled_from(OUTPUTS),
-        st.sampled_from((np.uint8, np.uint8, np.bool_)),
+        st.sampled_from((np.uint8, np.uint8, np.bool_, np.uint16, np.int16, np.int64, np.float32)),
         st.booleans(),
     )
     def law(recipe: Recipe, seed: int, output: Output, dtype: Any, at_end: bool) -> None:
@@ -212,6 +215,25 @@ def test_masks_are_those_of_the_steps(kernels: Library) -> None:
 
     law()
     assert sum(carried_out)
+
+
+def test_masks_whose_bytes_are_put_together_otherwise_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    image = picture(3)
+    recipe, mask = recipe_of(("HorizontalFlip", {"p": 1.0}), ("Rotate", {"p": 1.0})), labels(3, image, np.uint16)
+    assert check(recipe, image, 3, SETS[-1], mask=mask)
+    monkeypatch.setattr(natively, "of_bytes", lambda pixels, dtype: of_bytes(pixels[..., ::-1], dtype))
+    with pytest.raises(AssertionError):
+        check(recipe, image, 3, SETS[-1], mask=mask)
+
+
+def test_masks_of_int16_that_are_warped_as_others_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenCV warps int16 by an older way, which takes other pixels now and then."""
+    recipe = recipe_of(("Rotate", {"limit": 45, "p": 1.0}))
+    image = np.zeros((150, 170, 3), np.uint8)
+    monkeypatch.setattr(masks, "_WHOLE_PIXELS", frozenset(range(100)))
+    monkeypatch.setattr(planned, "_works_alike", lambda *_: True)
+    with pytest.raises(AssertionError):
+        check(recipe, image, 3, SETS[-1], mask=labels(3, image, np.int16))
 
 
 @DEAR

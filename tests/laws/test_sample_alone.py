@@ -249,4 +249,4 @@ class TestPlantedFaults:
             return (self.mask is None or self.image.matrix is None) and honest(self, warp)
 
         monkeypatch.setattr(warps.PendingWarps, "_then", then)
-        assert "mask" in self.caught(RESAMPLED)
+        assert "fast: " in self.caught(RESAMPLED)

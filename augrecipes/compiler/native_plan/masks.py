@@ -11,12 +11,27 @@ import numpy as np
 from augrecipes.compiler.kernels import cost, warp_native
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.warp_native import Kind
-from augrecipes.compiler.native_plan.steps import KEPT, NativeStep
+from augrecipes.compiler.native_plan.steps import (
+    CUTS,
+    CUTS_AND_RESIZES,
+    EXITS,
+    GROUPS,
+    KEEPS,
+    KEPT,
+    PADS,
+    PADS_AND_CUTS,
+    RESIZES,
+    SCALES,
+    TURNS,
+    NativeStep,
+)
 from augrecipes.native.kernels import library
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.warps import LINEAR, NEAREST
 from augrecipes.recipe.model import Output
 
+# What takes the same pixels of int16 as of uint8; OpenCV warps these by an older way.
+_WHOLE_PIXELS = frozenset({CUTS, TURNS, RESIZES, CUTS_AND_RESIZES, KEEPS, SCALES, PADS, PADS_AND_CUTS, GROUPS, EXITS})
 _AS_IT_IS = Output(dtype="uint8", layout="hwc")
 _LIKE_MASK = {"image_mask": "image"}  # where a step resizes by means of areas
 
@@ -49,6 +64,15 @@ def numbers_of(step: Any, as_numbers: Callable[[Any, int], NativeStep | None]) -
     other = as_numbers(_seen_by_mask(step), NEAREST)
     same = other is not None and (other.draw, other.arguments) == (found.draw, found.arguments)
     return other if same else None
+
+
+def refuses(step: Any, numbers: NativeStep, dtype: np.dtype[Any]) -> str | None:
+    """Why the bytes of masks of such a dtype, which is not uint8, are not natively moved by a step; None: they are."""
+    if np.any(getattr(step, "fill_mask", None) or 0):
+        return f"fills masks of {dtype} with more than zeros"
+    if dtype == np.int16 and numbers.effect not in _WHOLE_PIXELS:
+        return "takes other pixels of masks of int16, as OpenCV does"
+    return None
 
 
 def _seen_by_mask(step: Any) -> Any:

@@ -12,10 +12,11 @@ import numpy as np
 from augrecipes.compat.steps import is_plain, sampler_of
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.native_plan import groups
+from augrecipes.compiler.native_plan import groups, masks
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError, Walk
 from augrecipes.compiler.native_plan.masks import MaskSink
+from augrecipes.compiler.native_plan.pictures import as_bytes, of_bytes
 from augrecipes.compiler.native_plan.steps import (
     EXITS,
     GROUPS,
@@ -41,6 +42,7 @@ _TRIED = tuple((index, index * 7) for index in range(4))  # keys at which draws 
 _SIZES = ((40, 61), (300, 200))
 _MANY, _SIDE = 64, 512  # samples at which it is counted how many are left to Python, px
 _AS_IT_IS = Output(dtype="uint8", layout="hwc")
+_BYTE = np.dtype(np.uint8)
 _NEARLY = 1 - 2.0**-53  # a probability below which every draw is
 
 
@@ -128,9 +130,12 @@ def mask_plan(
     most: int | None,
     opaque: Mapping[int, Any],
     *,
-    wide: bool,
+    wide: bool = False,
+    dtype: np.dtype[Any] = _BYTE,
 ) -> NativePlan:
-    """What happens to the masks of pictures that such a plan carries out, with the same draws; it takes H×W×1.
+    """What happens to the masks of pictures that such a plan carries out, with the same draws.
+
+    It takes the bytes of their pixels, H×W×B: of uint8 one, of float32 four.
 
     Args:
         transforms: as of `native_plan`.
@@ -140,6 +145,7 @@ def mask_plan(
         most: the same.
         opaque: of the pictures' plan.
         wide: results are int64, not uint8.
+        dtype: of the masks.
 
     Raises:
         NotNativeError: no such plan.
@@ -155,7 +161,9 @@ def mask_plan(
         keyed = replace(known, numbers=of_opaque) if len(steps) in opaque else known
         if keyed.numbers.given:
             given[len(steps)] = step
-        if step is not None and not _works_alike(kernels, step, keyed, seed, position, labels=True):
+        if dtype != _BYTE and (why := masks.refuses(step, keyed.numbers, dtype)):
+            raise NotNativeError(f"{keyed.label} {why}")
+        if step is not None and not _works_alike(kernels, step, keyed, seed, position, dtype):
             raise NotNativeError(f"{keyed.label} changes masks otherwise here")
         steps.append(replace(keyed, p=1.0) if keyed.numbers is KEPT else keyed)
     plan = NativePlan(kernels, steps, MaskSink(wide=wide), seed, _few(most), labels=True)
@@ -191,9 +199,9 @@ def _draws_alike(plan: NativePlan, step: Any, keyed: KeyedStep, position: Positi
 
 
 def _works_alike(
-    kernels: Library, step: Any, keyed: KeyedStep, seed: int, position: Position, *, labels: bool = False
+    kernels: Library, step: Any, keyed: KeyedStep, seed: int, position: Position, labels: np.dtype[Any] | None = None
 ) -> bool:
-    """Whether the kernel makes of some pictures, or masks, what the step does, of what it draws at some keys."""
+    """Whether the kernel makes of some pictures, or of masks of a dtype, what the step does, of what it draws."""
     if (
         keyed.p <= 0
         or keyed.numbers.given
@@ -202,15 +210,18 @@ def _works_alike(
     ):
         return True  # it never acts, or nothing alone, or by boxes
     always = keyed if keyed.p >= 1 else replace(keyed, p=_NEARLY)
-    plan, draw = NativePlan(kernels, [always], Sink(_AS_IT_IS), seed, _MOST, labels=labels), sampler_of(step)
-    apply = partial(type(step).apply_to_mask, step) if labels else step.apply
-    for image in _masks() if labels else _pictures():
+    plan, draw = (
+        NativePlan(kernels, [always], Sink(_AS_IT_IS), seed, _MOST, labels=labels is not None),
+        sampler_of(step),
+    )
+    apply = step.apply if labels is None else partial(type(step).apply_to_mask, step)
+    for image in _pictures() if labels is None else _masks(labels):
         for index, tile in _TRIED:
             position(_EPOCH, index, tile)
             step.should_apply()  # which may take the first draw
-            made = plan.sample(_EPOCH, index, tile, image.reshape(*image.shape[:2], -1), np.empty)
+            made = plan.sample(_EPOCH, index, tile, image if labels is None else as_bytes(image), np.empty)
             if isinstance(made, np.ndarray):
-                seen = made[..., 0] if labels else made
+                seen = made if labels is None else of_bytes(made, labels)
                 if not np.array_equal(seen, apply(image, **draw({"image": image}))):
                     return False
     return True
@@ -225,8 +236,8 @@ def _pictures() -> tuple[np.ndarray, ...]:
 
 
 @cache
-def _masks() -> tuple[np.ndarray, ...]:
-    return tuple(np.ascontiguousarray(image[..., 0]) for image in _pictures())
+def _masks(dtype: np.dtype[Any]) -> tuple[np.ndarray, ...]:
+    return tuple(image[..., 0].astype(dtype) * dtype.type(97) for image in _pictures())
 
 
 def _equal(found: Sequence[float], draw: Callable[[], Mapping[str, Any]], numbers: NativeStep) -> bool:

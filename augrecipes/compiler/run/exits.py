@@ -10,7 +10,7 @@ import numpy as np
 from augrecipes.compat.steps import Sample
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.native_plan.carrying_out import NativePlan, Stopped
-from augrecipes.compiler.native_plan.pictures import Picture, as_picture, is_mask
+from augrecipes.compiler.native_plan.pictures import Picture, as_bytes, of_bytes
 from augrecipes.compiler.native_plan.plan_in_memory import END
 
 _AXES = 3
@@ -25,26 +25,22 @@ class OnTheWay:
 
     Args:
         plan: of the picture.
-        of_masks: of its mask; None: there is none.
         key: epoch, index and tile.
         image: the picture.
-        mask: as it came.
 
-    Raises:
-        NotHereError: the kernels do not take such a mask.
+    Attributes:
+        dtype: of the mask that goes along.
     """
 
-    __slots__ = ("_begin", "_image", "_key", "_labels", "_masks_begin", "_of_masks", "_plan", "_was_bool")
+    __slots__ = ("_begin", "_image", "_key", "_labels", "_masks_begin", "_of_masks", "_plan", "dtype")
 
-    def __init__(
-        self, plan: NativePlan, of_masks: NativePlan | None, key: tuple[int, int, int], image: Picture, mask: Any
-    ) -> None:
-        if of_masks is not None and not is_mask(mask, image):
-            raise NotHereError
-        self._plan, self._of_masks, self._key, self._image = plan, of_masks, key, image
-        self._labels: Any = None if of_masks is None else as_picture(mask)
-        self._was_bool = of_masks is not None and mask.dtype == bool
-        self._begin = self._masks_begin = END
+    def __init__(self, plan: NativePlan, key: tuple[int, int, int], image: Picture) -> None:
+        self._plan, self._key, self._image, self._begin = plan, key, image, END
+        self._of_masks: NativePlan | None = None
+
+    def take_mask(self, plan: NativePlan, labels: Picture, dtype: np.dtype[Any]) -> None:
+        """Let a mask go along: as a picture, uint8 H×W×B, of the bytes of its pixels of a dtype."""
+        self._of_masks, self._labels, self.dtype, self._masks_begin = plan, labels, dtype, END
 
     def to(self, place: int) -> Sample:
         """The picture, and the mask, as the step at this place of the plan finds them."""
@@ -57,19 +53,20 @@ class OnTheWay:
         """Go on behind the step that has left this."""
         self._image = _in_between(data["image"])
         if "mask" in data:
-            self._labels = _in_between(data["mask"])
+            mask = data["mask"]
+            if not isinstance(mask, np.ndarray) or mask.dtype != self.dtype or mask.ndim > _AXES or not mask.size:
+                raise NotHereError
+            self._labels = as_bytes(mask)
 
     def end(self, allocate: Allocate, act: Callable[[int, Sample], Sample]) -> tuple[np.ndarray, np.ndarray | None]:
-        """The results; `act` carries out the step at a place where the kernels stop."""
+        """The results, of the mask as its plan writes it; `act` runs the step at a place where the kernels stop."""
         while isinstance(made := self._next(allocate), Stopped):
             self.behind(act(made.place, self._stopped(made)))
         if self._of_masks is None:
             return made, None
-        mask = self._masks()
-        if not isinstance(mask, np.ndarray):
+        if not isinstance(mask := self._masks(self._of_masks), np.ndarray):
             raise NotHereError
-        out = mask.reshape(mask.shape[:2])
-        return made, out.astype(bool) if self._was_bool and out.dtype == np.uint8 else out
+        return made, mask
 
     def _next(self, allocate: Allocate) -> np.ndarray | Stopped:
         self._plan.take_given()
@@ -81,18 +78,15 @@ class OnTheWay:
         self._begin = made.place
         if self._of_masks is None or made.place not in self._of_masks.opaque:
             return {"image": made.picture}
-        there = self._masks()
+        there = self._masks(self._of_masks)
         if not isinstance(there, Stopped) or there.place != made.place:
             raise NotHereError
         self._masks_begin = made.place
-        return {"image": made.picture, "mask": there.picture[..., 0]}
+        return {"image": made.picture, "mask": of_bytes(there.picture, self.dtype)}
 
-    def _masks(self) -> np.ndarray | Stopped | None:
-        plan, labels = self._of_masks, self._labels
-        if plan is None:
-            return None
+    def _masks(self, plan: NativePlan) -> np.ndarray | Stopped | None:
         plan.take_given()
-        return plan.sample(*self._key, labels, np.empty, self._masks_begin)
+        return plan.sample(*self._key, self._labels, np.empty, self._masks_begin)
 
 
 def _in_between(picture: Any) -> np.ndarray:

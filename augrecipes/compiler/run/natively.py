@@ -14,7 +14,7 @@ from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError
-from augrecipes.compiler.native_plan.pictures import is_picture
+from augrecipes.compiler.native_plan.pictures import Picture, as_bytes, as_picture, is_mask, is_picture, of_bytes
 from augrecipes.compiler.native_plan.planned import mask_plan, native_plan
 from augrecipes.compiler.run.exits import NotHereError, OnTheWay
 from augrecipes.compiler.run.lower import Sites
@@ -22,10 +22,17 @@ from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.points import take_points
 from augrecipes.compiler.run.points_alone import point_steps
 from augrecipes.compiler.run.prepared import Act, Prepared, alone
-from augrecipes.compiler.run.targets import check_size
+from augrecipes.compiler.run.targets import check_size, mask_in, mask_out
 
+_FLAT, _BYTE = 2, np.dtype(np.uint8)
 _MASK, _NOTHING = frozenset({"mask"}), frozenset[str]()
-_NATIVE = ("native", "native_masks", "_pixelless", "_opaque_steps")  # made of the steps when they are first needed
+_NATIVE = (
+    "native",
+    "native_masks",
+    "_native_bytes",
+    "_pixelless",
+    "_opaque_steps",
+)  # made of the steps when they are first needed
 
 
 def kept_from_plans(pipeline: Pipeline) -> str | None:
@@ -92,23 +99,28 @@ class NativelyRun(Pipeline):
     def _pixelless(self) -> list[Prepared]:
         """The steps without pixels, of samples whose pictures are made natively."""
         opaque = {} if isinstance(self.native, str) else self.native.opaque
-        around = {id(step): partial(partial, self._with_pixels, place) for place, (step, _) in opaque.items()}
-        return point_steps(self.transforms, self, around, all_draw=self.compiled.save_applied_params)
+        exits = {id(step): partial(partial, self._with_pixels, place) for place, (step, _) in opaque.items()}
+        return point_steps(self.transforms, self, exits, all_draw=self.compiled.save_applied_params)
 
     @cached_property
     def native_masks(self) -> NativePlan | str:
-        """What carries out the masks of its samples without Python, or why nothing does."""
+        """What carries out masks of uint8 natively, or why nothing does."""
+        output = self.recipe.output
+        return self._mask_plan(wide=output.dtype != "uint8" or output.where != "host")
+
+    @cached_property
+    def _mask_plans(self) -> dict[np.dtype[Any], NativePlan | str]:
+        """The same of masks of other dtypes, by these."""
+        return {}
+
+    def _mask_plan(self, **how: Any) -> NativePlan | str:
         if isinstance(self.native, str):
             return self.native
         if self.recipe.inputs.mask == "absent":
             return "there are none"
-        output, compiled = self.recipe.output, self.compiled
-        wide = output.dtype != "uint8" or output.where != "host"
+        seed, position, most = self.compiled.seed, self.draws.position, self.recipe.max_bytes
         try:
-            return mask_plan(
-                self.transforms, self._sites, compiled.seed, self.draws.position, self.recipe.max_bytes,
-                self.native.opaque, wide=wide,
-            )  # fmt: skip
+            return mask_plan(self.transforms, self._sites, seed, position, most, self.native.opaque, **how)
         except NotNativeError as reason:
             return str(reason)
 
@@ -120,30 +132,53 @@ class NativelyRun(Pipeline):
             return None
         image = targets.get("image")
         on_it = self._usual.intersection(targets) - {"image"} if len(targets) > 1 else _NOTHING
-        of_masks = self.native_masks if targets.get("mask") is not None else None
-        if isinstance(of_masks, str) or not is_picture(image, files=self.takes_files):
+        if not is_picture(image, files=self.takes_files):
             return None
         image, done = check_size(image, self.recipe.inputs), dict(targets)
         mask, key, applied = done.pop("mask", None), (epoch, index, tile), self.compiled.save_applied_params
         walks = bool(on_it - _MASK or self.native.given or applied)
         try:
-            on_the_way = OnTheWay(self.native, of_masks, key, image, mask)
+            on_the_way = OnTheWay(self.native, key, image)
+            if mask is not None:
+                self._take_mask(on_the_way, mask, image)
             if walks:
                 done = self._without_pixels(key, done, on_the_way)
             act = _no_more if walks or self._dress else partial(self._at_an_exit, key)
             made, labels = on_the_way.end(allocate, act)
         except NotHereError:
             return None
-        if walks and done["image"].shape[:2] != (
-            made.shape[1:] if self.recipe.output.layout == "chw" else made.shape[:2]
-        ):
+        size = made.shape[1:] if self.recipe.output.layout == "chw" else made.shape[:2]
+        if walks and done["image"].shape[:2] != size:
             return None
         done["image"] = made
         if labels is not None:
-            done["mask"] = labels
+            done["mask"] = self._mask_out(labels, mask, on_the_way)
         if applied:
             done["applied"] = self.applied()
         return done
+
+    def _take_mask(self, on_the_way: OnTheWay, mask: Any, image: Picture) -> None:
+        """Let a mask go along; NotHereError where that is Python's."""
+        if is_mask(mask, image):
+            plan, labels, dtype = self.native_masks, as_picture(mask), _BYTE
+        else:
+            known = mask_in(mask, image)
+            if known.ndim != _FLAT or known.dtype == _BYTE:
+                raise NotHereError
+            labels, dtype = as_bytes(known), known.dtype
+            if dtype not in self._mask_plans:
+                self._mask_plans[dtype] = self._mask_plan(dtype=dtype)
+            plan = self._mask_plans[dtype]
+        if isinstance(plan, str):
+            raise NotHereError(plan)
+        on_the_way.take_mask(plan, labels, dtype)
+
+    def _mask_out(self, labels: np.ndarray, mask: Any, on_the_way: OnTheWay) -> np.ndarray:
+        """The mask of what its plan has written."""
+        if on_the_way.dtype != _BYTE:
+            return mask_out(of_bytes(labels, on_the_way.dtype), mask.dtype, self.recipe.output, None)
+        out = labels.reshape(labels.shape[:2])
+        return out.astype(bool) if mask.dtype == bool and out.dtype == np.uint8 else out
 
     def _without_pixels(
         self, key: tuple[int, int, int], data: dict[str, Any], on_the_way: OnTheWay | None = None

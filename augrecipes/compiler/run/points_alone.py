@@ -13,33 +13,33 @@ from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.kernels.warps import Warps
 from augrecipes.compiler.native_plan.sizes import size_behind
 from augrecipes.compiler.native_plan.steps import encode
-from augrecipes.compiler.run.prepared import Act, Prepared, Ways, prepared, unwrapped
+from augrecipes.compiler.run.prepared import Act, Executors, Prepared, prepared, unwrapped
 from augrecipes.ops.capabilities import claims
 
 _POINTS = frozenset({"boxes", "keypoints"})
 
 
 def point_steps(
-    transforms: Sequence[Any], pipeline: Any, around: Mapping[int, Callable[[Act], Act]], *, all_draw: bool
+    transforms: Sequence[Any], pipeline: Any, exits: Mapping[int, Callable[[Act], Act]], *, all_draw: bool
 ) -> list[Prepared]:
     """The steps of a pipeline that a native plan carries out, for samples whose `image` has a shape and no pixels.
 
     Args:
         transforms: of the pipeline; kernels of several steps included.
         pipeline: that they stand in.
-        around: by the ids of steps that need pixels, what gives them some around what they do in albumentations.
+        exits: by the ids of steps that need pixels, what wraps what they do in albumentations, and gives them some.
         all_draw: those that move nothing draw, too.
     """
-    return [*_each(transforms, pipeline, Ways(_DRAWS if all_draw else _moves_points, around))]
+    return [*_each(transforms, pipeline, Executors(_DRAWS if all_draw else _moves_points, exits))]
 
 
-def _each(transforms: Sequence[Any], group: Any, ways: Ways) -> Iterator[Prepared]:
+def _each(transforms: Sequence[Any], group: Any, executors: Executors) -> Iterator[Prepared]:
     for step in transforms:
         if isinstance(step, Joined | Warps | ColourOps):
-            yield from _each(step.transforms, step, ways)
+            yield from _each(step.transforms, step, executors)
         else:
             # Kernels let their steps be called, which filters; a pipeline's own are filtered by it.
-            yield prepared(unwrapped(step), group, ways)
+            yield prepared(unwrapped(step), group, executors)
 
 
 def _moves_points(self: Any, takes: bool, *, draws: bool = False) -> Act:

@@ -29,16 +29,16 @@ Act = Callable[[Sample], Sample]
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class Executors:
     """How steps are run.
 
     Attributes:
         leaf: from a transform, and whether its first draw is still to be taken, to what it does once it acts.
-        around: by the ids of steps, what is put around what they do in albumentations.
+        exits: by the ids of steps, what wraps what they do in albumentations.
     """
 
     leaf: Callable[[Any, bool], Act]
-    around: Mapping[int, Callable[[Act], Act]] = field(default_factory=dict)
+    exits: Mapping[int, Callable[[Act], Act]] = field(default_factory=dict)
 
 
 class Prepared(NamedTuple):
@@ -58,16 +58,16 @@ class Prepared(NamedTuple):
     filter: Act | None
 
 
-def prepared(step: Any, group: Any, ways: Ways | None = None) -> Prepared:
+def prepared(step: Any, group: Any, executors: Executors | None = None) -> Prepared:
     """A step of `group`, which may be the pipeline, for samples of one picture and what lies on it.
 
     Args:
         step: a transform or a group.
         group: that it stands in.
-        ways: how transforms are run; None: as albumentations does it.
+        executors: how transforms are run; None: as albumentations does it.
     """
     p = gate_of(step)
-    act = _act(step, ways or _PLAINLY, gated=p is not None)
+    act = _act(step, executors or _PLAINLY, gated=p is not None)
     return Prepared(None if p is None else step.py_random.first, 1.0 if p is None else p, act, _filter(step, group))
 
 
@@ -95,30 +95,30 @@ def _filter(step: Any, group: Any) -> Act | None:
     return filters_of(group)
 
 
-def _act(step: Any, ways: Ways, *, gated: bool = False, forced: bool = False) -> Act:
+def _act(step: Any, executors: Executors, *, gated: bool = False, forced: bool = False) -> Act:
     """What a step does once it acts.
 
     Args:
         step: a transform or a group.
-        ways: how transforms are run.
+        executors: how transforms are run.
         gated: its gate has been opened by its first draw, which is still to be taken.
         forced: it acts whatever its probability says, because OneOf has chosen it.
     """
-    if id(step) in ways.around:
-        return ways.around[id(step)](_act(step, _PLAINLY, gated=gated, forced=forced))
+    if id(step) in executors.exits:
+        return executors.exits[id(step)](_act(step, _PLAINLY, gated=gated, forced=forced))
     if type(step) is Joined:
         return step.run
     if gated or forced or getattr(step, "p", 0) >= 1:
         if is_plain(step):
-            return ways.leaf(step, gated)
+            return executors.leaf(step, gated)
         match group_of(step):
             case "one":
-                return _one_of(step, ways)
+                return _one_of(step, executors)
             case "all":
-                return _in_turn(step, lambda steps: steps, ways)
+                return _in_turn(step, lambda steps: steps, executors)
             case "some" if not forced:
                 choose = choice_of(step)
-                return _in_turn(step, lambda steps: [steps[k] for k in choose()], ways)
+                return _in_turn(step, lambda steps: [steps[k] for k in choose()], executors)
     return (lambda data: step(force_apply=True, **data)) if forced else (lambda data: step(**data))
 
 
@@ -141,8 +141,8 @@ def _transform(self: Any, takes: bool) -> Act:
     return act
 
 
-def _one_of(self: Any, ways: Ways) -> Act:
-    acts = [_act(unwrapped(step), ways, forced=True) for step in self.transforms]
+def _one_of(self: Any, executors: Executors) -> Act:
+    acts = [_act(unwrapped(step), executors, forced=True) for step in self.transforms]
     weights, choice = self.transforms_ps, self.random_generator
 
     def act(data: Sample) -> Sample:
@@ -151,8 +151,8 @@ def _one_of(self: Any, ways: Ways) -> Act:
     return act
 
 
-def _in_turn(self: Any, chosen: Callable[[list[Prepared]], list[Prepared]], ways: Ways) -> Act:
-    steps = [prepared(unwrapped(step), self, ways) for step in self.transforms]
+def _in_turn(self: Any, chosen: Callable[[list[Prepared]], list[Prepared]], executors: Executors) -> Act:
+    steps = [prepared(unwrapped(step), self, executors) for step in self.transforms]
 
     def act(data: Sample) -> Sample:
         for first, p, one, filters in chosen(steps):
@@ -165,4 +165,4 @@ def _in_turn(self: Any, chosen: Callable[[list[Prepared]], list[Prepared]], ways
     return act
 
 
-_PLAINLY = Ways(_transform)
+_PLAINLY = Executors(_transform)

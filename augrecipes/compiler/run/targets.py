@@ -79,7 +79,7 @@ def check_size(image: Any, inputs: Inputs, name: str = "image") -> Any:
     return image
 
 
-def mask_in(mask: Any, image: np.ndarray | Undecoded, name: str = "mask", axes: int = 0) -> np.ndarray:
+def mask_in(mask: Any, image: Any, name: str = "mask", axes: int = 0) -> np.ndarray:
     """A mask in a dtype that OpenCV can warp and that holds its labels exactly: uint8, uint16, int16 or float32.
 
     With `axes` in front of rows and columns it is a stack of masks.

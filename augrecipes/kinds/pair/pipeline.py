@@ -181,10 +181,8 @@ class PairPipeline(Pipeline):
     @cached_property
     def native(self) -> ScenePlans | str:
         """What carries out samples without Python between their steps, or why nothing does."""
-        if (why := kept_from_plans(self)) is not None:
-            return why
-        if self.compiled.save_applied_params:
-            return "what its steps draw is asked for"
+        if (why := kept_from_plans(self)) is not None or self.compiled.save_applied_params:
+            return why or "what its steps draw is asked for"
         sinks, compiled = {name: self.sinks[name] for name in self.outputs}, self.compiled
         try:
             return scene_plans(
