@@ -97,6 +97,6 @@ $(TOOLS): $(READY)
 	@touch $@
 
 # Built again when a source changes; where they cannot be built everything runs without them.
-$(KERNELS): $(READY) $(wildcard augrecipes/native/*.c augrecipes/native/*.h augrecipes/native/codec/*.[ch] augrecipes/native/build.py)
+$(KERNELS): $(READY) $(wildcard augrecipes/native/*.c augrecipes/native/*.h augrecipes/native/*.def augrecipes/native/codec/*.[ch] augrecipes/native/build.py)
 	@$(BIN)/python .ci/install.py --doing 'building the kernels' $(BIN)/python augrecipes/native/build.py || true
 	@touch $@

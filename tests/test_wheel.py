@@ -27,7 +27,7 @@ def test_the_wheel_is_whole_and_works_outside_a_checkout(tmp_path: Path) -> None
     with zipfile.ZipFile(wheel) as archive:
         held = set(archive.namelist())
     wanted = {f"augrecipes/{f.relative_to(ROOT / 'augrecipes')}" for f in (ROOT / "augrecipes").rglob("*.py")}
-    wanted |= {"augrecipes/py.typed", "augrecipes/schema/recipe.schema.json"}
+    wanted |= {"augrecipes/py.typed", "augrecipes/schema/recipe.schema.json", "augrecipes/native/ops.def"}
     templates = Path("augrecipes/bench/report/templates")
     wanted |= {str(templates / file.name) for file in (ROOT / templates).iterdir()}
     wanted |= {f"augrecipes/gallery/{f.name}" for f in (ROOT / "recipes").glob("*.yaml")}

@@ -9,8 +9,7 @@
 #include "drawn_bends.h"
 #include "warped.h"
 
-enum { BENDS_GRID = 48, BENDS_LENS }; /* effects: border, fill; whether the next pixel is taken; parts */
-enum { AT_ONCE = 16 };                /* rows whose places are found before they are read */
+enum { AT_ONCE = 16 }; /* rows whose places are found before they are read */
 
 EXPORT int32_t JOIN(lens, ISA)(int64_t, int64_t, double, int64_t, int64_t, double *, float *, float *);
 
@@ -41,7 +40,7 @@ static inline void stretch(int64_t size, int parts, const double *lengths, float
 /* Bend the picture by what was drawn. */
 static inline int64_t bend(Run *run, const Step *step, const double *drawn) {
     View *v = &run->view;
-    const double *a = step->arguments + EFFECT;
+    const double *a = step->arguments + DRAW_ARGUMENTS;
     int64_t rows = v->rows, columns = v->columns, row = columns * v->channels, down, across;
     int64_t answer = settle(run), lens = step->effect == BENDS_LENS;
     if (answer == DONE && only_named(run)) {

@@ -1,8 +1,9 @@
 /* Means of squares about each pixel, bit for bit as OpenCV's blur has them: halves are rounded up. */
 
+#include "ops.h"
 #include "sampled.h"
 
-enum { WIDEST = 15, SOME = 512, SHARE = 24 }; /* pixels that a square is wide at most; sums at a time; bits of a share */
+enum { SOME = 512, SHARE = 24 }; /* sums at a time; bits of a share */
 
 /* Add a row to the sums of columns, and take another off. */
 static inline void move_sums(const uint8_t *restrict in, const uint8_t *restrict off, int64_t count, uint16_t *restrict sums) {
@@ -32,7 +33,7 @@ static inline void mean(const uint16_t *restrict sums, int64_t apart, int64_t si
 KERNEL(blur)(const uint8_t *source, int64_t rows, int64_t columns, int64_t channels, int64_t side, uint16_t *room,
              uint8_t *target) {
     int64_t length = columns * channels, far = side / 2;
-    if (channels < 1 || side < 1 || side > WIDEST || side % 2 == 0 || rows <= far || columns <= far)
+    if (channels < 1 || side < 1 || side > WIDEST_BLUR || side % 2 == 0 || rows <= far || columns <= far)
         return REFUSED;
     uint16_t *sums = room + far * channels;
     for (int64_t i = 0; i < length; i++)

@@ -70,7 +70,8 @@ def fingerprint(folder: Path | None = None) -> str:
         folder: of the sources; that of the kernels where none is named.
     """
     found = hashlib.sha256()
-    for file in [*sources(folder), *sorted((folder or HERE).glob("*.h")), HERE / "build.py"]:
+    included = [file for kind in ("*.h", "*.def") for file in sorted((folder or HERE).glob(kind))]
+    for file in [*sources(folder), *included, HERE / "build.py"]:
         found.update(file.name.encode() + b"\0" + file.read_bytes().replace(b"\r\n", b"\n") + b"\0")
     return found.hexdigest()[:16]
 

@@ -7,14 +7,6 @@
 
 #include "layers.h"
 
-enum {
-    ADDS_PHOTONS = 82, /* drawn: shift of hues, intensity, seed; how OpenCV takes rows, see hls.h; where three things are,
-                          see sensor.c */
-    ADDS_OWN_PHOTONS,  /* drawn: the same, and a key; where pieces are, see photons.c */
-    SNOWS = 85,        /* drawn: a part of the range; how OpenCV takes rows; a factor of lightness */
-    COARSENS,          /* drawn: a factor of the size; how it is made smaller, and then larger */
-};
-
 enum { BOUNDS = 8 };
 
 EXPORT int32_t JOIN(sensor_noise, ISA)(const uint8_t *, int64_t, int64_t, int64_t, double, double, const void *,

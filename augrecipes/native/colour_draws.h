@@ -1,43 +1,11 @@
-/* What steps draw that change values and move no pixel: albumentations' own samplers, to the last bit.
-
-   Beside compiler/native_plan/colours.py and noises.py, which number them and say what their arguments are. */
+/* What steps draw that change values and move no pixel: albumentations' own samplers, to the last bit. */
 
 #ifndef AUGRECIPES_COLOUR_DRAWS_H
 #define AUGRECIPES_COLOUR_DRAWS_H
 
 #include "drawn_holes.h"
 
-enum {
-    DRAWS_NUMBERS = 64,        /* how many, then the least and the greatest of each */
-    DRAWS_PERCENT,             /* one, a hundredth of what lies between two */
-    DRAWS_BRIGHTNESS_CONTRAST, /* least and greatest contrast, the same of brightness */
-    DRAWS_WHOLE_NUMBERS,       /* how many, then the least and the greatest of each */
-    DRAWS_MULTIPLIERS,         /* least, greatest; whether each channel has its own */
-    DRAWS_SHIFTS,              /* least and greatest of red, green and blue: parts of the full range */
-    DRAWS_ORDER,               /* nothing; of the channels */
-    DRAWS_DROPPED_CHANNELS,    /* least and greatest count; drawn: for each channel whether it is dropped */
-    DRAWS_NOISE,               /* least and greatest deviation, the same of the mean; drawn: both, and a seed */
-    DRAWS_OWN_NOISE,           /* the same; drawn: both in levels, and a key of 64 bits in two halves */
-    DRAWS_HOLES,               /* least and greatest count, height and width; whether these are parts of the picture's. Drawn:
-                                  see drawn_holes.h */
-    DRAWS_STAINS,              /* least and greatest factor, less 1, the same of shifts; drawn: three of each */
-    DRAWS_ODD,                 /* the least and the greatest odd number */
-    DRAWS_SHARPENING,          /* least and greatest share, the same of lightness; drawn: nine weights */
-    DRAWS_EMBOSSING,           /* least and greatest share, the same of strength; drawn: nine weights */
-    DRAWS_STREAK,              /* as DRAWS_ODD; the least and the greatest angle and direction; whether it is shifted. Drawn:
-                                  how many pixels, then rows and columns from the middle to each */
-    DRAWS_GAUSSIAN,            /* least and greatest deviation, the same of weights, or 0: as many as it needs. Drawn: how
-                                  many weights, then these in float32 */
-    DRAWS_SHADOWS,             /* left, top, right, bottom as parts of the picture; least and greatest count; how many corners;
-                                  least and greatest intensity. Drawn: how many, then of each its intensity and corners */
-    DRAWS_PHOTONS,             /* least and greatest shift of hues, the same of intensity; drawn: both, a seed, and a key of
-                                  64 bits in two halves */
-    DRAWS_CURVES,              /* deviation; whether each channel has its own; where numpy's normal numbers are made. Drawn:
-                                  how many curves, then how high each is at its first quarter, and at its last */
-    DRAWS_GRID_OF_HOLES,       /* see drawn_holes.h */
-};
-
-enum { MOST_WEIGHTS = 63, MOST_STREAK = 9, MOST_CORNERS = 16, MOST_SHADOWS = 7, SEEDS = 1 << 16 };
+enum { SEEDS = 1 << 16 };
 
 static inline void draw_order(Drawing *d, double *to) {
     for (int64_t k = 0; k < d->channels; k++)
@@ -117,8 +85,8 @@ static inline int draw_streak(Drawing *d, const double *a, double *to) {
     const double along[2] = {sin(angle), cos(angle)};
     double first = direction > 0 ? -reach * (1 - direction) : -reach, last = direction < 0 ? reach * (1 + direction) : reach;
     double step = (last - first) / (double)(side - 1), moved[2] = {0, 0};
-    uint8_t seen[MOST_STREAK][MOST_STREAK] = {{0}};
-    if (side > MOST_STREAK)
+    uint8_t seen[LONGEST_STREAK][LONGEST_STREAK] = {{0}};
+    if (side > LONGEST_STREAK)
         return 0;
     for (int axis = 1; axis >= 0 && a[6] != 0; axis--)
         moved[axis] = between(&d->stream, -1, 1) * reach / 2;

@@ -7,12 +7,6 @@
 
 #include "drawing.h"
 
-enum {
-    DRAWS_GRID = 48, /* parts; least and greatest of what is added to their length; whether the whole stays as long */
-    DRAWS_BEND,      /* the least and the greatest amount */
-};
-enum { MOST_PARTS = 126 };
-
 /* The sum of up to 128 numbers in the order in which numpy adds. */
 static inline double sum_of(const double *a, int count) {
     double eight[8], sum = 0;

@@ -6,15 +6,15 @@
 
 #include "drawing.h"
 
-enum { MOST_HOLES = 256, MOST_CELLS = 128, END = 13, FARTHEST = 1 << END };
+enum { MOST_CELLS = 128, FARTHEST = 1 << CORNER_BITS };
 
 static inline double as_number(const int64_t *hole) {
-    return (double)(((hole[0] << END | hole[1]) << END | hole[2]) << END | hole[3]);
+    return (double)(((hole[0] << CORNER_BITS | hole[1]) << CORNER_BITS | hole[2]) << CORNER_BITS | hole[3]);
 }
 
 /* x_min, y_min, x_max, y_max. */
 static inline void hole_of(double number, int64_t *to) {
-    for (int k = 3, at = 0; k >= 0; k--, at += END)
+    for (int k = 3, at = 0; k >= 0; k--, at += CORNER_BITS)
         to[k] = (int64_t)number >> at & (FARTHEST - 1);
 }
 

@@ -37,9 +37,6 @@ static inline void resized_crop(Drawing *d, const double *a, double *to) {
     centre_window(d, (int64_t)height, (int64_t)width, to);
 }
 
-/* Where a border goes. */
-enum { IN_THE_MIDDLE = 0, TOP_LEFT, TOP_RIGHT, BOTTOM_LEFT, BOTTOM_RIGHT, ANYWHERE };
-
 /* By how much a side is to grow, before and behind the picture: to a least size, or a multiple of a divisor; -1: neither. */
 static inline void grow_side(int64_t size, int64_t least, int64_t divisor, double *to) {
     int64_t more = least >= 0 ? MAX(least - size, 0) : divisor > 0 && size % divisor ? divisor - size % divisor : 0;
@@ -49,9 +46,9 @@ static inline void grow_side(int64_t size, int64_t least, int64_t divisor, doubl
 /* A border of so many rows above, below, columns before, behind, where it is to go; 0 where that is nowhere. */
 static inline int move_border(Drawing *d, int64_t to_where, double *sides) {
     double rows = sides[0] + sides[1], columns = sides[2] + sides[3];
-    if (to_where == IN_THE_MIDDLE)
+    if (to_where == CENTER)
         return 1;
-    if (to_where == ANYWHERE) {
+    if (to_where == RANDOM) {
         sides[0] = (double)whole(&d->stream, 0, (int64_t)rows);
         sides[2] = (double)whole(&d->stream, 0, (int64_t)columns);
     } else {
@@ -59,7 +56,7 @@ static inline int move_border(Drawing *d, int64_t to_where, double *sides) {
         sides[2] = to_where == TOP_RIGHT || to_where == BOTTOM_RIGHT ? columns : 0;
     }
     sides[1] = rows - sides[0], sides[3] = columns - sides[2];
-    return TOP_LEFT <= to_where && to_where <= ANYWHERE;
+    return TOP_LEFT <= to_where && to_where <= RANDOM;
 }
 
 static inline int draw_padding(Drawing *d, const double *a, double *to) {
@@ -98,15 +95,16 @@ static inline int padded_box(Drawing *d, const double *a, double *to) {
     return 1;
 }
 
-/* By which factor a side becomes as long as it shall. a[0]: the shorter, the longer one, the height, the width; or the
-   greater, or the lesser, of what height and width need. a[1]: of how many lengths one is drawn; 0: there is but one. */
+/* By which factor a side becomes as long as it shall. a[0]: which; a[1]: of how many lengths one is drawn; 0: there is
+   but one. */
 static inline double side_scale(Drawing *d, const double *a) {
     double rows = (double)d->rows, columns = (double)d->columns;
-    if (a[0] >= 4) {
+    if (a[0] == COVERS || a[0] == FITS) {
         double down = a[2] / rows, across = a[3] / columns;
-        return a[0] == 4 ? MAX(down, across) : MIN(down, across);
+        return a[0] == COVERS ? MAX(down, across) : MIN(down, across);
     }
-    double sides[4] = {MIN(rows, columns), MAX(rows, columns), rows, columns};
+    double sides[4] = {[SHORTER_SIDE] = MIN(rows, columns), [LONGER_SIDE] = MAX(rows, columns), [HEIGHT] = rows,
+                       [WIDTH] = columns};
     return a[2 + (a[1] ? below(&d->stream, (int64_t)a[1]) : 0)] / sides[(int)a[0]];
 }
 

@@ -6,7 +6,6 @@
 
 #include "drawing.h"
 
-enum { DRAWS_TILT = 50 }; /* the least and the greatest deviation of corners; where numpy's normal numbers are made */
 enum { EQUATIONS = 8 };
 
 /* Solve equations, eight numbers and what they sum up to, the largest of a column first; 0 where there is no solution. */

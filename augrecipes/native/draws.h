@@ -1,6 +1,4 @@
-/* What steps draw in a sample: albumentations' own samplers, to the last bit.
-
-   Beside compiler/native_plan/draws.py, which numbers them and says what their arguments are. */
+/* What steps draw in a sample: albumentations' own samplers, to the last bit. ops.def says what their arguments are. */
 
 #ifndef AUGRECIPES_DRAWS_H
 #define AUGRECIPES_DRAWS_H
@@ -9,29 +7,6 @@
 #include "drawn_bends.h"
 #include "drawn_moves.h"
 #include "drawn_tilts.h"
-
-enum {
-    DRAWS_NOTHING = 0, /* what there would be to draw is its arguments */
-    DRAWS_ONE_OF_FOUR, /* arguments: four numbers, of which a randint(0, 3) takes one */
-    DRAWS_ONE_OF_EIGHT, /* the same of eight, by Generator.choice */
-    DRAWS_ANY_WINDOW,   /* height, width; whether it pads before, and where */
-    DRAWS_CENTRE,       /* the same */
-    DRAWS_RESIZED_CROP, /* least and greatest part of the area, log of the least and greatest proportions, and these */
-    DRAWS_SIZED_CROP,   /* least and greatest height, width over height */
-    DRAWS_ROTATION,     /* least and greatest angle */
-    DRAWS_AFFINE,       /* the same, of scale across and down, of shifts, of shears; what shifts count; keeps proportions */
-    DRAWS_JITTER,       /* the least and greatest brightness, contrast, saturation and hue */
-    DRAWS_TO_SIDE,      /* which side becomes how long: see drawn_moves.h */
-    DRAWS_SCALE,        /* least and greatest, less 1 */
-    DRAWS_PADDING,      /* least height and width, or -1; divisors of them; where */
-    DRAWS_PADDED_BOX,   /* the window; where it pads before */
-    DRAWS_BORDERS,      /* the most that is cut off left, right, above, below, as parts of the picture */
-    DRAWS_SIDES,        /* what is cut off or added on each side */
-    DRAWS_BY_WEIGHT,    /* of how many places one is drawn, and the greatest number that means each of them */
-    DRAWS_SOME,         /* of how many places so many are drawn, by Generator.choice; whether these are sorted */
-    DRAWS_SAFE_ROTATION, /* least and greatest angle, of a picture that keeps its size and all that it shows */
-    /* from 48 on: see drawn_bends.h and drawn_tilts.h; from 64 on: colour_draws.h */
-};
 
 /* A matrix about the middle of the picture, from what goes in to what comes out: shifted, sheared, turned, scaled. Then
    rows and columns of what comes out. */
@@ -66,8 +41,6 @@ static inline int turn_safely(const Drawing *d, double angle, double *to) {
     return 1;
 }
 
-enum { IN_PIXELS = 1, IN_PARTS = 2 };
-
 static inline void affine(Drawing *d, const double *a, double *to) {
     Stream *s = &d->stream;
     double scale[2], shift[2] = {0, 0}, shear[2];
@@ -89,7 +62,7 @@ static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
     double down, across;
     switch (kind) {
     case DRAWS_NOTHING:
-        for (int k = 0; k < EFFECT; k++)
+        for (int k = 0; k < DRAW_ARGUMENTS; k++)
             to[k] = a[k];
         return 1;
     case DRAWS_ONE_OF_FOUR:

@@ -3,9 +3,10 @@
    outwards. */
 
 #include "lanes.h"
+#include "ops.h"
 #include "sampled.h"
 
-enum { MOST = 63, AT_ONCE = 4, BLOCK = AT_ONCE * LANES };
+enum { AT_ONCE = 4, BLOCK = AT_ONCE * LANES };
 
 static inline Floats times_add(Floats a, Floats b, Floats c, int fused) { return fused ? fuse(a, b, c) : a * b + c; }
 
@@ -93,13 +94,13 @@ static inline int are_known(const float *weights, int64_t size) {
    room: size * (columns * channels + 64) + (columns + size) * channels + 64 floats to work in */
 KERNEL(gaussian)(const uint8_t *source, int64_t rows, int64_t columns, int64_t channels, const float *weights, int64_t size,
                  int64_t fused_along, int64_t fused_across, float *room, uint8_t *target) {
-    if (rows < 1 || columns < 1 || channels < 1 || size < 1 || size > MOST || size % 2 == 0 || fused_along < 0 ||
+    if (rows < 1 || columns < 1 || channels < 1 || size < 1 || size > MOST_WEIGHTS || size % 2 == 0 || fused_along < 0 ||
         fused_across < 0 || !are_known(weights, size))
         return REFUSED;
     int64_t far = size / 2, length = columns * channels, wide = length + BLOCK;
     int64_t body = body_of(length, fused_along), most = body_of(length, fused_across);
     float *line = room + size * wide;
-    const float *about[MOST];
+    const float *about[MOST_WEIGHTS];
     for (int64_t y = -far; y < rows + far; y++) { /* row y lies in room y % size, and so do those before it */
         float *sums = room + (y + far) % size * wide;
         widen(source + fold((int32_t)y, (int32_t)rows, REFLECT_101) * length, columns, channels, far, line);

@@ -9,10 +9,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops.h"
 #include "planes.h"
 #include "sampled.h"
 
-enum { MOST_OPERATIONS = 24, MOST_BEFORE = 2000 };
+enum { MOST_BEFORE = 2000 };
 
 /* What is done to colours.
 
@@ -22,7 +23,6 @@ enum { MOST_OPERATIONS = 24, MOST_BEFORE = 2000 };
    HSV:      hue turned by numbers[0] steps, saturation and value shifted by numbers[1] and numbers[2]
    Of both:  numbers[3] to numbers[6]: left, top, right and bottom of the part where fractions are rounded, not dropped
    TABLES:   levels exchanged: `table` is that of red, 256 bytes, and behind it those of green and blue */
-enum { MATRIX = 0, CONTRAST = 1, HUE = 2, HSV = 3, TABLES = 4 };
 
 typedef struct {
     int64_t kind;

@@ -7,7 +7,6 @@
 
 #include "labels.h"
 
-enum { MERGED_ENDS = 31 }; /* among the effects of plan.c: a run is over */
 enum { BODY = 32 }; /* pixels that OpenCV takes from HSV to RGB at a time, with AVX2 */
 
 EXPORT int32_t JOIN(fused, ISA)(const Job *);
@@ -196,7 +195,7 @@ static inline int64_t begin_afresh(Run *run, const Step *step, const Warp *warp)
         step++;
     if (step == p->steps + p->count)
         return REFUSED;
-    const double *a = step->arguments + EFFECT;
+    const double *a = step->arguments + DRAW_ARGUMENTS;
     const Costs costs = costs_of(run, a);
     int soft = enlarges(&w->matrix), reduces = reduces_now(run, a) && !enlarges(&warp->matrix);
     m->begun = 0;

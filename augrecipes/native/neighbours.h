@@ -6,15 +6,6 @@
 #include "colour_draws.h"
 #include "settled.h"
 
-enum {
-    BLURS = 96, /* drawn: pixels that squares are wide, of which means are taken */
-    CONVOLVES,  /* drawn: nine weights; whether OpenCV fuses sums */
-    STREAKS,    /* drawn: how many pixels a mean is of, and where they are; the most that these are away */
-    COMPRESSES, /* drawn: a quality of JPEGs */
-    SMOOTHS,    /* drawn: how many weights, and these; how many sums OpenCV fuses at a time, along and across */
-    MEDIANS,    /* drawn: pixels that squares are wide */
-};
-
 enum { JPEG_COLUMN = 57, JPEG_REST = 512 }; /* bytes of room for each column, and beside them */
 
 EXPORT int32_t JOIN(blur, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, uint16_t *, uint8_t *);
@@ -42,8 +33,8 @@ static inline int64_t streak(Run *run, const double *drawn, int64_t far) {
     const View *v = &run->view;
     const uint8_t *levels;
     uint8_t *to;
-    int32_t places[2 * MOST_STREAK];
-    if (drawn[0] > MOST_STREAK)
+    int32_t places[2 * LONGEST_STREAK];
+    if (drawn[0] > LONGEST_STREAK)
         return REFUSED;
     for (int k = 0; k < 2 * (int)drawn[0]; k++)
         places[k] = (int32_t)drawn[1 + k];

@@ -8,30 +8,6 @@
 #include "points.h"
 #include "tilted.h"
 
-/* Effects. */
-enum {
-    CUTS = 0,         /* keeps the window that was drawn */
-    TURNS,            /* drawn: a number of bits: 1 transposes, then 2 turns rows and 4 columns round */
-    RESIZES,          /* to height, width, by an interpolation */
-    CUTS_AND_RESIZES, /* the window; by another interpolation where it shrinks */
-    WARPS,            /* by the matrix that was drawn, to so many rows and columns; border and fill */
-    KEEPS,            /* everything as it is */
-    SCALES,           /* drawn: a factor; by an interpolation, or another where it shrinks; rounds sizes, or cuts them off */
-    PADS,             /* drawn: rows above, below, columns before, behind; by a border, of a fill for each number of channels */
-    PADS_AND_CUTS,    /* drawn: the window, and before that as PADS */
-    CUTS_AND_PADS,    /* drawn: the window, and behind that as PADS; keeps the size by an interpolation, unless below 0 */
-    TILTS = 14,       /* in perspective: see tilted.h */
-    MERGES = 16,      /* the same, from here on, as one resampling, until MERGED_ENDS: see merging.h */
-    JITTERS = 32,     /* brightness, contrast, saturation, hue, and their order */
-    GROUPS,           /* opens a group of so many steps: all are carried out, or one, or so many that were drawn */
-    ADJUSTS,          /* drawn: a factor of all levels, and what is added: among colours, as JITTERS is */
-    MIXES,            /* drawn: three rows of four numbers: the same */
-    TINTS,            /* drawn: what hue, saturation and value are shifted by: the same */
-    MADE,             /* what is merged and coloured is made, for the steps behind it */
-    EXITS,            /* Python carries it out: the sample stops there, and goes on behind it when it is called again */
-                      /* from 48 on: see bent.h; from 64 on: tables.h, points.h and neighbours.h */
-};
-
 EXPORT int32_t JOIN(sink_one, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int32_t, const float *,
                                    const float *, void *, int32_t, int64_t, int64_t, int64_t, const Ahead *);
 
@@ -52,7 +28,7 @@ static int scaled_size(double factor, int64_t rows, int64_t columns, int rounds,
 
 /* Add what was drawn to what is still to be done in one resampling. */
 static int64_t merge(Run *run, const Step *step, const double *drawn) {
-    const double *a = step->arguments + EFFECT;
+    const double *a = step->arguments + DRAW_ARGUMENTS;
     int64_t rows, columns;
     Warp warp = {.border = -1, .labels = run->plan->labels};
     int64_t answer = run->merging->begun ? DONE : settled_upright(run);
@@ -98,7 +74,7 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
 /* Do what was drawn. */
 static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
     View *v = &run->view;
-    const double *a = step->arguments + EFFECT;
+    const double *a = step->arguments + DRAW_ARGUMENTS;
     int64_t answer;
     if (step->effect == MERGED_ENDS)
         return end_merging(run, a);
@@ -108,9 +84,9 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
         return adjust(run, drawn);
     if (step->effect == MIXES)
         return mix(run, drawn);
-    if (step->effect == TINTS)
+    if (step->effect == SHIFTS_HUES)
         return tint(run, drawn, turn_of(drawn[0]));
-    if (step->effect == MADE)
+    if (step->effect == MATERIALISES)
         return make_job(run);
     if (step->effect == STAINS && (answer = make_job(run)) != DONE) /* among colours, and no operation of a job */
         return answer;
@@ -223,13 +199,12 @@ static int64_t finish(Run *run, Ahead *ahead) {
                                p->across, p->apart, ahead);
 }
 
-enum { ALL = 0, ONE, SOME, MOST_PLACES = 16 };
 enum { STOPPED = -2 }; /* of a step: Python carries it out */
 
 /* Behind a step, or a group with all that is in it. */
 static int64_t behind(const Plan *p, int64_t k) {
     const Step *step = p->steps + k;
-    return k + 1 + (step->effect == GROUPS ? (int64_t)step->arguments[EFFECT] : 0);
+    return k + 1 + (step->effect == GROUPS ? (int64_t)step->arguments[DRAW_ARGUMENTS] : 0);
 }
 
 static int64_t run_steps(Run *run, int64_t from, int64_t to);
@@ -277,14 +252,14 @@ static int64_t run_step(Run *run, int64_t at, int forced) {
         run->sample->changed |= step->effect != KEEPS;
         return carry_out(run, step, drawn);
     }
-    const double *a = step->arguments + EFFECT;
-    int64_t end = behind(p, at), starts[MOST_PLACES], count = 0, answer = DONE;
-    if (a[1] == ALL)
+    const double *a = step->arguments + DRAW_ARGUMENTS;
+    int64_t end = behind(p, at), starts[MOST_CHILDREN], count = 0, answer = DONE;
+    if (a[1] == ALL_STEPS)
         return run_steps(run, at + 1, end);
-    for (int64_t k = at + 1; k < end && count < MOST_PLACES; k = behind(p, k))
+    for (int64_t k = at + 1; k < end && count < MOST_CHILDREN; k = behind(p, k))
         starts[count++] = k;
     for (int64_t k = 0; k < (int64_t)a[2] && answer == DONE; k++)
-        answer = drawn[k] < (double)count ? run_step(run, starts[(int64_t)drawn[k]], a[1] == ONE) : REFUSED;
+        answer = drawn[k] < (double)count ? run_step(run, starts[(int64_t)drawn[k]], a[1] == ONE_STEP) : REFUSED;
     return answer;
 }
 

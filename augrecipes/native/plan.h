@@ -6,20 +6,19 @@
 #define AUGRECIPES_PLAN_H
 
 #include "kernels.h"
+#include "ops.h"
 #include "streams.h"
-
-enum { ARGUMENTS = 24, EFFECT = 16, DRAWN = 260, MOST_CHANNELS = 4 };
 
 /* A step. */
 typedef struct {
-    int64_t draw;   /* what it draws: see draws.h */
-    int64_t effect; /* what that does: see plan.c */
+    int64_t draw;   /* what it draws: see ops.def */
+    int64_t effect; /* what that does */
     int64_t shared; /* whether all tiles of a bag draw as one */
     int64_t cell;   /* pixels along each of the squares that it counts: those of a pair's coarsest grid */
     uint64_t hash;  /* of seed and label: where its Stream begins */
     uint64_t label; /* of the label: the key of its Philox, beside the seed */
     double p;       /* it acts where its first draw is below; of 1 and more it draws nothing for that */
-    double arguments[ARGUMENTS]; /* of the draw; from EFFECT on, of the effect */
+    double arguments[DRAW_ARGUMENTS + EFFECT_ARGUMENTS]; /* of the draw, and behind them of the effect */
 } Step;
 
 /* Decodes what it is told of a file: pixels side by side, written one row behind the other. Answers 0, or says why not. */

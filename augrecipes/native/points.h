@@ -9,22 +9,7 @@
 #include "polygon.h"
 #include "tables.h"
 
-enum {
-    SHIFTS_HSV = AFTER_TABLES, /* drawn: of hue, saturation, value; pixels that OpenCV takes at a time, whether it fuses */
-    JITTERS_EXACTLY,           /* drawn: four amounts, and their order; the same, and whether it fuses sums */
-    GREYS,                     /* nothing */
-    REORDERS,                  /* drawn: the channel that comes to the place of each */
-    ADDS_NOISE,                /* drawn: deviation, mean, seed; where five things are, see noise.c */
-    FILLS_HOLES,               /* drawn: how many, and where: see drawn_holes.h; a level of each channel */
-    ADDS_OWN_NOISE,            /* drawn: deviation, mean, key; where pieces are, whether channels share them, most numbers */
-    EVENS_OUT,                 /* drawn: a limit; tiles down and across, where the tables of Lab are */
-    STAINS,                    /* drawn: three factors, three shifts; where two things are, see stain.c */
-    CASTS_SHADOWS,             /* drawn: how many, and of each its intensity and its corners; how many corners */
-    EQUALIZES = 87,            /* nothing */
-                               /* from 82 on: see cameras.h; from 96 on: neighbours.h */
-};
-
-enum { RGB = 3, TURN = 3, MOST_SATURATED = 4000 };
+enum { RGB = 3, TURN = 3 };
 
 EXPORT int32_t JOIN(hsv, ISA)(const uint8_t *, int64_t, int64_t, int32_t, int32_t, int32_t, int64_t, int32_t, uint8_t *);
 EXPORT int32_t JOIN(luma_sum, ISA)(const uint8_t *, int64_t, int64_t *);
@@ -254,11 +239,11 @@ static inline int64_t jitter_stains(Run *run, const double *drawn, const double 
 
 /* Do what was drawn to values. */
 static inline int64_t change(Run *run, const Step *step, const double *drawn) {
-    const double *a = step->arguments + EFFECT;
+    const double *a = step->arguments + DRAW_ARGUMENTS;
     View *v = &run->view;
     uint8_t *levels;
     int64_t answer;
-    if (step->effect < AFTER_TABLES || step->effect == CURVES)
+    if (step->effect <= CURVES)
         return tabulate(run, step, drawn);
     /* OpenCV's Python takes planes of such pictures for numbers with four parts. */
     int colours = v->channels == RGB && !(v->rows == 4 && v->columns == 1);

@@ -11,7 +11,7 @@
 #include <immintrin.h>
 #endif
 
-enum { COLOURS = 3, LEVELS = 256, EIGHT = 8, DRAWN = 6, AHEAD = 2048 };
+enum { COLOURS = 3, LEVELS = 256, EIGHT = 8, AMOUNTS = 6, AHEAD = 2048 };
 
 #define FAR 40.0 /* of what is raised to a power: no product of two leaves the range of float32 */
 
@@ -113,12 +113,12 @@ static inline void eight_pixels(const uint8_t *from, const Four (*tables)[LEVELS
    logs: 256 float32: the logarithm of each level and 1 */
 KERNEL(stain)(const uint8_t *source, int64_t count, double a0, double a1, double a2, double b0, double b1, double b2,
               const double *basis, const float *logs, uint8_t *target) {
-    const double drawn[DRAWN] = {a0, a1, a2, b0, b1, b2};
+    const double drawn[AMOUNTS] = {a0, a1, a2, b0, b1, b2};
     double matrix[3 * 4];
     _Alignas(64) Four tables[COLOURS][LEVELS];
     for (int32_t k = 0; k < 3 * 4; k++) {
         matrix[k] = basis[k];
-        for (int32_t d = 0; d < DRAWN; d++)
+        for (int32_t d = 0; d < AMOUNTS; d++)
             matrix[k] += drawn[d] * basis[3 * 4 * (d + 1) + k];
     }
     if (count < 0 || !factors(matrix, logs, tables))

@@ -5,9 +5,10 @@
 
 #include <string.h>
 
+#include "ops.h"
 #include "sampled.h"
 
-enum { SOME = 512, FARTHEST = 4, MOST = 2 * FARTHEST + 1, SHARE = 20 };
+enum { SOME = 512, FARTHEST = LONGEST_STREAK / 2, SHARE = 20 };
 
 /* A row with so many pixels before it and behind it, mirrored. */
 static inline void widen(const uint8_t *restrict row, int64_t columns, int64_t channels, int64_t far, uint8_t *restrict to) {
@@ -49,7 +50,7 @@ static inline void means(const uint8_t *const *rows, int64_t pixels, int64_t cou
    room: (2 * far + 1) * (columns + 2 * far) * channels bytes to work in */
 KERNEL(streak)(const uint8_t *source, int64_t rows, int64_t columns, int64_t channels, int64_t pixels, const int32_t *places,
                int64_t far, uint8_t *room, uint8_t *target) {
-    if (rows < 1 || columns < 1 || channels < 1 || far < 0 || far > FARTHEST || pixels < 1 || pixels > MOST ||
+    if (rows < 1 || columns < 1 || channels < 1 || far < 0 || far > FARTHEST || pixels < 1 || pixels > LONGEST_STREAK ||
         (pixels % 2 == 0 && (pixels & (pixels - 1))))
         return REFUSED;
     for (int64_t k = 0; k < 2 * pixels; k++)
@@ -61,7 +62,7 @@ KERNEL(streak)(const uint8_t *source, int64_t rows, int64_t columns, int64_t cha
         widen(row, columns, channels, far, room + (y + far) % high * wide);
         int64_t middle = y - far;
         for (int64_t i = 0; middle >= 0 && i < length; i += SOME) {
-            const uint8_t *from[MOST];
+            const uint8_t *from[LONGEST_STREAK];
             for (int64_t k = 0; k < pixels; k++)
                 from[k] = room + (middle + places[2 * k] + far) % high * wide + (far + places[2 * k + 1]) * channels + i;
             means(from, pixels, MIN(SOME, length - i), target + middle * length + i);

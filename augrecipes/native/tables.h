@@ -9,19 +9,6 @@
 
 #include "settled.h"
 
-enum {
-    SCALES_LEVELS = 64, /* drawn: a factor, and what is added */
-    BENDS,          /* drawn: an exponent */
-    INVERTS,        /* nothing */
-    SOLARIZES,      /* drawn: a part of the full range, from which on levels are turned over */
-    POSTERIZES,     /* drawn: how many bits are kept, of all channels or of each; how many numbers that are */
-    MULTIPLIES,     /* drawn: a factor of each channel */
-    SHIFTS,         /* drawn: what is added to each channel, without its fraction */
-    DROPS_CHANNELS, /* drawn: which channels are, to a level */
-    AFTER_TABLES,
-    CURVES = 84, /* drawn: how many curves, then how high each is at its first quarter, and at its last */
-};
-
 typedef uint8_t Levels[LEVELS];
 
 /* Numbers within the range of levels, without their fractions. */
@@ -70,7 +57,7 @@ static inline void then_look_up(Run *run, const Levels *levels, int alike) {
 
 /* Do what was drawn by tables. */
 static inline int64_t tabulate(Run *run, const Step *step, const double *drawn) {
-    const double *a = step->arguments + EFFECT;
+    const double *a = step->arguments + DRAW_ARGUMENTS;
     int64_t channels = MIN(run->view.channels, MOST_CHANNELS);
     Levels made[MOST_CHANNELS];
     int alike = 1;

@@ -104,6 +104,7 @@ class Capability:
         instead: what stands for it in an evaluation that is written by hand.
         twin: what does the work of its `apply` quicker, with the same bits: module and name in compiler/kernels.
         native: what makes it a part of plans that run without Python: module and name in compiler/native_plan.
+        native_when: the arguments with which it is one, in words for people; "": with any.
         native_joined: the same where `fast` joins its colours with others: its pass alone is no part of plans.
         own_noise: what lets `fast` make its noise with a generator of our own: module and name in compiler/kernels.
         own_noise_when: from the arguments (defaults merged) and the picture's dtype, None where that is not known, to
@@ -153,6 +154,7 @@ class Capability:
     instead: str = ""
     twin: str = ""
     native: str = ""
+    native_when: str = ""
     native_joined: str = ""
     own_noise: str = ""
     own_noise_when: Callable[[Mapping[str, Any], Dtype | None], bool] | None = None

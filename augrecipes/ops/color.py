@@ -48,6 +48,7 @@ CAPABILITIES = (
         colour_ops=brightness_contrast,
         gain=amplify.multiplied("contrast_limit", 1.0),
         native="tables:scaled",
+        native_when="`brightness_by_max` true; `ensure_safe_range` false",
     ),
     _colour("RandomToneCurve", "lookup", gain=3.0, in_levels=True, native="tables:curved"),
     _colour("PlanckianJitter", "lookup", channels=_RGB, colour_ops=probed, gain=1.7, twin="by_channel:TEMPERATURE"),
@@ -60,8 +61,17 @@ CAPABILITIES = (
         own_noise="own_noise:multiplied",
         own_noise_when=lambda a, _: bool(a.get("elementwise", False)),
         native="tables:multiplied",
+        native_when="`elementwise` false",
     ),
-    _colour("ChannelDropout", "lookup", channels=(2, 3, 4, 5), averages=0, gain=1.0, native="tables:dropped"),
+    _colour(
+        "ChannelDropout",
+        "lookup",
+        channels=(2, 3, 4, 5),
+        averages=0,
+        gain=1.0,
+        native="tables:dropped",
+        native_when="`fill` of 0 to 255",
+    ),
     # One 3×4 matrix, in arithmetic that rounds: for `fast` only.
     _colour(
         "ToGray",
@@ -81,6 +91,7 @@ CAPABILITIES = (
         chroma="drops",
         twin="grey:TWIN",
         native="colours:greyed",
+        native_when="`method` weighted_average; `num_output_channels` 3",
     ),
     _colour("ToSepia", "matrix", random=False, channels=_GREY_OR_RGB, colour_ops=probed, gain=1.36),
     _colour(
@@ -133,6 +144,7 @@ CAPABILITIES = (
         grids="alike",
         twin="clahe:TWIN",
         native="colours:evened_out",
+        native_when="`tile_grid_size` up to 64",
     ),
     _colour(
         "Equalize",
@@ -143,6 +155,7 @@ CAPABILITIES = (
         overwrites=lambda a: a.get("mode") == "pil",
         twin="by_channel:EQUALIZE",
         native="colours:equalized",
+        native_when="`mode` cv; `by_channels` true",
     ),
     _colour("FancyPCA", statistics="the principal colours", grids="alike", twin="principal_colours:TWIN"),
     _colour(

@@ -25,6 +25,9 @@ _resize = partial(_resampling, action="warp", resizes="whole")
 _scaled = partial(_resize, warp=warps.by_scale, makes=made.by_scale)
 _field = partial(_resampling, effect="field")
 _covering = partial(_geometric, gain=filled, in_place=True)
+_RESIZES = "`interpolation` nearest, linear, cubic or area"
+_WARPS = "`interpolation` nearest or linear"
+_COVERS = "`fill` of levels"
 
 
 def _pads_in_place(arguments: Mapping[str, Any]) -> bool:
@@ -92,6 +95,7 @@ CAPABILITIES = (
         makes=made.of_sides,
         needs="boxes",
         native="moves:resized_about_boxes",
+        native_when=_RESIZES,
     ),
     _resampling(
         "CropAndPad",
@@ -101,6 +105,7 @@ CAPABILITIES = (
         makes=made.padded_or_cut,
         effect="padding",
         native="borders:cut_or_padded",
+        native_when=f"`px` or `percent` all numbers or all pairs; `fill`, `fill_mask` one number; {_RESIZES}",
     ),
     _geometric(
         "Pad",
@@ -133,6 +138,7 @@ CAPABILITIES = (
         size=sizes.to_sides,
         makes=made.of_sides,
         native="moves:resize",
+        native_when=_RESIZES,
     ),
     _scaled(
         "SmallestMaxSize",
@@ -141,6 +147,7 @@ CAPABILITIES = (
         pixels=("max_size", "max_size_hw"),
         size=sizes.shorter_side,
         native="moves:shorter_side",
+        native_when=f"{_RESIZES}; `max_size` of up to 14 lengths",
     ),
     _scaled(
         "LongestMaxSize",
@@ -149,14 +156,16 @@ CAPABILITIES = (
         pixels=("max_size", "max_size_hw"),
         size=sizes.longer_side,
         native="moves:longer_side",
+        native_when=f"{_RESIZES}; `max_size` of up to 14 lengths",
     ),
-    _scaled("RandomScale", size=sizes.scaled, instead="Resize", native="moves:scaled"),
+    _scaled("RandomScale", size=sizes.scaled, instead="Resize", native="moves:scaled", native_when=_RESIZES),
     _scaled_window(
         "RandomResizedCrop",
         pixels=("size",),
         proportions=_ratio,
         instead="SmallestMaxSize and CenterCrop",
         native="moves:resized_crop",
+        native_when=_RESIZES,
     ),
     _scaled_window(
         "RandomSizedCrop",
@@ -164,26 +173,38 @@ CAPABILITIES = (
         proportions=lambda a: (a["w2h_ratio"], a["w2h_ratio"]),
         instead="SmallestMaxSize and CenterCrop",
         native="moves:sized_crop",
+        native_when=_RESIZES,
     ),
     _resampling(
         "Rotate",
         "warp",
         native="warps:rotate",
+        native_when=f"{_WARPS}; `crop_border` false",
         warp=warps.rotate,
         size=sizes.kept_if("crop_border", False),
         turns=("limit",),
     ),
-    _resampling("SafeRotate", "warp", warp=warps.affine, turns=("limit",), native="warps:safe_rotation"),
+    _resampling(
+        "SafeRotate", "warp", warp=warps.affine, turns=("limit",), native="warps:safe_rotation", native_when=_WARPS
+    ),
     _resampling(
         "Affine",
         "warp",
+        native_when=f"{_WARPS}; `fit_output`, `balanced_scale` false",
         warp=warps.affine,
         size=sizes.kept_if("fit_output", False),
         makes=made.fitting,
         turns=("rotate", "shear"),
         native="warps:affine",
     ),
-    _resampling("ShiftScaleRotate", "warp", native="warps:affine", warp=warps.affine, turns=("rotate_limit",)),
+    _resampling(
+        "ShiftScaleRotate",
+        "warp",
+        native="warps:affine",
+        native_when=_WARPS,
+        warp=warps.affine,
+        turns=("rotate_limit",),
+    ),
     # Rescaled by whole sizes, without the half pixel: no exact counterpart on another grid.
     _resampling(
         "Perspective",
@@ -191,15 +212,16 @@ CAPABILITIES = (
         grids="never",
         warp=warps.perspective,
         native="warps:perspective",
+        native_when=f"{_WARPS}; `fit_output` false; `fill` 0 or a level for each channel",
         size=sizes.kept_if("keep_size", True),
         makes=made.seen,
         turns=("scale",),
     ),
     # Dense displacement fields.
     _field("ElasticTransform"),
-    _field("GridDistortion", native="bends:grid"),
+    _field("GridDistortion", native="bends:grid", native_when=f"{_WARPS}; `num_steps` up to 126"),
     _field("GridElasticDeform", channels=(1, 3)),
-    _field("OpticalDistortion", native="bends:lens"),
+    _field("OpticalDistortion", native="bends:lens", native_when=f"{_WARPS}; `mode` camera"),
     _field("PiecewiseAffine"),
     _field("ThinPlateSpline"),
     # Inside Degrade, on one target.
@@ -208,10 +230,10 @@ CAPABILITIES = (
     ),
     # Neighbourhoods and holes.
     _geometric("Morphological", grids="alike", in_place=True),
-    _covering("CoarseDropout", native="noises:holes"),
+    _covering("CoarseDropout", native="noises:holes", native_when=f"{_COVERS}; `num_holes_range` up to 256"),
     _covering("ConstrainedCoarseDropout", draws_from=frozenset({"mask"})),
     _covering("Erasing", forgets={"seed": 0}),  # where it finds no place for its hole
-    _covering("GridDropout", native="noises:grid_of_holes"),
+    _covering("GridDropout", native="noises:grid_of_holes", native_when=_COVERS),
     _covering("MaskDropout", draws_from=frozenset({"mask"}), needs="mask"),
     _geometric("PixelDropout", in_place=True, effect="noise"),
     _covering("XYMasking"),

@@ -25,15 +25,23 @@ def _of_levels(arguments: Mapping[str, Any], dtype: Dtype | None) -> bool:
 CAPABILITIES = (
     # Blur and sharpening.
     _texture("AdvancedBlur", grids="alike", gain=1.0),
-    _texture("Blur", grids="alike", gain=1.0, native="neighbours:blurred"),
+    _texture("Blur", grids="alike", gain=1.0, native="neighbours:blurred", native_when="`blur_limit` up to 15"),
     _texture("Defocus", grids="alike", gain=1.0),
     _texture("GaussianBlur", grids="alike", gain=1.0, twin="gaussian:TWIN", native="neighbours:smoothed"),
     _texture("GlassBlur", gain=1.0, twin="glass:TWIN"),
     _texture("MedianBlur", grids="alike", gain=1.0, in_levels=True, twin="medians:TWIN", native="neighbours:medians"),
-    _texture("MotionBlur", grids="alike", gain=1.0, native="neighbours:streaked"),
+    _texture("MotionBlur", grids="alike", gain=1.0, native="neighbours:streaked", native_when="`blur_limit` up to 9"),
     _texture("ZoomBlur", grids="alike", gain=1.0),
-    _texture("Emboss", grids="alike", twin="convolved:TWIN", native="neighbours:embossed"),
-    _texture("Sharpen", grids="alike", twin="convolved:TWIN", native="neighbours:sharpened"),
+    _texture(
+        "Emboss", grids="alike", twin="convolved:TWIN", native="neighbours:embossed", native_when="`strength` up to 266"
+    ),
+    _texture(
+        "Sharpen",
+        grids="alike",
+        twin="convolved:TWIN",
+        native="neighbours:sharpened",
+        native_when="`method` kernel; `lightness` up to 266",
+    ),
     _texture("UnsharpMask", grids="alike"),
     _texture("RingingOvershoot", grids="alike"),
     # Noise and compression.
@@ -45,7 +53,13 @@ CAPABILITIES = (
         own_noise="own_noise:added",
         own_noise_when=lambda a, _: a.get("spatial_mode") != "constant" and a.get("noise_type") != "beta",
     ),
-    _noise("GaussNoise", gain=1.0, own_noise="own_noise:added", native="noises:gaussian"),
+    _noise(
+        "GaussNoise",
+        gain=1.0,
+        own_noise="own_noise:added",
+        native="noises:gaussian",
+        native_when="`noise_scale_factor` 1; in `exact` also `per_channel` true",
+    ),
     _noise_by_pixels(
         "ISONoise",
         channels=_RGB,
@@ -62,6 +76,7 @@ CAPABILITIES = (
         effect="compression",
         twin="jpeg_native:TWIN",
         native="neighbours:compressed",
+        native_when="`compression_type` jpeg",
     ),
     _texture(
         "Downscale",
@@ -81,7 +96,13 @@ CAPABILITIES = (
     _texture("RandomFog", channels=_RGB, gain=1.0, in_levels=True),
     _texture("RandomGravel", channels=_RGB),
     _texture("RandomRain", channels=_RGB, gain=1.0, in_levels=True),
-    _texture("RandomShadow", gain=1.0, in_levels=True, native="noises:shadows"),
+    _texture(
+        "RandomShadow",
+        gain=1.0,
+        in_levels=True,
+        native="noises:shadows",
+        native_when="`num_shadows_limit` up to 7; `shadow_dimension` up to 16",
+    ),
     _texture(
         "RandomSnow",
         channels=_RGB,
@@ -89,6 +110,7 @@ CAPABILITIES = (
         grids_when=lambda a: a.get("method") == "bleach",
         twin="snow:TWIN",
         native="sensors:snowed",
+        native_when="`method` bleach",
     ),
     _texture("RandomSunFlare", channels=_RGB),
     _texture("Spatter", channels=_RGB, gain=1.0),

@@ -18,9 +18,9 @@ from test_native_plan import NATIVE, ON_MASKS, WARPED, carried_out_by_albumentat
 
 from augrecipes.compat.normals import normals
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
-from augrecipes.compiler.native_plan.steps import TILTS
 from augrecipes.compiler.run import points_alone
 from augrecipes.compiler.run.exits import OnTheWay
+from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Recipe
 
 ABOUT_BOXES: Pool = (
@@ -234,7 +234,7 @@ def test_boxes_are_cut_off_by_the_size_that_a_step_leaves(monkeypatch: pytest.Mo
     monkeypatch.setattr(
         points_alone,
         "size_behind",
-        lambda numbers, *more: more[1:] if numbers.effect == TILTS else known(numbers, *more),
+        lambda numbers, *more: more[1:] if numbers.effect == EFFECTS.TILTS else known(numbers, *more),
     )
     with pytest.raises(AssertionError):
         for seed in range(8):

@@ -16,12 +16,13 @@ from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.native_plan import groups, steps
+from augrecipes.compiler.native_plan import groups
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.steps import KeyedStep, NativeStep, encode
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.errors import RecipeError
 from augrecipes.native.kernels import library
+from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Arguments, Output, Step
 
@@ -112,7 +113,7 @@ def check(
     plan = NativePlan(kernels, [KeyedStep(label, False, float(made.p), found)], Sink(Output()), seed, 1 << 20)
     draws = Draws(seed)
     made.random_generator, made.py_random = draws.add(label)
-    draw = groups.sampler_of(made) if found.effect == steps.GROUPS else sampler_of(made)
+    draw = groups.sampler_of(made) if found.effect == EFFECTS.GROUPS else sampler_of(made)
     for (index, tile), numbers in zip(keys, plan.drawn(epoch, keys, *size), strict=True):
         draws.position(epoch, index, tile)
         assert groups.acts(made) == (numbers is not None)
@@ -166,7 +167,7 @@ def test_choices_of_groups_are_those_of_the_groups(name: str) -> None:
 
 
 def check_choice(name: str, group: Any, seed: int, keys: Any, last: float | None = None) -> None:
-    nothing = KeyedStep("", False, 1.0, NativeStep(steps.NOTHING, steps.KEEPS, (), lambda _: ()))
+    nothing = KeyedStep("", False, 1.0, NativeStep(DRAWS.NOTHING, EFFECTS.KEEPS, (), lambda _: ()))
     found = groups.opened(group, name, [[(None, nothing)]] * len(group.transforms), shared=False)
     assert found is not None
     numbers = found[0][1].numbers
@@ -212,7 +213,7 @@ def planted() -> dict[str, Callable[[NativeStep], NativeStep]]:
         return made
 
     return {
-        "RandomCrop": another(steps.CENTRE),
+        "RandomCrop": another(DRAWS.CENTRE),
         "SmallestMaxSize": nudged(0, 1),
         "LongestMaxSize": nudged(0, -1),
         "RandomScale": nudged(0, 1e-9),

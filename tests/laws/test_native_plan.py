@@ -24,9 +24,10 @@ from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.native_plan import keyed_steps, masks, planned
 from augrecipes.compiler.native_plan.carrying_out import NativePlan, Stopped
 from augrecipes.compiler.native_plan.pictures import of_bytes
-from augrecipes.compiler.native_plan.steps import KEEPS, NOTHING, NativeStep
+from augrecipes.compiler.native_plan.steps import NativeStep
 from augrecipes.compiler.run import natively
 from augrecipes.native.kernels import Library, using
+from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.recipe.model import Output, Recipe, Step
 
 SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
@@ -243,7 +244,7 @@ def test_samples_in_which_a_step_acts_that_is_not_known_are_those_of_the_steps(r
 
 
 def test_steps_that_are_taken_to_do_nothing_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planned, "OPAQUE", replace(planned.OPAQUE, draw=NOTHING, effect=KEEPS))
+    monkeypatch.setattr(planned, "OPAQUE", replace(planned.OPAQUE, draw=DRAWS.NOTHING, effect=EFFECTS.KEEPS))
     with pytest.raises(AssertionError):
         check(recipe_of(("HorizontalFlip", {}), ("Spatter", {})), picture(3), 0, SETS[-1])
 

@@ -24,9 +24,9 @@ from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.keyed_steps import Walk
 from augrecipes.compiler.native_plan.steps import KeyedStep, NativeStep, encode
 from augrecipes.native.kernels import Library, using
+from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.recipe.model import Optimize, Output, Recipe
 
-_INVERTS, _GREYS = 66, 74  # as native/tables.h and points.h number them
 SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
 pytestmark = [
     pytest.mark.skipif(not SETS, reason="no native kernels here"),
@@ -251,7 +251,7 @@ def test_plans_make_noise_of_our_own(name: str, arguments: dict[str, Any]) -> No
 
 def _another(step: Any) -> NativeStep | None:
     found = encode(step)
-    return found and replace(found, effect=_INVERTS if found.effect != _INVERTS else _GREYS)
+    return found and replace(found, effect=EFFECTS.INVERTS if found.effect != EFFECTS.INVERTS else EFFECTS.GREYS)
 
 
 @pytest.mark.parametrize("name", sorted(ARGUMENTS))

@@ -57,7 +57,7 @@ def test_one_built_from_other_sources_is_refused(
 
 
 def test_a_change_of_any_source_changes_the_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for file in [*build.HERE.glob("*.[ch]"), build.HERE / "build.py"]:
+    for file in [*build.HERE.glob("*.[ch]"), build.HERE / "ops.def", build.HERE / "build.py"]:
         shutil.copy(file, tmp_path)
     before = build.fingerprint()
     monkeypatch.setattr(build, "HERE", tmp_path)

@@ -11,10 +11,11 @@ import numpy as np
 
 from augrecipes.native.build import processor
 from augrecipes.native.kernels import Library, library
+from augrecipes.native.op_numbers import LIMITS
 
 _CLOSE = 1e-9  # to a whole number: adding it to a hue may round either way
 _FAR = 1e5
-MOST = 4000.0  # of what colours can be saturated by
+MOST = float(LIMITS.MOST_SATURATED)  # of what colours can be saturated by
 
 
 class Colours:

@@ -26,14 +26,13 @@ from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.compiler.kernels.warp_native import border_of
 from augrecipes.compiler.kernels.warped import Warped
 from augrecipes.native.kernels import library, written_as
+from augrecipes.native.op_numbers import LIMITS, OPERATIONS
 from augrecipes.ops.colour_ops import Contrast, Hue, HueSaturationValue, Linear, Operation
 from augrecipes.ops.warps import LINEAR, multiply
 
 # The fields of `Job` in order: picture; matrix; border, fill, reduction; size; target; scales and shifts; the rest.
 _HEAD = struct.Struct("=5q9d3q2q5q6d5q")
 _OPERATION = struct.Struct("=q12dq")
-_MOST_OPERATIONS = 24
-_LINEAR, _CONTRAST, _HUE, _HSV = range(4)  # as job.h numbers them
 _UINT8 = np.dtype(np.uint8)
 _CHANNELS = (1, 3)
 _NO = (*(0.0,) * 9, 0)  # numbers of an operation that has but three, and no tables
@@ -58,7 +57,7 @@ class Kernel:
 
     def __init__(self, carry_out: Callable[[int], int]) -> None:
         self._carry_out = carry_out
-        self.job = (ctypes.c_char * (_HEAD.size + _MOST_OPERATIONS * _OPERATION.size))()
+        self.job = (ctypes.c_char * (_HEAD.size + LIMITS.MOST_OPERATIONS * _OPERATION.size))()
         self._at = ctypes.addressof(self.job)
         self.room(1 << 16)
 
@@ -74,7 +73,7 @@ class Kernel:
             head: its numbers, up to the memory to work in.
             operations: kind, twelve numbers, and the address of tables, of each.
         """
-        if len(operations) > _MOST_OPERATIONS:
+        if len(operations) > LIMITS.MOST_OPERATIONS:
             return False
         at = _HEAD.size
         for one in operations:
@@ -218,7 +217,7 @@ class ToMake:
 
 def _with_part(numbers: tuple[Any, ...], part: tuple[int, int, int, int]) -> tuple[Any, ...]:
     """The numbers of an operation; of one that goes through HSV with the part of the picture where that rounds."""
-    return (*numbers[:4], *part, *numbers[8:]) if numbers[0] in (_HUE, _HSV) else numbers
+    return (*numbers[:4], *part, *numbers[8:]) if numbers[0] in (OPERATIONS.HUE, OPERATIONS.HSV) else numbers
 
 
 _EYE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
@@ -248,19 +247,19 @@ def takes(picture: Warped) -> bool:
 
 
 def numbers_of(operation: Operation) -> tuple[Any, ...] | None:
-    """Kind and twelve numbers, as job.h has them; None where it has none such."""
+    """Kind and twelve numbers of a native operation; None where it has none such."""
     match operation:
         case Linear(rows, truncates):
             (r0, r1, r2, r3), (g0, g1, g2, g3), (b0, b1, b2, b3) = rows
             less = dropped(truncates)
             return (
-                _LINEAR, r0, r1, r2, r3 * 255.0 - less, g0, g1, g2, g3 * 255.0 - less,
+                OPERATIONS.MATRIX, r0, r1, r2, r3 * 255.0 - less, g0, g1, g2, g3 * 255.0 - less,
                 b0, b1, b2, b3 * 255.0 - less, 0,
             )  # fmt: skip
         case Contrast(factor):
-            return _CONTRAST, factor, 0.0, 0.0, *_NO
+            return OPERATIONS.CONTRAST, factor, 0.0, 0.0, *_NO
         case Hue(shift):
-            return _HUE, math.floor(_STEPS * shift) % _STEPS, float(abs(shift) <= SMALL), 0.0, *_NO
+            return OPERATIONS.HUE, math.floor(_STEPS * shift) % _STEPS, float(abs(shift) <= SMALL), 0.0, *_NO
         case HueSaturationValue(hue, saturation, value) if (turn := turn_of(hue)) is not None:
-            return _HSV, turn, limited(saturation), limited(value), *_NO
+            return OPERATIONS.HSV, turn, limited(saturation), limited(value), *_NO
     return None

@@ -11,20 +11,16 @@ import numpy as np
 from augrecipes.compiler.kernels import lens_native, warp_native
 from augrecipes.compiler.native_plan.steps import NativeStep
 from augrecipes.native.kernels import library
+from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS
 from augrecipes.ops.warps import LINEAR, NEAREST
-
-# What is drawn, as native/drawn_bends.h numbers it, and what that does, as native/bent.h does.
-_GRID, _BEND = 48, 49
-_BENDS_GRID, _BENDS_LENS = 48, 49
-_MOST_PARTS = 126
 
 
 def grid(step: Any) -> NativeStep | None:
     """A grid whose parts are longer or shorter."""
-    if step.num_steps > _MOST_PARTS:
+    if step.num_steps > LIMITS.MOST_PARTS:
         return None
     arguments = (step.num_steps, *step.distort_limit, step.normalized)
-    return _bent(step, _GRID, arguments, _BENDS_GRID, step.num_steps)
+    return _bent(step, DRAWS.GRID, arguments, EFFECTS.BENDS_GRID, step.num_steps)
 
 
 def lens(step: Any) -> NativeStep | None:
@@ -32,7 +28,7 @@ def lens(step: Any) -> NativeStep | None:
     kernels = library()
     if step.mode != "camera" or kernels is None or not lens_native.same_bits(kernels):
         return None
-    return _bent(step, _BEND, step.distort_limit, _BENDS_LENS, 0)
+    return _bent(step, DRAWS.BEND, step.distort_limit, EFFECTS.BENDS_LENS, 0)
 
 
 def _bent(step: Any, draw: int, arguments: tuple[float, ...], effect: int, more: int) -> NativeStep | None:

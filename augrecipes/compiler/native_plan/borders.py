@@ -10,53 +10,40 @@ import numpy as np
 
 from augrecipes.compiler.kernels.padded import pad_with_params
 from augrecipes.compiler.native_plan.moves import KERNELS
-from augrecipes.compiler.native_plan.steps import (
-    ANY_WINDOW,
-    CENTRE,
-    CUTS,
-    CUTS_AND_PADS,
-    NOTHING,
-    PADDED_BOX,
-    PADDING,
-    PADS,
-    PADS_AND_CUTS,
-    SIDES,
-    NativeStep,
-)
+from augrecipes.compiler.native_plan.steps import NativeStep
+from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
 
-# As native/drawn_moves.h numbers them.
-_POSITIONS = ("center", "top_left", "top_right", "bottom_left", "bottom_right", "random")
 _PADS = ("pad_top", "pad_bottom", "pad_left", "pad_right")
-_PAIR, _MOST_CHANNELS = 2, 4
+_PAIR, _ALL_SIDES = 2, 4
 
 
 def random_window(step: Any) -> NativeStep | None:
     """A window of a size anywhere in the picture."""
-    return _window(step, ANY_WINDOW)
+    return _window(step, DRAWS.ANY_WINDOW)
 
 
 def centre_window(step: Any) -> NativeStep | None:
     """A window of a size in the middle."""
-    return _window(step, CENTRE)
+    return _window(step, DRAWS.CENTRE)
 
 
 def _window(step: Any, draw: int) -> NativeStep | None:
-    return _cut(step, draw, (step.height, step.width, step.pad_if_needed, _POSITIONS.index(step.pad_position)))
+    return _cut(step, draw, (step.height, step.width, step.pad_if_needed, _position(step.pad_position)))
 
 
 def fixed_window(step: Any) -> NativeStep | None:
     """The same window of every picture."""
     box = (step.x_min, step.y_min, step.x_max, step.y_max)
     if not step.pad_if_needed:
-        return NativeStep(NOTHING, CUTS, box, lambda params: tuple(map(float, params["crop_coords"])))
-    return _cut(step, PADDED_BOX, (*box, _POSITIONS.index(step.pad_position)))
+        return NativeStep(DRAWS.NOTHING, EFFECTS.CUTS, box, lambda params: tuple(map(float, params["crop_coords"])))
+    return _cut(step, DRAWS.PADDED_BOX, (*box, _position(step.pad_position)))
 
 
 def _cut(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeStep | None:
     if not step.pad_if_needed:
-        return NativeStep(draw, CUTS, arguments, _seen)
+        return NativeStep(draw, EFFECTS.CUTS, arguments, _seen)
     border = _border(step.border_mode, step.fill)
-    return None if border is None else NativeStep(draw, PADS_AND_CUTS, arguments, _seen, border)
+    return None if border is None else NativeStep(draw, EFFECTS.PADS_AND_CUTS, arguments, _seen, border)
 
 
 def _seen(params: Mapping[str, Any]) -> tuple[float, ...]:
@@ -74,16 +61,18 @@ def padding(step: Any) -> NativeStep | None:
         sides = [*sides, *sides]
     left, top, right, bottom = sides
     border = _border(step.border_mode, step.fill)
-    return None if border is None else NativeStep(NOTHING, PADS, (top, bottom, left, right), _sides, border)
+    return (
+        None if border is None else NativeStep(DRAWS.NOTHING, EFFECTS.PADS, (top, bottom, left, right), _sides, border)
+    )
 
 
 def padding_if_needed(step: Any) -> NativeStep | None:
     """A border that makes the picture as large as it has to be, or a multiple of a size."""
     least = (-1 if n is None else n for n in (step.min_height, step.min_width))
     divisors = (n or 0 for n in (step.pad_height_divisor, step.pad_width_divisor))
-    arguments = (*least, *divisors, _POSITIONS.index(step.position))
+    arguments = (*least, *divisors, _position(step.position))
     border = _border(step.border_mode, step.fill)
-    return None if border is None else NativeStep(PADDING, PADS, arguments, _sides, border)
+    return None if border is None else NativeStep(DRAWS.PADDING, EFFECTS.PADS, arguments, _sides, border)
 
 
 def _sides(params: Mapping[str, Any]) -> tuple[float, ...]:
@@ -100,18 +89,20 @@ def cut_or_padded(step: Any) -> NativeStep | None:
         draws, pairs = 4 if step.sample_independently else 1, [amount] * 4
     elif all(isinstance(n, int | float) for n in amount):
         draws, pairs = 0, [(n, n) for n in amount]
-    elif all(len(pair) == _PAIR for pair in amount):
+    elif not any(isinstance(pair, int | float) or len(pair) != _PAIR for pair in amount):
         draws, pairs = 4, amount
     else:
         return None
     plain = not any(isinstance(fill, list | tuple) for fill in (step.fill, step.fill_mask))  # of others, one is drawn
     border = _border(step.border_mode, step.fill) if plain else None
-    if border is None or (step.keep_size and step.interpolation not in KERNELS) or len(pairs) != _MOST_CHANNELS:
+    if border is None or (step.keep_size and step.interpolation not in KERNELS) or len(pairs) != _ALL_SIDES:
         return None
     kernels = KERNELS[step.interpolation] if step.keep_size else ()
     keeps = step.interpolation if step.keep_size else -1
     ends = tuple(n for pair in pairs for n in pair)
-    return NativeStep(SIDES, CUTS_AND_PADS, (parts, draws, *ends), _cut_and_padded, (*border, 0, keeps), kernels)
+    return NativeStep(
+        DRAWS.SIDES, EFFECTS.CUTS_AND_PADS, (parts, draws, *ends), _cut_and_padded, (*border, 0, keeps), kernels
+    )
 
 
 def _cut_and_padded(params: Mapping[str, Any]) -> tuple[float, ...]:
@@ -120,6 +111,11 @@ def _cut_and_padded(params: Mapping[str, Any]) -> tuple[float, ...]:
     rows, columns = params["result_shape"]
     window = params["crop_params"] or (0, 0, columns - left - right, rows - top - bottom)
     return tuple(map(float, (*window, top, bottom, left, right)))
+
+
+def _position(name: str) -> int:
+    """Where a picture lies within what is added to it."""
+    return int(getattr(OPTIONS, name.upper()))
 
 
 def _border(mode: int, fill: Any) -> tuple[float, ...] | None:
@@ -132,7 +128,7 @@ def _border(mode: int, fill: Any) -> tuple[float, ...] | None:
     if isinstance(fill, list | tuple):
         fill = tuple(fill)
     pixels = []
-    for channels in range(1, _MOST_CHANNELS + 1):
+    for channels in range(1, LIMITS.MOST_CHANNELS + 1):
         one = np.zeros((1, 1, channels), np.uint8)
         try:
             made = pad_with_params(one, 0, 0, 0, 1, mode, fill)

@@ -13,11 +13,11 @@ from augrecipes.compiler.native_plan.plan_in_memory import (
     ANSWER,
     BEGIN,
     END,
+    FIELDS,
     FILE,
     KEY,
     LIES,
     MADE,
-    NUMBERS,
     REFUSED,
     SAMPLE,
     SIZE,
@@ -30,7 +30,7 @@ from augrecipes.compiler.native_plan.room import ResultAt
 from augrecipes.native.kernels import written_as
 from augrecipes.native.libjpeg import laid_out
 
-_NOTHING = (0,) * 14  # where it lies, its file, result and window
+_UNSET = (0,) * 14  # where it lies, its file, result and window
 _MOST_SIZES = 64
 # Gives where results of a shape and dtype lie: an array of them, and rows of it; None: nowhere.
 Places = Callable[[tuple[int, ...], np.dtype[Any]], tuple[np.ndarray, Sequence[int]] | None]
@@ -70,7 +70,7 @@ class NativePlan(PlanInMemory):
             if self._make(key, (fresh, 0, 0), out, guess):
                 return out
         self._begin(epoch, channels)
-        SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *_NOTHING, begin, END, 0, 0)
+        SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *_UNSET, begin, END, 0, 0)
         if self._run_one():
             return None
         height, width, *window, _, stop, changed, _ = SAMPLE.unpack_from(self._one)[12:]
@@ -150,7 +150,7 @@ class NativePlan(PlanInMemory):
         channels = int(shapes[0, 2])
         if self.given or not self._takes(channels) or (shapes[:, 2] != channels).any():
             return [*range(count)]
-        numbers = np.zeros((count, NUMBERS), np.int64)
+        numbers = np.zeros((count, FIELDS), np.int64)
         numbers[:, KEY] = np.asarray(keys, np.uint64).view(np.int64)
         numbers[:, SIZE], numbers[:, BEGIN] = shapes[:, :2], END
         self._begin(epoch, channels)

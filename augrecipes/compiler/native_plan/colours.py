@@ -9,20 +9,9 @@ from augrecipes.compiler.kernels import stain_native
 from augrecipes.compiler.kernels.colour_native import Colours, colours
 from augrecipes.compiler.kernels.lab import tables
 from augrecipes.compiler.kernels.twins import quicker
-from augrecipes.compiler.native_plan.steps import (
-    JITTER,
-    JITTERS,
-    JITTERS_EXACTLY,
-    NOTHING,
-    NUMBERS,
-    SHIFTS_HSV,
-    STAINS,
-    NativeStep,
-)
+from augrecipes.compiler.native_plan.steps import NativeStep
+from augrecipes.native.op_numbers import DRAWS, EFFECTS
 
-# What is drawn, as native/colour_draws.h numbers it, and what that does, as native/points.h does.
-_ORDER, _STAINS_DRAWN = 70, 75
-_GREYS, _REORDERS, _EVENS_OUT, _EQUALIZES = 74, 75, 79, 87
 _AMOUNTS = ("brightness", "contrast", "saturation", "hue")
 _RGB, _MOST_TILES = 3, 64
 _LAB = tables()
@@ -49,8 +38,8 @@ def hue_saturation_value(step: Any) -> NativeStep | None:
     limits = (step.hue_shift_limit, step.sat_shift_limit, step.val_shift_limit)
     names = ("hue_shift", "sat_shift", "val_shift")
     return NativeStep(
-        NUMBERS, SHIFTS_HSV, (3.0, *ranges(*limits)), lambda params: tuple(params[name] for name in names),
-        native.hsv_ways, changes=True,
+        DRAWS.NUMBERS, EFFECTS.SHIFTS_HSV, (3.0, *ranges(*limits)),
+        lambda params: tuple(params[name] for name in names), native.hsv_ways, changes=True,
     )  # fmt: skip
 
 
@@ -58,8 +47,10 @@ def jittered(step: Any) -> NativeStep:
     """Brightness, contrast, saturation and hue in some order: by itself only where that has the bits of OpenCV."""
     limits = ranges(*(getattr(step, name) for name in _AMOUNTS))
     if (native := _passes(step)) is None:
-        return NativeStep(JITTER, JITTERS, limits, _jitter)
-    return NativeStep(JITTER, JITTERS_EXACTLY, limits, _jitter, (*native.hsv_ways, native.sums_fused), changes=True)
+        return NativeStep(DRAWS.JITTER, EFFECTS.JITTERS, limits, _jitter)
+    return NativeStep(
+        DRAWS.JITTER, EFFECTS.JITTERS_EXACTLY, limits, _jitter, (*native.hsv_ways, native.sums_fused), changes=True
+    )
 
 
 def _jitter(params: Mapping[str, Any]) -> tuple[float, ...]:
@@ -70,7 +61,7 @@ def stained(step: Any) -> NativeStep | None:
     """Stains jittered as `fast` does."""
     where = tuple(map(float, stain_native.CONSTANTS))
     return NativeStep(
-        _STAINS_DRAWN, STAINS, ranges(step.sigma, step.bias),
+        DRAWS.STAINS, EFFECTS.STAINS, ranges(step.sigma, step.bias),
         lambda params: (*params["factors"], *params["shifts"]), where,
     )  # fmt: skip
 
@@ -79,14 +70,14 @@ def greyed(step: Any) -> NativeStep | None:
     """The luma of each pixel in its three places."""
     if step.method != "weighted_average" or step.num_output_channels != _RGB:
         return None
-    return NativeStep(NOTHING, _GREYS, (), lambda _: (), changes=True)
+    return NativeStep(DRAWS.NOTHING, EFFECTS.GREYS, (), lambda _: (), changes=True)
 
 
 def reordered(step: Any) -> NativeStep:
     """Channels that change places."""
     del step
     return NativeStep(
-        _ORDER, _REORDERS, (), lambda params: tuple(map(float, params["channels_shuffled"])), changes=True
+        DRAWS.ORDER, EFFECTS.REORDERS, (), lambda params: tuple(map(float, params["channels_shuffled"])), changes=True
     )  # fmt: skip
 
 
@@ -96,7 +87,7 @@ def evened_out(step: Any) -> NativeStep | None:
     if _passes(step) is None or max(across, down) > _MOST_TILES:
         return None
     return NativeStep(
-        NUMBERS, _EVENS_OUT, (1.0, *ranges(step.clip_limit)), lambda params: (params["clip_limit"],),
+        DRAWS.NUMBERS, EFFECTS.EVENS_OUT, (1.0, *ranges(step.clip_limit)), lambda params: (params["clip_limit"],),
         (down, across, _LAB.ctypes.data), changes=True,
     )  # fmt: skip
 
@@ -105,4 +96,4 @@ def equalized(step: Any) -> NativeStep | None:
     """Histograms of channels made even."""
     if step.mode != "cv" or not step.by_channels or step.mask is not None:
         return None
-    return NativeStep(NOTHING, _EQUALIZES, (), lambda _: (), changes=True)
+    return NativeStep(DRAWS.NOTHING, EFFECTS.EQUALIZES, (), lambda _: (), changes=True)

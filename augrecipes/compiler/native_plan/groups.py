@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from augrecipes.compat.steps import choice_of, group_of
-from augrecipes.compiler.native_plan.steps import BY_WEIGHT, GROUPS, NOTHING, SOME, KeyedStep, NativeStep
+from augrecipes.compiler.native_plan.steps import KeyedStep, NativeStep
+from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
 from augrecipes.ops.groups import SOME_OF
 
-_MOST = 15  # children of which some are chosen
-_ALL, _ONE, _SOME = range(3)  # as native/plan.c numbers what a group carries out
 # A step, None between steps, and its numbers.
 Unit = Sequence[tuple[Any, KeyedStep]]
 
@@ -33,28 +32,36 @@ def opened(group: Any, label: str, children: Sequence[Unit], *, shared: bool) ->
 
 def _one(child: Unit) -> Unit:
     """A child as one step, or as one that opens all of it."""
-    span = child[0][1].numbers.does[0] if child and child[0][1].numbers.effect == GROUPS else 0
+    span = child[0][1].numbers.does[0] if child and child[0][1].numbers.effect == EFFECTS.GROUPS else 0
     if len(child) == span + 1:
         return child
-    every = NativeStep(NOTHING, GROUPS, (), lambda _: (), (len(child), _ALL, 0))
+    every = NativeStep(DRAWS.NOTHING, EFFECTS.GROUPS, (), lambda _: (), (len(child), OPTIONS.ALL_STEPS, 0))
     return [(None, KeyedStep("", False, 1.0, every)), *child]
 
 
 def _numbers(group: Any, span: int, count: int) -> NativeStep | None:
     match group_of(group):
         case "all":
-            return NativeStep(NOTHING, GROUPS, (), lambda _: (), (span, _ALL, 0))
-        case "one" if count <= _MOST:
+            return NativeStep(DRAWS.NOTHING, EFFECTS.GROUPS, (), lambda _: (), (span, OPTIONS.ALL_STEPS, 0))
+        case "one" if count <= LIMITS.MOST_CHILDREN:
             total, ends = 0.0, []
             for weight in group.transforms_ps:
                 total += weight
                 ends.append(total)
             shares = tuple(end / total for end in ends)
-            return NativeStep(BY_WEIGHT, GROUPS, (count, *shares), lambda drawn: drawn["chosen"], (span, _ONE, 1))
-        case "some" if count <= _MOST:
+            return NativeStep(
+                DRAWS.BY_WEIGHT,
+                EFFECTS.GROUPS,
+                (count, *shares),
+                lambda drawn: drawn["chosen"],
+                (span, OPTIONS.ONE_STEP, 1),
+            )
+        case "some" if count <= LIMITS.MOST_CHILDREN:
             keeps_order = type(group).__name__ == SOME_OF
             draws = (count, group.n, keeps_order)
-            return NativeStep(SOME, GROUPS, draws, lambda drawn: drawn["chosen"], (span, _SOME, group.n))
+            return NativeStep(
+                DRAWS.SOME, EFFECTS.GROUPS, draws, lambda drawn: drawn["chosen"], (span, OPTIONS.SOME_STEPS, group.n)
+            )
     return None
 
 

@@ -13,43 +13,22 @@ from augrecipes.compiler.kernels.jobs import numbers_of
 from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.warps import Deferred, Warps
 from augrecipes.compiler.native_plan import groups, masks, warps
-from augrecipes.compiler.native_plan.steps import (
-    ADJUSTS,
-    AMONG_HSV,
-    CUTS,
-    CUTS_AND_PADS,
-    CUTS_AND_RESIZES,
-    JITTERS,
-    JITTERS_EXACTLY,
-    KEEPS,
-    LEFT,
-    MADE,
-    MERGED_ENDS,
-    MERGES,
-    MIXES,
-    NOTHING,
-    OPAQUE,
-    PADS,
-    PADS_AND_CUTS,
-    RESIZES,
-    SCALES,
-    SCALES_LEVELS,
-    SHIFTS_HSV,
-    TILTS,
-    TURNS,
-    WARPS,
-    KeyedStep,
-    NativeStep,
-    encode,
-)
+from augrecipes.compiler.native_plan.steps import LEFT, OPAQUE, KeyedStep, NativeStep, encode
+from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.colour_ops import Linear
 from augrecipes.ops.warps import LINEAR
 
-_ALONE = {CUTS, TURNS, RESIZES, CUTS_AND_RESIZES, KEEPS, SCALES, PADS, PADS_AND_CUTS, CUTS_AND_PADS}
-_MOVED = {CUTS, TURNS}
-_RESAMPLED = {RESIZES, CUTS_AND_RESIZES}
-_COLOURS = {JITTERS: JITTERS, JITTERS_EXACTLY: JITTERS, SCALES_LEVELS: ADJUSTS, SHIFTS_HSV: AMONG_HSV}  # among colours
+_MOVED = {EFFECTS.CUTS, EFFECTS.TURNS}
+_RESAMPLED = {EFFECTS.RESIZES, EFFECTS.CUTS_AND_RESIZES}
+_PADDED = {EFFECTS.PADS, EFFECTS.PADS_AND_CUTS, EFFECTS.CUTS_AND_PADS}
+_ALONE = {EFFECTS.KEEPS, EFFECTS.SCALES, *_MOVED, *_RESAMPLED, *_PADDED}
+_COLOURS = {
+    EFFECTS.JITTERS: EFFECTS.JITTERS,
+    EFFECTS.JITTERS_EXACTLY: EFFECTS.JITTERS,
+    EFFECTS.SCALES_LEVELS: EFFECTS.ADJUSTS,
+    EFFECTS.SHIFTS_HSV: EFFECTS.SHIFTS_HUES,
+}  # among colours
 _FULL = 255.0
 _BOXES = frozenset({"bboxes"})  # what is moved in Python knows them
 # From a step, and how what it resamples is sampled, to its numbers; None: Python does that.
@@ -93,11 +72,11 @@ class Walk:
                 decodes = cost.DECODED if step is self.reader else 0.0
                 of_picture = (*cost.CONSTANTS, step.to_sink + 2 * step.shrinks.reduces, decodes)
                 ends = masks.ends() if self.labels else of_picture
-                yield None, KeyedStep("", False, 1.0, NativeStep(NOTHING, MERGED_ENDS, (), lambda _: (), ends))
+                yield None, _between(EFFECTS.MERGED_ENDS, ends)
             elif type(step) is ColourOps:
                 yield from self.keyed(step.transforms)
                 if not step.to_sink:
-                    yield None, KeyedStep("", False, 1.0, NativeStep(NOTHING, MADE, (), lambda _: ()))
+                    yield None, _between(EFFECTS.MATERIALISES)
             elif id(step) not in self.made:
                 raise NotNativeError("its steps are looked at one by one")
             elif is_gated(step):
@@ -136,10 +115,15 @@ class Walk:
         return KeyedStep(label, shared, float(step.p), numbers or LEFT)
 
 
+def _between(effect: int, does: tuple[float, ...] = ()) -> KeyedStep:
+    """What is done between steps."""
+    return KeyedStep("", False, 1.0, NativeStep(DRAWS.NOTHING, effect, (), lambda _: (), does))
+
+
 def alone(step: Any, _: int) -> NativeStep | None:
     """A step that is carried out by itself."""
     found = encode(step)
-    if found is not None and found.effect in (WARPS, TILTS):
+    if found is not None and found.effect in (EFFECTS.WARPS, EFFECTS.TILTS):
         return warps.exactly(step, found)
     return found if found is not None and (found.changes or found.effect in _ALONE) else None
 
@@ -152,11 +136,11 @@ def _merged(step: Any, interpolation: int) -> NativeStep | None:
     merges = found.effect in _MOVED
     if found.effect in _RESAMPLED:
         merges = set(found.does[2:]) == {interpolation}
-    elif found.effect == SCALES:
+    elif found.effect == EFFECTS.SCALES:
         merges = set(found.does[:2]) == {interpolation}
-    elif found.effect in (WARPS, TILTS):
+    elif found.effect in (EFFECTS.WARPS, EFFECTS.TILTS):
         merges = warps.interpolation_of(found) == interpolation
-    return replace(found, effect=MERGES + found.effect) if merges else None
+    return replace(found, effect=EFFECTS.MERGES + found.effect) if merges else None
 
 
 def _coloured(step: Any, _: int) -> NativeStep | None:
@@ -166,7 +150,7 @@ def _coloured(step: Any, _: int) -> NativeStep | None:
         operations = record.colour_ops(step, {}, _FULL) or []
         numbers = [numbers_of(operation) for operation in operations]
         same = len(numbers) == 1 and numbers[0] is not None and isinstance(operations[0], Linear)
-        return NativeStep(NOTHING, MIXES, numbers[0][1:13], lambda _: ()) if same and numbers[0] else None
+        return NativeStep(DRAWS.NOTHING, EFFECTS.MIXES, numbers[0][1:13], lambda _: ()) if same and numbers[0] else None
     if record.native_joined:
         return encode(step, joined=True)
     found = encode(step)

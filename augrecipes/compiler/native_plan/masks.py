@@ -11,27 +11,18 @@ import numpy as np
 from augrecipes.compiler.kernels import cost, warp_native
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.warp_native import Kind
-from augrecipes.compiler.native_plan.steps import (
-    CUTS,
-    CUTS_AND_RESIZES,
-    EXITS,
-    GROUPS,
-    KEEPS,
-    KEPT,
-    PADS,
-    PADS_AND_CUTS,
-    RESIZES,
-    SCALES,
-    TURNS,
-    NativeStep,
-)
+from augrecipes.compiler.native_plan.steps import KEPT, NativeStep
 from augrecipes.native.kernels import library
+from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.warps import LINEAR, NEAREST
 from augrecipes.recipe.model import Output
 
 # What takes the same pixels of int16 as of uint8; OpenCV warps these by an older way.
-_WHOLE_PIXELS = frozenset({CUTS, TURNS, RESIZES, CUTS_AND_RESIZES, KEEPS, SCALES, PADS, PADS_AND_CUTS, GROUPS, EXITS})
+_WHOLE_PIXELS = frozenset({
+    EFFECTS.CUTS, EFFECTS.TURNS, EFFECTS.RESIZES, EFFECTS.CUTS_AND_RESIZES, EFFECTS.KEEPS, EFFECTS.SCALES, EFFECTS.PADS,
+    EFFECTS.PADS_AND_CUTS, EFFECTS.GROUPS, EFFECTS.EXITS,
+})  # fmt: skip
 _AS_IT_IS = Output(dtype="uint8", layout="hwc")
 _LIKE_MASK = {"image_mask": "image"}  # where a step resizes by means of areas
 

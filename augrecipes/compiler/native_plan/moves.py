@@ -10,23 +10,8 @@ from typing import Any
 import cv2
 
 from augrecipes.compiler.kernels.moves import D4, QUARTERS, Symmetry, symmetry_of
-from augrecipes.compiler.native_plan.steps import (
-    BORDERS,
-    CUTS,
-    CUTS_AND_RESIZES,
-    KEEPS,
-    NOTHING,
-    ONE_OF_EIGHT,
-    ONE_OF_FOUR,
-    RESIZED_CROP,
-    RESIZES,
-    SCALE,
-    SCALES,
-    SIZED_CROP,
-    TO_SIDE,
-    TURNS,
-    NativeStep,
-)
+from augrecipes.compiler.native_plan.steps import NativeStep
+from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
 
 KERNELS = {
     cv2.INTER_NEAREST: ("nearest",),
@@ -34,30 +19,31 @@ KERNELS = {
     cv2.INTER_CUBIC: ("cubic",),
     cv2.INTER_AREA: ("shrink", "blocks"),
 }
-_SHORTER, _LONGER, _HEIGHT, _WIDTH, _COVERS, _FITS = range(6)  # as native/drawn_moves.h numbers sides
-_MOST_LENGTHS = 14
+_MOST_LENGTHS = LIMITS.DRAW_ARGUMENTS - 2
 _ANY_WINDOW = (0.0, 0.0, 1.0, 1.0)  # until one is drawn
 
 
 def nothing(step: Any) -> NativeStep:
     """A step that leaves everything as it is."""
-    return NativeStep(NOTHING, KEEPS, (), lambda _: ())
+    return NativeStep(DRAWS.NOTHING, EFFECTS.KEEPS, (), lambda _: ())
 
 
 def flip(step: Any) -> NativeStep:
     """A flip or a transposition, which draws nothing."""
     name = type(step).__name__
-    return NativeStep(NOTHING, TURNS, (_bits(symmetry_of(name, {})),), lambda _: (_bits(symmetry_of(name, {})),))
+    return NativeStep(
+        DRAWS.NOTHING, EFFECTS.TURNS, (_bits(symmetry_of(name, {})),), lambda _: (_bits(symmetry_of(name, {})),)
+    )
 
 
 def quarter_turn(step: Any) -> NativeStep:
     """One of four turns."""
-    return NativeStep(ONE_OF_FOUR, TURNS, tuple(map(_bits, QUARTERS)), _turned(type(step).__name__))
+    return NativeStep(DRAWS.ONE_OF_FOUR, EFFECTS.TURNS, tuple(map(_bits, QUARTERS)), _turned(type(step).__name__))
 
 
 def any_turn(step: Any) -> NativeStep:
     """One of the eight symmetries of the square."""
-    return NativeStep(ONE_OF_EIGHT, TURNS, tuple(map(_bits, D4.values())), _turned(type(step).__name__))
+    return NativeStep(DRAWS.ONE_OF_EIGHT, EFFECTS.TURNS, tuple(map(_bits, D4.values())), _turned(type(step).__name__))
 
 
 def _turned(name: str) -> Any:
@@ -71,29 +57,29 @@ def _bits(symmetry: Symmetry) -> float:
 def inner_window(step: Any) -> NativeStep:
     """A window that leaves out some of each border."""
     parts = (step.crop_left, step.crop_right, step.crop_top, step.crop_bottom)
-    return NativeStep(BORDERS, CUTS, parts, _window)
+    return NativeStep(DRAWS.BORDERS, EFFECTS.CUTS, parts, _window)
 
 
 def resized_crop(step: Any) -> NativeStep | None:
     """A window of some part of the area and some proportions, resized."""
     (least, most), (low, high) = step.scale, step.ratio
-    return _resized(step, RESIZED_CROP, (least, most, math.log(low), math.log(high), low, high))
+    return _resized(step, DRAWS.RESIZED_CROP, (least, most, math.log(low), math.log(high), low, high))
 
 
 def sized_crop(step: Any) -> NativeStep | None:
     """A window of some height and fixed proportions, resized."""
-    return _resized(step, SIZED_CROP, (*step.min_max_height, step.w2h_ratio))
+    return _resized(step, DRAWS.SIZED_CROP, (*step.min_max_height, step.w2h_ratio))
 
 
 def window_about_boxes(step: Any) -> NativeStep:
     """A window that boxes have a say in."""
-    return NativeStep(NOTHING, CUTS, _ANY_WINDOW, _window, given=True)
+    return NativeStep(DRAWS.NOTHING, EFFECTS.CUTS, _ANY_WINDOW, _window, given=True)
 
 
 def resized_about_boxes(step: Any) -> NativeStep | None:
     """The same, resized."""
     found = resize(step)
-    return found and replace(found, effect=CUTS_AND_RESIZES, arguments=_ANY_WINDOW, seen=_window, given=True)
+    return found and replace(found, effect=EFFECTS.CUTS_AND_RESIZES, arguments=_ANY_WINDOW, seen=_window, given=True)
 
 
 def _window(params: Mapping[str, Any]) -> tuple[float, ...]:
@@ -104,7 +90,7 @@ def _resized(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeStep |
     if (sampled := _interpolations(step)) is None:
         return None
     both, kernels = sampled
-    return NativeStep(draw, CUTS_AND_RESIZES, arguments, _window, (*step.size, *both), kernels)
+    return NativeStep(draw, EFFECTS.CUTS_AND_RESIZES, arguments, _window, (*step.size, *both), kernels)
 
 
 def resize(step: Any) -> NativeStep | None:
@@ -112,17 +98,17 @@ def resize(step: Any) -> NativeStep | None:
     if (sampled := _interpolations(step)) is None:
         return None
     both, kernels = sampled
-    return NativeStep(NOTHING, RESIZES, (), lambda _: (), (step.height, step.width, *both), kernels)
+    return NativeStep(DRAWS.NOTHING, EFFECTS.RESIZES, (), lambda _: (), (step.height, step.width, *both), kernels)
 
 
 def shorter_side(step: Any) -> NativeStep | None:
     """A picture whose shorter side is of one length, or of one of several; or that covers a size."""
-    return _to_side(step, _SHORTER, _COVERS)
+    return _to_side(step, OPTIONS.SHORTER_SIDE, OPTIONS.COVERS)
 
 
 def longer_side(step: Any) -> NativeStep | None:
     """A picture whose longer side is of one length, or of one of several; or that fits into a size."""
-    return _to_side(step, _LONGER, _FITS)
+    return _to_side(step, OPTIONS.LONGER_SIDE, OPTIONS.FITS)
 
 
 def _to_side(step: Any, side: int, of_both: int) -> NativeStep | None:
@@ -130,26 +116,26 @@ def _to_side(step: Any, side: int, of_both: int) -> NativeStep | None:
     if lengths is None:
         height, width = step.max_size_hw
         if height is None or width is None:
-            side, lengths = (_WIDTH, width) if height is None else (_HEIGHT, height)
+            side, lengths = (OPTIONS.WIDTH, width) if height is None else (OPTIONS.HEIGHT, height)
         else:
-            return _scaled(step, TO_SIDE, (of_both, 0, height, width), rounds=True)
+            return _scaled(step, DRAWS.TO_SIDE, (of_both, 0, height, width), rounds=True)
     several = isinstance(lengths, list | tuple)
     if several and not 0 < len(lengths) <= _MOST_LENGTHS:
         return None
     arguments = (side, len(lengths), *lengths) if several else (side, 0, lengths)
-    return _scaled(step, TO_SIDE, arguments, rounds=True)
+    return _scaled(step, DRAWS.TO_SIDE, arguments, rounds=True)
 
 
 def scaled(step: Any) -> NativeStep | None:
     """A picture larger or smaller by a factor."""
-    return _scaled(step, SCALE, step.scale_limit, rounds=False)
+    return _scaled(step, DRAWS.SCALE, step.scale_limit, rounds=False)
 
 
 def _scaled(step: Any, draw: int, arguments: tuple[float, ...], *, rounds: bool) -> NativeStep | None:
     if (sampled := _interpolations(step)) is None:
         return None
     both, kernels = sampled
-    return NativeStep(draw, SCALES, arguments, lambda params: (params["scale"],), (*both, rounds), kernels)
+    return NativeStep(draw, EFFECTS.SCALES, arguments, lambda params: (params["scale"],), (*both, rounds), kernels)
 
 
 def _interpolations(step: Any) -> tuple[tuple[int, int], tuple[str, ...]] | None:

@@ -12,19 +12,17 @@ from augrecipes.compiler.kernels.gaussian import gaussian
 from augrecipes.compiler.kernels.twins import quicker
 from augrecipes.compiler.native_plan.colours import ranges
 from augrecipes.compiler.native_plan.steps import NativeStep
+from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS
 
-# What is drawn, as native/colour_draws.h numbers it, and what that does, as native/neighbours.h does.
-_WHOLE_NUMBERS, _ODD, _SHARPENING, _EMBOSSING, _STREAK, _GAUSSIAN = 67, *range(76, 81)
-_BLURS, _CONVOLVES, _STREAKS, _COMPRESSES, _SMOOTHS, _MEDIANS = range(96, 102)
-_LEAST, _WIDEST, _LONGEST, _MOST_WEIGHTS = 3, 15, 9, 63
+_LEAST = 3
 
 
 def blurred(step: Any) -> NativeStep | None:
     """Means of squares."""
     sides = _sides(step)
-    if sides[1] > _WIDEST:
+    if sides[1] > LIMITS.WIDEST_BLUR:
         return None
-    return NativeStep(_ODD, _BLURS, sides, lambda params: (float(params["kernel"]),), changes=True)
+    return NativeStep(DRAWS.ODD, EFFECTS.BLURS, sides, lambda params: (float(params["kernel"]),), changes=True)
 
 
 def smoothed(step: Any) -> NativeStep | None:
@@ -32,12 +30,12 @@ def smoothed(step: Any) -> NativeStep | None:
     if quicker(step) is None or (native := gaussian()) is None:
         return None
     arguments = ranges(step.sigma_limit, step.blur_limit)
-    return NativeStep(_GAUSSIAN, _SMOOTHS, arguments, _weights, native.fused, changes=True)
+    return NativeStep(DRAWS.GAUSSIAN, EFFECTS.SMOOTHS, arguments, _weights, native.fused, changes=True)
 
 
 def _weights(params: Mapping[str, Any]) -> tuple[float, ...]:
     weights = params["kernel"]
-    shown = weights.astype(np.float32).tolist() if len(weights) <= _MOST_WEIGHTS else ()
+    shown = weights.astype(np.float32).tolist() if len(weights) <= LIMITS.MOST_WEIGHTS else ()
     return (float(len(weights)), *shown)
 
 
@@ -45,7 +43,7 @@ def medians(step: Any) -> NativeStep | None:
     """Medians of squares."""
     if quicker(step) is None:
         return None
-    return NativeStep(_ODD, _MEDIANS, _sides(step), lambda params: (float(params["kernel"]),), changes=True)
+    return NativeStep(DRAWS.ODD, EFFECTS.MEDIANS, _sides(step), lambda params: (float(params["kernel"]),), changes=True)
 
 
 def _sides(step: Any) -> tuple[int, int]:
@@ -56,10 +54,10 @@ def _sides(step: Any) -> tuple[int, int]:
 def streaked(step: Any) -> NativeStep | None:
     """Means along a line."""
     sides = _sides(step)
-    if sides[1] > _LONGEST:
+    if sides[1] > LIMITS.LONGEST_STREAK:
         return None
     arguments = (*sides, *step.angle_range, *step.direction_range, float(step.allow_shifted))
-    return NativeStep(_STREAK, _STREAKS, arguments, _places, (sides[1] // 2,), changes=True)
+    return NativeStep(DRAWS.STREAK, EFFECTS.STREAKS, arguments, _places, (sides[1] // 2,), changes=True)
 
 
 def _places(params: Mapping[str, Any]) -> tuple[float, ...]:
@@ -71,21 +69,21 @@ def _places(params: Mapping[str, Any]) -> tuple[float, ...]:
 
 def sharpened(step: Any) -> NativeStep | None:
     """Nine weights about each pixel."""
-    return _convolved(step, _SHARPENING, step.lightness, "sharpening_matrix") if step.method == "kernel" else None
+    return _convolved(step, DRAWS.SHARPENING, step.lightness, "sharpening_matrix") if step.method == "kernel" else None
 
 
 def embossed(step: Any) -> NativeStep | None:
     """The same, from one corner to the other."""
-    return _convolved(step, _EMBOSSING, step.strength, "emboss_matrix")
+    return _convolved(step, DRAWS.EMBOSSING, step.strength, "emboss_matrix")
 
 
 def _convolved(step: Any, draw: int, amount: tuple[float, float], name: str) -> NativeStep | None:
     native = colours()
-    if quicker(step) is None or native is None or max(map(abs, amount)) * _WIDEST > MOST:
+    if quicker(step) is None or native is None or max(map(abs, amount)) * LIMITS.WIDEST_BLUR > MOST:
         return None
     arguments = ranges(step.alpha, amount)
     return NativeStep(
-        draw, _CONVOLVES, arguments, lambda params: tuple(params[name].ravel().tolist()), (native.sums_fused,),
+        draw, EFFECTS.CONVOLVES, arguments, lambda params: tuple(params[name].ravel().tolist()), (native.sums_fused,),
         changes=True,
     )  # fmt: skip
 
@@ -96,5 +94,5 @@ def compressed(step: Any) -> NativeStep | None:
         return None
     arguments = (1.0, *ranges(step.quality_range))
     return NativeStep(
-        _WHOLE_NUMBERS, _COMPRESSES, arguments, lambda params: (float(params["quality"]),), changes=True
+        DRAWS.WHOLE_NUMBERS, EFFECTS.COMPRESSES, arguments, lambda params: (float(params["quality"]),), changes=True
     )  # fmt: skip

@@ -10,13 +10,10 @@ import numpy as np
 from augrecipes.compiler.kernels import noise_native, own_noise, own_numbers
 from augrecipes.compiler.native_plan.colours import ranges
 from augrecipes.compiler.native_plan.steps import NativeStep
+from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS
 
-# What is drawn, as native/colour_draws.h numbers it, and what that does, as native/points.h does.
-_NOISE, _OWN_NOISE, _HOLES, _SHADOWS, _GRID_OF_HOLES = 72, 73, 74, 81, 84
-_ADDS_NOISE, _FILLS_HOLES, _ADDS_OWN_NOISE, _CASTS_SHADOWS = 76, 77, 78, 81
-_MOST_HOLES, _MOST_LEVEL, _MOST_CHANNELS = 256, 255, 4
-_OF_A_CORNER = 1 << np.array([39, 26, 13, 0], np.int64)  # in native/drawn_holes.h
-_MOST_SHADOWS, _MOST_CORNERS = 7, 16
+_MOST_LEVEL = 255
+_OF_A_CORNER = 1 << LIMITS.CORNER_BITS * np.arange(3, -1, -1)
 
 
 def gaussian(step: Any) -> NativeStep | None:
@@ -25,10 +22,10 @@ def gaussian(step: Any) -> NativeStep | None:
     if step.noise_scale_factor == 1 and own_noise.is_own(step):
         where = own_numbers.pieces("gaussian").ctypes.data
         does = (where, float(not step.per_channel), float(own_numbers.MOST))
-        return NativeStep(_OWN_NOISE, _ADDS_OWN_NOISE, limits, _own, does, changes=True)
+        return NativeStep(DRAWS.OWN_NOISE, EFFECTS.ADDS_OWN_NOISE, limits, _own, does, changes=True)
     if not step.per_channel or step.noise_scale_factor != 1 or (native := noise_native.here()) is None:
         return None
-    return NativeStep(_NOISE, _ADDS_NOISE, limits, lambda _: (), native.addresses, changes=True)
+    return NativeStep(DRAWS.NOISE, EFFECTS.ADDS_NOISE, limits, lambda _: (), native.addresses, changes=True)
 
 
 def _own(params: Mapping[str, Any]) -> tuple[float, ...]:
@@ -39,11 +36,11 @@ def _own(params: Mapping[str, Any]) -> tuple[float, ...]:
 def holes(step: Any) -> NativeStep | None:
     """Rectangles of one colour."""
     fill = _fill(step)
-    if fill is None or step.num_holes_range[1] > _MOST_HOLES:
+    if fill is None or step.num_holes_range[1] > LIMITS.MOST_HOLES:
         return None
     parts = step.hole_height_range[1] < 1
     arguments = (*ranges(step.num_holes_range, step.hole_height_range, step.hole_width_range), float(parts))
-    return NativeStep(_HOLES, _FILLS_HOLES, arguments, _ends, fill, changes=True)
+    return NativeStep(DRAWS.HOLES, EFFECTS.FILLS_HOLES, arguments, _ends, fill, changes=True)
 
 
 def grid_of_holes(step: Any) -> NativeStep | None:
@@ -53,13 +50,13 @@ def grid_of_holes(step: Any) -> NativeStep | None:
     shape, units = step.holes_number_xy or (0, 0), step.unit_size_range or (0, 0)
     across, down = step.shift_xy
     arguments = (*ranges(shape, units), step.ratio, float(step.random_offset), float(down), float(across))
-    return NativeStep(_GRID_OF_HOLES, _FILLS_HOLES, arguments, _ends, fill, changes=True)
+    return NativeStep(DRAWS.GRID_OF_HOLES, EFFECTS.FILLS_HOLES, arguments, _ends, fill, changes=True)
 
 
 def _fill(step: Any) -> tuple[float, ...] | None:
     """How many levels holes are filled with, or 0 for one of all channels, and these; None: with something else."""
     levels = step.fill if isinstance(step.fill, tuple | list) else (step.fill,)
-    if any(isinstance(v, str) or not 0 <= v <= _MOST_LEVEL for v in levels) or len(levels) > _MOST_CHANNELS:
+    if any(isinstance(v, str) or not 0 <= v <= _MOST_LEVEL for v in levels) or len(levels) > LIMITS.MOST_CHANNELS:
         return None
     return (len(levels) if isinstance(step.fill, tuple | list) else 0, *map(int, levels))
 
@@ -72,11 +69,11 @@ def _ends(params: Mapping[str, Any]) -> tuple[float, ...]:
 
 def shadows(step: Any) -> NativeStep | None:
     """Polygons that are darker than what is around them."""
-    if step.num_shadows_limit[1] > _MOST_SHADOWS or step.shadow_dimension > _MOST_CORNERS:
+    if step.num_shadows_limit[1] > LIMITS.MOST_SHADOWS or step.shadow_dimension > LIMITS.MOST_CORNERS:
         return None
     corners = float(step.shadow_dimension)
     arguments = (*ranges(step.shadow_roi, step.num_shadows_limit), corners, *step.shadow_intensity_range)
-    return NativeStep(_SHADOWS, _CASTS_SHADOWS, arguments, _polygons, (corners,), changes=True)
+    return NativeStep(DRAWS.SHADOWS, EFFECTS.CASTS_SHADOWS, arguments, _polygons, (corners,), changes=True)
 
 
 def _polygons(params: Mapping[str, Any]) -> tuple[float, ...]:

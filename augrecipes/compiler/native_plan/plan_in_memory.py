@@ -15,20 +15,21 @@ import numpy as np
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.native_plan.helping import of_this_thread
 from augrecipes.compiler.native_plan.room import Needs, ResultAt, Room, spare_room
-from augrecipes.compiler.native_plan.steps import CUTS, KEEPS, LEFT, OPAQUE, TURNS, KeyedStep
+from augrecipes.compiler.native_plan.steps import LEFT, OPAQUE, KeyedStep
 from augrecipes.native.kernels import Library
+from augrecipes.native.op_numbers import EFFECTS, LIMITS
 from augrecipes.recipe.model import Output
 from augrecipes.seeds import MASK, mix, site_key
 
-_HEAD, _STEP, SAMPLE = struct.Struct("=2Q3q4q4f4f6q2q"), struct.Struct("=4q2Qd24d"), struct.Struct("=2Q20q")
+_HEAD, SAMPLE = struct.Struct("=2Q3q4q4f4f6q2q"), struct.Struct("=2Q20q")
+_STEP = struct.Struct(f"=4q2Qd{LIMITS.DRAW_ARGUMENTS}d{LIMITS.EFFECT_ARGUMENTS}d")
 _ROOM, _STEPS, _ARGUMENTS = struct.Struct("=6q"), struct.Struct("=2q"), 7 * 8  # bytes of a step before what it draws by
-_EFFECT, _MOST_DOES, DRAWN = 16, 8, 260
-_RGB, _MOST_CHANNELS = 3, 4
+_RGB = 3
 # Among the numbers of a sample: index and tile, rows and columns, where it lies and in what file, ...
 KEY, SIZE, LIES, FILE, TARGET, MADE, WINDOW, BEGIN, STOP, ANSWER = (
     slice(2), slice(2, 4), slice(4, 8), slice(8, 11), 11, slice(12, 14), slice(14, 18), 18, 19, 21,
 )  # fmt: skip
-NUMBERS = 22
+FIELDS = 22  # numbers of a sample
 IDLE, REFUSED = 1, -1
 END = -1  # no step: where a sample begins, and where it has run through
 _RAW = Sink(Output(dtype="uint8", layout="hwc"))  # of pictures between two steps
@@ -66,7 +67,7 @@ class PlanInMemory:
         self._kernel, self._draws = kernels.kernel("plan", "pplp"), kernels.kernel("plan_draws", "pplp")
         self._seed, self._sink, self._limits = seed & MASK, sink, (most, int(labels))
         self._room = Room()
-        self.only_moves = all(step.numbers.effect in (CUTS, TURNS, KEEPS) for step in steps)
+        self.only_moves = all(step.numbers.effect in (EFFECTS.CUTS, EFFECTS.TURNS, EFFECTS.KEEPS) for step in steps)
         self.left = tuple(step.label for step in steps if step.numbers is LEFT)
         self.stops = tuple(step.label for step in steps if step.numbers is OPAQUE)
         self.given: dict[int, Any] = {}
@@ -78,8 +79,8 @@ class PlanInMemory:
             _STEP.pack_into(
                 self._plan, _HEAD.size + k * _STEP.size, numbers.draw, numbers.effect, step.shared, step.cell,
                 mix(self._seed, site_key(step.label)), site_key(step.label), step.p,
-                *numbers.arguments, *[0.0] * (_EFFECT - len(numbers.arguments)),
-                *numbers.does, *[0.0] * (_MOST_DOES - len(numbers.does)),
+                *numbers.arguments, *[0.0] * (LIMITS.DRAW_ARGUMENTS - len(numbers.arguments)),
+                *numbers.does, *[0.0] * (LIMITS.EFFECT_ARGUMENTS - len(numbers.does)),
             )  # fmt: skip
         self._begun: tuple[Any, ...] = ()  # what the head says
         self._fresh: dict[Any, ResultAt | None] = {}  # results in arrays of their own, by pictures' shapes
@@ -103,12 +104,12 @@ class PlanInMemory:
 
         Numbers that it does not know how to draw are not finite.
         """
-        numbers, drawn = np.zeros((len(keys), NUMBERS), np.int64), np.full((len(keys), DRAWN), np.nan)
+        numbers, drawn = np.zeros((len(keys), FIELDS), np.int64), np.full((len(keys), LIMITS.DRAWN), np.nan)
         numbers[:, KEY], numbers[:, SIZE] = keys, (rows, columns)
         self._begin(epoch, 3)
         self._draws(self._at, numbers.ctypes.data, len(numbers), drawn.ctypes.data)
         for answer, made in zip(numbers[:, ANSWER].tolist(), drawn.tolist(), strict=True):
-            yield None if answer == IDLE else [np.nan] * DRAWN if answer == REFUSED else made
+            yield None if answer == IDLE else [np.nan] * LIMITS.DRAWN if answer == REFUSED else made
 
     def all_are_left(self, epoch: int, count: int, side: int) -> bool:
         """Whether Python has to make each of the first samples, of pictures of `side` × `side` px.
@@ -119,7 +120,7 @@ class PlanInMemory:
         for window in (side, 1) if self.given else (side,):
             for place in self.given:
                 self._take(place, (0.0, 0.0, float(window), float(window)))
-            numbers = np.zeros((count, NUMBERS), np.int64)
+            numbers = np.zeros((count, FIELDS), np.int64)
             numbers[:, 0], numbers[:, SIZE], numbers[:, BEGIN] = range(count), side, END
             self._begin(epoch, _RGB)
             self._run(numbers)
@@ -129,7 +130,7 @@ class PlanInMemory:
 
     def _takes(self, channels: int) -> bool:
         """Whether a result may be made of pictures of so many channels."""
-        return channels == _RGB or (channels <= _MOST_CHANNELS and self._sink.output.color != "bgr")
+        return channels == _RGB or (channels <= LIMITS.MOST_CHANNELS and self._sink.output.color != "bgr")
 
     def _begin(
         self, epoch: int, channels: int, strides: Sequence[int] = (0, 0, 0), kind: int = 0, *, raw: bool = False

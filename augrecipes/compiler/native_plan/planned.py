@@ -17,20 +17,9 @@ from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError, Walk
 from augrecipes.compiler.native_plan.masks import MaskSink
 from augrecipes.compiler.native_plan.pictures import as_bytes, of_bytes
-from augrecipes.compiler.native_plan.steps import (
-    EXITS,
-    GROUPS,
-    IN_PYTHON,
-    KEEPS,
-    KEPT,
-    LEFT,
-    MERGED_ENDS,
-    MERGES,
-    OPAQUE,
-    KeyedStep,
-    NativeStep,
-)
+from augrecipes.compiler.native_plan.steps import IN_PYTHON, KEPT, LEFT, OPAQUE, KeyedStep, NativeStep
 from augrecipes.native.kernels import Library, library
+from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.ops.capabilities import capability
 from augrecipes.recipe.model import Output
 
@@ -185,7 +174,7 @@ def _few(most: int | None) -> int:
 
 def _draws_alike(plan: NativePlan, step: Any, keyed: KeyedStep, position: Position) -> bool:
     """Whether the kernel draws what albumentations' sampler draws, at some keys: libm may be another here, or numpy."""
-    draw = groups.sampler_of(step) if keyed.numbers.effect == GROUPS else sampler_of(step)
+    draw = groups.sampler_of(step) if keyed.numbers.effect == EFFECTS.GROUPS else sampler_of(step)
     left = keyed.numbers.draw == IN_PYTHON or keyed.numbers.given
     for rows, columns in _SIZES:
         data = {"image": stand_in((rows, columns, 3), np.dtype(np.uint8))}
@@ -205,8 +194,8 @@ def _works_alike(
     if (
         keyed.p <= 0
         or keyed.numbers.given
-        or keyed.numbers.effect in (KEEPS, GROUPS, EXITS)
-        or MERGES <= keyed.numbers.effect <= MERGED_ENDS
+        or keyed.numbers.effect in (EFFECTS.KEEPS, EFFECTS.GROUPS, EFFECTS.EXITS)
+        or EFFECTS.MERGES <= keyed.numbers.effect <= EFFECTS.MERGED_ENDS
     ):
         return True  # it never acts, or nothing alone, or by boxes
     always = keyed if keyed.p >= 1 else replace(keyed, p=_NEARLY)

@@ -10,11 +10,8 @@ from augrecipes.compiler.kernels.photons import is_own
 from augrecipes.compiler.kernels.sensor import sensor
 from augrecipes.compiler.kernels.twins import quicker
 from augrecipes.compiler.native_plan.colours import ranges
-from augrecipes.compiler.native_plan.steps import NUMBERS, NativeStep
-
-# What is drawn, as native/colour_draws.h numbers it, and what that does, as native/cameras.h does.
-_PHOTONS = 82
-_ADDS_PHOTONS, _ADDS_OWN_PHOTONS, _SNOWS, _COARSENS = 82, 83, 85, 86
+from augrecipes.compiler.native_plan.steps import NativeStep
+from augrecipes.native.op_numbers import DRAWS, EFFECTS
 
 
 def photons(step: Any) -> NativeStep | None:
@@ -25,10 +22,10 @@ def photons(step: Any) -> NativeStep | None:
         does = (native.ways.lanes, native.ways.fused, *native.numbers)
     else:
         return None
-    effect = _ADDS_OWN_PHOTONS if is_own(step) else _ADDS_PHOTONS
+    effect = EFFECTS.ADDS_OWN_PHOTONS if is_own(step) else EFFECTS.ADDS_PHOTONS
     names = ("color_shift", "intensity", "random_seed")
     return NativeStep(
-        _PHOTONS, effect, ranges(step.color_shift, step.intensity),
+        DRAWS.PHOTONS, effect, ranges(step.color_shift, step.intensity),
         lambda params: tuple(float(params[name]) for name in names), does, changes=True,
     )  # fmt: skip
 
@@ -40,11 +37,13 @@ def snowed(step: Any) -> NativeStep | None:
         return None
     does = (way.lanes, way.fused, float(step.brightness_coeff))
     arguments = (1.0, *ranges(step.snow_point_range))
-    return NativeStep(NUMBERS, _SNOWS, arguments, lambda params: (params["snow_point"],), does, changes=True)
+    return NativeStep(
+        DRAWS.NUMBERS, EFFECTS.SNOWS, arguments, lambda params: (params["snow_point"],), does, changes=True
+    )
 
 
 def coarsened(step: Any) -> NativeStep:
     """Made smaller, and larger again."""
     does = tuple(float(step.interpolation_pair[name]) for name in ("downscale", "upscale"))
     arguments = (1.0, *ranges(step.scale_range))
-    return NativeStep(NUMBERS, _COARSENS, arguments, lambda params: (params["scale"],), does, changes=True)
+    return NativeStep(DRAWS.NUMBERS, EFFECTS.COARSENS, arguments, lambda params: (params["scale"],), does, changes=True)

@@ -7,16 +7,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.capabilities import claims
 
-# What steps draw, as native/draws.h numbers it, and what that does, as native/plan.c does.
-NOTHING, ONE_OF_FOUR, ONE_OF_EIGHT, ANY_WINDOW, CENTRE, RESIZED_CROP, SIZED_CROP, ROTATION, AFFINE, JITTER = range(10)
-TO_SIDE, SCALE, PADDING, PADDED_BOX, BORDERS, SIDES, BY_WEIGHT, SOME, SAFE_ROTATION = range(10, 19)
-CUTS, TURNS, RESIZES, CUTS_AND_RESIZES, WARPS, KEEPS, SCALES, PADS, PADS_AND_CUTS, CUTS_AND_PADS = range(10)
-TILTS = 14
-MERGES, MERGED_ENDS, JITTERS, GROUPS, ADJUSTS, MIXES, AMONG_HSV, MADE, EXITS = 16, *range(31, 39)
-# From 64 on: what colour_draws.h, tables.h and points.h number; the others stand beside what encodes them.
-NUMBERS, SCALES_LEVELS, SHIFTS_HSV, JITTERS_EXACTLY, STAINS = 64, 64, 72, 73, 80
 IN_PYTHON = -1  # what no kernel draws
 
 
@@ -25,10 +18,10 @@ class NativeStep:
     """A step as numbers.
 
     Attributes:
-        draw: what it draws.
-        effect: what that does.
-        arguments: of the draw, at most 16.
-        does: arguments of the effect, at most 8.
+        draw: what it draws, of `DRAWS`.
+        effect: what that does, of `EFFECTS`.
+        arguments: of the draw.
+        does: arguments of the effect.
         seen: from the parameters that albumentations' sampler draws to the numbers that are drawn instead.
         kernels: of resizes, whose bits have to be OpenCV's.
         changes: it changes values, and is held to the step on some pictures when a plan is made.
@@ -68,9 +61,9 @@ class KeyedStep:
     forced: bool = False
 
 
-KEPT = NativeStep(NOTHING, KEEPS, (), lambda _: ())
-LEFT = NativeStep(IN_PYTHON, KEEPS, (), lambda _: ())  # Python makes all of a sample in which it acts
-OPAQUE = NativeStep(IN_PYTHON, EXITS, (), lambda _: ())  # albumentations carries it out, and nothing else
+KEPT = NativeStep(DRAWS.NOTHING, EFFECTS.KEEPS, (), lambda _: ())
+LEFT = NativeStep(IN_PYTHON, EFFECTS.KEEPS, (), lambda _: ())  # Python makes all of a sample in which it acts
+OPAQUE = NativeStep(IN_PYTHON, EFFECTS.EXITS, (), lambda _: ())  # albumentations carries it out, and nothing else
 
 
 def encode(step: Any, *, joined: bool = False) -> NativeStep | None:

@@ -9,20 +9,9 @@ import numpy as np
 
 from augrecipes.compat.normals import normals
 from augrecipes.compiler.native_plan.colours import ranges
-from augrecipes.compiler.native_plan.steps import NOTHING, NUMBERS, NativeStep
+from augrecipes.compiler.native_plan.steps import NativeStep
+from augrecipes.native.op_numbers import DRAWS, EFFECTS
 
-# What is drawn, as native/colour_draws.h numbers it, and what that does, as native/tables.h does.
-_PERCENT, _BRIGHTNESS_CONTRAST, _WHOLE_NUMBERS, _MULTIPLIERS, _SHIFTS, _DROPPED_CHANNELS, _CURVES_DRAWN = (
-    65,
-    66,
-    67,
-    68,
-    69,
-    71,
-    83,
-)
-_SCALES, _BENDS, _INVERTS, _SOLARIZES, _POSTERIZES, _MULTIPLIES, _ADDS, _DROPS_CHANNELS = range(64, 72)
-_CURVES = 84
 _RGB, _MOST_LEVEL = 3, 255
 
 
@@ -41,24 +30,26 @@ def scaled(step: Any) -> NativeStep | None:
     if not step.brightness_by_max or step.ensure_safe_range:
         return None
     limits = ranges(step.contrast_limit, step.brightness_limit)
-    return _changes(_BRIGHTNESS_CONTRAST, _SCALES, limits, lambda params: (params["alpha"], params["beta"]))
+    return _changes(
+        DRAWS.BRIGHTNESS_CONTRAST, EFFECTS.SCALES_LEVELS, limits, lambda params: (params["alpha"], params["beta"])
+    )
 
 
 def bent(step: Any) -> NativeStep:
     """A power of each level."""
-    return _changes(_PERCENT, _BENDS, ranges(step.gamma_limit), lambda params: (params["gamma"],))
+    return _changes(DRAWS.PERCENT, EFFECTS.BENDS, ranges(step.gamma_limit), lambda params: (params["gamma"],))
 
 
 def inverted(step: Any) -> NativeStep:
     """Every level from the other end."""
     del step
-    return _changes(NOTHING, _INVERTS, (), lambda _: ())
+    return _changes(DRAWS.NOTHING, EFFECTS.INVERTS, (), lambda _: ())
 
 
 def solarized(step: Any) -> NativeStep:
     """Levels above one from the other end."""
     return _changes(
-        NUMBERS, _SOLARIZES, (1.0, *ranges(step.threshold_range)), lambda params: (params["threshold"],)
+        DRAWS.NUMBERS, EFFECTS.SOLARIZES, (1.0, *ranges(step.threshold_range)), lambda params: (params["threshold"],)
     )  # fmt: skip
 
 
@@ -72,7 +63,7 @@ def posterized(step: Any) -> NativeStep | None:
         drawn = params["num_bits"]
         return tuple(map(float, drawn)) if isinstance(drawn, list) else (float(drawn),)
 
-    return _changes(_WHOLE_NUMBERS, _POSTERIZES, (len(bits), *ranges(*bits)), seen, len(bits))
+    return _changes(DRAWS.WHOLE_NUMBERS, EFFECTS.POSTERIZES, (len(bits), *ranges(*bits)), seen, len(bits))
 
 
 def multiplied(step: Any) -> NativeStep | None:
@@ -80,7 +71,9 @@ def multiplied(step: Any) -> NativeStep | None:
     if step.elementwise:
         return None
     arguments = (*ranges(step.multiplier), float(step.per_channel))
-    return _changes(_MULTIPLIERS, _MULTIPLIES, arguments, lambda params: tuple(params["multiplier"].ravel().tolist()))
+    return _changes(
+        DRAWS.MULTIPLIERS, EFFECTS.MULTIPLIES, arguments, lambda params: tuple(params["multiplier"].ravel().tolist())
+    )
 
 
 def shifted(step: Any) -> NativeStep | None:
@@ -88,7 +81,7 @@ def shifted(step: Any) -> NativeStep | None:
     limits = step.noise_params["ranges"]
     if len(limits) != _RGB:
         return None
-    return _changes(_SHIFTS, _ADDS, ranges(*limits), lambda params: tuple(params["noise_map"].tolist()))
+    return _changes(DRAWS.SHIFTS, EFFECTS.SHIFTS, ranges(*limits), lambda params: tuple(params["noise_map"].tolist()))
 
 
 def dropped(step: Any) -> NativeStep | None:
@@ -99,7 +92,9 @@ def dropped(step: Any) -> NativeStep | None:
     def seen(params: Mapping[str, Any]) -> tuple[float, ...]:
         return tuple(float(channel in params["channels_to_drop"]) for channel in range(_RGB))
 
-    return _changes(_DROPPED_CHANNELS, _DROPS_CHANNELS, ranges(step.channel_drop_range), seen, int(step.fill))
+    return _changes(
+        DRAWS.DROPPED_CHANNELS, EFFECTS.DROPS_CHANNELS, ranges(step.channel_drop_range), seen, int(step.fill)
+    )
 
 
 def curved(step: Any) -> NativeStep | None:
@@ -112,4 +107,4 @@ def curved(step: Any) -> NativeStep | None:
         return (float(len(low)), *low, *high)
 
     arguments = (float(step.scale), float(step.per_channel), float(normals()))
-    return _changes(_CURVES_DRAWN, _CURVES, arguments, seen)
+    return _changes(DRAWS.CURVES, EFFECTS.CURVES, arguments, seen)

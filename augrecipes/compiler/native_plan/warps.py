@@ -12,23 +12,22 @@ import numpy as np
 from augrecipes.compat.normals import normals
 from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.kernels.warp_native import border_of
-from augrecipes.compiler.native_plan.steps import AFFINE, ROTATION, SAFE_ROTATION, TILTS, WARPS, NativeStep
+from augrecipes.compiler.native_plan.steps import NativeStep
 from augrecipes.native.kernels import library
+from augrecipes.native.op_numbers import DRAWS, EFFECTS, OPTIONS
 from augrecipes.ops.warps import LINEAR, NEAREST
 
-_IN_PIXELS, _IN_PARTS = 1, 2
-_TILT = 50  # as native/drawn_tilts.h numbers it
 _TO_NEXT = 4  # where numbers say that the next pixel is taken
 
 
 def rotate(step: Any) -> NativeStep | None:
     """A rotation about the middle."""
-    return None if step.crop_border else _warp(step, ROTATION, tuple(step.limit))
+    return None if step.crop_border else _warp(step, DRAWS.ROTATION, tuple(step.limit))
 
 
 def safe_rotation(step: Any) -> NativeStep | None:
     """A rotation about the middle that keeps the size, and all that the picture shows."""
-    return _warp(step, SAFE_ROTATION, tuple(step.limit))
+    return _warp(step, DRAWS.SAFE_ROTATION, tuple(step.limit))
 
 
 def affine(step: Any) -> NativeStep | None:
@@ -38,14 +37,14 @@ def affine(step: Any) -> NativeStep | None:
         return None
     shifts, kind = ((0, 0), (0, 0)), 0
     if step.translate_px is not None:
-        shifts, kind = tuple(step.translate_px[axis] for axis in "xy"), _IN_PIXELS
+        shifts, kind = tuple(step.translate_px[axis] for axis in "xy"), OPTIONS.IN_PIXELS
     elif step.translate_percent is not None:
         if list(step.translate_percent) != ["x", "y"]:
             return None
-        shifts, kind = tuple(step.translate_percent.values()), _IN_PARTS
+        shifts, kind = tuple(step.translate_percent.values()), OPTIONS.IN_PARTS
     (scales, shears) = ([each[axis] for axis in "xy"] for each in (step.scale, step.shear))
     pairs = (step.rotate, *scales, *shifts, *shears)
-    return _warp(step, AFFINE, (*(value for pair in pairs for value in pair), kind, step.keep_ratio))
+    return _warp(step, DRAWS.AFFINE, (*(value for pair in pairs for value in pair), kind, step.keep_ratio))
 
 
 def perspective(step: Any) -> NativeStep | None:
@@ -56,7 +55,7 @@ def perspective(step: Any) -> NativeStep | None:
     if step.fit_output or step.interpolation not in (NEAREST, LINEAR) or fill < 0 or not one_by_one or not normals():
         return None
     does = (step.border_mode, fill, step.keep_size, 0, step.interpolation == NEAREST)
-    return NativeStep(_TILT, TILTS, (*step.scale, normals()), _tilted, does)
+    return NativeStep(DRAWS.TILT, EFFECTS.TILTS, (*step.scale, normals()), _tilted, does)
 
 
 def _tilted(params: Mapping[str, Any]) -> tuple[float, ...]:
@@ -68,7 +67,9 @@ def _warp(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeStep | No
     fill = border_of(step.fill) if constant else 0
     if step.interpolation not in (NEAREST, LINEAR) or fill < 0:
         return None
-    return NativeStep(draw, WARPS, arguments, _matrix, (step.border_mode, fill, 0, 0, step.interpolation == NEAREST))
+    return NativeStep(
+        draw, EFFECTS.WARPS, arguments, _matrix, (step.border_mode, fill, 0, 0, step.interpolation == NEAREST)
+    )
 
 
 def interpolation_of(warp: NativeStep) -> int:
@@ -83,13 +84,13 @@ def exactly(step: Any, found: NativeStep) -> NativeStep | None:
     """
     isa, native = (kernels.isa, warp_native.here()) if (kernels := library()) is not None else ("", None)
     linear = interpolation_of(found) == LINEAR
-    kind: warp_native.Kind = "perspective" if found.effect == TILTS else "affine"
+    kind: warp_native.Kind = "perspective" if found.effect == EFFECTS.TILTS else "affine"
     body = 0 if native is None else warp_native.body_of(isa, kind, linear=linear, native=native)
     if not body:
         return None
-    if found.effect == TILTS:
+    if found.effect == EFFECTS.TILTS:
         return replace(found, does=(*found.does[:3], body, not linear), changes=True)
-    shears = found.draw == AFFINE and any(found.arguments[10:14])
+    shears = found.draw == DRAWS.AFFINE and any(found.arguments[10:14])
     return replace(found, seen=lambda _: (), does=(*found.does[:2], body, shears, not linear), changes=True)
 
 

@@ -16,25 +16,15 @@ from augrecipes.compiler.native_plan.carrying_out import NativePlan, Places
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError, Walk, alone
 from augrecipes.compiler.native_plan.pictures import InMemory, is_picture
 from augrecipes.compiler.native_plan.planned import Position, plan_of
-from augrecipes.compiler.native_plan.steps import (
-    CUTS,
-    KEEPS,
-    KEPT,
-    LEFT,
-    PADS_AND_CUTS,
-    TILTS,
-    TURNS,
-    WARPS,
-    KeyedStep,
-    NativeStep,
-)
+from augrecipes.compiler.native_plan.steps import KEPT, LEFT, KeyedStep, NativeStep
 from augrecipes.compiler.run.lower import Sites
 from augrecipes.compiler.run.scene import Scene
 from augrecipes.compiler.run.shared import DeferredMoves, Shared
+from augrecipes.native.op_numbers import EFFECTS
 
 _OTHERS = KeyedStep("", False, 1.0, KEPT)  # a step of other targets
-_MOVES: dict[str, tuple[int, ...]] = {"window": (CUTS, PADS_AND_CUTS), "dihedral": (TURNS,)}
-_WARPS = (WARPS, TILTS)  # whose pictures may be of another size
+_MOVES: dict[str, tuple[int, ...]] = {"window": (EFFECTS.CUTS, EFFECTS.PADS_AND_CUTS), "dihedral": (EFFECTS.TURNS,)}
+_WARPS = (EFFECTS.WARPS, EFFECTS.TILTS)  # whose pictures may be of another size
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +161,7 @@ def _of_target(walk: Walk, transforms: Sequence[Any], name: str) -> Iterator[tup
 
 def _is_shared(step: Shared, numbers: NativeStep) -> bool:
     """Whether the kernels do what such a step does to its targets, and all targets still fit: nobody asks behind it."""
-    if numbers.effect == KEEPS:
+    if numbers.effect == EFFECTS.KEEPS:
         return True
     if step.how in _MOVES:
         return numbers.effect in _MOVES[step.how] and len(step.names) == len(step.units)

@@ -1,0 +1,90 @@
+"""The page docs/OPS.md, made of the records of classes: `python tests/ops_page.py` writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from augrecipes.ops.capabilities import claims, known
+from augrecipes.ops.capability import Capability
+
+PAGE = Path(__file__).parent.parent / "docs" / "OPS.md"
+_HEAD = """\
+# Which steps run natively
+
+Made from what is known of each class (`augrecipes/ops/geometry.py`, `augrecipes/ops/color.py`,
+`augrecipes/ops/texture.py`) by `tests/ops_page.py`; a test holds it to them.
+
+- **native**: random parameters and pixels are C, without Python between steps.
+- **host-drawn**: albumentations draws the parameters, because boxes decide them; the pixels are C.
+- **opaque**: albumentations runs it. Where it acts the sample leaves the native side, and comes back behind it; where
+  it does not act it costs nothing.
+
+A native class is opaque, too, with other arguments than its row names, and where a probe at its first use finds that
+the installed OpenCV or numpy makes other bits. Samples run natively in `exact` and `fast`, where the kernels are
+built, on uint8 pictures of up to four channels; otherwise every step is a call of its class. `augrecipes explain
+RECIPE` says what a recipe does.
+
+Masks, boxes and keypoints **follow** a step that moves pixels, **stay** as they are beside one that changes values,
+or are changed **in place** (masks where `fill_mask` says so; what a hole covers is dropped or cut). In `exact` every
+step keeps the bits of `none`. What `fast` may change: `GEOMETRY`: pixels are resampled once, at the same places;
+`LEVELS`: colours differ by some levels; `DISTRIBUTION`: noise has other numbers, distributed alike; see [the
+optimiser](OPTIMISER.md).
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    records = [claims(name) for name in known()]
+    native = [[_name(one), how(one), one.native_when or "any", *_both(one)] for one in records if how(one) != "opaque"]
+    opaque = [[_name(one), why(one), *_both(one)] for one in records if how(one) == "opaque"]
+    parts = (
+        _HEAD,
+        f"## Native and host-drawn: {len(native)} classes\n",
+        *_table(("class", "runs", "with", "masks, boxes, keypoints", "`fast` may change"), native),
+        f"\n## Opaque: {len(opaque)} classes\n",
+        *_table(("class", "because", "masks, boxes, keypoints", "`fast` may change"), opaque),
+    )
+    return "\n".join(parts) + "\n"
+
+
+def how(record: Capability) -> str:
+    """How a class runs with the arguments that its row names."""
+    if record.native_joined or (record.colour_ops is not None and not record.random and not record.native):
+        return "native in `fast`, where its colours are merged"
+    if not record.native:
+        return "opaque"
+    return "host-drawn" if record.native.endswith("_about_boxes") else "native"
+
+
+def why(record: Capability) -> str:
+    """Why a class is opaque."""
+    if record.draws_from:
+        return f"draws by what is in the {' and the '.join(sorted(record.draws_from))}"
+    if record.changes_dtype:
+        return "its pictures are floats"
+    return "has no native effect yet"
+
+
+def _both(record: Capability) -> tuple[str, str]:
+    """What becomes of masks and points, and what `fast` may change."""
+    others = "stay" if "mask" not in record.targets else "in place" if record.in_place else "follow"
+    promises = [
+        "`GEOMETRY`" if record.action == "warp" else "",
+        "`LEVELS`" if record.colour_ops is not None or record.averages is not None else "",
+        "`DISTRIBUTION`" if record.own_noise else "",
+    ]
+    return others, ", ".join(filter(None, promises)) or "nothing"
+
+
+def _name(record: Capability) -> str:
+    return f"`{record.name}`"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    for cells in (heads, ["---"] * len(heads), *rows):
+        yield f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
