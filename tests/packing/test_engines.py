@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from failing_parts import dies
-from pictures import draw
 from stored import all_of
+from support.folders import draw
 
 from augrecipes.cli import pack_engine
 from augrecipes.errors import DataError, StoreError

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kinds import IMAGE, Kind, pixels
-from packed_kinds import KINDS, recipe_of
-from pictures import draw
 from stored import all_of, files_in
+from support.folders import draw
+from support.kinds import IMAGE, KINDS, Kind, pixels, recipe_of
 from test_pack import EPOCHS, InterruptedRunError, data_of
 
 from augrecipes.data.packed import Packed
