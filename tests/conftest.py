@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from programs import Programs
+from programs import HEAVY, Programs
 from support.other_processors import skip_what_python_does
 
 _kept: list[str] = []
@@ -26,6 +28,8 @@ for _name in ("CI", "BUILD_NUMBER"):
 def pytest_configure(config: pytest.Config) -> None:
     _kept.append(tempfile.mkdtemp(prefix="augrecipes-cache-"))
     os.environ["AUGRECIPES_CACHE"] = _kept[-1]
+    # Workers of `forkserver` get all that they read as those of `spawn` do, without importing torch each.
+    multiprocessing.set_forkserver_preload([*HEAVY, "augrecipes.data.loader"])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -43,3 +47,11 @@ def programs() -> Iterator[Programs]:
     made = Programs()
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session")
+def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """By kind the folder of its twelve samples, which nobody changes; stores are packed beside it."""
+    from support.kinds import folders
+
+    return folders(tmp_path_factory)

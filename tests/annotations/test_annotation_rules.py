@@ -3,52 +3,32 @@
 from __future__ import annotations
 
 import base64
-import json
 import logging
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
 import pytest
-from sets import Picture, Set, Thing, coco, draw, voc, yolo
-from test_one_table import listed, recipe
+from support.annotations import (
+    A,
+    B,
+    Picture,
+    Set,
+    Thing,
+    coco,
+    draw,
+    instances,
+    listed,
+    recipe,
+    refused,
+    rows,
+    voc,
+    write,
+    yolo,
+)
 
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.kinds.image.dataset import ImageFolder
-
-A, B = Picture("a.png", 40, 30), Picture("b.png", 40, 30)
-
-
-def write(path: Path, text: str | dict[str, Any]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
-    return path
-
-
-def instances(folder: Path, *annotations: dict[str, Any], **more: Any) -> Path:
-    draw(folder, [A])
-    said = {
-        "images": [{"id": 9, "file_name": "a.png", "width": 40, "height": 30}],
-        "categories": [{"id": 1, "name": "person"}],
-        "annotations": [{"id": k + 1, "image_id": 9, "category_id": 1, **one} for k, one in enumerate(annotations)],
-        **more,
-    }
-    return write(folder / "instances.json", said)
-
-
-def refused(path: Path, *words: str, **options: Any) -> None:
-    with pytest.raises(DataError) as caught:
-        listed(path, options.pop("recipe", recipe("pascal_voc")), **options)
-    for word in words:
-        assert word in str(caught.value)
-
-
-def rows(path: Path, **options: Any) -> list[list[float]]:
-    table = listed(path, options.pop("recipe", recipe("pascal_voc")), **options)
-    assert table.boxes is not None
-    return [row for k in range(len(table)) for row in table.boxes.rows(k).tolist()]
-
 
 # -- classes and ids ---------------------------------------------------------------------------------------------------
 
@@ -399,15 +379,3 @@ def test_pictures_lie_where_they_are_said_to(tmp_path: Path) -> None:
     (tmp_path / "val2017").mkdir()
     (tmp_path / "annotations" / "a.png").rename(tmp_path / "val2017" / "a.png")
     assert len(listed(nested, recipe("coco")).images) == 1
-
-
-def test_a_recipe_with_boxes_over_data_without_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    draw(tmp_path / "photos", [A])
-    with caplog.at_level(logging.WARNING, logger="augrecipes"):
-        ImageFolder(tmp_path / "photos", recipe("coco"))
-    assert "declares boxes, and the data has none" in caplog.text
-    path = instances(tmp_path / "set", {"bbox": [1, 2, 3, 4]})
-    with pytest.raises(DataError, match="requires keypoints, and the data has none: give annotations"):
-        ImageFolder(files=path, recipe=recipe("coco", keypoints="format: xy, presence: required"))
-    with pytest.raises(DataError, match="requires mask, and the data has none: give masks"):
-        ImageFolder(files=path, recipe=recipe("coco", mask="required"))

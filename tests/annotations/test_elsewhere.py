@@ -9,11 +9,25 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from sets import CLASSES, WRITERS, Picture, Set, Thing, coco, draw, labelme, random_set, voc
-from test_annotation_rules import A, B, instances, write
+from support.annotations import (
+    CLASSES,
+    WRITERS,
+    A,
+    B,
+    Picture,
+    Set,
+    Thing,
+    coco,
+    draw,
+    instances,
+    labelme,
+    random_set,
+    voc,
+    write,
+)
+from support.commands import status
 
 import augrecipes as ar
-from augrecipes.cli import main
 from augrecipes.errors import DataError
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.csv_list import read_rows
@@ -39,22 +53,15 @@ OF = Set(
 )
 
 
-def status(words: list[str]) -> object:
-    """The exit status of a command."""
-    with pytest.raises(SystemExit) as caught:
-        main(words)
-    return caught.value.code or 0
-
-
 @pytest.mark.parametrize("name", ["coco", "yolo", "voc", "labelme"])
 def test_commands_take_every_format(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     path = WRITERS[name](tmp_path / "set", OF)
     made = write(tmp_path / "r.yaml", TEXT.replace("MASK", "optional"))
-    assert status(["check-data", str(made), str(path), "--json"]) == 0
+    assert status("check-data", str(made), str(path), "--json") == 0
     told = capsys.readouterr().out
     assert re.search(r'"image": 2', told)
     assert re.search(r'"boxes": 2', told)
-    assert status(["preview", str(made), "--data", str(path), "-o", str(tmp_path / "grid.png"), "--rows", "1"]) == 0
+    assert status("preview", str(made), "--data", str(path), "-o", str(tmp_path / "grid.png"), "--rows", "1") == 0
     assert (tmp_path / "grid.png").stat().st_size > 1000
 
 
@@ -63,13 +70,13 @@ def test_commands_that_read_samples(tmp_path: Path, capsys: pytest.CaptureFixtur
     (tmp_path / "set" / "images").rename(tmp_path / "pictures")
     made = write(tmp_path / "r.yaml", TEXT.replace("MASK", "required"))
     data = [f"files={path}", f"images={tmp_path / 'pictures'}"]
-    assert status(["check-data", str(made), *data]) == 0
-    assert status(["explain", str(made), *data]) == 0
-    assert status(["verify", str(made), *data, "--samples", "2"]) == 0
-    assert status(["bench", str(made), *data, "--seconds", "0.01", "--samples", "2", "--no-effects"]) == 0
-    assert status(["pack", str(made), *data, "-o", str(tmp_path / "store")]) == 0
+    assert status("check-data", str(made), *data) == 0
+    assert status("explain", str(made), *data) == 0
+    assert status("verify", str(made), *data, "--samples", "2") == 0
+    assert status("bench", str(made), *data, "--seconds", "0.01", "--samples", "2", "--no-effects") == 0
+    assert status("pack", str(made), *data, "-o", str(tmp_path / "store"), "--workers", "0") == 0
     capsys.readouterr()
-    assert status(["check-data", str(made), str(path)]) == 2
+    assert status("check-data", str(made), str(path)) == 2
     assert "images=FOLDER" in capsys.readouterr().err
 
 
@@ -79,7 +86,7 @@ def test_defects_are_reported_together(tmp_path: Path, capsys: pytest.CaptureFix
         tmp_path, {"bbox": [1, 2, "x", 4]}, {"bbox": [0, 0, 4, 4]}, {"bbox": [70, 0, 20, 4]}, images=[image]
     )
     made = write(tmp_path / "r.yaml", TEXT.replace("MASK", "optional"))
-    assert status(["check-data", str(made), str(path)]) == 1
+    assert status("check-data", str(made), str(path)) == 1
     told = capsys.readouterr()
     told = " ".join((told.out + told.err).split())
     assert "annotation 1: `bbox` should be" in told
@@ -103,7 +110,7 @@ def test_a_folder_is_of_annotations_or_of_pictures(tmp_path: Path, points: bool)
 def test_a_store_has_what_the_files_have(tmp_path: Path, mask: str) -> None:
     made = ar.load(write(tmp_path / "r.yaml", TEXT.replace("MASK", mask)))
     path = coco(tmp_path / "set", random_set(5, polygons=True))
-    ar.pack(made, path, tmp_path / "store")
+    ar.pack(made, path, tmp_path / "store", workers=0)
     files, store = ar.ImageFolder(files=path, recipe=made, seed=3), ar.Packed(tmp_path / "store", made, seed=3)
     assert store.box_classes == files.box_classes
     for k in range(len(files)):
@@ -175,7 +182,7 @@ def test_masks_by_a_template(tmp_path: Path, template: str) -> None:
     assert [Path(ds.path(k)).name for k in range(len(ds))] == ["a.jpg", "b.c.png", "d_mask.x.jpg"]
     assert [int(ds[k]["mask"][0, 0]) for k in range(3)] == [1, 2, 3]
     made = write(tmp_path / "s.yaml", SEGMENT)
-    assert status(["check-data", str(made), str(tmp_path / "images"), "--masks", given]) == 0
+    assert status("check-data", str(made), str(tmp_path / "images"), "--masks", given) == 0
 
 
 def test_templates_that_do_not_fit(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a rank runs: `python rank_program.py read|train FOLDER [STEPS]`, under torchrun or with its environment."""
+"""What a rank runs: `python rank_program.py FOLDER STEPS` under torchrun, to read; and `train`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 import torch.distributed
-from counting import Counting
+from support.datasets import Counting
 
 from augrecipes.data.loader import loader
 
@@ -60,7 +60,4 @@ def train(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "read":
-        read(Path(sys.argv[2]), int(sys.argv[3]))
-    else:
-        train(Path(sys.argv[2]))
+    read(Path(sys.argv[1]), int(sys.argv[2]))

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import pickle
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from bag_folders import BAGS, SIZES, bag_folders
-from pictures import draw
+from support.folders import BAGS, SIZES, bag_folders, draw
 
 import augrecipes as ar
 from augrecipes.data.loader import loader
 from augrecipes.data.picking import pick_tiles
-from augrecipes.errors import CollateError, DataError, LoaderError, RecipeError
+from augrecipes.errors import CollateError, DataError, RecipeError
 from augrecipes.kinds.bag.dataset import TileBags
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.bags import BagTable
 from augrecipes.sources.files import read_image
-from augrecipes.sources.paths import PathTable
 
 
 @pytest.fixture(scope="module")
@@ -82,17 +79,6 @@ class TestSamples:
         assert len(set(turns)) > 3
         assert len(set(own)) == len(own)  # no two tiles, and no two bags, share a draw of their own
 
-    def test_samples_own_their_memory(self, ds: TileBags) -> None:
-        first = ds[0]["image"]
-        kept = first.clone()
-        ds[1], ds[0]
-        assert torch.equal(first, kept)
-
-    def test_hwc(self, root: Path) -> None:
-        recipe = parse_text(BAGS + "output: {dtype: uint8, layout: hwc}")
-        bag = TileBags(root, recipe)[1]
-        assert (bag["image"].shape, bag["image"].dtype) == ((3, 12, 10, 3), torch.uint8)
-
     def test_tiles_of_several_sizes_are_refused_or_left_out_by_name(self, tmp_path: Path) -> None:
         draw(tmp_path / "a" / "0.png", 0, (8, 9))
         for k in (1, 2):
@@ -106,14 +92,6 @@ class TestSamples:
             (batch,) = made
             assert batch["image"].shape == (1, 2, 3, 8, 7)
             assert [Path(record.path).name for record in made.skipped] == ["0.png", "3.png"]
-
-    def test_pickles_small(self, ds: TileBags) -> None:
-        names = [f"slide-{k // 3000:04}/tile_x{k}_y{k}.jpg" for k in range(30_000)]
-        bags = PathTable.from_paths([f"slide-{k:04}" for k in range(10)])
-        ds.table = BagTable(
-            bags=bags, files={"image": PathTable.from_paths(names, root="/s")}, offsets=np.arange(0, 30_001, 3000)
-        )
-        assert len(pickle.dumps(ds)) < 30_000 * (len(names[-1]) + 8 + 4) + 20_000
 
 
 class TestPicking:
@@ -164,13 +142,6 @@ class TestPicking:
         assert held_out[0]["coords"][:, 0].tolist() == [0, 2, 4, 6]
         assert digest(held_out[0, 0]) == digest(held_out[9, 0]) == digest(TileBags(root, recipe, mode="eval")[2])
 
-    def test_states_know_how_tiles_are_picked(self, ds: TileBags, root: Path, recipe: Recipe) -> None:
-        state = loader(ds).state_dict()
-        for name, value in (("max_tiles", 3), ("min_tiles", 2), ("pick", "first")):
-            other = TileBags(root, recipe, seed=3, **{name: value})  # type: ignore[arg-type]
-            with pytest.raises(LoaderError, match=f"{name}: saved"):
-                loader(other).load_state_dict(state)
-
 
 class TestFolders:
     def test_labels(self, tmp_path: Path, recipe: Recipe, caplog: pytest.LogCaptureFixture) -> None:
@@ -182,21 +153,7 @@ class TestFolders:
         assert ([ds[i]["label"] for i in range(4)], ds[0]["bag"]) == ([1, 0, 0, 0], "slide-a")
         assert "who" in caplog.text
         (tmp_path / "other.csv").write_text("bag;label\nslide-a;7\nslide-b;7\nslide-c;9\nslide-d;7\n")
-        other = TileBags(tmp_path, recipe, labels=tmp_path / "other.csv")
-        assert other.labels is not None
-        assert other.labels.tolist() == [7, 7, 9, 7]
-        batch = next(iter(loader(other, collate="list", batch_size=4)))
-        assert batch["label"].tolist() == [7, 7, 9, 7]
-
-    def test_labels_that_do_not_match_are_told_at_once(self, tmp_path: Path, recipe: Recipe) -> None:
-        bag_folders(tmp_path)
-        (tmp_path / "labels.csv").write_text("bag,label\nslide-a,1\nslide-x,1\nslide-b,0\nslide-a,0\nslide-y,0\n")
-        with pytest.raises(DataError) as caught:
-            TileBags(tmp_path, recipe)
-        assert caught.value.path == str(tmp_path / "labels.csv")
-        for told in (":3: bag 'slide-x' has no folder", ":6: bag 'slide-y'", ":5: bag 'slide-a' again, first in",
-                     "bag 'slide-c' has no row", "bag 'slide-d' has no row"):  # fmt: skip
-            assert told in str(caught.value)
+        assert TileBags(tmp_path, recipe, labels=tmp_path / "other.csv").labels.tolist() == [7, 7, 9, 7]  # type: ignore[union-attr]
 
     def test_labels_that_are_no_labels_are_told_with_the_others(self, tmp_path: Path, recipe: Recipe) -> None:
         bag_folders(tmp_path)
@@ -215,21 +172,6 @@ class TestFolders:
             "  bag 'slide-c' has no row",
             "  bag 'slide-d' has no row",
         ]
-
-    def test_several_roots(self, tmp_path: Path, recipe: Recipe) -> None:
-        bag_folders(tmp_path / "one", {"a": 2})
-        bag_folders(tmp_path / "two", {"b": 3, "c": 1})
-        roots = [tmp_path / "one", str(tmp_path / "two")]
-        ds = TileBags(roots, recipe)
-        assert (ds.bags, ds.tiles.tolist(), ds.path(2)) == (["a", "b", "c"], [2, 3, 1], str(tmp_path / "two" / "c"))
-        (tmp_path / "one" / "labels.csv").write_text("bag,label\na,x\n")
-        with pytest.raises(DataError, match="every root needs its labels"):
-            TileBags(roots, recipe)
-        (tmp_path / "two" / "labels.csv").write_text("bag,label\nb,y\nc,x\n")
-        assert TileBags(roots, recipe).labels.tolist() == [0, 1, 0]  # type: ignore[union-attr]
-        bag_folders(tmp_path / "two", {"a": 1})
-        with pytest.raises(DataError, match=r"several roots(.|\n)*one/a\n.*two/a"):
-            TileBags(roots, recipe)
 
     def test_tiles_may_lie_deeper_and_in_any_format(self, tmp_path: Path, recipe: Recipe) -> None:
         draw(tmp_path / "a" / "20x" / "1_2.png", 0)
@@ -282,16 +224,6 @@ class TestFolders:
     ) -> None:
         with pytest.raises(error):
             TileBags(**{"root": root, "recipe": recipe, **wrong})
-
-    def test_each_kind_has_its_class(self, root: Path, recipe: Recipe) -> None:
-        with pytest.raises(
-            RecipeError, match=r"'bag', for ar\.TileBags; ar\.ImageFolder takes recipes of kind 'image'"
-        ):
-            ar.ImageFolder(root, recipe)
-        with pytest.raises(RecipeError, match=r"for ar\.ImageFolder; ar\.TileBags takes"):
-            TileBags(root, "folder-128")
-        with pytest.raises(RecipeError, match=r"for ar\.PairedImages"):
-            TileBags(root, "sr-x4")
 
 
 class TestFiles:
@@ -368,20 +300,12 @@ class TestFiles:
             f"  {listed}:8: y must be a whole number of pixels, got ''",
         ]
 
-    def test_a_file_of_bad_rows_only_is_told_too(self, listed: Path, recipe: Recipe) -> None:
-        listed.write_text("image,bag\n,P\n\na.png,\n")
-        with pytest.raises(DataError, match=r"2 problems in the data:\n  .*:2: no image .*\n  .*:4: no bag"):
-            TileBags(files=listed, recipe=recipe)
-
     @pytest.mark.parametrize(
         ("text", "message"),
         [
             ("image,label\na.png,1\n", "no column `bag`"),
-            ("bag,image\n,a.png\n", "no bag in this row"),
             ("bag,image,x\nA,tiles/p/tile_x0_y0.png,1\n", "column `x` alone"),
-            ("bag,image,x,y\nA,tiles/p/tile_x0_y0.png,1,two\n", "csv:2: y must be a whole number"),
-            ("bag,image,x,y\nA,tiles/p/tile_x0_y0.png,1,2.5\n", "whole number of pixels, got '2.5'"),
-            ("bag,image\nA,nowhere.png\n", r"tiles\.csv:2: .*nowhere\.png: no such file"),
+            ("image,bag\n,P\n\na.png,\n", r"2 problems in the data:\n  .*:2: no image .*\n  .*:4: no bag"),
             ("bag,image,labels\nA,a.png,1\n", "did you mean 'label'"),
         ],
     )
@@ -464,16 +388,6 @@ class TestBrokenTiles:
         assert "bag slide-c: 2 tiles are left out" in caplog.text
         assert "tile_x5_y20.png" in caplog.text
 
-    def test_a_bag_of_broken_tiles(self, tmp_path: Path, recipe: Recipe) -> None:
-        bag_folders(tmp_path, {"a": 2, "b": 2})
-        for k in range(2):
-            (tmp_path / "a" / f"tile_x{k}_y0.png").write_bytes(b"")
-        made = loader(TileBags(tmp_path, recipe, on_error="skip"))
-        assert [batch["bag"] for batch in made] == [["b"], ["b"]]
-        assert [(Path(record.path).name, record.bag) for record in made.skipped] == [
-            ("tile_x0_y0.png", "a"), ("tile_x1_y0.png", "a"), ("tile_x0_y0.png", None),
-        ]  # fmt: skip
-
 
 class TestBatches:
     def test_one_bag_is_not_copied(self, ds: TileBags) -> None:
@@ -494,10 +408,6 @@ class TestBatches:
         ):
             next(iter(loader(ds, 2)))
 
-    def test_list(self, ds: TileBags) -> None:
-        batch = next(iter(loader(ds, 2, collate="list")))
-        assert [len(image) for image in batch["image"]] == [len(coords) for coords in batch["coords"]] == [4, 3]
-
     @pytest.mark.parametrize("workers", [0, 1])
     def test_pad(self, ds: TileBags, workers: int) -> None:
         batch = next(iter(loader(ds, 2, collate="pad", num_workers=workers)))
@@ -512,3 +422,43 @@ class TestBatches:
         made = loader([{"image": torch.zeros(2, 3, k, 4), "bag": "a", "index": k} for k in (4, 5)], 2, collate="pad")
         with pytest.raises(CollateError, match="2×3×4×4 in sample 4, but 2×3×5×4 in sample 5; end the recipe"):
             next(iter(made))
+
+
+# `in_order=False`: a finished bag is handed out at once, and no state says in mid-epoch which are left.
+
+
+N = 8
+
+
+class FirstIsSlow(TileBags):
+    """Bag 0 takes until `go` is set, as if it had thousands of tiles."""
+
+    go: Any = None
+
+    def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
+        if row == 0 and self.go is not None:
+            assert self.go.wait(60)
+        return super()._sample(row, epoch, virtual)
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> FirstIsSlow:
+    root = bag_folders(tmp_path_factory.mktemp("bags"), {f"slide-{i}": 3 for i in range(N)})
+    return FirstIsSlow(root, parse_text(BAGS))
+
+
+def opened(slow: FirstIsSlow, *, in_order: bool) -> Any:
+    slow.go = None if in_order else get_context("fork").Event()
+    options = {"num_workers": 2, "prefetch_factor": 1, "multiprocessing_context": "fork"}
+    return loader(slow, in_order=in_order, **options)
+
+
+def test_fast_bags_overtake_a_slow_one(slow: FirstIsSlow) -> None:
+    order = []
+    for batch in opened(slow, in_order=False):
+        order.append(int(batch["index"]))
+        if len(order) > N // 2:
+            slow.go.set()
+    assert sorted(order) == list(range(N))
+    assert order.index(0) > N // 2
+    assert [int(batch["index"]) for batch in opened(slow, in_order=True)] == list(range(N))

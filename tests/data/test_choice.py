@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import random
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from counting import Counting, indices, values
-from gathering import Gathering
+from support.datasets import Counting, Gathering, indices
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 import augrecipes as ar
@@ -19,7 +17,7 @@ from augrecipes import machine
 from augrecipes.data import choice as choice_module
 from augrecipes.data.choice import LOCAL_RANKS
 from augrecipes.data.fetch import ActiveThreads
-from augrecipes.data.loader import Loader, loader
+from augrecipes.data.loader import loader
 from augrecipes.ops import registry
 from augrecipes.recipe.parse import parse_text
 
@@ -70,11 +68,42 @@ def test_who_reads(asked: dict[str, Any], ours: tuple[str, int], own: tuple[str,
         ({"backend": "batches", "num_workers": 2}, "has no workers"),
         ({"backend": "threads", "num_workers": 0}, "at least one worker"),
         ({"pin_memory": "yes"}, "pin_memory must be"),
+        ({"batch_size": 0}, "batch_size must be"),
+        ({"batch_size": None}, "batch_size must be"),
+        ({"samples_per_epoch": 0}, "samples_per_epoch"),
+        ({"collate": "stack"}, "'default', 'list', 'pad'"),
+        ({"weights": "even"}, "'balanced'"),
+        ({"weights": "balanced"}, "labels"),
+        ({"prefetch_bytes": 0}, "prefetch_bytes must be"),
+        ({"prefetch_bytes": 1.5}, "prefetch_bytes must be"),
+        ({"prefetch_bytes": "1G"}, "prefetch_bytes must be"),
+        ({"rank": 0}, "Give both, or neither"),
+        ({"world_size": 2}, "Give both, or neither"),
+        ({"rank": 2, "world_size": 2}, "rank must be below world_size"),
+        ({"sampler": [1], "shuffle": True}, "leave shuffle out"),
+        ({"sampler": [1], "weights": [1.0] * 4}, "leave weights out"),
+        ({"sampler": [1], "samples_per_epoch": 3}, "leave samples_per_epoch out"),
+        ({"batch_sampler": [[1]], "batch_size": 3}, "leave batch_size out"),
+        ({"batch_sampler": [[1]], "drop_last": True}, "leave drop_last out"),
+        ({"batch_sampler": [[1]], "sampler": [1]}, "not both"),
+        ({"dataset": Counting(0)}, "empty"),
     ],
 )
 def test_what_makes_no_sense_is_refused(asked: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        loader(Counting(4), **asked)
+        loader(**{"dataset": Counting(4), **asked})
+
+
+def test_there_must_be_a_length() -> None:
+    with pytest.raises(TypeError, match="no len"):
+        loader(iter([1]))  # type: ignore[arg-type]
+
+
+def test_balanced() -> None:
+    ds = Counting(4)
+    ds.labels = np.array([0, 0, 0, 1])  # type: ignore[attr-defined]
+    drawn = np.array(indices(loader(ds, 500, weights="balanced", samples_per_epoch=4000, num_workers=0))) % 4
+    np.testing.assert_allclose(np.mean(drawn == 3), 0.5, atol=4 * np.sqrt(0.25 / 4000))
 
 
 class OwnSource:
@@ -178,37 +207,6 @@ def test_cores_are_those_of_a_container(
     assert machine.cores() == cores
 
 
-WAYS: list[dict[str, Any]] = [
-    {}, {"num_workers": 0}, {"num_workers": 1}, {"num_workers": 2}, {"backend": "threads", "num_workers": 4},
-    {"backend": "processes", "num_workers": 2, "multiprocessing_context": "fork"},
-]  # fmt: skip
-
-
-def read(ds: Any, way: dict[str, Any], **options: Any) -> list[tuple[int, bytes]]:
-    """Two epochs, where the first is broken off and taken up again."""
-
-    def taken(batches: Any) -> list[tuple[int, bytes]]:
-        return [(int(i), one.numpy().tobytes()) for b in batches for i, one in zip(b["index"], b["image"], strict=True)]
-
-    first = loader(ds, **way, **options)
-    passing = iter(first)
-    head = taken([next(passing)])
-    again: Loader = loader(ds, **way, **options)
-    again.load_state_dict(first.state_dict())
-    return head + taken(again) + taken(again)
-
-
-def test_samples_and_their_order_are_the_same_whoever_reads(own_step: ar.Samples) -> None:
-    pixels = np.random.default_rng(0).integers(0, 256, (23, 8, 8, 3), np.uint8)
-    text = "{version: 1, recipe: t, steps: [HorizontalFlip, GaussNoise: {p: 1.0}], eval: []}"
-    for ds in (samples(text, pixels), samples(text, [*pixels]), own_step, Gathering(17, ragged=False)):
-        options = {"batch_size": 5, "shuffle": True, "seed": 3, "collate": "list"}
-        expected = read(ds, {"backend": "batches"}, **options)
-        assert len(expected) == 2 * len(ds)
-        for way in WAYS:
-            assert read(ds, way, **options) == expected, (ds, way)
-
-
 class TestTurns:
     """How many threads read, from made-up times."""
 
@@ -249,17 +247,6 @@ class TestTurns:
         seen = {self.after(turns, lambda n: 15_000 * n, 1) for _ in range(70)}
         assert 2 in seen
         assert turns.active == 2
-
-
-def _states() -> tuple[Any, ...]:
-    return random.getstate(), np.random.get_state(legacy=False)["state"]["key"].tolist(), torch.get_rng_state().tolist()
-
-
-def test_reading_as_it_comes_leaves_generators_alone() -> None:
-    before = _states()
-    assert indices(loader(samples(), 2)) == list(range(9))
-    assert values(loader(Counting(9), 2)) == values(loader(Counting(9), 2, num_workers=0))
-    assert _states() == before
 
 
 def test_pinning_without_a_gpu_is_told(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from pictures import RECIPE, draw
+from support.commands import status
+from support.folders import RECIPE, draw
 
-from augrecipes.cli import main
 from augrecipes.data.loader import loader
 from augrecipes.errors import DataError
 from augrecipes.kinds.bag.dataset import TileBags
@@ -152,9 +152,7 @@ def test_columns_of_others_are_named_in_the_log(folder: Path, caplog: pytest.Log
         ("\nimage,lable\n", r"list.csv:2: unknown column 'lable'; did you mean 'label'\?"),
         ("image,patient,maks\n", r"list.csv:1: unknown column 'maks'; did you mean 'mask'\?"),
         ("image,image\n", "list.csv:1: column 'image' occurs twice"),
-        ("image,label\nimages/0.png\n", "list.csv:2: 1 fields, but the header has 2"),
         ("image,label\nimages/0.png,a\nimages/0.png,\n", "list.csv:3: no label"),
-        ("image,label\n,a\n", "list.csv:2: no image"),
         ("image,mask\nimages/0.png,\n", "list.csv:2: no mask"),
         ("image\nimages/0.png\n\nimages/9.png\n", r"list.csv:4: .*9\.png: no such file"),
         ("image,weight\nimages/0.png,-1\n", "list.csv:2: weight must be"),
@@ -234,10 +232,8 @@ def test_lists_of_pairs_and_bags_stay_in_their_folder(folder: Path, kind: str) -
     assert len(dataset(files=path, recipe=made, outside=True)) == 2
     recipe = folder / "r.yaml"
     recipe.write_text(made.to_yaml())
-    for word, status in (("outside=true", 0), ("outside=false", 1)):
-        with pytest.raises(SystemExit) as caught:
-            main(["check-data", str(recipe), f"files={path}", word])
-        assert caught.value.code in (None, 0) if status == 0 else caught.value.code == status
+    for word, code in (("outside=true", 0), ("outside=false", 1)):
+        assert status("check-data", str(recipe), f"files={path}", word) == code
     path.write_text(rows[0])
     assert len(dataset(files=path, recipe=made)) == 1
 

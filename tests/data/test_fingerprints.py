@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import json
+import itertools
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +12,10 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from counting import Counting
-from kinds import BAG, IMAGE, KINDS, PAIR, Kind, arrays
-from packed_kinds import open_packed, recipe_of
-from pictures import draw
+from support.annotations import Picture, Set, Thing, coco
+from support.datasets import Counting
+from support.folders import draw
+from support.kinds import BAG, IMAGE, KINDS, PAIR, Kind, arrays, open_packed, recipe_of
 from torch.utils.data import Subset
 
 from augrecipes import versions
@@ -114,17 +114,8 @@ def listed(kind: Kind, root: Path, name: str, to: Path) -> Path:
         ]
         (to / "list.csv").write_text("\n".join(rows))
         return to / "list.csv"
-    boxes = [(k, label, crowd) for k in range(4) for label, crowd in ((1, 0), (2, 0), (3, 1))]
-    about = {
-        "images": [{"id": k, "file_name": IMAGE.files(k + 4), "height": 32, "width": 28} for k in range(4)],
-        "annotations": [
-            {"id": i, "image_id": k, "category_id": label, "bbox": [2, 2, 22, 20 + label], "iscrowd": crowd}
-            for i, (k, label, crowd) in enumerate(boxes)
-        ],
-        "categories": [{"id": k + 1, "name": name} for k, name in enumerate(("ant", "bee", "moth"))],
-    }
-    (to / "list.json").write_text(json.dumps(about))
-    return to / "list.json"
+    things = (Thing("ant", (2, 2, 22, 21)), Thing("bee", (2, 2, 22, 22)), Thing("moth", (2, 2, 22, 23), flagged=True))
+    return coco(to, Set(tuple(Picture(f"{k}.png", 28, 32, things) for k in range(4)), ("ant", "bee", "moth")))
 
 
 def cases_of_lists() -> list[Any]:
@@ -142,8 +133,8 @@ def test_what_goes_with_lists_is_no_argument_of_a_store() -> None:
 
 @pytest.mark.parametrize(("kind", "name"), cases_of_lists())
 def test_every_argument_of_lists_is_held(kind: Kind, name: str, roots: Any, tmp_path: Path) -> None:
-    files, root = listed(kind, roots[kind.name], name, tmp_path), roots[kind.name]
-    where = {"root": root} if files.suffix == ".json" else {"outside": True}
+    files = listed(kind, roots[kind.name], name, tmp_path)
+    where = {} if files.suffix == ".json" else {"outside": True}
 
     def open_one(**options: Any) -> RecipeDataset:
         return kind.dataset(files=files, recipe=parse_text(kind.recipe), **where, **options)  # type: ignore[no-any-return]
@@ -169,8 +160,14 @@ def test_the_law_sees_a_list_that_is_forgotten(
             test_every_argument_of_lists_is_held(kind, name, roots, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["channels", "exif", "depth", "frames", "max_pixels"])
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *itertools.product(KINDS, ["channels", "exif", "depth", "frames", "max_pixels"]),
+        *itertools.product([BAG], ["max_tiles", "min_tiles", "pick"]),
+    ],
+    ids=str,
+)
 def test_what_reading_depends_on_is_named_when_a_state_is_refused(kind: Kind, name: str, roots: Any) -> None:
     state = loader(kind.open(roots[kind.name]), collate="list").state_dict()
     other = loader(kind.open(roots[kind.name], on_error="skip", **{name: OTHER[name]}), collate="list")

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import cv2
-import forging
 import numpy as np
 import pytest
-from packed_kinds import KINDS, packed, recipe_of
-from pictures import draw
+from support import forging
+from support.folders import listed_images
+from support.kinds import KINDS, packed, recipe_of
 
 from augrecipes.data.packed import Packed
 from augrecipes.errors import AugrecipesError, StoreError
@@ -41,14 +40,9 @@ def stores(tmp_path_factory: pytest.TempPathFactory, roots: dict[str, Path]) -> 
     """A store of each kind, and one with boxes, keypoints, weights, groups, masks and an unreadable file."""
     made = {kind.name: (packed(kind, roots[kind.name]), recipe_of(kind)) for kind in KINDS}
     root = tmp_path_factory.mktemp("points")
-    rows = ["image,mask,label,group,weight,boxes,keypoints"]
-    for i in range(5):
-        draw(root / f"{i}.png", seed=i, size=(40, 36))
-        assert cv2.imwrite(str(root / f"{i}-mask.png"), np.full((40, 36), 7 * i, np.uint8))
-        rows.append(f'{i}.png,{i}-mask.png,{"ab"[i % 2]},g{i % 2},{1 + i},"[[1, 2, 20, 30.5, ""kind""]]","[[3, 4]]"')
+    rows = listed_images(root)
     (root / "4.png").write_bytes(b"no picture")
-    (root / "list.csv").write_text("\n".join(rows))
-    pack(parse_text(POINTS), str(root / "list.csv"), root / "store", workers=0)
+    pack(parse_text(POINTS), str(rows), root / "store", workers=0)
     made["points"] = root / "store", POINTS
     return made
 

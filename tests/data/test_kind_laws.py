@@ -10,15 +10,13 @@ from typing import Any
 
 import pytest
 import torch
-from kind_laws import LAWS, listing, run
-from kinds import KINDS, PAIR, Kind, N, pixels, samples
+from support.kind_laws import LAWS, listing, run
+from support.kinds import KINDS, Kind, N, by_kind, pixels, samples
 
 from augrecipes.data.batching import Pool
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.loader import loader
 from augrecipes.errors import DataError, LoaderError
-
-by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 
 
 @pytest.fixture(autouse=True)
@@ -32,10 +30,10 @@ def test_law(roots: dict[str, Path], kind: Kind, law: str) -> None:
     LAWS[law](lambda **options: kind.open(roots[kind.name], **{"seed": 3, **options}))
 
 
-def test_a_spawned_worker_reads_alike(roots: dict[str, Path]) -> None:
-    """Of one kind, as such a worker takes seconds to start: `pickles_read_alike` is a law of all."""
-    ds = PAIR.open(roots["pair"], seed=3)
-    made = loader(ds, 5, num_workers=1, shuffle=True, multiprocessing_context="spawn")
+@by_kind
+def test_a_worker_that_is_not_forked_reads_alike(roots: dict[str, Path], kind: Kind) -> None:
+    ds = kind.open(roots[kind.name], seed=3)
+    made = loader(ds, 5, num_workers=1, shuffle=True, collate="list", multiprocessing_context="forkserver")
     reference = listing(ds, shuffle=True)
     for _ in range(2):
         assert [pixels(s) for s in samples(made)] == [pixels(s) for s in samples(reference)]
@@ -137,11 +135,6 @@ class KnowsNoEpochs(Fault):
         return super()._read(0, virtual)
 
 
-class RepeatsItself(Fault):
-    def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
-        return {**super()._read(epoch, virtual % N), "index": virtual}
-
-
 class ForgetsItsIndex(Fault):
     def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
         return {**super()._read(epoch, virtual), "index": virtual % N}
@@ -238,7 +231,6 @@ FAULTS = {
     "subsets_keep_their_samples": SubsetRenumbers,
     "eval_draws_nothing": DrawsInEval,
     "views_pass_epochs_on": DrawsFromAStream,
-    "the_same_dataset_twice_draws_twice": RepeatsItself,
     "pickles_read_alike": LosesItsSeed,
     "threads_do_not_matter": DrawsFromAStream,
     "samples_own_their_memory": HandsOutItsOwn,

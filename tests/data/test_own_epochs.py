@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from counting import Counting
+from support.datasets import WAYS, Counting, Wrapped
+from support.faults import planted_faults
 from torch.utils.data import ConcatDataset, Dataset, Subset
 
 from augrecipes.data.loader import loader
@@ -32,32 +33,17 @@ class Own(Dataset[Any]):
         return self.epoch, self.base + index
 
 
-class HandsOn(Dataset[Any]):
+class HandsOn(Wrapped):
     """A wrapper around ours, which hands the epoch on as the manuals say."""
-
-    def __init__(self, dataset: Counting) -> None:
-        self.dataset = dataset
-
-    def __len__(self) -> int:
-        return len(self.dataset)
 
     def set_epoch(self, epoch: int) -> None:
         self.dataset.set_epoch(epoch)
-
-    def __getitem__(self, index: int) -> Any:
-        return self.dataset[index]
 
 
 VIEWS: dict[str, Callable[[], Any]] = {
     "itself": Own,
     "Subset": lambda: Subset(Own(), range(N)),
     "ConcatDataset": lambda: ConcatDataset([Subset(Own(), [0, 1, 2]), Subset(Own(), [3, 4, 5, 6, 7])]),
-}
-WAYS: dict[str, dict[str, Any]] = {
-    "here": {},
-    "threads": {"backend": "threads", "num_workers": 2},
-    "forked": {"num_workers": 2, "multiprocessing_context": "fork"},
-    "forked, that stay": {"num_workers": 2, "multiprocessing_context": "fork", "persistent_workers": True},
 }
 
 
@@ -79,14 +65,16 @@ def law(view: str, way: str, **more: Any) -> None:
     made.close()
 
 
-@pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("view", "way"),
+    [*((view, "here") for view in VIEWS), *(("itself", way) for way in WAYS), ("ConcatDataset", "forked, that stay")],
+)
 def test_every_pass_says_its_epoch(view: str, way: str) -> None:
     law(view, way)
 
 
-def test_workers_that_were_spawned() -> None:
-    made = loader(Own(), 3, num_workers=1, multiprocessing_context="spawn")  # and stay
+def test_workers_that_are_not_forked() -> None:
+    made = loader(Own(), 3, num_workers=1, multiprocessing_context="forkserver")  # and stay
     for epoch in (0, 1):
         assert found(made) == [(epoch, i) for i in range(N)]
     made.close()
@@ -115,24 +103,6 @@ def test_what_is_handed_on_to_ours_sets_nothing(way: str) -> None:
     made.close()
 
 
-class TestPlantedFaults:
-    def test_nobody_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("augrecipes.data.fetch.tell_epoch", lambda dataset, epoch: None)
-        for way in WAYS:
-            with pytest.raises(AssertionError):
-                law("itself", way)
-
-    def test_only_this_process_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("augrecipes.data.fetch.FetchDataset.__getitems__", _without_telling)
-        with pytest.raises(AssertionError):
-            law("itself", "forked, that stay")
-
-    def test_ours_take_it_for_the_users_word(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("augrecipes.data.epochs.current", lambda: None)
-        with pytest.raises(AssertionError):
-            test_what_is_handed_on_to_ours_sets_nothing("here")
-
-
 def _without_telling(reader: Any, order: Any) -> Any:
     from augrecipes.data.fetch import Draft
 
@@ -140,3 +110,21 @@ def _without_telling(reader: Any, order: Any) -> Any:
     for piece in draft.pieces:
         draft.work(piece)
     return draft.delivery()
+
+
+test_planted_faults_are_caught = planted_faults({
+    **{
+        f"nobody is told, {way}": (
+            lambda _, way=way: law("itself", way), ("augrecipes.data.fetch.tell_epoch", lambda *_: None),
+        )
+        for way in WAYS
+    },
+    "only this process is told": (
+        lambda _: law("itself", "forked, that stay"),
+        ("augrecipes.data.fetch.FetchDataset.__getitems__", _without_telling),
+    ),
+    "ours take it for the user's word": (
+        lambda _: test_what_is_handed_on_to_ours_sets_nothing("here"),
+        ("augrecipes.data.epochs.current", lambda: None),
+    ),
+})  # fmt: skip

@@ -5,15 +5,18 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from gathering import Gathering
-from kind_laws import BACKENDS
-from kinds import pixels
+from support.datasets import Gathering
+from support.faults import planted_faults
+from support.kind_laws import BACKENDS
+from support.kinds import pixels
 from torch.utils.data import (
     BatchSampler,
     DistributedSampler,
@@ -23,6 +26,7 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
+from augrecipes.data import loader as loading
 from augrecipes.data import samplers
 from augrecipes.data.loader import loader
 from augrecipes.errors import LoaderError
@@ -95,12 +99,12 @@ def read(made: Any) -> list[list[tuple[int, bytes]]]:
 
 def read_by(sampler: Any) -> list[list[tuple[int, bytes]]]:
     """The first pass of a loader by a sampler."""
-    return read(loader(Gathering(N), sampler=sampler, collate=lambda samples: samples))
+    return read(loader(Gathering(N), sampler=sampler, collate=lambda samples: samples, num_workers=0))
 
 
 def opened(name: str, **options: Any) -> Any:
     ds = Gathering(N)
-    options = {"multiprocessing_context": "fork", "collate": lambda samples: samples, **options}
+    options = {"num_workers": 0, "multiprocessing_context": "fork", "collate": lambda samples: samples, **options}
     return ds, loader(ds, **{**SAMPLERS[name](), **options})
 
 
@@ -208,22 +212,6 @@ def test_an_order_that_cannot_be_had_again_is_an_error_and_not_another_order() -
         made[1].load_state_dict(made[0].state_dict())
 
 
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"sampler": [1], "shuffle": True}, "leave shuffle out"),
-        ({"sampler": [1], "weights": [1.0] * N}, "leave weights out"),
-        ({"sampler": [1], "samples_per_epoch": 3}, "leave samples_per_epoch out"),
-        ({"batch_sampler": [[1]], "batch_size": 3}, "leave batch_size out"),
-        ({"batch_sampler": [[1]], "drop_last": True}, "leave drop_last out"),
-        ({"batch_sampler": [[1]], "sampler": [1]}, "not both"),
-    ],
-)
-def test_what_does_not_go_together(options: dict[str, Any], text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        loader(Gathering(N), **options)
-
-
 @pytest.mark.parametrize(("sampler", "error"), [(iter([1]), TypeError), ([N], IndexError), (["a"], TypeError)])
 def test_what_is_no_sampler(sampler: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
@@ -235,39 +223,33 @@ def test_torchs_name_for_collate() -> None:
     assert batch == N
 
 
+def law_of(name: str, _: Any) -> None:
+    law(name)
+
+
 def _everything_to_all(*given: Any, **others: Any) -> Any:
-    return replace(samplers.schedule_by(*given, **others), rank=0, world_size=1)
+    return replace(schedule_by(*given, **others), rank=0, world_size=1)
 
 
-class TestPlantedFaults:
-    def test_draws_of_the_process(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from contextlib import nullcontext
-
-        monkeypatch.setattr(samplers, "_seeded", lambda *_: nullcontext())
-        for name in ("random", "weighted", "buckets", "Python's and numpy's"):
-            with pytest.raises(AssertionError):
-                law(name)
-
-    def test_draws_of_generators_that_go_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        seeded = samplers._seeded
-        monkeypatch.setattr(samplers, "_seeded", lambda seed, _: seeded(seed, ()))
-        for name in (name for name in SAMPLERS if "own" in name):
-            with pytest.raises((AssertionError, LoaderError)):
-                test_passes_resume_at_every_batch(name)
-
-    def test_repeats_that_draw_alike(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(samplers, "number_repeats", lambda positions, n: positions)
-        for name in ("weighted", "a list", "buckets"):
-            with pytest.raises(AssertionError):
-                law(name)
-
-    def test_a_sampler_that_is_not_told_the_epoch(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(samplers, "samplers_in", lambda sampler: [])
-        with pytest.raises(AssertionError):
-            law("distributed")
-
-    def test_ranks_that_all_read_everything(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("augrecipes.data.loader.schedule_by", _everything_to_all)
-        for name in ("random", "buckets"):
-            with pytest.raises(AssertionError):
-                shared_out(name, 2)
+seeded, schedule_by = samplers._seeded, samplers.schedule_by
+RANDOM = ("random", "weighted", "buckets", "Python's and numpy's")
+OF_THEIR_OWN = [name for name in SAMPLERS if "own" in name]
+test_planted_faults_are_caught = planted_faults(
+    {
+        **{f"draws of the process, {name}": (partial(law_of, name), (samplers, "_seeded", lambda *_: nullcontext()))
+           for name in RANDOM},
+        **{f"draws of generators that go on, {name}": (
+            lambda _, name=name: test_passes_resume_at_every_batch(name),
+            (samplers, "_seeded", lambda seed, _: seeded(seed, ())))
+           for name in OF_THEIR_OWN},
+        **{f"repeats that draw alike, {name}": (
+            partial(law_of, name), (samplers, "number_repeats", lambda positions, n: positions))
+           for name in ("weighted", "a list", "buckets")},
+        "a sampler is not told the epoch": (
+            partial(law_of, "distributed"), (samplers, "samplers_in", lambda sampler: [])),
+        **{f"ranks that all read everything, {name}": (
+            lambda _, name=name: shared_out(name, 2), (loading, "schedule_by", _everything_to_all))
+           for name in ("random", "buckets")},
+    },
+    (AssertionError, LoaderError),
+)  # fmt: skip

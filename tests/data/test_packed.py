@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import pickle
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
-from kind_laws import LAWS
-from kinds import BAG, IMAGE, PAIR, Kind, N, arrays, pixels
-from packed_kinds import BAKED, KINDS, open_packed, packed, recipe_of
-from pictures import draw
+from support.folders import listed_images
+from support.kind_laws import LAWS, OF_SAMPLES
+from support.kinds import (
+    BAG,
+    BAKED,
+    IMAGE,
+    KINDS,
+    PAIR,
+    Kind,
+    N,
+    agree,
+    arrays,
+    by_kind,
+    open_packed,
+    packed,
+    recipe_of,
+)
 
 from augrecipes import versions
 from augrecipes.data.packed import Packed
@@ -26,29 +38,9 @@ from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.store import StoreWriter
 
-by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
-
-
-def agree(a: Any, b: Any, epochs: tuple[int, ...] = (0, 3)) -> bool:
-    """Whether two datasets have the same samples, to the bit, under the same keys."""
-    pairs = [(a[epoch, i], b[epoch, i]) for epoch in epochs for i in range(len(a))]
-    return len(a) == len(b) and all(
-        list(x) == list(y) and pixels(x) == pixels(y) and x.get("bag") == y.get("bag") for x, y in pairs
-    )
-
-
-# What the loader and the base of all datasets do is held to its laws elsewhere.
-OF_THE_LOADER = {
-    "epochs_are_shuffled_differently",
-    "passes_can_be_resumed_at_any_batch",
-    "shards_share_the_samples_out",
-    "the_same_dataset_twice_draws_twice",
-    "views_pass_epochs_on",
-}
-
 
 @by_kind
-@pytest.mark.parametrize("law", sorted(LAWS.keys() - OF_THE_LOADER))
+@pytest.mark.parametrize("law", OF_SAMPLES)
 def test_law(roots: dict[str, Path], kind: Kind, law: str) -> None:
     LAWS[law](lambda **options: open_packed(kind, roots[kind.name], **{"seed": 3, **options}))
 
@@ -114,22 +106,7 @@ eval:
 
 @pytest.fixture(scope="module")
 def listed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A CSV file of 8 images with everything that a CSV file may say."""
-    root = tmp_path_factory.mktemp("listed")
-    numbers = np.random.default_rng(0)
-    rows = ["image,mask,label,split,group,weight,boxes,keypoints"]
-    for i in range(8):
-        height, width = 36 + i, 50 - i
-        draw(root / f"{i}.png", seed=i, size=(height, width))
-        assert cv2.imwrite(str(root / f"{i}-mask.png"), numbers.integers(0, 600, (height, width)).astype(np.uint16))
-        corners = (numbers.random((i % 4, 2)) * [width - 12, height - 12]).round(2).tolist()
-        boxes = [[x, y, x + 9.5, y + 8.25, f"kind-{k % 2}"] for k, (x, y) in enumerate(corners)]
-        cells = ['"' + json.dumps(value).replace('"', '""') + '"' for value in (boxes, corners)]
-        split, group = "train" if i < 6 else "val", f"patient-{i % 3}"
-        rows.append(f"{i}.png,{i}-mask.png,{'ab'[i % 2]},{split},{group},{i / 2},{cells[0]},{cells[1]}")
-    path = root / "list.csv"
-    path.write_text("\n".join(rows), encoding="utf-8")
-    return path
+    return listed_images(tmp_path_factory.mktemp("listed"))
 
 
 @pytest.mark.parametrize("mode", ["train", "eval"])
@@ -147,19 +124,10 @@ def test_all_that_lies_on_an_image(listed: Path, tmp_path: Path, form: str, mode
     assert ds.weights is not None
     assert (ds.groups.tolist(), ds.weights.tolist()) == (files.groups.tolist(), files.weights.tolist())  # type: ignore[union-attr]
     assert ds.store.about["steps"][0]["step"] == "SmallestMaxSize"
-
-
-def test_boxes_of_another_format_are_refused(listed: Path, tmp_path: Path) -> None:
-    pack(parse_text(TARGETS.replace("FORMAT", "pascal_voc")), str(listed), tmp_path / "store", workers=0)
     with pytest.raises(StoreError, match="declare boxes as"):
         Packed(tmp_path / "store", parse_text(TARGETS.replace("FORMAT", "coco")))
     without = TARGETS.replace("  boxes: {format: FORMAT, labels: box_labels, min_area: 4, min_visibility: 0.1}\n", "")
     assert "boxes" not in Packed(tmp_path / "store", parse_text(without))[0]
-
-
-def test_a_required_mask_that_is_not_there(roots: dict[str, Path]) -> None:
-    with pytest.raises(StoreError, match="requires mask"):
-        Packed(packed(IMAGE, roots["image"]), parse_text(recipe_of(IMAGE).replace("mask: optional", "mask: required")))
 
 
 # -- a store and a recipe that do not go together ---------------------------------------------------------------------
@@ -179,16 +147,40 @@ def test_other_first_steps_are_refused_with_both_digests(roots: dict[str, Path])
         Packed(store, parse_text("{version: 1, recipe: r, steps: []}"))
 
 
-@by_kind
-def test_another_kind_is_refused(roots: dict[str, Path], kind: Kind) -> None:
-    other = KINDS[(KINDS.index(kind) + 1) % 3]
-    with pytest.raises(StoreError, match=f"of kind '{kind.name}', recipe .* is of kind '{other.name}'"):
-        Packed(packed(kind, roots[kind.name]), parse_text(recipe_of(other)))
+def refused_of(kind: Kind, old: str = "", new: str = "", **options: Any) -> Callable[[dict[str, Path]], Any]:
+    """Opens the store of a kind by its recipe with other words."""
+    return lambda roots: Packed(
+        packed(kind, roots[kind.name]), parse_text(recipe_of(kind).replace(old, new, 1)), **options
+    )
 
 
-def test_other_scales_are_refused(roots: dict[str, Path]) -> None:
-    with pytest.raises(StoreError, match="of scales"):
-        Packed(packed(PAIR, roots["pair"]), parse_text(recipe_of(PAIR).replace("hr: 2", "hr: 3")))
+REFUSED: dict[str, tuple[Callable[[dict[str, Path]], Any], type[Exception], str]] = {
+    **{
+        f"another kind, {kind}": (
+            lambda roots, kind=kind, other=other: Packed(packed(kind, roots[kind.name]), parse_text(recipe_of(other))),
+            StoreError, f"of kind '{kind.name}', recipe .* is of kind '{other.name}'",
+        )
+        for kind, other in zip(KINDS, KINDS[1:] + KINDS[:1], strict=True)
+    },
+    "other scales": (refused_of(PAIR, "hr: 2", "hr: 3"), StoreError, "of scales"),
+    "a mask that is not there": (
+        refused_of(IMAGE, "mask: optional", "mask: required"), StoreError, "requires mask",
+    ),
+    "arguments of bags": (refused_of(IMAGE, max_tiles=3), ValueError, "for stores of bags"),
+    "no recipe": (
+        lambda roots: Packed(packed(IMAGE, roots["image"]), None), TypeError, "a recipe is needed",  # type: ignore[arg-type]
+    ),
+    "another word for verify": (
+        refused_of(IMAGE, verify="sometimes"), ValueError, "None, 'first' or 'always'",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_does_not_go_together_is_refused(roots: dict[str, Path], case: str) -> None:
+    opened, error, message = REFUSED[case]
+    with pytest.raises(error, match=message):
+        opened(roots)
 
 
 def test_what_is_no_store_of_samples(tmp_path: Path) -> None:
@@ -198,14 +190,6 @@ def test_what_is_no_store_of_samples(tmp_path: Path) -> None:
         writer.finish({})
     with pytest.raises(StoreError, match="its rows are not samples"):
         Packed(tmp_path / "rows", "folder-128")
-
-
-def test_arguments_of_bags_are_for_bags(roots: dict[str, Path]) -> None:
-    store = packed(IMAGE, roots["image"])
-    with pytest.raises(ValueError, match="for stores of bags"):
-        Packed(store, parse_text(recipe_of(IMAGE)), max_tiles=3)
-    with pytest.raises(TypeError, match="a recipe is needed"):
-        Packed(store, None)  # type: ignore[arg-type]
 
 
 def test_a_section_that_begins_otherwise_is_refused(roots: dict[str, Path], tmp_path: Path) -> None:

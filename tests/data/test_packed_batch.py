@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import pickle
+import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +13,21 @@ import numpy as np
 import pytest
 import torch
 from kernel_sets import KERNEL_SETS
-from kinds import IMAGE, PAIR, N
-from packed_kinds import packed, recipe_of
-from pictures import draw
+from support.faults import planted_faults
+from support.folders import draw
+from support.kinds import IMAGE, KINDS, PAIR, Kind, N, packed, pixels, recipe_of
 
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.pictures import InMemory
 from augrecipes.data.batching import Take
 from augrecipes.data.collate import Collate
+from augrecipes.data.loader import loader
 from augrecipes.data.packed import Packed, gathers
+from augrecipes.errors import StoreError
 from augrecipes.native.kernels import Library, using
 from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
+from augrecipes.store import open_store
 from augrecipes.store.items import Items
 
 OUTPUTS = [
@@ -58,19 +64,10 @@ output: OUTPUT
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    made = {kind.name: tmp_path_factory.mktemp(kind.name) / "files" for kind in (IMAGE, PAIR)}
-    for kind in (IMAGE, PAIR):
-        made[kind.name].mkdir()
-        kind.fill(made[kind.name])
-    return made
-
-
-@pytest.fixture(scope="module")
-def stores(files: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def stores(roots: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("stores")
-    pack(parse_text(WHOLE.replace("OUTPUT", OUTPUTS[0])), str(files["image"]), root / "image", workers=0)
-    pair = {name: str(path) for name, path in PAIR.where(files["pair"]).items()}
+    pack(parse_text(WHOLE.replace("OUTPUT", OUTPUTS[0])), str(roots["image"]), root / "image", workers=0)
+    pair = {name: str(path) for name, path in PAIR.where(roots["pair"]).items()}
     pack(parse_text(PAIRS.replace("OUTPUT", OUTPUTS[0])), pair, root / "pair", workers=0)
     return {"image": root / "image", "pair": root / "pair"}
 
@@ -107,12 +104,12 @@ def test_pairs(stores: dict[str, Path], output: str) -> None:
 
 @pytest.mark.parametrize("lies", [True, False], ids=["one file", "shards"])
 def test_pairs_of_other_stores(
-    files: dict[str, Path], tmp_path: Path, lies: bool, monkeypatch: pytest.MonkeyPatch
+    roots: dict[str, Path], tmp_path: Path, lies: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not lies:
         monkeypatch.setattr(Items, "lie", lambda *_: None)
     recipe = parse_text(PAIRS.replace("OUTPUT", OUTPUTS[3]))
-    given = {name: str(path) for name, path in PAIR.where(files["pair"]).items()}
+    given = {name: str(path) for name, path in PAIR.where(roots["pair"]).items()}
     pack(recipe, given, tmp_path / "store", workers=0, format="hdf5")
     ds = Packed(tmp_path / "store", recipe, seed=4)
     assert all(agrees(ds, epoch, order) for epoch in (0, 2) for order in ORDERS)
@@ -127,10 +124,10 @@ def test_batches_larger_than_the_cache(tmp_path: Path) -> None:
     assert agrees(ds, 0, [8, 1, 0, 4, 4, 3, 2, 6, 7])
 
 
-def test_what_cannot_be_gathered_is_read_one_by_one(files: dict[str, Path], stores: dict[str, Path]) -> None:
+def test_what_cannot_be_gathered_is_read_one_by_one(roots: dict[str, Path], stores: dict[str, Path]) -> None:
     recipe = parse_text(WHOLE.replace("OUTPUT", OUTPUTS[0]))
     assert Packed(stores["image"], recipe, save_applied_params=True).read_batch(0, [0, 1]) is None
-    store = packed(IMAGE, files["image"])
+    store = packed(IMAGE, roots["image"])
     assert Packed(store, parse_text(recipe_of(IMAGE)), optimize="none").read_batch(0, [0, 1]) is None
     unknown = recipe_of(IMAGE).replace("RandomBrightnessContrast", "ElasticTransform: {p: 1.0}")  # to native plans
     assert agrees(Packed(store, parse_text(unknown), optimize="exact"), 0, [0, 1, 5])  # each stops there for itself
@@ -145,9 +142,9 @@ def test_what_cannot_be_gathered_is_read_one_by_one(files: dict[str, Path], stor
 @pytest.mark.parametrize("kernels", KERNEL_SETS, ids=lambda kernels: kernels and kernels.isa)
 @pytest.mark.parametrize("mode", ["train", "eval"])
 def test_steps_are_run_at_once_where_there_are_kernels(
-    files: dict[str, Path], mode: Any, kernels: Library | None
+    roots: dict[str, Path], mode: Any, kernels: Library | None
 ) -> None:
-    store, recipe = packed(IMAGE, files["image"]), parse_text(recipe_of(IMAGE))
+    store, recipe = packed(IMAGE, roots["image"]), parse_text(recipe_of(IMAGE))
     with using(kernels):
         ds = Packed(store, recipe, mode=mode)
         if kernels is None:
@@ -164,7 +161,7 @@ def test_steps_are_run_at_once_where_there_are_kernels(
 
 @pytest.mark.parametrize("kernels", [k for k in KERNEL_SETS if k], ids=lambda kernels: kernels.isa)
 def test_a_batch_of_other_draws_is_noticed(
-    files: dict[str, Path], monkeypatch: pytest.MonkeyPatch, kernels: Library
+    roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch, kernels: Library
 ) -> None:
     """A planted fault: a native batch draws at the keys of the samples behind its own."""
     many = NativePlan.many
@@ -172,23 +169,23 @@ def test_a_batch_of_other_draws_is_noticed(
         NativePlan, "many", lambda self, epoch, keys, *rest: many(self, epoch, [(k + 1, t) for k, t in keys], *rest)
     )
     with using(kernels):
-        ds = Packed(packed(IMAGE, files["image"]), parse_text(recipe_of(IMAGE)))
+        ds = Packed(packed(IMAGE, roots["image"]), parse_text(recipe_of(IMAGE)))
         assert ds.read_batch(0, [3, 0, 11, 5]) is not None
         assert not agrees(ds, 0, [3, 0, 11, 5])
 
 
-def test_baked_epochs_are_gathered(files: dict[str, Path], tmp_path: Path) -> None:
+def test_baked_epochs_are_gathered(roots: dict[str, Path], tmp_path: Path) -> None:
     text = "{version: 1, recipe: r, steps: [RandomCrop: {height: 20, width: 18}, GaussianBlur]}"
-    pack(parse_text(text), str(files["image"]), tmp_path / "store", epochs=3, workers=0)
+    pack(parse_text(text), str(roots["image"]), tmp_path / "store", epochs=3, workers=0)
     ds = Packed(tmp_path / "store", parse_text(text))
     assert all(agrees(ds, epoch, order) for epoch in range(5) for order in ORDERS)
     assert not np.array_equal(ds[0, 0]["image"], ds[1, 0]["image"])
 
 
-def test_unreadable_rows_are_blamed_one_by_one(files: dict[str, Path], tmp_path: Path) -> None:
+def test_unreadable_rows_are_blamed_one_by_one(roots: dict[str, Path], tmp_path: Path) -> None:
     import shutil
 
-    shutil.copytree(files["image"], tmp_path / "files")
+    shutil.copytree(roots["image"], tmp_path / "files")
     (tmp_path / "files" / "cat" / "1.png").write_bytes(b"no picture")
     recipe = parse_text(WHOLE.replace("OUTPUT", OUTPUTS[0]))
     pack(recipe, str(tmp_path / "files"), tmp_path / "store", workers=0)
@@ -212,12 +209,6 @@ def _lends_the_map(pipeline: Any, store: Any, targets: Any, stored: Any, take: T
     return {"image": np.ndarray((len(stored), *first.shape), np.uint8, store.tables["image"].shards.mapped(0))}
 
 
-def test_a_gather_that_lends_the_map_is_noticed(stores: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("augrecipes.data.packed.gathered", _lends_the_map)
-    with pytest.raises((AssertionError, UserWarning)):  # torch, too, warns of memory that cannot be written to
-        test_a_batch_shares_no_memory_with_the_store(stores)
-
-
 @pytest.mark.parametrize("kernels", KERNEL_SETS, ids=lambda kernels: kernels and kernels.isa)
 def test_a_sink_that_forgets_a_chunk_is_noticed(
     stores: dict[str, Path], monkeypatch: pytest.MonkeyPatch, kernels: Library | None
@@ -231,3 +222,101 @@ def test_a_sink_that_forgets_a_chunk_is_noticed(
         ds = Packed(stores["image"], parse_text(WHOLE.replace("OUTPUT", OUTPUTS[3])))
         assert not agrees(ds, 0, [3, 0, 11, 5])
     assert gathers(ds.pipeline, ds.store, ["image"])
+
+
+# `verify=`: a flipped byte of a store is told at the first read of its row, or at every one; with None, it is read.
+
+
+RESIZED = "{version: 1, recipe: whole, steps: [Resize: {height: 20, width: 18}]}"
+
+
+def flip(store: Path, target: str, item: int, rng: random.Random) -> int:
+    """Flips a bit of an item; the row that it belongs to."""
+    found = open_store(store)
+    items = found.tables[target]
+    at = int(items.start[item]) + rng.randrange(int(items.size[item]))
+    path = store / items.shards.files[0].name
+    path.chmod(0o644)
+    with path.open("r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 1 << rng.randrange(8)]))
+    return items.row_of(item)
+
+
+def told(ds: Packed, samples: int) -> set[int]:
+    """The samples that cannot be read because of damage."""
+    return {index for index in range(samples) if is_told(ds, index)}
+
+
+def is_told(ds: Packed, index: int) -> bool:
+    try:
+        ds[0, index]
+    except StoreError as error:
+        assert Path(str(error.path)).is_file()
+        assert f"(row {index})" in error.reason or ds.kind == "bag"
+        return True
+    return False
+
+
+def flips_are_told(kind: Kind, root: Path, folder: Path, form: str, verify: Any) -> None:
+    """The law: of flipped items each is told, and no other."""
+    place, rng = folder / f"{form}-{verify}", random.Random(3)
+    shutil.copytree(packed(kind, root, format=form), place)
+    options: dict[str, Any] = {"max_tiles": 1000} if kind.name == "bag" else {}
+    ds = Packed(place, parse_text(recipe_of(kind)), verify=verify, seed=3, **options)
+    samples = len(ds)
+    assert told(ds, samples) == set()
+    target = rng.choice(sorted(ds.store.targets))
+    rows = {flip(place, target, item, rng) for item in rng.sample(range(ds.store.count(target)), 4)}
+    table: Any = ds.table
+    wanted = rows if kind.name != "bag" else {int(np.searchsorted(table.offsets, row, "right")) - 1 for row in rows}
+    assert told(Packed(place, parse_text(recipe_of(kind)), verify=verify, seed=3, **options), samples) == wanted
+    # What was read once is believed by "first", and looked at again by "always".
+    assert told(ds, samples) == (wanted if verify == "always" or form == "jpeg" else set())
+
+
+@pytest.mark.parametrize("verify", ["first", "always"])
+@pytest.mark.parametrize("form", ["raw", "hdf5", "jpeg"])
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_flips_are_told(roots: dict[str, Path], kind: Kind, form: str, verify: Any, tmp_path: Path) -> None:
+    flips_are_told(kind, roots[kind.name], tmp_path, form, verify)
+
+
+@pytest.mark.parametrize("backend", ["batches", "threads", "processes"])
+def test_batches_that_are_gathered_are_looked_at(roots: dict[str, Path], tmp_path: Path, backend: Any) -> None:
+    recipe = parse_text(RESIZED)
+    place = tmp_path / "store"
+    shutil.copytree(packed(IMAGE, roots["image"], RESIZED), place)
+    whole = [pixels(Packed(place, recipe)[i]) for i in range(N)]
+    assert [pixels(Packed(place, recipe, verify=None)[i]) for i in range(N)] == whole
+    assert Packed(place, recipe).read_batch(0, [0, 1]) is not None  # such a store is gathered
+    flip(place, "image", 5, random.Random(0))
+    with pytest.raises(StoreError, match=r"item 5 \(row 5\) is damaged"):
+        list(loader(Packed(place, recipe), 4, num_workers=int(backend != "batches"), backend=backend))
+    assert len(list(loader(Packed(place, recipe, verify=None), 4))) == N // 4
+
+
+def test_copies_in_workers_look_too(roots: dict[str, Path], tmp_path: Path) -> None:
+    place = tmp_path / "store"
+    shutil.copytree(packed(IMAGE, roots["image"]), place)
+    ds = pickle.loads(pickle.dumps(Packed(place, parse_text(recipe_of(IMAGE)), verify="always")))
+    assert ds.store.checks == "always"
+    flip(place, "image", 2, random.Random(0))
+    assert told(ds, N) == {2}
+
+
+test_planted_faults_are_caught = planted_faults(
+    {
+        "a check that never looks": (
+            lambda fixture: flips_are_told(IMAGE, fixture("roots")["image"], fixture("tmp_path"), "raw", "always"),
+            (Items, "confirm", lambda self, item: None),
+        ),
+        "a gather that lends the map": (  # torch, too, warns of memory that cannot be written to
+            lambda fixture: test_a_batch_shares_no_memory_with_the_store(fixture("stores")),
+            ("augrecipes.data.packed.gathered", _lends_the_map),
+        ),
+    },
+    (AssertionError, UserWarning),
+)  # fmt: skip

@@ -10,11 +10,14 @@ import cv2
 import numpy as np
 import pytest
 import torch
-from pair_folders import make_pairs, pair_recipe, reduced, save, scene
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image as Pillow
+from support.folders import make_pairs, pair_recipe, reduced, save, scene
 
 import augrecipes as ar
 from augrecipes.errors import DataError, RecipeError
+from augrecipes.kinds.pair.audit import compare, compare_scene
 from augrecipes.kinds.pair.dataset import PairedImages
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import read_image
@@ -112,24 +115,6 @@ def test_the_list_of_pairs_decides_and_not_where_it_lies(data, tmp_path_factory)
     assert torch.equal(pickle.loads(pickle.dumps(here))[3]["lr"], here[3]["lr"])
 
 
-def test_samples_per_epoch_and_the_loader(data):
-    ds = PairedImages(roots(data), pair_recipe(), seed=1, samples_per_epoch=16)
-    batches = list(ar.loader(ds, batch_size=4, seed=1))
-    assert [batch["lr"].shape for batch in batches] == [(4, 8, 8, 3)] * 4
-    assert [batch["hr"].shape for batch in batches] == [(4, 32, 32, 3)] * 4
-
-
-def test_templates_and_lists_of_roots(data, tmp_path_factory):
-    other = make_pairs(tmp_path_factory.mktemp("other"), NAMES[:2], low="{}small")
-    both = {"hr": [data / "HR", other / "HR"], "lr": [data / "LR", other / "LR"]}
-    with pytest.raises(DataError, match=r"0001small\.png: no hr"):
-        PairedImages(both, pair_recipe())
-    ds = PairedImages(roots(other), pair_recipe(), names={"lr": "{}small"})
-    assert ds.paths(1)["lr"] == str(other / "LR" / "0002small.png")
-    same = make_pairs(tmp_path_factory.mktemp("same"), NAMES[:2])
-    assert len(PairedImages({k: [roots(data)[k], roots(same)[k]] for k in ("hr", "lr")}, pair_recipe())) == 8
-
-
 def test_csv_files(data):
     table = data / "pairs.csv"
     rows = [
@@ -181,17 +166,6 @@ def test_targets_that_are_made_have_no_folder(data):
     save(data / "HR" / "tiny.png", scene(0, (24, 64)))
     with pytest.raises(DataError, match=r"tiny\.png 64×24: RandomCrop#1 needs 32×32 of hr"):
         PairedImages({"hr": data / "HR"}, recipe)
-
-
-def test_one_folder_for_both_targets(data, caplog):
-    both = {"hr": data / "HR", "lr": data / "HR"}
-    with pytest.raises(DataError, match=r"hr and lr lie in one folder, .*0001\.png is one of both: give each a folder"):
-        PairedImages(both, pair_recipe())
-    for name in NAMES[1:]:
-        (data / "LR" / f"{name}x4.png").rename(data / "HR" / f"{name}_LR.png")
-        (data / "HR" / f"{name}.png").rename(data / "HR" / f"{name}_HR.png")
-    assert len(PairedImages(both, pair_recipe(), names={"hr": "{}_HR", "lr": "{}_LR"})) == len(NAMES) - 1
-    assert f"6 files of hr, {data / 'HR' / '0001.png'} first: not named {{}}_HR, and not read" in caplog.text
 
 
 def test_the_other_section_may_make_what_this_one_reads(data):
@@ -370,14 +344,90 @@ def test_the_report_has_an_end(tmp_path):
     assert [f"{name}.png" for name in shown] == sorted(f"{k}.png" for k in range(400))[:300]
 
 
-def test_a_failing_pair_names_every_file(tmp_path: Path) -> None:
-    for folder, size in (("hr", 20), ("lr", 10)):
-        (tmp_path / folder).mkdir()
-        assert cv2.imwrite(str(tmp_path / folder / "1.png"), np.zeros((size, size, 3), np.uint8))
-    text = "{version: 1, recipe: r, kind: pair, scales: {lr: 1, hr: 2}, steps: [%s], eval: []}"
-    recipe = parse_text(text.replace("%s", "RandomCrop: {height: 16, width: 16, at: lr}"))
-    ds = PairedImages({name: tmp_path / name for name in ("hr", "lr")}, recipe, check="names")
-    with pytest.raises(DataError) as caught:
-        ds[0]
-    for name in ("hr", "lr"):
-        assert str(tmp_path / name / "1.png") in str(caught.value)
+# Pairs that do not show the same are found and named; true pairs are left alone, however degraded.
+
+
+LARGE = scene(1, (256, 256))
+SMALL = reduced(LARGE, 4)
+
+
+def degraded(image, blur=0.0, noise=0.0, quality=100, seed=0):
+    if blur:
+        image = cv2.GaussianBlur(image, (0, 0), blur)
+    noisy = image + np.random.default_rng(seed).normal(0, noise, image.shape)
+    data = cv2.imencode(".jpg", np.clip(noisy, 0, 255).astype(np.uint8), [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
+    return cv2.imdecode(data, cv2.IMREAD_COLOR)
+
+
+@given(
+    seed=st.integers(0, 50),
+    scale=st.sampled_from([2, 3, 4]),
+    method=st.sampled_from([cv2.INTER_AREA, cv2.INTER_LINEAR, cv2.INTER_CUBIC, cv2.INTER_LANCZOS4]),
+    blur=st.sampled_from([0.0, 0.7, 1.5]),
+    noise=st.sampled_from([0.0, 5.0, 15.0]),
+    quality=st.sampled_from([100, 80, 40]),
+)
+def test_true_pairs_are_left_alone(seed, scale, method, blur, noise, quality):
+    large = scene(seed, (72 * scale, 90 * scale))
+    small = cv2.resize(large, (90, 72), interpolation=method)
+    assert compare(large, degraded(small, blur, noise, quality, seed)) is None
+
+
+SHIFTS = {
+    (0, 1): "shifted by 1 px to the right",
+    (0, -1): "shifted by 1 px to the left",
+    (1, 0): "shifted by 1 px down",
+    (-2, 0): "shifted by 2 px up",
+    (-1, 3): "shifted by 3 px to the right and 1 px up",
+}
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+@pytest.mark.parametrize("how", [{}, {"blur": 0.7, "noise": 5, "quality": 80}])
+def test_shifts_are_found_to_the_pixel(shift, how):
+    assert compare(LARGE, np.roll(degraded(SMALL, **how), shift, (0, 1))) == SHIFTS[shift]
+
+
+@pytest.mark.parametrize("noise", [0, 3, 15, 30])
+def test_images_with_nothing_to_see_are_not_judged(noise):
+    y, x = np.mgrid[:256, :256]
+    sky = np.stack([120 + y / 8, 150 + y / 9, 220 - x / 50], -1).astype(np.uint8)
+    assert compare(sky, degraded(reduced(sky, 4), noise=noise)) is None
+
+
+def test_grey_and_colour_can_be_compared():
+    grey = cv2.cvtColor(LARGE, cv2.COLOR_RGB2GRAY)[..., None]
+    assert compare(grey, SMALL) is None
+    assert compare(LARGE, reduced(grey, 4)) is None
+
+
+def defects_of(*files: Path, units: dict[str, int]) -> list[tuple[str, str]]:
+    paths = dict(zip(units, map(str, files), strict=True))
+    return [(defect.kind, defect.message) for defect in compare_scene(paths, units)]
+
+
+def test_what_does_not_show_the_same_is_named(tmp_path):
+    make_pairs(tmp_path, ["0", "1", "2"], size=(160, 192))
+    high, low, units = tmp_path / "HR", tmp_path / "LR", {"hr": 4, "lr": 1}
+    for name, other in (("0", "0"), ("0", "1"), ("1", "2")):
+        found = defects_of(high / f"{name}.png", low / f"{other}x4.png", units=units)
+        assert [kind for kind, _ in found] == (["content"] if name != other else [])
+        assert all("they do not look like one scene" in text for _, text in found)
+    save(low / "1x4.png", np.roll(reduced(scene(1, (160, 192)), 4), 1, 1))
+    shifted = f"{high / '1.png'} and {low / '1x4.png'}: shifted by 1 px to the right"
+    assert defects_of(high / "1.png", low / "1x4.png", units=units) == [("content", shifted)]
+    whole = (low / "2x4.png").read_bytes()
+    (low / "2x4.png").write_bytes(whole[:200] + bytes(50) + whole[250:])
+    ((kind, text),) = defects_of(high / "2.png", low / "2x4.png", units=units)
+    assert kind == "unreadable"
+    assert text.startswith(f"{low / '2x4.png'}: damaged")
+
+
+def test_every_target_of_a_pyramid_is_compared(tmp_path):
+    image = scene(0, (128, 128))
+    paths = [save(tmp_path / f"{s}.png", reduced(image, s) if s > 1 else image) for s in (1, 2, 4)]
+    units = {"hr": 4, "x2": 2, "lr": 1}
+    assert defects_of(*paths, units=units) == []
+    save(tmp_path / "2.png", np.roll(reduced(image, 2), 2, 0))
+    ((_, text),) = defects_of(*paths, units=units)
+    assert text == f"{paths[0]} and {paths[1]}: shifted by 2 px down"

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from counting import Counting
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.budgets import tries
+from support.datasets import Counting
+from support.faults import planted_faults
 from torch.utils.data import BatchSampler, DistributedSampler, RandomSampler, WeightedRandomSampler
 
 from augrecipes.data import order
@@ -103,7 +105,7 @@ def law(name: str, parts: list[tuple[int, int, int]], saver: int = 0) -> None:
 part = st.tuples(st.integers(1, 5) | st.integers(6, 64), st.integers(1, 7), st.integers(0, 9))
 
 
-@settings(max_examples=40)  # each opens up to 250 loaders
+@tries(15)  # each opens up to 250 loaders
 @given(st.sampled_from(sorted(ORDERS)), st.lists(part, min_size=1, max_size=4), st.integers(0, 63))
 def test_a_run_goes_on_with_other_ranks(name: str, parts: list[tuple[int, int, int]], saver: int) -> None:
     law(name, parts, saver)
@@ -128,44 +130,37 @@ def test_every_order(name: str) -> None:
     law(name, RUN, 1)
 
 
-class TestPlantedFaults:
-    def caught(self, *names: str) -> None:
-        for name in names:
-            with pytest.raises((AssertionError, LoaderError)):
-                law(name, RUN, 1)
+def strided(given: Any, rank: int, world_size: int, size: int, *, drop: bool) -> Any:
+    mine = given[rank::world_size]
+    return [mine[k : k + size] for k in range(0, len(mine) // size * size if drop else len(mine), size)]
 
-    def test_a_place_that_counts_one_ranks_samples(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(BatchSchedule, "step", property(lambda self: self.batch_size))
-        monkeypatch.setattr(SampledSchedule, "step", property(lambda self: 1))
-        self.caught(*ORDERS)
 
-    def test_samples_added_as_if_nothing_was_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        evened = order.evened
-        monkeypatch.setattr(order, "evened", lambda order_, world_size, n, read: evened(order_, world_size, n))
-        with pytest.raises(AssertionError):  # three ranks, of what two have left
-            law("shuffled", [(2, 5, 1), (3, 3, 0)])
-
-    def test_samples_in_turns(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def strided(given: Any, rank: int, world_size: int, size: int, *, drop: bool) -> Any:
-            mine = given[rank::world_size]
-            return [mine[k : k + size] for k in range(0, len(mine) // size * size if drop else len(mine), size)]
-
-        monkeypatch.setattr(order, "dealt", strided)
-        self.caught("shuffled", "dropped", "weighted", "a sampler")
-
-    def test_a_place_that_is_not_followed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        split = BatchSchedule.split
-        monkeypatch.setattr(BatchSchedule, "split", lambda self, epoch, read=0: split(self, epoch))
-        self.caught("plain", "weighted", "a weighted sampler")
-
-    def test_draws_that_know_the_rank(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        whole = BatchSchedule.whole
-
-        def own(self: Any, epoch: int) -> Any:
-            return whole(self, epoch + 7 * self.rank)
-
-        monkeypatch.setattr(BatchSchedule, "whole", own)
-        self.caught("shuffled", "weighted")
+evened, split, whole = order.evened, BatchSchedule.split, BatchSchedule.whole
+FAULTS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "the place counts one rank's samples": (
+        ((BatchSchedule, "step", property(lambda self: self.batch_size)),
+         (SampledSchedule, "step", property(lambda self: 1))), (*ORDERS,),
+    ),
+    "samples in turns": (((order, "dealt", strided),), ("shuffled", "dropped", "weighted", "a sampler")),
+    "the place is not followed": (
+        ((BatchSchedule, "split", lambda self, epoch, read=0: split(self, epoch)),),
+        ("plain", "weighted", "a weighted sampler"),
+    ),
+    "draws know the rank": (
+        ((BatchSchedule, "whole", lambda self, epoch: whole(self, epoch + 7 * self.rank)),), ("shuffled", "weighted"),
+    ),
+}  # fmt: skip
+test_planted_faults_are_caught = planted_faults(
+    {
+        **{f"{fault}, {name}": (lambda _, name=name: law(name, RUN, 1), *changes)
+           for fault, (changes, names) in FAULTS.items() for name in names},
+        "samples are added as if nothing was read": (  # three ranks, of what two have left
+            lambda _: law("shuffled", [(2, 5, 1), (3, 3, 0)]),
+            (order, "evened", lambda order_, world_size, n, read: evened(order_, world_size, n)),
+        ),
+    },
+    (AssertionError, LoaderError),
+)  # fmt: skip
 
 
 # -- what is refused --------------------------------------------------------------------------------------------------

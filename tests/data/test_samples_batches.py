@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 from same_samples import same
+from support.datasets import here as in_process
 
 from augrecipes.data import running as of_samples
 from augrecipes.data.collate import Collate
@@ -90,7 +91,7 @@ def check(form: int, names: set[str], order: list[int], how: dict[str, Any]) -> 
     assert not there.gathers
     wanted = [there[2, k] for k in order]
     same(here.__getitems__([(2, k) for k in order]), wanted)
-    for batch, other in zip(loader(here, 4, shuffle=True, **how), loader(there, 4, shuffle=True), strict=True):
+    for batch, other in zip(loader(here, 4, shuffle=True, **how), in_process(there, 4, shuffle=True), strict=True):
         same(batch, other)
     ragged = here.ragged_keys
     same(Collate(ragged_keys=ragged)([here[2, k] for k in order]), Collate(ragged_keys=ragged)(wanted))
@@ -126,7 +127,7 @@ def test_an_item_that_is_broken_fails_alone() -> None:
     rows = items(encoded, {"label", "caption", "numbers"}, broken=5)
     with pytest.raises(DataError, match=r"list\[5\]"):
         [*loader(Samples(rows, RECIPE), N)]
-    here, there = (loader(kind(rows, RECIPE, on_error="skip"), N, shuffle=True) for kind in (Samples, OneByOne))
+    here, there = (in_process(kind(rows, RECIPE, on_error="skip"), N, shuffle=True) for kind in (Samples, OneByOne))
     same([*here], [*there])
     assert here.skipped == there.skipped
     assert [record.path for record in here.skipped] == ["list[5]"]
@@ -138,7 +139,7 @@ def test_items_that_are_not_alike_are_told_as_one_by_one(odd: str, where: int) -
     rows = items(np.asarray, {"label", "mask", "boxes", "names", "caption"})
     del rows[where][odd]
     with pytest.raises(CollateError) as told:
-        [*loader(OneByOne(rows, RECIPE), N)]
+        [*in_process(OneByOne(rows, RECIPE), N)]
     with pytest.raises(CollateError) as found:
         [*loader(Samples(rows, RECIPE), N)]
     assert str(found.value) == str(told.value)
@@ -167,12 +168,12 @@ class Rewritten:
 def test_a_source_that_writes_to_its_arrays_again(arrays: int, masks: bool) -> None:
     here, there = Samples(Rewritten(arrays, masks=masks), RECIPE), OneByOne(Rewritten(arrays, masks=masks), RECIPE)
     assert here.gathers
-    for batch, other in zip(loader(here, 4), loader(there, 4), strict=True):
+    for batch, other in zip(loader(here, 4), in_process(there, 4), strict=True):
         same(batch, other)
     same(here.__getitems__([1, 1, 2, 4, 5]), [there[k] for k in (1, 1, 2, 4, 5)])
     with pytest.MonkeyPatch.context() as patch, pytest.raises(AssertionError):
         patch.setattr(of_samples, "_is_anothers", lambda *_: False)  # a planted fault
-        same([*loader(Samples(Rewritten(arrays, masks=masks), RECIPE), 8)], [*loader(there, 8)])
+        same([*loader(Samples(Rewritten(arrays, masks=masks), RECIPE), 8)], [*in_process(there, 8)])
 
 
 @pytest.mark.parametrize("fault", ["another's", "lists stay lists", "unlike is alike"])

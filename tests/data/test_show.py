@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from kinds import KINDS, Kind, arrays
-from packed_kinds import open_packed
+from support.kinds import IMAGE, Kind, arrays, by_kind, open_packed
 
 from augrecipes.errors import DataError
 from augrecipes.preview.display import picture_of_output
@@ -20,19 +20,18 @@ from augrecipes.sources.sample import Held
 PLACES = [7, 0, 7, 3]
 
 
-def of_files(kind: Kind, root: Path) -> Any:
-    kind.fill(root)
-    return kind.open(root, seed=5)
+# A part in which an index stands twice: the second time with draws of its own.
+MAKERS: dict[str, Callable[[Kind, Path], Any]] = {
+    "files": lambda kind, root: kind.open(root, seed=5),
+    "store": lambda kind, root: open_packed(kind, root, seed=5),
+    "part": lambda kind, root: kind.open(root, seed=5).subset([3, 11, 3, 0, 5, 8, 1, 3]),
+}
 
 
-def of_store(kind: Kind, root: Path) -> Any:
-    kind.fill(root / "files")
-    return open_packed(kind, root / "files", seed=5)
-
-
-def part_of(kind: Kind, root: Path) -> Any:
-    """A part in which an index stands twice: the second time with draws of its own."""
-    return of_files(kind, root).subset([3, 11, 3, 0, 5, 8, 1, 3])
+def of_images(roots: dict[str, Path], tmp_path: Path) -> Any:
+    """A dataset of files that may be changed."""
+    shutil.copytree(roots["image"], tmp_path / "files")
+    return IMAGE.open(tmp_path / "files", seed=5)
 
 
 def handed_out(ds: Any, index: int, epoch: int) -> list[np.ndarray]:
@@ -70,10 +69,10 @@ def assert_shows(sheet: Sheet, ds: Any, places: list[int], epochs: range) -> Non
                 assert all(map(alike, shown, expected))
 
 
-@pytest.mark.parametrize("make", [of_files, of_store, part_of])
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_what_is_shown_is_what_is_handed_out(kind: Kind, make: Callable[..., Any], tmp_path: Path) -> None:
-    ds = make(kind, tmp_path)
+@by_kind
+@pytest.mark.parametrize("made", MAKERS)
+def test_what_is_shown_is_what_is_handed_out(kind: Kind, made: str, roots: dict[str, Path]) -> None:
+    ds = MAKERS[made](kind, roots[kind.name])
     assert_shows(ds.show(PLACES, draws=5 if ds.recipe.facts.tiles else 2, epoch=1), ds, PLACES, range(1, 3))
     for place in PLACES:
         given = ds.given(place)
@@ -81,10 +80,12 @@ def test_what_is_shown_is_what_is_handed_out(kind: Kind, make: Callable[..., Any
         assert set(given.images) == (set(ds.pipeline.targets) if ds.recipe.facts.scales else {"image"})
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_draws_of_another_sample_are_noticed(kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@by_kind
+def test_draws_of_another_sample_are_noticed(
+    kind: Kind, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Planted: what is listed again is drawn as it was the first time."""
-    ds = part_of(kind, tmp_path)
+    ds = MAKERS["part"](kind, roots[kind.name])
     monkeypatch.setattr(Held, "key", lambda self, k: self.row(k))
     rows = type(ds).given
     monkeypatch.setattr(type(ds), "given", lambda self, index, **how: _with_key_of_row(rows(self, index, **how), self))
@@ -96,9 +97,8 @@ def _with_key_of_row(sample: Any, ds: Any) -> Any:
     return type(sample)(sample.index % len(ds.table), sample.tile, sample.path, sample.images, sample.rest)
 
 
-def test_side_by_side_they_are_the_samples_themselves(tmp_path: Path) -> None:
-    (kind, *_) = KINDS
-    ds = of_files(kind, tmp_path)
+def test_side_by_side_they_are_the_samples_themselves(roots: dict[str, Path]) -> None:
+    ds = IMAGE.open(roots["image"], seed=5)
     (row,) = ds.show(PLACES, epoch=2).rows
     for group, place in zip(row.groups, PLACES, strict=True):
         assert group.header.endswith(f"index {place}")
@@ -109,24 +109,22 @@ def test_side_by_side_they_are_the_samples_themselves(tmp_path: Path) -> None:
     assert {group.header.partition(" ")[0] for group in groups} <= {"cat", "dog", "emu"}
 
 
-def test_what_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> None:
-    (kind, *_) = KINDS
-    ds = of_files(kind, tmp_path)
+def test_what_cannot_be_read_is_left_out_and_named(roots: dict[str, Path], tmp_path: Path) -> None:
+    ds = of_images(roots, tmp_path)
     for k in range(11):
-        (tmp_path / kind.files(k)).write_bytes(b"none")
+        (tmp_path / "files" / IMAGE.files(k)).write_bytes(b"none")
     sheet = ds.show(12)
     assert [len(row.groups) for row in sheet.rows] == [1]
     assert sheet.footers[0].startswith("left out: ")
-    (tmp_path / kind.files(11)).write_bytes(b"none")
+    (tmp_path / "files" / IMAGE.files(11)).write_bytes(b"none")
     with pytest.raises(DataError, match="no image can be shown"):
         ds.show(12)
     assert "without pictures" in ds._repr_html_()
 
 
 @pytest.mark.parametrize("ending", ["png", "jpg"])
-def test_sheets_are_written(ending: str, tmp_path: Path) -> None:
-    (kind, *_) = KINDS
-    sheet = of_files(kind, tmp_path / "data").show(4)
+def test_sheets_are_written(ending: str, roots: dict[str, Path], tmp_path: Path) -> None:
+    sheet = IMAGE.open(roots["image"], seed=5).show(4)
     written = cv2.imread(str(sheet.save(tmp_path / "new" / f"sheet.{ending}")))
     assert written is not None
     assert written.shape == sheet.pixels.shape
@@ -135,9 +133,8 @@ def test_sheets_are_written(ending: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [0, -1, True, []])
-def test_nonsense_is_refused(wrong: Any, tmp_path: Path) -> None:
-    (kind, *_) = KINDS
-    ds = of_files(kind, tmp_path)
+def test_nonsense_is_refused(wrong: Any, roots: dict[str, Path]) -> None:
+    ds = IMAGE.open(roots["image"])
     with pytest.raises(ValueError, match="a positive number of samples"):
         ds.show(wrong)
     with pytest.raises(ValueError, match="draws must be"):

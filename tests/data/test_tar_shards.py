@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import pickle
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from given_sources import KINDS, Files
-from kind_laws import LAWS, drawn
-from kinds import IMAGE, Kind, N, arrays, pixels
-from test_packed import OF_THE_LOADER
-from torch.utils.data import DataLoader
+from support import tars as made
+from support.kind_laws import LAWS, OF_SAMPLES, drawn
+from support.kinds import IMAGE, Kind, N
+from support.sources import KINDS, Files
 
 import augrecipes as ar
 from augrecipes.data.samples import Samples
@@ -22,9 +18,6 @@ from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.tar.shards import TarShards
 from augrecipes.store import open_store
-
-sys.path.append(str(Path(__file__).parents[1] / "sources"))
-import made_tars as made
 
 by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 PLAIN = "{version: 1, recipe: plain, steps: [HorizontalFlip, RandomGamma: {p: 1.0}], eval: []}"
@@ -49,7 +42,7 @@ def patterns(roots: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -
     return {kind.name: archives_of(kind, roots[kind.name], tmp_path_factory.mktemp(kind.name)) for kind in KINDS}
 
 
-@pytest.mark.parametrize("law", sorted(LAWS.keys() - OF_THE_LOADER))
+@pytest.mark.parametrize("law", OF_SAMPLES)
 def test_law(patterns: dict[str, str], law: str) -> None:
     LAWS[law](lambda **options: Samples(patterns["image"], parse_text(IMAGE.recipe), **{"seed": 3, **options}))
 
@@ -101,52 +94,6 @@ def test_windows_of_jpegs_are_decoded_as_of_files(tmp_path: Path, roots: dict[st
         assert found.pipeline.reads == files.pipeline.reads
         for i in range(6):
             assert np.array_equal(found[2, i]["image"], files[2, i]["image"])
-
-
-def test_workers_open_archives_for_themselves(patterns: dict[str, str]) -> None:
-    ds = Samples(patterns["image"], parse_text(PLAIN))
-    expected = [pixels(ds[0, i]) for i in range(N)]
-    forked: Any = DataLoader(ds, 3, num_workers=2, multiprocessing_context="fork", collate_fn=_as_they_are)
-    assert [pixels(s) for batch in forked for s in batch] == expected
-    sent = pickle.loads(pickle.dumps(ds))
-    assert [pixels(sent[0, i]) for i in range(N)] == expected
-
-
-def _as_they_are(samples: Any) -> Any:
-    return samples
-
-
-def test_annotations_of_json_and_members(tmp_path: Path) -> None:
-    """Boxes and a label of the JSON, a mask of its own; keys say otherwise."""
-    import cv2
-
-    rng = np.random.default_rng(0)
-    inside = {}
-    for k in range(3):
-        picture, mask = rng.integers(0, 256, (32, 28, 3), np.uint8), rng.integers(0, 9, (32, 28)).astype(np.uint8)
-        said = {"label": k + 5, "boxes": [[1, 2, 20, 25]], "box_labels": [7], "of": {"kind": 2}}
-        inside |= {
-            f"{k}.png": cv2.imencode(".png", picture)[1].tobytes(),
-            f"{k}.mask.png": cv2.imencode(".png", mask)[1].tobytes(),
-            f"{k}.json": json.dumps(said).encode(),
-        }
-    path = made.write(tmp_path / "a.tar", inside)
-    recipe = parse_text(IMAGE.recipe)
-    ds = Samples(path, recipe)
-    rows = [
-        {
-            "image": inside[f"{k}.png"], "mask": inside[f"{k}.mask.png"], "boxes": [[1, 2, 20, 25]], "box_labels": [7],
-            "label": k + 5,
-        }
-        for k in range(3)
-    ]  # fmt: skip
-    plain = Samples(rows, recipe)
-    for i in range(3):
-        assert drawn(ds[i]) == drawn(plain[i])
-        assert ds[i]["label"] == i + 5
-        assert {"mask", "boxes", "box_labels"} <= arrays(ds[i]).keys()
-    keyed = Samples(path, recipe, keys={"image": "png", "label": "json.of.kind"})
-    assert [keyed[i]["label"] for i in range(3)] == [2, 2, 2]
 
 
 def test_errors_name_archive_and_key(tmp_path: Path) -> None:

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections import namedtuple
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import cv2
 import pytest
 import torch
-from counting import Counting, indices, values
-from programs import Programs
-from torch.utils.data import TensorDataset
+from hypothesis import given
+from hypothesis import strategies as st
+from support.datasets import Counting, Settings, indices, values
 
 from augrecipes.data.loader import Loader, loader
+from augrecipes.data.threads import Budget, size_of
 from augrecipes.errors import LoaderError
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -62,11 +59,6 @@ def _of_a_new_thread() -> int:
 
 def threaded(ds: Any, batch_size: int = 1, workers: int = 2, **options: Any) -> Loader:
     return loader(ds, batch_size, backend="threads", num_workers=workers, **options)
-
-
-class Settings(Counting):
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        return {"image": torch.tensor([cv2.getNumThreads(), torch.get_num_threads()]), "index": index}
 
 
 class Slow(Counting):
@@ -110,38 +102,40 @@ def test_passes_beside_each_other_share_the_setting() -> None:
     assert [b["image"].tolist() for b in second] == [[[1, 1]]] * 3
 
 
-def test_a_whole_pass_ends_its_threads() -> None:
-    made = threaded(Counting(20), 3)
+def read_whole(made: Loader) -> None:
     for _ in range(2):
         list(made)
         assert not readers()
 
 
-def test_a_break_ends_them() -> None:
-    for k, _ in enumerate(threaded(Counting(20), 3)):
-        if k == 2:
-            break
-    wait_until(lambda: not readers())
+def break_off(made: Loader) -> None:
+    for _ in made:
+        break
 
 
-def test_a_half_read_iterator_that_is_dropped_ends_them() -> None:
-    passing = iter(threaded(Counting(20), 3))
+def drop_half_read(made: Loader) -> None:
+    passing = iter(made)
     next(passing)
     assert len(readers()) == 2
     cycle = [passing]
     cycle.append(cycle)  # type: ignore[arg-type]
     del passing, cycle
     gc.collect()
-    wait_until(lambda: not readers())
 
 
-def test_an_exception_of_the_consumer_ends_them() -> None:
-    def train() -> None:
-        for _ in threaded(Counting(20), 3):
-            raise ZeroDivisionError
-
+def raise_between_batches(made: Loader) -> None:
     with pytest.raises(ZeroDivisionError):
-        train()
+        raise_after_one(made)
+
+
+def raise_after_one(made: Loader) -> None:
+    for _ in made:
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("end", [read_whole, break_off, drop_half_read, raise_between_batches])
+def test_however_a_pass_ends_its_threads_end(end: Callable[[Loader], None]) -> None:
+    end(threaded(Counting(20), 3))
     wait_until(lambda: not readers())
 
 
@@ -202,55 +196,6 @@ def test_it_reads_ahead_as_far_as_it_may_and_no_further() -> None:
     wait_until(lambda: len(ds.begun) == 12)
 
 
-def test_bytes_bound_how_far_it_reads_ahead() -> None:
-    class Large(Slow):
-        def __getitem__(self, index: int) -> dict[str, Any]:
-            return {**super().__getitem__(index), "image": torch.zeros(1000, dtype=torch.uint8)}
-
-    ds = Large(40)
-    passing = iter(threaded(ds, 2, prefetch_factor=8, prefetch_bytes=7000))
-    next(passing)
-    wait_until(lambda: len(ds.begun) == 2 + 3 * 2)  # 2,008 bytes a batch
-    time.sleep(0.05)
-    assert len(ds.begun) == 8
-
-
-def test_datasets_of_others_can_be_read_in_threads() -> None:
-    assert [b[0].tolist() for b in threaded(TensorDataset(torch.arange(5)), 2)] == [[0, 1], [2, 3], [4]]
-
-
-PROGRAM = """
-import sys, time
-sys.path.insert(0, "tests/data")
-from counting import Counting
-from augrecipes.data.loader import loader
-class Slow(Counting):
-    def __getitem__(self, index):
-        time.sleep(0.01)
-        return super().__getitem__(index)
-passing = iter(loader(Slow(100_000), 2, backend="threads", num_workers=3))
-next(passing)
-print("begun", flush=True)
-"""
-
-
-@pytest.mark.parametrize(("rest", "status"), [("", 0), ("1 / 0", 1)])
-def test_a_program_that_ends_is_not_held_up(programs: Programs, rest: str, status: int) -> None:
-    assert programs(PROGRAM + rest).returncode == status
-
-
-def test_an_interrupt_ends_the_program() -> None:
-    heard = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"  # wherever it was ignored
-    command = [sys.executable, "-c", heard + PROGRAM + "for _ in passing: pass"]
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, cwd=ROOT, **pipes) as running:
-        assert running.stdout is not None
-        assert running.stdout.readline() == "begun\n"
-        running.send_signal(signal.SIGINT)
-        _, told = running.communicate(timeout=120)
-    assert "KeyboardInterrupt" in told
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_a_forked_child_may_read_and_leave() -> None:
     """A process that is forked in the middle of a pass drops its copy of the pass without touching the threads."""
@@ -266,3 +211,102 @@ def test_a_forked_child_may_read_and_leave() -> None:
         os._exit(17)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 17
     assert len(list(passing)) == 29
+
+
+# How far batches are read ahead is bounded in bytes, and shared memory that is full is told instead of fatal.
+
+
+class Sized(Counting):
+    """Sample i is `sizes[i]` bytes, and notes in a folder when it is read."""
+
+    def __init__(self, sizes: list[int], notes: Path) -> None:
+        super().__init__(len(sizes))
+        self.sizes, self.notes = sizes, notes
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        (self.notes / str(index)).touch()
+        return {"image": torch.zeros(self.sizes[index], dtype=torch.uint8), "index": index}
+
+
+def read(notes: Path, wanted: int) -> int:
+    """How many samples were begun, a while after as many as are wanted."""
+    until = time.monotonic() + 60  # only what hangs takes so long
+    while len(list(notes.iterdir())) < wanted and time.monotonic() < until:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    return len(list(notes.iterdir()))
+
+
+THREADS: dict[str, Any] = {"backend": "threads", "num_workers": 2}
+
+
+@pytest.mark.parametrize("options", [THREADS, {**THREADS, "in_order": False}], ids=["in-order", "any-order"])
+def test_no_more_is_under_way_than_fits(tmp_path: Path, options: dict[str, Any]) -> None:
+    passing = iter(loader(Sized([992] * 30, tmp_path), prefetch_bytes=3500, prefetch_factor=4, **options))
+    first = [int(next(passing)["index"])]
+    assert read(tmp_path, 1 + 3) == 1 + 3  # one handed out, and three of 1,000 bytes
+    first.append(int(next(passing)["index"]))
+    assert read(tmp_path, 2 + 3) == 2 + 3
+    assert sorted([*first, *indices(passing)]) == list(range(30))
+
+
+def test_the_largest_batch_decides(tmp_path: Path) -> None:
+    sizes = [92] * 4 + [9992] + [92] * 20
+    made = loader(Sized(sizes, tmp_path), prefetch_bytes=1000, prefetch_factor=2, **THREADS)
+    passing = iter(made)
+    next(passing)
+    assert read(tmp_path, 5) == 5
+    for _ in range(4):
+        next(passing)
+    assert read(tmp_path, 8) == 8  # begun before the large one had come, and none since
+    for _ in range(3):
+        next(passing)
+        assert read(tmp_path, 1) <= 10
+    assert indices(passing) == list(range(8, 25))
+    for path in tmp_path.iterdir():
+        path.unlink()
+    again = iter(made)  # the next pass knows
+    next(again)
+    assert read(tmp_path, 2) == 2
+
+
+@given(st.integers(1, 10**6), st.integers(1, 64), st.lists(st.integers(1, 10**6), min_size=1))
+def test_a_budget_keeps_its_bounds(limit: int, most: int, sizes: list[int]) -> None:
+    budget = Budget(limit, most)
+    assert budget.allowed() == 1
+    for k, size in enumerate(sizes):
+        budget.saw(torch.empty(size, dtype=torch.uint8))
+        largest = max(sizes[: k + 1])
+        assert 1 <= budget.allowed() <= most
+        assert budget.allowed() == 1 or budget.allowed() * largest <= limit
+
+
+def test_sizes_of_whatever_a_batch_is() -> None:
+    Pair = namedtuple("Pair", "a b")
+    assert size_of(Pair(torch.zeros(3), [torch.zeros(1)])) == 16
+    assert size_of({"a": "text", "b": None, "c": 3}) == 0
+
+
+class Shared(Counting):
+    """Makes its samples of 3 MiB, so that a batch is made in shared memory."""
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return {"image": torch.zeros(3 << 20, dtype=torch.uint8), "index": index}
+
+
+def test_full_shared_memory_is_an_error_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("unable to allocate shared memory(shm) for file </torch_1>: No space left on device (28)")
+
+    monkeypatch.setattr("torch.UntypedStorage._new_shared", full)
+    made = loader(Shared(4), 2, num_workers=1, multiprocessing_context="fork")
+    with pytest.raises(LoaderError, match=r'shared memory \(/dev/shm\) is full: backend="threads"'):
+        list(made)
+    assert len(list(loader(Shared(4), 2, backend="threads", num_workers=1))) == 2
+
+
+def test_processes_say_that_they_do_not_heed_it(caplog: pytest.LogCaptureFixture) -> None:
+    loader(Counting(3), prefetch_bytes=100, **THREADS)
+    assert not caplog.records
+    loader(Counting(3), prefetch_bytes=100, backend="processes", num_workers=1)
+    assert "prefetch_bytes is for threads" in caplog.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
 import socket
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import torch.distributed
-from rank_program import N
+from rank_program import N, train
 
 from augrecipes.data.order import epoch_order
 
@@ -26,21 +27,13 @@ pytestmark = [
 ]
 
 
-def environment(**more: object) -> dict[str, str]:
-    path = os.pathsep.join([str(HERE.parents[1]), str(HERE)])
-    return {
-        **os.environ,
-        "PYTHONPATH": path,
-        "OMP_NUM_THREADS": "1",
-        **{name: str(value) for name, value in more.items()},
-    }
-
-
 def torchrun(ranks: int, *arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", str(PROGRAM)]
     command += map(str, arguments)
+    path = os.pathsep.join([str(HERE.parents[1]), str(HERE.parent)])
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     return subprocess.run(
-        command, env=environment(), capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+        command, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
     )
 
 
@@ -52,10 +45,11 @@ def runs(process: int) -> bool:
     return text.rpartition(")")[2].split()[0] != "Z"  # dead, and nobody has asked how it ended
 
 
+@pytest.mark.soak  # in one process: `test_rank_states.py`
 def test_three_ranks_stop_and_two_go_on(tmp_path: Path) -> None:
     together: list[int] = []
     for ranks, steps in ((3, 2), (2, 0)):
-        done = torchrun(ranks, "read", tmp_path, steps)
+        done = torchrun(ranks, tmp_path, steps)
         assert not done.returncode, done.stderr
         told = [json.loads((tmp_path / f"{rank}-of-{ranks}.json").read_text()) for rank in range(ranks)]
         assert len({length for length, _ in told}) == 1
@@ -67,18 +61,24 @@ def test_three_ranks_stop_and_two_go_on(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "state.json").read_text())["epoch"] == 1
 
 
+def trained(rank: int, port: int, folder: Path) -> None:
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
+    train(folder)
+
+
 def test_a_rank_that_dies_is_an_error_for_the_others(tmp_path: Path) -> None:
     """Here without torchrun, which would end them before they hear of it."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
-    said = {"WORLD_SIZE": 2, "MASTER_ADDR": "localhost", "MASTER_PORT": port}
-    command = [sys.executable, str(PROGRAM), "train", str(tmp_path)]
-    ranks = [subprocess.Popen(command, env=environment(RANK=rank, **said), stderr=subprocess.PIPE) for rank in range(2)]
-    told = [rank.communicate(timeout=PATIENCE_SECONDS)[1].decode() for rank in ranks]
-    assert [rank.returncode for rank in ranks] == [1, -signal.SIGKILL]
-    assert "RuntimeError" in told[0]
-    assert json.loads((tmp_path / "heard.json").read_text()) == 2
+    fresh = multiprocessing.get_context("forkserver")
+    ranks = [fresh.Process(target=trained, args=(rank, port, tmp_path)) for rank in range(2)]
+    for rank in ranks:
+        rank.start()
+    for rank in ranks:
+        rank.join(PATIENCE_SECONDS)
+    assert [rank.exitcode for rank in ranks] == [1, -signal.SIGKILL]
+    assert json.loads((tmp_path / "heard.json").read_text()) == 2  # in the step of a RuntimeError
     # The dead one's worker has ended, too.
     (worker,) = json.loads((tmp_path / "workers.json").read_text())
     until = time.monotonic() + PATIENCE_SECONDS

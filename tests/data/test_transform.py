@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import random
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -11,13 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch
-from kinds import IMAGE, PAIR
 from PIL import Image
+from support.datasets import WAYS
+from support.faults import planted_faults
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 import augrecipes as ar
 from augrecipes.data import visits
 from augrecipes.data.order import Share
+from augrecipes.data.samples import Samples
+from augrecipes.data.transform import BatchTransform, _column
 from augrecipes.data.visits import CallKeys
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.parse import parse_text
@@ -68,42 +74,6 @@ def test_every_form_gives_the_recipes_sample_in_that_form(form: str, mode: Any) 
         assert found[1] == 7
 
 
-def test_annotations_follow_their_picture() -> None:
-    image = np.random.default_rng(0).integers(0, 256, (32, 28, 3), np.uint8)
-    mask = image[..., 0].astype(np.int64)
-    boxes = [[1, 2, 20.5, 25]]
-    t, pipeline = made(IMAGE.recipe), parse_text(IMAGE.recipe).compile()
-    expected = pipeline.at(4, 0)(
-        image=image, mask=mask.astype(np.uint8), boxes=np.array(boxes, np.float32), box_labels=[5]
-    )
-    found = t({"image": image, "mask": mask, "boxes": boxes, "box_labels": [5], "id": "a"}, index=4)
-    for name in ("image", "mask", "boxes"):
-        assert np.array_equal(found[name].numpy(), expected[name])
-    assert (found["box_labels"].tolist(), found["id"]) == ([*expected["box_labels"]], "a")
-    for other in (made(IMAGE.recipe)((image, mask), index=4), made(IMAGE.recipe)(image, mask, index=4)):
-        assert torch.equal(other[0], found["image"])
-        assert torch.equal(other[1], found["mask"])
-    swapped = made(IMAGE.recipe, keys=("mask", "image"))((mask, image), index=4)
-    numbers = made(IMAGE.recipe, keys={"image": 2, "mask": 0})((mask, "x", image), index=4)
-    named = made(IMAGE.recipe, keys={"image": "photo", "mask": "seg"})({"photo": image, "seg": mask}, index=4)
-    assert torch.equal(swapped[0], found["mask"])
-    assert numbers[1] == "x"
-    assert torch.equal(numbers[2], found["image"])
-    assert torch.equal(named["photo"], found["image"])
-    assert torch.equal(named["seg"], found["mask"])
-
-
-def test_pairs() -> None:
-    hr = np.random.default_rng(0).integers(0, 256, (40, 36, 3), np.uint8)
-    rows = {"lr": hr[::2, ::2], "hr": hr}
-    expected = parse_text(PAIR.recipe).compile().at(3, 0)(**rows)
-    found = made(PAIR.recipe)({**rows, "name": "x"}, index=3)
-    both = made(PAIR.recipe, keys=("lr", "hr"))((rows["lr"], hr), index=3)
-    for k, name in enumerate(("lr", "hr")):
-        assert np.array_equal(found[name].numpy(), expected[name])
-        assert torch.equal(both[k], found[name])
-
-
 # -- keys -------------------------------------------------------------------------------------------------------------
 
 
@@ -131,14 +101,6 @@ class Stream(IterableDataset[Any]):
         return (self.transform(PICTURE) for _ in range(5))
 
 
-WAYS: dict[str, dict[str, Any]] = {
-    "here": {},
-    "2 forked": {"num_workers": 2, "multiprocessing_context": "fork"},
-    "2 that stay": {"num_workers": 2, "multiprocessing_context": "fork", "persistent_workers": True},
-}
-SPAWNED = {"num_workers": 1, "multiprocessing_context": "spawn"}
-
-
 def all_differ(ds: Any, passes: int = 3, **way: Any) -> None:
     """The law: no two calls draw alike, whatever the seed of torch, and whatever reads."""
     batches = DataLoader(ds, 2, **way)
@@ -149,7 +111,7 @@ def all_differ(ds: Any, passes: int = 3, **way: Any) -> None:
     assert len(set(seen)) == len(seen)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ["here", "forked", "forked, that stay"])
 @pytest.mark.parametrize("indexed", [False, True])
 def test_no_call_repeats_another(way: str, indexed: bool) -> None:
     all_differ(Wrapped(made(), indexed), **WAYS[way])
@@ -158,8 +120,8 @@ def test_no_call_repeats_another(way: str, indexed: bool) -> None:
 
 
 @pytest.mark.parametrize("indexed", [False, True])
-def test_spawned_workers_go_on(indexed: bool) -> None:
-    all_differ(Wrapped(made(), indexed), passes=2, **SPAWNED)
+def test_workers_that_are_not_forked_go_on(indexed: bool) -> None:
+    all_differ(Wrapped(made(), indexed), passes=2, num_workers=1, multiprocessing_context="forkserver")
 
 
 def test_an_index_has_the_draws_of_the_dataset() -> None:
@@ -243,20 +205,172 @@ def test_bags_are_refused() -> None:
         ar.load("stained-tissue-bag").transform()
 
 
-class TestPlantedFaults:
-    def test_workers_that_count_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(CallKeys, "_share", lambda self: None)
-        with pytest.raises(AssertionError):
-            all_differ(Wrapped(made(), False), **WAYS["2 forked"])
+def at_shared_counts(self: CallKeys, index: Any) -> Any:
+    self._seen.fill_(index)
+    return true_at(self, index)
 
-    def test_processes_that_count_alike(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(visits.Visits, "of_process", lambda self: Share(0, 1))
-        with pytest.raises(AssertionError):
-            test_processes_that_train_one_model_do_not_draw_alike(monkeypatch, None)
 
-    def test_indices_that_share_a_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(visits, "_INDICES", 4)
-        true = CallKeys.at
-        monkeypatch.setattr(CallKeys, "at", lambda self, index: (self._seen.fill_(index), true(self, index))[1])
-        with pytest.raises(AssertionError):
-            test_an_index_has_the_draws_of_the_dataset()
+true_at: Any = CallKeys.at
+test_planted_faults_are_caught = planted_faults({
+    "workers that count alone": (
+        lambda _: all_differ(Wrapped(made(), False), **WAYS["forked"]), (CallKeys, "_share", lambda self: None),
+    ),
+    "processes that count alike": (
+        lambda fixture: test_processes_that_train_one_model_do_not_draw_alike(fixture("monkeypatch"), None),
+        (visits.Visits, "of_process", lambda self: Share(0, 1)),
+    ),
+    "indices that share a count": (
+        lambda _: test_an_index_has_the_draws_of_the_dataset(),
+        (visits, "_INDICES", 4), (CallKeys, "at", at_shared_counts),
+    ),
+})  # fmt: skip
+
+
+# A recipe over batches of columns: the samples of (epoch, index), however rows are batched, wherever it runs.
+
+
+PLAIN = "{version: 1, recipe: plain, steps: [HorizontalFlip, RandomGamma: {p: 1.0}, Rotate: {p: 1.0}], eval: []}"
+SIZES = "{version: 1, recipe: s, steps: [RandomScale: {p: 1.0}, HorizontalFlip], eval: []}"
+N = 12
+
+
+def columns(rng: np.random.Generator, ragged: bool = False) -> dict[str, Any]:
+    sizes = [(32, 28 + 2 * (k % 3) * ragged) for k in range(N)]
+    images = np.empty(N, object)
+    for k, size in enumerate(sizes):
+        images[k] = rng.integers(0, 256, (*size, 3), np.uint8)
+    image = images if ragged else np.stack(list(images))
+    return {"image": image, "index": np.arange(N) + 3, "label": np.arange(N) % 3, "name": np.array([*map(str, sizes)])}
+
+
+def taken(batch: dict[str, Any], rows: Any) -> dict[str, Any]:
+    return {name: column[rows] for name, column in batch.items()}
+
+
+def rowwise(batch: dict[str, Any]) -> dict[int, bytes]:
+    """The picture of each index."""
+    return {int(i): image.tobytes() for i, image in zip(batch["index"], batch["image"], strict=True)}
+
+
+def holds(make: Any, ragged: bool) -> None:
+    """The law: samples go by index and epoch, not by batches, their order, or copies of the function."""
+    rng, chance = np.random.default_rng(0), random.Random(0)
+    given = columns(rng, ragged)
+    recipe = parse_text(SIZES if ragged else PLAIN)
+    ds = Samples([{"image": image} for image in given["image"]], recipe, seed=5)
+    for epoch in (0, 3):
+        whole = rowwise(make(recipe, epoch)(given))
+        for k in range(N):
+            pipeline = recipe.compile(seed=5)
+            image = np.asarray(pipeline.at(k + 3, epoch)(image=given["image"][k])["image"])
+            assert whole[k + 3] == image.tobytes()
+        assert whole != rowwise(make(recipe, epoch + 1)(given))
+        seen: dict[int, bytes] = {}
+        rows = chance.sample(range(N), N)
+        function = make(recipe, epoch)
+        while rows:
+            some, rows = rows[: (n := chance.randrange(1, 5))], rows[n:]
+            function = pickle.loads(pickle.dumps(function)) if chance.random() < 0.5 else function
+            seen |= rowwise(function(taken(given, some)))
+        assert seen == whole
+    assert len(ds) == N
+
+
+@pytest.mark.parametrize("ragged", [False, True])
+def test_samples_are_those_of_index_and_epoch(ragged: bool) -> None:
+    holds(lambda recipe, epoch: recipe.map_batches(seed=5, epoch=epoch), ragged)
+
+
+def test_a_place_in_the_batch_for_an_index_is_caught() -> None:
+    class ByPlace(BatchTransform):
+        def __call__(self, batch: Any) -> dict[str, Any]:
+            return super().__call__({**batch, "index": np.arange(len(batch["index"]))}) | {"index": batch["index"]}
+
+    with pytest.raises(AssertionError):
+        holds(lambda recipe, epoch: ByPlace(recipe, seed=5, epoch=epoch), False)
+
+
+def test_columns_stay_and_sizes_are_stacked() -> None:
+    given = columns(np.random.default_rng(0))
+    made = parse_text(PLAIN).map_batches()(given)
+    assert [*made] == [*given]
+    assert made["label"] is given["label"]
+    assert (made["image"].shape, made["image"].dtype) == ((N, 3, 32, 28), np.float32)
+    ragged = parse_text(SIZES).map_batches()(columns(np.random.default_rng(0), True))
+    assert ragged["image"].dtype == object
+    assert ragged["image"][0].ndim == 3
+    nothing = {"image": np.zeros((0, 4, 4, 3), np.uint8)}
+    assert parse_text(PLAIN).map_batches()(nothing)["image"] is nothing["image"]
+
+
+def test_without_an_index_nothing_is_drawn() -> None:
+    given = columns(np.random.default_rng(0))
+    given.pop("index")
+    with pytest.raises(DataError, match=r"has no column 'index' or '__key__' or 'path', .*; there is 'image'"):
+        parse_text(PLAIN).map_batches(seed=5)(given)
+
+
+def test_names_key_draws_too() -> None:
+    given = columns(np.random.default_rng(0))
+    given["image"][:] = given["image"][0]
+    named = parse_text(PLAIN).map_batches(index="name")({**given, "name": [f"{k // 2}.jpg" for k in range(N)]})["image"]
+    assert np.array_equal(named[0], named[1])
+    assert not np.array_equal(named[1], named[2])
+    paths = {"image": given["image"], "path": np.array([f"{k // 2}.jpg" for k in range(N)])}
+    assert np.array_equal(parse_text(PLAIN).map_batches()(paths)["image"], named)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"index": np.arange(3)}, "columns of a batch have one length; it has image: 12"),
+        ({"index": np.arange(N) - 9}, "-9: an index is at least 0, got -9"),
+        ({"index": np.arange(N) / 2}, "an index is an integer or text"),
+        ({"epoch": 3}, "a batch is a dict of columns"),
+        ({"image": [None] * N}, "3: has no image"),
+        ({"image": [b"nonsense"] * N}, "3: .*not a picture"),
+    ],
+)
+def test_what_is_wrong_is_told_with_the_row(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        parse_text(PLAIN).map_batches()({**columns(np.random.default_rng(0)), **change})
+
+
+def test_what_has_one_shape_and_two_types_stays_apart() -> None:
+    made = _column([torch.zeros(2, 3), torch.ones(2, 3, dtype=torch.uint8)], None)
+    assert [(one.shape, one.dtype.name) for one in made] == [((2, 3), "float32"), ((2, 3), "uint8")]
+
+
+def test_arguments() -> None:
+    with pytest.raises(DataError, match=r"has no column 'id', .*there is 'image'"):
+        parse_text(PLAIN).map_batches(index="id")(columns(np.random.default_rng(0)))
+    with pytest.raises(RecipeError, match="a bag is no one picture"):
+        ar.load("stained-tissue-bag").map_batches()
+    with pytest.raises((TypeError, ValueError)):
+        parse_text(PLAIN).map_batches(epoch=-1)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_ray_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks, batches and processes of Ray's own, which may be of any size."""
+    why = "Ray Data wants ray, pyarrow and pandas: pip install 'ray[data]'"
+    for needed in ("pyarrow", "pandas"):
+        pytest.importorskip(needed, reason=why)
+    ray: Any = pytest.importorskip("ray", reason=why, exc_type=ImportError)
+    data: Any = pytest.importorskip("ray.data", reason=why, exc_type=ImportError)
+    paths = os.pathsep.join(filter(None, sys.path))
+    for name, value in (("RAY_USAGE_STATS_ENABLED", "0"), ("RAY_AUTH_MODE", "disabled"), ("PYTHONPATH", paths)):
+        monkeypatch.setenv(name, value)
+    given = columns(np.random.default_rng(0))
+    function = parse_text(PLAIN).map_batches(seed=5)
+    ray.init(
+        address="local", num_cpus=2, include_dashboard=False, object_store_memory=80_000_000, log_to_driver=False,
+        logging_level="error",
+    )  # fmt: skip
+    try:
+        rows = [{name: column[k] for name, column in given.items()} for k in range(N)]
+        ds = data.from_items(rows, override_num_blocks=3).map_batches(function, batch_format="numpy", batch_size=5)
+        found = {int(row["index"]): row["image"].tobytes() for row in ds.take_all()}
+    finally:
+        ray.shutdown()
+    assert found == rowwise(function(given))

@@ -13,33 +13,20 @@ from threading import get_ident
 from typing import Any
 
 import pytest
-from gathering import Gathering
-from kind_laws import BACKENDS, direct, drawn, run
-from kinds import KINDS, Kind, N, pixels
-from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, WeightedRandomSampler, random_split
+from support.datasets import Gathering, Wrapped, as_they_are, here
+from support.faults import planted_faults
+from support.kind_laws import BACKENDS, direct, drawn, run
+from support.kinds import KINDS, Kind, N, by_kind, pixels
+from torch.utils.data import ConcatDataset, DataLoader, Subset, WeightedRandomSampler, random_split
 from torch.utils.data.distributed import DistributedSampler
 
-from augrecipes.data import epochs, visits
+from augrecipes.compat import torch as hooks
+from augrecipes.data import epochs, indexed, visits
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.epochs import EpochClock
 from augrecipes.data.loader import loader
 from augrecipes.data.order import Share
 from augrecipes.data.visits import Visits
-
-by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
-
-
-class Wrapped(Dataset[Any]):
-    """A dataset of the user's, which knows nothing of ours."""
-
-    def __init__(self, mine: Any) -> None:
-        self.mine = mine
-
-    def __len__(self) -> int:
-        return len(self.mine)
-
-    def __getitem__(self, index: int) -> Any:
-        return self.mine[index]
 
 
 class Pooled(Wrapped):
@@ -47,7 +34,7 @@ class Pooled(Wrapped):
 
     def __getitem__(self, index: int) -> Any:
         with ThreadPoolExecutor(1) as pool:
-            return pool.submit(self.mine.__getitem__, index).result()
+            return pool.submit(self.dataset.__getitem__, index).result()
 
 
 # Views of a dataset, and the positions of their samples in it.
@@ -67,19 +54,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "2 forked": {"batch_size": 2, "num_workers": 2, "multiprocessing_context": "fork"},
     "2 that stay": {"batch_size": 1, "num_workers": 2, "multiprocessing_context": "fork", "persistent_workers": True},
 }
-FRESH: dict[str, dict[str, Any]] = {
-    "spawned": {"batch_size": 4, "num_workers": 1, "multiprocessing_context": "spawn"},
-    "forkserver": {
-        "batch_size": 4,
-        "num_workers": 1,
-        "multiprocessing_context": "forkserver",
-        "persistent_workers": True,
-    },
-}
-
-
-def as_they_are(samples: Any) -> Any:
-    return samples
+FRESH = {"batch_size": 4, "num_workers": 1, "multiprocessing_context": "forkserver", "persistent_workers": True}
 
 
 def plain(ds: Any, batch_size: int | None = 3, **options: Any) -> DataLoader[Any]:
@@ -114,19 +89,29 @@ def law(ds: RecipeDataset) -> None:
     assert [pixels(s) for s in many] == [pixels(ds[7, s["index"]]) for s in many]
 
 
+def law_of_pictures(fixture: Callable[[str], Any]) -> None:
+    law(KINDS[0].open(fixture("roots")["image"], seed=3))
+
+
+true_next: Any = Visits.next
+
+
 @by_kind
 def test_every_kind(roots: dict[str, Path], kind: Kind) -> None:
     law(kind.open(roots[kind.name], seed=3))
 
 
-@pytest.mark.parametrize(("view", "way"), [*itertools.product(VIEWS, WAYS)])
+@pytest.mark.parametrize(
+    ("view", "way"),
+    [*itertools.product(VIEWS, ["here", "2 that stay"]), ("itself", "here, unbatched"), ("Subset", "2 forked")],
+)
 def test_every_pass_is_an_epoch(view: str, way: str) -> None:
     check_passes(Gathering(N), VIEWS[view], **WAYS[way])
 
 
-@pytest.mark.parametrize(("kind", "way"), [(KINDS[0], "spawned"), (KINDS[2], "forkserver")], ids=str)
-def test_workers_that_were_not_forked(roots: dict[str, Path], kind: Kind, way: str) -> None:
-    check_passes(kind.open(roots[kind.name], seed=3), VIEWS["ConcatDataset"], epochs=2, **FRESH[way])
+@by_kind
+def test_workers_that_were_not_forked(roots: dict[str, Path], kind: Kind) -> None:
+    check_passes(kind.open(roots[kind.name], seed=3), VIEWS["ConcatDataset"], epochs=2, **FRESH)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -137,11 +122,13 @@ def test_threads_of_the_user(way: str) -> None:
 @pytest.mark.parametrize("backend", BACKENDS, ids=str)
 def test_threads_of_the_user_below_our_loader(backend: dict[str, Any]) -> None:
     ds = Gathering(N)
-    made = loader(Pooled(ds), 5, collate=as_they_are, multiprocessing_context="fork", **backend)
+    made = loader(
+        Pooled(ds), 5, collate=as_they_are, **{"num_workers": 0, "multiprocessing_context": "fork", **backend}
+    )
     for epoch in (0, 1, 5):
         made.set_epoch(epoch)
         assert [pixels(s) for batch in made for s in batch] == direct(ds, epoch)
-    again = loader(Pooled(ds), 5, collate=as_they_are, samples_per_epoch=2 * N)
+    again = here(Pooled(ds), 5, collate=as_they_are, samples_per_epoch=2 * N)
     assert [s["index"] for batch in again for s in batch] == [*range(2 * N)]
 
 
@@ -218,14 +205,6 @@ def test_what_is_said_with_every_sample_holds() -> None:
     assert [pixels(s) for s in next(passes(plain(ds)))] == expected
 
 
-def test_our_loader_counts_by_itself() -> None:
-    ds = Gathering(N)
-    for view, kinds in ((ds, direct(ds, 1)), (Wrapped(ds), direct(ds, 1))):
-        made = loader(view, 5, collate=as_they_are)
-        list(made)
-        assert [pixels(s) for batch in made for s in batch] == kinds
-
-
 def test_a_subset_in_another_mode_counts_for_itself(roots: dict[str, Path]) -> None:
     ds = KINDS[0].open(roots["image"], seed=3)
     judged, part = ds.subset([4, 5], mode="eval"), ds.subset([5])
@@ -295,44 +274,16 @@ def test_counters_go_round() -> None:
     assert found == [*range(2**16), 0, 1]
 
 
-class TestPlantedFaults:
-    def test_draws_that_do_not_move(self, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Visits, "next", lambda self, sample, clock: (clock.epoch, 0))
-        self.caught(roots)
-
-    def test_counters_that_are_not_shared(self, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Visits, "_share", lambda self: None)
-        self.caught(roots)
-
-    def test_what_is_read_by_hand_counts(self, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("augrecipes.data.indexed.asked_by_torch", lambda: True)
-        self.caught(roots)
-
-    def test_a_word_of_the_user_is_missed(self, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(EpochClock, "changes", 0)
-        self.caught(roots)
-
-    def test_repeats_are_those_of_later_epochs(self, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-        true = Visits.next
-        monkeypatch.setattr(Visits, "next", lambda *args: (sum(true(*args)), 0))
-        self.caught(roots)
-
-    def test_threads_that_nobody_finds(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("augrecipes.compat.torch.sys._current_frames", dict)
-        with pytest.raises(AssertionError):
-            test_threads_of_the_user("here")
-
-    def test_threads_that_nobody_tells(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("augrecipes.data.indexed.current", lambda: epochs._under_way.get(get_ident()))
-        for backend in BACKENDS:
-            with pytest.raises(AssertionError):
-                test_threads_of_the_user_below_our_loader(backend)
-
-    def test_processes_that_count_alike(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Visits, "of_process", lambda self: Share())
-        with pytest.raises(AssertionError):
-            shared_out(2, False)
-
-    def caught(self, roots: dict[str, Path]) -> None:
-        with pytest.raises(AssertionError):
-            law(KINDS[0].open(roots["image"], seed=3))
+test_planted_faults_are_caught = planted_faults({
+    "draws do not move": (law_of_pictures, (Visits, "next", lambda self, sample, clock: (clock.epoch, 0))),
+    "counters are not shared": (law_of_pictures, (Visits, "_share", lambda self: None)),
+    "what is read by hand counts": (law_of_pictures, (indexed, "asked_by_torch", lambda: True)),
+    "a word of the user is missed": (law_of_pictures, (EpochClock, "changes", 0)),
+    "repeats are those of later epochs": (law_of_pictures, (Visits, "next", lambda *args: (sum(true_next(*args)), 0))),
+    "nobody finds threads": (lambda _: test_threads_of_the_user("here"), (hooks.sys, "_current_frames", dict)),
+    **{f"nobody tells threads, {backend}": (
+        lambda _, backend=backend: test_threads_of_the_user_below_our_loader(backend),
+        (indexed, "current", lambda: epochs._under_way.get(get_ident())))
+       for backend in BACKENDS},
+    "processes count alike": (lambda _: shared_out(2, False), (Visits, "of_process", lambda self: Share())),
+})  # fmt: skip

@@ -15,15 +15,14 @@ from typing import Any
 from zlib import crc32
 
 import pytest
-import shop
 from failing_folder import Fault, failing, files_end_at
-from given_sources import Files
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from kinds import BAG, IMAGE, PAIR, Kind, pixels
-from made_tars import write
-from packed_kinds import packed, recipe_of
-from whole_slides import write_slide
+from support import shop
+from support.kinds import BAG, IMAGE, PAIR, Kind, packed, pixels, recipe_of
+from support.slides import write_slide
+from support.sources import Files
+from support.tars import write
 
 import augrecipes as ar
 from augrecipes import cache as caches

@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
-from kind_laws import direct
-from kinds import KINDS, Kind
+from support.kind_laws import direct
+from support.kinds import KINDS, Kind
 
 from augrecipes import sharing
 from augrecipes.sharing import SpawnShared

@@ -137,6 +137,13 @@ def check_batch(made: Any, found: list[Any]) -> None:
         same(made, np.stack(found))
 
 
+def test_a_step_that_fails_in_all_samples_is_named_though_they_would_differ_in_size() -> None:
+    steps = (Step("ColorJitter", p=1.0), Step("RandomCrop", Arguments({"height": 9, "width": 9}), p=0.5))
+    images = [np.zeros((20, 20, 4), np.uint8)] * 12
+    made = told(lambda: build(Recipe("law", steps=label(steps)), "exact").batch(images))
+    assert made == ("DataError", None, "ColorJitter#1")
+
+
 @DEAR
 @given(
     of_one_size(STEPS), st.integers(0, 2**32), st.sampled_from(LEVELS), st.integers(1, 3), st.sampled_from((1, 3, 4))

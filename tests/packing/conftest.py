@@ -1,13 +1,9 @@
 """The files and stores that the tests of datasets use."""
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).parents[1] / "data"))
-
-from packed_kinds import folders
+from support.kinds import folders
 
 
 @pytest.fixture(scope="module")

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-sys.path += [str(HERE), str(HERE.parent), str(HERE.parent / "data"), str(HERE.parent / "store")]
+sys.path += [str(HERE.parent), str(HERE.parent / "store")]
 
 from killing import Counting, in_a_fork  # noqa: E402
-from pictures import draw  # noqa: E402
 from support import stores  # noqa: E402
+from support.folders import draw  # noqa: E402
 from support.stores import all_of, files_in  # noqa: E402
 
 from augrecipes.errors import StoreError  # noqa: E402

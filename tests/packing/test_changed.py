@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kinds import IMAGE, Kind, N
-from packed_kinds import KINDS, packed, recipe_of
-from pictures import draw
+from support.folders import draw
+from support.kinds import IMAGE, KINDS, Kind, N, packed, recipe_of
 
 from augrecipes import loader
 from augrecipes.data.packed import Packed

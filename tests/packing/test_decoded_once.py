@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kinds import IMAGE, PAIR, Kind, N, pixels
-from packed_kinds import KINDS
-from pictures import draw
+from support.folders import draw
+from support.kinds import IMAGE, KINDS, PAIR, Kind, N, pixels
 from test_pack import EPOCHS, content, data_of
 
 from augrecipes.data.packed import Packed

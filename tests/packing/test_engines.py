@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from failing_parts import dies
-from pictures import draw
+from support.folders import draw
 from support.stores import all_of
 
 from augrecipes.cli import pack_engine

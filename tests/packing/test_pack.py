@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kinds import IMAGE, PAIR, Kind, N, pixels
-from packed_kinds import KINDS, recipe_of
-from pictures import draw
+from support.folders import draw
+from support.kinds import IMAGE, KINDS, PAIR, Kind, N, pixels, recipe_of
 
 from augrecipes.data.packed import Packed
 from augrecipes.errors import DataError, LintError, RecipeError, StoreError

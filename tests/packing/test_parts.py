@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kinds import IMAGE, Kind, pixels
-from packed_kinds import KINDS, recipe_of
-from pictures import draw
+from support.folders import draw
+from support.kinds import IMAGE, KINDS, Kind, pixels, recipe_of
 from support.stores import all_of, files_in
 from test_pack import EPOCHS, InterruptedRunError, data_of
 

@@ -1,24 +1,13 @@
 """What lies elsewhere in these tests: a shop for each, and a cache of its own."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1] / "data")]
-
-import shop
-from packed_kinds import folders
+from support import shop
 
 from augrecipes import remote_requests as requests
 from augrecipes.cache import CACHE
-
-
-@pytest.fixture(scope="session")
-def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A folder of each kind's files."""
-    return folders(tmp_path_factory)
 
 
 @pytest.fixture

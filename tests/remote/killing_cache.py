@@ -1,14 +1,11 @@
 """Kills readers and senders of a store elsewhere with SIGKILL, at calls drawn by chance, and looks at what is left.
 
-    python killing_cache.py KILLS SEED [PLANTED]
-
 A reader is a fork that fetches shards into a cache; a sender is one that packs into the shop. Either ends itself at one
-of the calls by which it touches the disk. Prints a line of JSON.
+of the calls by which it touches the disk.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
@@ -20,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-sys.path += [str(HERE), str(HERE.parent), str(HERE.parent / "data"), str(HERE.parent / "store")]
+sys.path += [str(HERE.parent), str(HERE.parent / "store")]
 
-import shop  # noqa: E402
 from killing import Counting, in_a_fork  # noqa: E402
-from pictures import draw  # noqa: E402
+from support import shop  # noqa: E402
+from support.folders import draw  # noqa: E402
 
 from augrecipes.cache import CACHE  # noqa: E402
 from augrecipes.errors import StoreError  # noqa: E402
@@ -114,7 +111,3 @@ def main(kills: int, seed: int, planted: str = "") -> dict[str, Any]:
     finally:
         shutil.rmtree(root, ignore_errors=True)
     return {"kills": done, "wrong": wrong}
-
-
-if __name__ == "__main__":
-    print(json.dumps(main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])))

@@ -6,9 +6,6 @@ import errno
 import json
 import os
 import random
-import shutil
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import shop
+from programs import Programs
+from support import shop
+from support.concurrency import in_threads
 from test_stores_elsewhere import opened, placed
 
 from augrecipes.errors import StoreError
 from augrecipes.store import cache
 from augrecipes.store.cache import FileCache, Needed, ReadAhead
 
-HERE = Path(__file__).parent
 SIZES = [100, 250, 400, 700, 90, 333]
 
 
@@ -84,36 +82,24 @@ def test_threads_fetch_each_file_once(tmp_path: Path) -> None:
 
     def work(seed: int) -> None:
         for k in random.Random(seed).sample(range(len(SIZES)), len(SIZES)):
-            if bytes(kept.mapped("s", str(k), SIZES[k], lambda staged, k=k: fetch(staged, k))) != content(k):
-                count[k] += 100
+            data = kept.mapped("s", str(k), SIZES[k], lambda staged, k=k: fetch(staged, k))
+            assert bytes(data) == content(k)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, 6)
     assert count == [1] * len(SIZES)
 
 
 def test_a_small_cache_and_many_threads_end(tmp_path: Path) -> None:
     """Whoever has to wait for room gets it, and nobody fetches without."""
-    kept, wrong = FileCache(1_000, tmp_path), []
+    kept = FileCache(1_000, tmp_path)
 
     def work(seed: int) -> None:
         rng = random.Random(seed)
         for _ in range(12):
             k = rng.randrange(len(SIZES))
-            data = kept.mapped("s", str(k), SIZES[k], lambda staged, k=k: staged.write_bytes(content(k)))
-            if bytes(data) != content(k):
-                wrong.append(k)
+            assert bytes(kept.mapped("s", str(k), SIZES[k], written(k))) == content(k)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert not any(thread.is_alive() for thread in threads)
-    assert wrong == []
+    in_threads(work, 4)
 
 
 def in_time(work: Callable[[], Any]) -> Any:
@@ -248,35 +234,30 @@ def test_files_are_fetched_in_their_order_and_no_further_than_there_is_room() ->
     ahead.end()
 
 
-@pytest.mark.parametrize(("kills", "planted"), [(5, ""), (12, "early")])
-def test_killed_in_the_middle(tmp_path: Path, kills: int, planted: str) -> None:
-    found = killed(kills, planted)
+PROGRAM = """
+import json, sys
+sys.path.insert(0, "tests/remote")
+from killing_cache import main
+print(json.dumps(main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])))
+"""
+
+
+@pytest.mark.parametrize(("kills", "planted"), [(3, ""), (9, "early")])
+def test_killed_in_the_middle(programs: Programs, kills: int, planted: str) -> None:
+    found = killed(programs, kills, planted)
     assert planted or found["kills"] >= kills  # the first error ends it
     assert bool(found["wrong"]) == bool(planted), found
 
 
 @pytest.mark.soak
-def test_killed_a_hundred_times() -> None:
+def test_killed_a_hundred_times(programs: Programs) -> None:
     for seed in range(2):
-        found = killed(100, seed=seed)
+        found = killed(programs, 100, seed=seed)
         assert found["kills"] >= 100
         assert found["wrong"] == []
 
 
-def killed(kills: int, planted: str = "", seed: int = 0) -> dict[str, Any]:
-    command = [sys.executable, str(HERE / "killing_cache.py"), str(kills), str(seed), *([planted] if planted else [])]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def killed(programs: Programs, kills: int, planted: str = "", seed: int = 0) -> dict[str, Any]:
+    done = programs(PROGRAM, str(kills), str(seed), planted)
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
-
-
-def test_a_cache_that_is_read_only_is_read(elsewhere: Path, roots: dict[str, Path]) -> None:
-    placed(elsewhere, roots, shard_size=3_000)
-    wanted = len(list(opened("shop://store")))
-    folder = elsewhere.parent / "cache" / "remote"
-    folder.chmod(0o555)
-    try:
-        assert len(list(opened("shop://store"))) == wanted
-    finally:
-        folder.chmod(0o755)
-    shutil.rmtree(folder)

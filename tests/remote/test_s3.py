@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from packed_kinds import KINDS, packed, recipe_of
+from support.kinds import KINDS, packed, recipe_of
 from test_stores_elsewhere import alike, opened
 
 import augrecipes as ar
@@ -68,14 +68,14 @@ def test_packed_merged_and_read_there(fault: Fault, roots: dict[str, Path]) -> N
     recipe, here = parse_text(recipe_of(IMAGE)), packed(IMAGE, roots["image"], shard_size=12_000)
     wanted = [{**one, "path": None} for one in opened(here)]
     for part in ("2/2", "1/2"):
-        pack(recipe, "s3://shop/photos", "s3://shop/parts", part=part, shard_size=12_000)
+        pack(recipe, "s3://shop/photos", "s3://shop/parts", part=part, shard_size=12_000, workers=0)
     merge_parts("s3://shop/parts")
     pack(recipe, "s3://shop/photos/*/*.png", "s3://shop/packed", shard_size=12_000)
     for store in ("parts", "packed"):
         assert alike(wanted, [{**one, "path": None} for one in opened(f"s3://shop/{store}")])
         assert ar.verify_store(f"s3://shop/{store}") == []
     with pytest.raises(StoreError, match="exists already"):
-        pack(recipe, "s3://shop/photos", "s3://shop/packed")
+        pack(recipe, "s3://shop/photos", "s3://shop/packed", workers=0)
 
 
 def test_faults_on_the_way(fault: Fault, roots: dict[str, Path], tmp_path: Path) -> None:

@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import shop
-from packed_kinds import KINDS, packed, recipe_of
-from pictures import draw
+from support import shop
+from support.commands import status
+from support.concurrency import in_threads
+from support.folders import draw
+from support.kinds import KINDS, packed, recipe_of
 from test_stores_elsewhere import IMAGE, alike, opened
 
 import augrecipes as ar
 from augrecipes import remote_requests as requests
-from augrecipes.cli import main
 from augrecipes.errors import AugrecipesError, DataError, StoreError
 from augrecipes.packing.parts import merge_parts
 from augrecipes.packing.run import pack
@@ -163,12 +164,6 @@ def test_parts_elsewhere(elsewhere: Path, roots: dict[str, Path]) -> None:
     assert ar.verify_store("shop://parts") == []
 
 
-def status(*arguments: str) -> Any:
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    return ended.value.code
-
-
 def test_commands(elsewhere: Path, roots: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recipe = tmp_path / "r.yaml"
     recipe.write_text(recipe_of(IMAGE))
@@ -209,11 +204,7 @@ def test_pictures_are_read_there(elsewhere: Path, roots: dict[str, Path]) -> Non
 def asked_at_once(many: int) -> int:
     """The most requests that were under way while so many threads asked."""
     shop.Shop.most, shop.Shop.fault = 0, lambda what, name, times: "slow"
-    threads = [threading.Thread(target=RemotePath("shop://file").read_bytes) for _ in range(many)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(lambda _: RemotePath("shop://file").read_bytes(), many)
     return shop.Shop.most
 
 

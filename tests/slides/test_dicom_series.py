@@ -6,14 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-pytest.importorskip("openslide")
-pytest.importorskip("tifffile")
-
 from dicom_slides import EXPLICIT, IMPLICIT, WHOLE_SLIDE, begin, element, sequence, write_dicom
-from whole_slides import tissue
+from hypothesis import given
+from hypothesis import strategies as st
+from support.budgets import tries
+from support.slides import tissue
 
 import augrecipes as ar
 from augrecipes.sources.slides import listing
@@ -75,7 +72,7 @@ nested = st.recursive(
 )
 
 
-@settings(max_examples=60)
+@tries(30)
 @given(inside=nested, wrong=st.booleans(), implicit=st.booleans(), private=st.binary(max_size=9))
 def test_the_series_is_that_of_the_file_itself(
     tmp_path_factory: pytest.TempPathFactory, inside: bytes, wrong: bool, implicit: bool, private: bytes
@@ -105,7 +102,7 @@ def test_a_part_of_a_number_is_none(tmp_path: Path) -> None:
         assert series_of(str(path)) is None
 
 
-@settings(max_examples=200)
+@tries(60)
 @given(data=st.data())
 def test_damaged_files_have_a_series_or_none(folder: Path, data: st.DataObject) -> None:
     raw = bytearray((folder / "a-1.dcm").read_bytes()[:2000])

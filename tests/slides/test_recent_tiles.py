@@ -12,13 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-
-pytest.importorskip("openslide")
-pytest.importorskip("tifffile")
-
-from whole_slides import KINDS, Slide, write_slide
+from support.budgets import tries
+from support.slides import KINDS, Slide, write_slide
 
 from augrecipes.errors import DataError
 from augrecipes.sources.slides import jpeg_tiles
@@ -86,7 +83,7 @@ def law_of_memory(folder: Path, kind: str, wanted: list[tuple[int, int, Part]], 
 
 
 @pytest.mark.parametrize("kind", DIRECT)
-@settings(max_examples=20)
+@tries(8)
 @given(
     wanted=asked,
     most=st.sampled_from([2 * TILE, 9 * TILE, 100 * TILE]),
@@ -153,7 +150,7 @@ def whole_decodes(folder: Path, most: int, x: int, y: int, step: int) -> Counter
     return found
 
 
-@settings(max_examples=20)
+@tries(5)
 @given(x=st.integers(1, 63), y=st.integers(1, 63), step=st.sampled_from([16, 32, 64]))
 def test_windows_side_by_side_decode_a_tile_once(folder: Path, x: int, y: int, step: int) -> None:
     """The first window's are decoded again: nobody knew then."""

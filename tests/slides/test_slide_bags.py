@@ -7,36 +7,34 @@ import json
 import os
 import pickle
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.budgets import tries
+from support.faults import planted_faults
+from support.slides import Slide, tissue, write_slide
 
-openslide = pytest.importorskip("openslide")
-pytest.importorskip("tifffile")
-
-from whole_slides import Slide, tissue, write_slide  # noqa: E402
-
-import augrecipes as ar  # noqa: E402
-from augrecipes.cli.folders import data_of  # noqa: E402
-from augrecipes.errors import DataError, RecipeError  # noqa: E402
-from augrecipes.kinds.bag import audit  # noqa: E402
-from augrecipes.sources import slide_bags  # noqa: E402
-from augrecipes.sources.slides import listing  # noqa: E402
-from augrecipes.sources.slides import tissue as tissues  # noqa: E402
-from augrecipes.sources.slides.listing import slides_in  # noqa: E402
-from augrecipes.sources.slides.opened import open_slide  # noqa: E402
-from augrecipes.sources.slides.pyramid import (  # noqa: E402
+import augrecipes as ar
+from augrecipes.cli.folders import data_of
+from augrecipes.errors import DataError, RecipeError
+from augrecipes.kinds.bag import audit
+from augrecipes.sources import slide_bags
+from augrecipes.sources.slides import listing
+from augrecipes.sources.slides import tissue as tissues
+from augrecipes.sources.slides.listing import slides_in
+from augrecipes.sources.slides.opened import open_slide
+from augrecipes.sources.slides.pyramid import (
     Level,
     Part,
     SlideWindow,
 )
-from augrecipes.sources.slides.tissue import mask_of_regions  # noqa: E402
+from augrecipes.sources.slides.tissue import mask_of_regions
 
 GLASS = 243
 true_thumbnail: Any = listing.thumbnail
@@ -142,7 +140,7 @@ def test_samples_are_the_same_in_every_way_of_loading(folder: Path) -> None:
     alone = [bags[0, k] for k in range(len(bags))]
     loaders = [
         ar.loader(bags, batch_size=1, num_workers=2, multiprocessing_context="fork"),
-        ar.loader(bags, batch_size=1, num_workers=1, multiprocessing_context="spawn"),
+        ar.loader(bags, batch_size=1, num_workers=1, multiprocessing_context="forkserver"),
         ar.loader(bags, batch_size=1, backend="threads", num_workers=2),
     ]
     for loader in loaders:
@@ -314,7 +312,7 @@ def test_regions_of_geojson_choose_tiles(folder: Path, tmp_path: Path, wrap: Any
         assert {tuple(place) for place in table_of(bags).coords.tolist()} == covered(name)
 
 
-@settings(max_examples=60)
+@tries(25)
 @given(
     corners=st.lists(st.tuples(st.floats(-50, 450), st.floats(-50, 350)), min_size=3, max_size=9),
     size=st.sampled_from([(300, 400), (75, 100), (30, 40)]),
@@ -386,35 +384,39 @@ def test_a_mask_file_chooses_tiles(folder: Path, tmp_path: Path) -> None:
 # -- planted faults ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "fault"),
-    [
-        (listing, "tissue_by_saturation", lambda picture, threshold: np.zeros(picture.shape[:2], bool)),
-        (listing, "white_in", lambda picture: np.ones(picture.shape[:2], bool)),
-        (tissues.Grid, "shares", lambda grid, mask, places, slide: np.full(len(places), 0.5)),
-        (listing, "thumbnail", lambda slide, at: true_thumbnail(slide, at)[::-1, ::-1].copy()[20:]),
-    ],
-    ids=["threshold", "white", "shares", "place"],
-)
-def test_planted_faults_of_choosing_are_caught(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, fault: Any
-) -> None:
-    monkeypatch.setenv("AUGRECIPES_CACHE", str(tmp_path))
-    monkeypatch.setattr(module, name, fault)
-    with pytest.raises((AssertionError, DataError)):
-        test_tiles_show_tissue(folder, 0, "otsu")
+def of_choosing(fixture: Callable[[str], Any]) -> None:
+    fixture("monkeypatch").setenv("AUGRECIPES_CACHE", str(fixture("tmp_path")))
+    test_tiles_show_tissue(fixture("folder"), 0, "otsu")
 
 
-@pytest.mark.parametrize("name", ["x", "scale"])
-def test_planted_faults_of_reading_are_caught(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    real = SlideWindow.view
-    shift = {"x": lambda self, y0, x0, y1, x1, reduce=1: real(self, y0, x0 - 1 if x0 else 0, y1, x1 - 1 if x0 else x1),
-             "scale": lambda self, y0, x0, y1, x1, reduce=1: real(self, y0, x0, y1, x1)[::-1].copy()}[name]  # fmt: skip
-    monkeypatch.setattr(SlideWindow, "view", shift)
-    with pytest.raises(AssertionError):
-        test_bags_of_slides_are_those_of_their_cut_tiles(folder, tmp_path, CROPS, {"level": 0})
+def of_reading(fixture: Callable[[str], Any]) -> None:
+    test_bags_of_slides_are_those_of_their_cut_tiles(fixture("folder"), fixture("tmp_path"), CROPS, {"level": 0})
+
+
+def shifted(self: SlideWindow, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> Any:
+    return view(self, y0, x0 - 1 if x0 else 0, y1, x1 - 1 if x0 else x1)
+
+
+view: Any = SlideWindow.view
+test_planted_faults_are_caught = planted_faults(
+    {
+        "threshold": (
+            of_choosing, (listing, "tissue_by_saturation", lambda picture, threshold: np.zeros(picture.shape[:2], bool))
+        ),
+        "white": (of_choosing, (listing, "white_in", lambda picture: np.ones(picture.shape[:2], bool))),
+        "shares": (
+            of_choosing, (tissues.Grid, "shares", lambda grid, mask, places, slide: np.full(len(places), 0.5))
+        ),
+        "place": (
+            of_choosing, (listing, "thumbnail", lambda slide, at: true_thumbnail(slide, at)[::-1, ::-1].copy()[20:])
+        ),
+        "windows are shifted": (of_reading, (SlideWindow, "view", shifted)),
+        "windows are upside down": (
+            of_reading, (SlideWindow, "view", lambda self, *place, reduce=1: view(self, *place[:4])[::-1].copy())
+        ),
+    },
+    (AssertionError, DataError),
+)  # fmt: skip
 
 
 # -- what is broken, and what makes no sense --------------------------------------------------------------------------

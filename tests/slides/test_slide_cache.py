@@ -14,20 +14,19 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given, settings
+import tifffile
+from hypothesis import given
 from hypothesis import strategies as st
+from support.budgets import tries
+from support.faults import planted_faults
+from support.slides import tissue, write_slide
 
-pytest.importorskip("openslide")
-tifffile = pytest.importorskip("tifffile")
-
-from whole_slides import tissue, write_slide  # noqa: E402
-
-from augrecipes import cache  # noqa: E402
-from augrecipes.cache import SLIDES  # noqa: E402
-from augrecipes.errors import DataError  # noqa: E402
-from augrecipes.sources.slide_bags import SlideFiles, SlideTable  # noqa: E402
-from augrecipes.sources.slides import listing  # noqa: E402
-from augrecipes.sources.slides.listing import Windows  # noqa: E402
+from augrecipes import cache
+from augrecipes.cache import SLIDES
+from augrecipes.errors import DataError
+from augrecipes.sources.slide_bags import SlideFiles, SlideTable
+from augrecipes.sources.slides import listing
+from augrecipes.sources.slides.listing import Windows
 
 TISSUE: list[Any] = ["otsu", 0.08, "masks", "regions/{stem}.geojson", None]
 real_state: Any = listing.state_of
@@ -217,7 +216,7 @@ def outcome(root: Path, tissue: Any) -> tuple[Any, ...]:
 steps = st.lists(st.tuples(st.sampled_from(sorted(changes(Path()))), st.integers(0, 50)), max_size=4)
 
 
-@settings(max_examples=40)
+@tries(15)
 @given(how=st.sampled_from(TISSUE), done=steps)
 def test_whatever_changes_is_noticed(
     drawn: Path, tmp_path_factory: pytest.TempPathFactory, how: Any, done: list[tuple[str, int]]
@@ -226,33 +225,30 @@ def test_whatever_changes_is_noticed(
         law(drawn, tmp_path_factory.mktemp("one"), patch, how, done)
 
 
-@pytest.mark.parametrize(
-    ("fault", "how", "done"),
-    [
-        (lambda path, mask, folders: real_state(path, None, folders), "masks", ("mask", 1)),
-        (lambda path, mask, folders: real_state(path, None, folders), TISSUE[3], ("exchanged", 0)),
-        (lambda path, mask, folders: "as before", "otsu", ("slide", 2)),
-        (lambda path, mask, folders: str(os.stat(path).st_mtime_ns), "otsu", ("same times", 0)),  # noqa: PTH116
-    ],
-    ids=["mask", "regions", "slide", "times"],
-)
-def test_planted_faults_of_noticing_are_caught(
-    drawn: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Any, how: Any, done: tuple[str, int]
-) -> None:
-    law(drawn, tmp_path / "right", monkeypatch, how, [done])
-    monkeypatch.setattr(listing, "state_of", fault)
-    with pytest.raises(AssertionError):
-        law(drawn, tmp_path / "wrong", monkeypatch, how, [done])
+def law_of(how: Any, *done: tuple[str, int]) -> Callable[[Callable[[str], Any]], None]:
+    return lambda fixture: law(fixture("drawn"), fixture("tmp_path"), fixture("monkeypatch"), how, list(done))
 
 
-def test_windows_of_the_slide_that_was_there_before_are_caught(
-    drawn: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Planted: a slide that is open is looked at, and what it shows kept for the one that has taken its place."""
-    law(drawn, tmp_path / "right", monkeypatch, "otsu", [("replaced", 0)])
-    monkeypatch.setattr(listing.OPENED, "forget", lambda *_: None)
-    with pytest.raises(AssertionError):
-        law(drawn, tmp_path / "wrong", monkeypatch, "otsu", [("replaced", 0)])
+test_planted_faults_are_caught = planted_faults({
+    "a mask is not looked at": (
+        law_of("masks", ("mask", 1)),
+        (listing, "state_of", lambda path, mask, folders: real_state(path, None, folders)),
+    ),
+    "regions are not looked at": (
+        law_of(TISSUE[3], ("exchanged", 0)),
+        (listing, "state_of", lambda path, mask, folders: real_state(path, None, folders)),
+    ),
+    "a slide is not looked at": (
+        law_of("otsu", ("slide", 2)), (listing, "state_of", lambda path, mask, folders: "as before"),
+    ),
+    "times alone": (
+        law_of("otsu", ("same times", 0)),
+        (listing, "state_of", lambda path, mask, folders: str(os.stat(path).st_mtime_ns)),  # noqa: PTH116
+    ),
+    "a slide that is open is looked at for the one that has taken its place": (
+        law_of("otsu", ("replaced", 0)), (listing.OPENED, "forget", lambda *_: None),
+    ),
+})  # fmt: skip
 
 
 def test_what_was_changed_just_now_is_not_kept(drawn: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

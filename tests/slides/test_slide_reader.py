@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -16,22 +16,21 @@ from typing import Any
 
 import cv2
 import numpy as np
+import openslide
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
+from support.budgets import tries
+from support.faults import planted_faults
+from support.slides import KINDS, Slide, tissue, write_slide
 
-openslide = pytest.importorskip("openslide")
-pytest.importorskip("tifffile")
-
-from PIL import Image  # noqa: E402
-from whole_slides import KINDS, Slide, tissue, write_slide  # noqa: E402
-
-from augrecipes.cache import stamp_of_file  # noqa: E402
-from augrecipes.errors import DataError  # noqa: E402
-from augrecipes.sources.open_files import OpenFiles  # noqa: E402
-from augrecipes.sources.slides import jpeg_tiles, opened  # noqa: E402
-from augrecipes.sources.slides.opened import listed_slide, open_slide  # noqa: E402
-from augrecipes.sources.slides.pyramid import (  # noqa: E402
+from augrecipes.cache import stamp_of_file
+from augrecipes.errors import DataError
+from augrecipes.sources.open_files import OpenFiles
+from augrecipes.sources.slides import jpeg_tiles, opened
+from augrecipes.sources.slides.opened import listed_slide, open_slide
+from augrecipes.sources.slides.pyramid import (
     Part,
     Pyramid,
     downsample_of,
@@ -56,17 +55,21 @@ def slide_of(folder: Path, kind: str, tile: int = 64, seed: int = 0) -> Slide:
     return write_slide(folder, kind, tile=tile, seed=seed, name=f"{kind.replace(' ', '-')}-{tile}-{seed}")
 
 
-def referee(slide: Slide, level: int, part: Part) -> np.ndarray:
-    """A part as another library has it: OpenSlide, or Pillow for what OpenSlide does not open; white outside."""
-    out = np.full((part.height, part.width, 3), 255, np.uint8)
-    if slide.known and level < (opened := openslide.OpenSlide(slide.path)).level_count:
+@functools.lru_cache(40)
+def whole_level(path: Path, known: bool, level: int) -> np.ndarray:
+    """A level as another library has it: OpenSlide, or Pillow for what OpenSlide does not open."""
+    if known and level < (opened := openslide.OpenSlide(path)).level_count:
         # Below level 0 OpenSlide moves by parts of a pixel where it is not asked for whole ones.
-        width, height = opened.level_dimensions[level]
-        whole = np.asarray(opened.read_region((0, 0), level, (width, height)))[:, :, :3]
-    else:
-        with Image.open(slide.path) as file:
-            file.seek(level)
-            whole = np.asarray(file.convert("RGB"))
+        return np.asarray(opened.read_region((0, 0), level, opened.level_dimensions[level]))[:, :, :3]
+    with Image.open(path) as file:
+        file.seek(level)
+        return np.asarray(file.convert("RGB"))
+
+
+def referee(slide: Slide, level: int, part: Part) -> np.ndarray:
+    """A part as another library has it; white outside."""
+    out = np.full((part.height, part.width, 3), 255, np.uint8)
+    whole = whole_level(slide.path, slide.known, level)
     there = part.inside(whole.shape[1], whole.shape[0])
     y, x = there.y - part.y, there.x - part.x
     out[y : y + there.height, x : x + there.width] = whole[
@@ -84,7 +87,7 @@ parts = st.builds(Part, st.integers(-90, 450), st.integers(-90, 330), st.integer
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=12)
+@tries(5)
 @given(tile=st.sampled_from([48, 64, 128]), level=st.integers(0, 2), part=parts)
 def test_parts_are_those_of_other_libraries(folder: Path, kind: str, tile: int, level: int, part: Part) -> None:
     slide = slide_of(folder, kind, tile if kind in DIRECT else max(tile, 64))  # OpenSlide refuses raw tiles of 48 px
@@ -108,26 +111,28 @@ def test_levels_below_the_first_are_those_behind_it(folder: Path) -> None:
         assert np.array_equal(below.read(k, whole), behind.read(k, whole))
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "fault", "kind"),
-    [
-        (jpeg_tiles, "_CODED", dict.fromkeys((1, 2, 6), b""), "rgb"),  # decoders guess YCbCr
-        (jpeg_tiles, "_ADOBE", b"", "rgb"),
-        (jpeg_tiles, "WHITE", 0, "420"),
-        (jpeg_tiles, "_touched", lambda index, part: list(TOUCHED(index, part))[:-1], "420"),
-    ],
-)
-def test_planted_faults_break_the_law_of_parts(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, fault: Any, kind: str
-) -> None:
-    slide = slide_of(folder, kind)
-    part = Part(380, 250, 100, 100)
-    law_of_parts(slide, open_slide(str(slide.path)), 0, part)
-    monkeypatch.setattr(module, name, fault)
-    if name == "_ADOBE":
-        monkeypatch.setattr(jpeg_tiles, "_CODED", {1: b"", 2: b"", 6: b""})
-    with pytest.raises(AssertionError):
-        law_of_parts(slide, open_slide(str(slide.path)), 0, part)
+def corner_of(kind: str) -> Callable[[Callable[[str], Any]], None]:
+    def check(fixture: Callable[[str], Any]) -> None:
+        slide = slide_of(fixture("folder"), kind)
+        law_of_parts(slide, open_slide(str(slide.path)), 0, Part(380, 250, 100, 100))
+
+    return check
+
+
+@pytest.mark.parametrize("kind", ["rgb", "420"])
+def test_a_part_that_reaches_outside(folder: Path, kind: str) -> None:
+    corner_of(kind)(lambda _: folder)
+
+
+UNSAID = (jpeg_tiles, "_CODED", dict.fromkeys((1, 2, 6), b""))
+test_planted_faults_are_caught = planted_faults({
+    "decoders guess YCbCr": (corner_of("rgb"), UNSAID),
+    "Adobe's mark is missing": (corner_of("rgb"), (jpeg_tiles, "_ADOBE", b""), UNSAID),
+    "black outside": (corner_of("420"), (jpeg_tiles, "WHITE", 0)),
+    "the last tile is left out": (
+        corner_of("420"), (jpeg_tiles, "_touched", lambda index, part: list(TOUCHED(index, part))[:-1])
+    ),
+})  # fmt: skip
 
 
 def read_window(reader: Pyramid, x: int, y: int, side: int, downsample: float, channels: int = 3) -> np.ndarray:
@@ -140,7 +145,7 @@ def read_window(reader: Pyramid, x: int, y: int, side: int, downsample: float, c
     return whole
 
 
-@settings(max_examples=60)
+@tries(25)
 @given(
     kind=st.sampled_from(["420", "deflate", "rgb strips"]),
     x=st.integers(-100, 450),
@@ -171,7 +176,7 @@ def test_windows_are_reduced_from_the_next_finer_level(
     assert np.array_equal(window, cv2.resize(source, (side, side), interpolation=cv2.INTER_AREA).reshape(window.shape))
 
 
-@settings(max_examples=25)
+@tries(12)
 @given(
     kind=st.sampled_from(["420", "deflate", "strips"]), downsample=st.floats(1, 40), band=st.sampled_from([3000, 9000])
 )
@@ -222,7 +227,7 @@ def test_a_slide_that_does_not_say_its_resolution(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=25)
+@tries(10)
 @given(data=st.data())
 def test_damage_is_told_or_changes_nothing_else(folder: Path, kind: str, data: st.DataObject) -> None:
     """Any bytes of any slide changed, or its end cut off: an error that names the file, or pixels."""
@@ -318,7 +323,8 @@ def test_openslide_reads_on_after_an_error(folder: Path, tmp_path: Path) -> None
     """Its handles repeat their first error for ever; ours do not."""
     slide = slide_of(folder, "jp2")
     raw = bytearray(slide.path.read_bytes())
-    tifffile = pytest.importorskip("tifffile")
+    import tifffile
+
     with tifffile.TiffFile(slide.path) as file:
         start, count = file.pages[0].dataoffsets[0], file.pages[0].databytecounts[0]
     raw[start : start + count] = bytes(count)
@@ -333,7 +339,6 @@ def test_openslide_reads_on_after_an_error(folder: Path, tmp_path: Path) -> None
 
 def test_a_slide_that_goes_while_it_is_read_is_told(folder: Path, tmp_path: Path) -> None:
     """After an error a slide is opened again: that may fail in other ways."""
-    openslide = pytest.importorskip("openslide")
 
     def fails(*_: Any) -> None:
         raise openslide.OpenSlideError("gone")

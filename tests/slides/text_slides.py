@@ -1,4 +1,4 @@
-"""Slides that text files describe, as small as OpenSlide opens them: MIRAX, and a VMS of Hamamatsu's."""
+"""Slides that text files describe, as small as OpenSlide opens them: MIRAX."""
 
 from __future__ import annotations
 
@@ -40,29 +40,14 @@ HIER_0_VAL_1_SECTION=LAYER_1
 FILE_COUNT=1
 FILE_0=Data0000.dat
 """
-_VMS = """[Virtual Microscope Specimen]
-NoLayers=1
-NoJpegColumns=1
-NoJpegRows=1
-ImageFile=a.jpg
-MapFile=m.jpg
-MacroImage=m.jpg
-PhysicalWidth=100000
-PhysicalHeight=100000
-SourceLens=20
-"""
-
-
-def noise(height: int, width: int, most: int = 255) -> np.ndarray:
-    """Pixels of three colours."""
-    return np.random.default_rng(0).integers(0, most, (height, width, 3), dtype=np.uint16)
 
 
 def write_mirax(folder: Path, pictures: int = 4, side: int = 64) -> tuple[Path, Path]:
     """A MIRAX slide of two levels, and the text that describes it."""
     inside = folder / "a"
     inside.mkdir()
-    data, jpeg = bytearray(), cv2.imencode(".jpg", noise(side, side).astype(np.uint8))[1].tobytes()
+    noise = np.random.default_rng(0).integers(0, 255, (side, side, 3), np.uint8)
+    data, jpeg = bytearray(), cv2.imencode(".jpg", noise)[1].tobytes()
     root = len(_IDENTITY) + 8
     index = bytearray(_IDENTITY + struct.pack("<ii", root, 0) + bytes(8))
     for level in range(2):
@@ -78,12 +63,3 @@ def write_mirax(folder: Path, pictures: int = 4, side: int = 64) -> tuple[Path, 
     told.write_text(_SLIDE.format(pictures) + "".join(_LAYER.format(level, side) for level in range(2)))
     (folder / "a.mrxs").touch()
     return folder / "a.mrxs", told
-
-
-def write_vms(folder: Path) -> Path:
-    """A VMS slide, which is the text that describes it."""
-    how = [cv2.IMWRITE_JPEG_RST_INTERVAL, 32, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444]
-    for name in ("a.jpg", "m.jpg"):
-        cv2.imwrite(str(folder / name), noise(256, 256).astype(np.uint8), how)
-    (folder / "a.vms").write_text(_VMS)
-    return folder / "a.vms"

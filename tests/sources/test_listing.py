@@ -5,17 +5,22 @@
 from __future__ import annotations
 
 import os
+import pickle
 import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from augrecipes.cache import FOLDERS, cache_folder, identity
 from augrecipes.errors import DataError
 from augrecipes.sources import listing
 from augrecipes.sources.listing import Listing, list_folders
+from augrecipes.sources.paths import NOWHERE, PathTable, place_in
 
 
 def fill(root: Path, *names: str) -> Path:
@@ -84,12 +89,6 @@ def test_class_folders(tmp_path: Path) -> None:
     assert found.labels is not None
     assert found.labels.tolist() == [0, 0, 1, 2, 2]
     assert found.paths[0] == os.path.join(str(root), "a", "1.Jpeg").replace("a" + os.sep + "1", "a/1")
-
-
-def test_flat_folder(tmp_path: Path) -> None:
-    found = list_folder(fill(tmp_path, "b.png", "B.png", "a.jpg", "x.txt", "tables/1.csv"))
-    assert names(found) == ["B.png", "a.jpg", "b.png"]
-    assert (found.classes, found.labels, found.class_to_idx) == (None, None, None)
 
 
 def test_hidden_things_are_passed_over(tmp_path: Path) -> None:
@@ -270,14 +269,6 @@ def test_other_rules_make_the_memo_void(tmp_path: Path, later: None, monkeypatch
     assert names(list_folder(root)) == ["a/2.xyz"]
 
 
-def test_nothing_is_written_beside_the_data(tmp_path: Path, later: None, own_cache_folder: Path) -> None:
-    root = fill(tmp_path / "data", "a/1.jpg")
-    before = (root.stat().st_mtime_ns, sorted(root.rglob("*")))
-    list_folder(root)
-    assert (root.stat().st_mtime_ns, sorted(root.rglob("*"))) == before
-    assert len(memos(own_cache_folder)) == 1
-
-
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
 def test_a_folder_is_known_under_any_path(
     tmp_path: Path, later: None, scanned: list[str], own_cache_folder: Path
@@ -312,34 +303,6 @@ def test_a_number_that_is_given_again(tmp_path: Path, later: None, own_cache_fol
     assert names(list_folder(two)) == ["a/2.jpg"]
 
 
-@pytest.mark.parametrize("variable", ["AUGRECIPES_CACHE", "XDG_CACHE_HOME", "HOME", "USERPROFILE"])
-def test_a_cache_that_cannot_be_written(
-    tmp_path: Path, later: None, monkeypatch: pytest.MonkeyPatch, variable: str
-) -> None:
-    root = fill(tmp_path / "data", "a/1.jpg")
-    # Permissions do not bind every user; a file in the folder's place stops everybody.
-    monkeypatch.delenv("AUGRECIPES_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    if variable.endswith(("HOME", "FILE")) and variable != "XDG_CACHE_HOME":
-        monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv(variable, str(root / "a" / "1.jpg"))
-    for _ in range(2):
-        assert names(list_folder(root)) == ["a/1.jpg"]
-    fill(root, "a/2.jpg")
-    assert names(list_folder(root)) == ["a/1.jpg", "a/2.jpg"]
-
-
-def test_a_full_disk(tmp_path: Path, later: None, own_cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = fill(tmp_path / "data", "a/1.jpg")
-
-    def full(self: Path, target: Path) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "replace", full)
-    assert names(list_folder(root)) == ["a/1.jpg"]
-    assert [*own_cache_folder.rglob("*.*")] == []
-
-
 def test_where_caches_lie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert cache_folder() == Path(os.environ["AUGRECIPES_CACHE"])
     monkeypatch.delenv("AUGRECIPES_CACHE")
@@ -358,17 +321,6 @@ def test_where_caches_lie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     assert cache_folder() == tmp_path / "xdg" / "augrecipes"
 
 
-def test_ten_thousand_files(tmp_path: Path, later: None, scanned: list[str]) -> None:
-    for c in range(5):
-        fill(tmp_path, *(f"{c}/{i:05}.jpg" for i in range(400)))
-    for _ in range(3):
-        scanned.clear()
-        found = list_folder(tmp_path)
-    assert scanned == []
-    assert len(found) == 2000
-    assert found.paths.name(1999) == "4/00399.jpg"
-
-
 def test_names_are_no_objects_while_they_are_listed(tmp_path: Path) -> None:
     """Of a million files they would be hundreds of megabytes: two objects a name are 120 bytes."""
     folders, files = 40, 100
@@ -385,3 +337,98 @@ def test_names_are_no_objects_while_they_are_listed(tmp_path: Path) -> None:
         finally:
             tracemalloc.stop()
         assert most < 120 * folders * files
+
+
+# PathTable: a list of paths that is small, and behaves as one.
+
+
+# Names with :// are addresses, which no folder stands before.
+NAMES = st.lists(
+    st.binary(min_size=1, max_size=12).filter(lambda b: not (b.startswith(b"/") or b"\0" in b or b"://" in b)),
+    max_size=20,
+)
+ROOTS = st.sampled_from([b"", b"/data", b"/data/", b"caf\xe9"])
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="paths as bytes are UTF-8 there")
+
+
+def plain(names: list[bytes], root: bytes) -> list[str]:
+    return [os.fsdecode(os.path.join(root, name)) for name in names]
+
+
+@given(NAMES, ROOTS)
+def test_it_is_the_list(names: list[bytes], root: bytes) -> None:
+    table, expected = PathTable.from_paths(names, root=root), plain(names, root)
+    assert list(table) == expected
+    assert len(table) == len(names)
+    assert [table[i - len(names)] for i in range(len(names))] == expected
+    assert list(pickle.loads(pickle.dumps(table))) == expected
+    assert [os.fsencode(path) for path in table] == [table.encoded(i) for i in range(len(table))]
+    for bad in (len(names), -len(names) - 1):
+        with pytest.raises(IndexError):
+            table[bad]
+
+
+@given(NAMES, ROOTS, NAMES, ROOTS, st.data())
+def test_joined_and_taken(a: list[bytes], root_a: bytes, b: list[bytes], root_b: bytes, data: st.DataObject) -> None:
+    table = PathTable.concat([PathTable.from_paths(a, root=root_a), PathTable.from_paths(b, root=root_b)])
+    expected = plain(a, root_a) + plain(b, root_b)
+    assert list(table) == expected
+    assert len(table.roots) <= 2
+    if expected:
+        chosen = data.draw(st.lists(st.integers(-len(expected), len(expected) - 1)))
+        assert list(table.take(chosen)) == [expected[i] for i in chosen]
+        assert list(table.take(np.array(chosen, np.int32))) == [expected[i] for i in chosen]
+        marks = data.draw(st.lists(st.booleans(), min_size=len(expected), max_size=len(expected)))
+        assert list(table.take(np.array(marks))) == [p for p, m in zip(expected, marks, strict=True) if m]
+
+
+def test_absolute_paths_stay_and_zero_bytes_do_not() -> None:
+    assert PathTable.from_paths(["/a/b.png"], root="/c")[0] == "/a/b.png"
+    with pytest.raises(ValueError, match="zero byte"):
+        PathTable.from_paths(["a\0b"])
+    with pytest.raises(IndexError):
+        PathTable.from_paths(["a"]).take([1])
+    with pytest.raises(IndexError):
+        PathTable.from_paths(["a"]).take(np.array([True, False]))
+
+
+def test_a_hundred_thousand_pickle_small() -> None:
+    names = [f"class{i % 100:03}/{i:08}.jpg" for i in range(100_000)]
+    table = PathTable.from_paths(names, root="/some/where")
+    size = len(pickle.dumps(table))
+    assert size < sum(map(len, names)) + 12 * len(names) + 1000
+    assert table[54_321].endswith("class021/00054321.jpg")
+
+
+# Places of tiles, read off file names.
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("tile_x1024_y2048.png", (1024, 2048)),
+        ("tile_x1024y2048.png", (1024, 2048)),
+        ("y7_x5.jpg", (5, 7)),
+        ("a/b/X12_Y0.tif", (12, 0)),
+        ("slide [x=1024,y=2048,w=512,h=512].jpg", (1024, 2048)),
+        ("slide_x_30_y_40.png", (30, 40)),
+        ("slide_1024_2048.png", (1024, 2048)),
+        ("1024_2048.png", (1024, 2048)),
+        ("slide_40x_1024_2048.png", (1024, 2048)),
+        ("slide_40x_x5_y7.png", (5, 7)),
+        ("slide(1024,2048).png", (1024, 2048)),
+        ("TCGA-AA-3812_512_0.jpg", (512, 0)),
+        ("a_1_2_3.png", (2, 3)),
+        ("x1_y2/tile.png", NOWHERE),
+        ("tumour_1.png", NOWHERE),
+        ("max1_y2.png", NOWHERE),
+        ("2023-01-05.png", NOWHERE),
+        ("slide_1.5_3.png", NOWHERE),
+        ("tile.png", NOWHERE),
+        ("x99999999999999999999_y1.png", NOWHERE),
+        ("", NOWHERE),
+    ],
+)
+def test_schemes(name: str, place: tuple[int, int]) -> None:
+    assert place_in(name) == place

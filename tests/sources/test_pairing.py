@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.budgets import tries
 
 from augrecipes.errors import DataError
 from augrecipes.sources.pairs import PairScenes, pair
@@ -76,6 +77,7 @@ def planted(root: Path, stems: set[str], scheme: tuple[str, str], scale: int, se
     return scenes
 
 
+@tries(50)
 @given(
     stems=st.sets(STEMS, min_size=2, max_size=12),
     scheme=st.sampled_from(SCHEMES),
@@ -93,6 +95,7 @@ def test_every_scheme_pairs_exactly_its_scenes(stems, scheme, scale, seed):
         assert (found(root, pairs), pairs.defects) == (scenes, [])
 
 
+@tries(50)
 @given(
     numbers=st.sets(st.integers(1, 900), min_size=8, max_size=16),
     scheme=st.sampled_from(SCHEMES),

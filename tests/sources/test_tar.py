@@ -6,18 +6,18 @@ import gzip
 import os
 import pickle
 import random
-import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import made_tars as made
 import pytest
+from support import tars as made
+from support.concurrency import in_threads
+from support.faults import planted_faults
 
 from augrecipes.errors import DataError
 from augrecipes.sources.open_files import OpenFiles
 from augrecipes.sources.tar import archives, shards
-from augrecipes.sources.tar.archives import archives_named, braced
+from augrecipes.sources.tar.archives import braced
 from augrecipes.sources.tar.shards import TarShards
 
 
@@ -52,22 +52,6 @@ def test_many_archives_hold_what_python_finds_in_them(tmp_path: Path) -> None:
 def behind_the_header(info: Any, real: Any = archives._member) -> Any:
     member = real(info)
     return member._replace(start=member.place + 512)
-
-
-FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "keys end at the last dot": lambda patch: patch.setattr(
-        shards, "split_name", lambda name: tuple(name.lower().rsplit(b".", 1)) if b"." in name else None
-    ),
-    "files begin behind their headers": lambda patch: patch.setattr(archives, "_member", behind_the_header),
-    "names as they are": lambda patch: patch.setattr(archives, "_checked", lambda text: text.encode()),
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_planted_fault_is_caught(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    FAULTS[fault](monkeypatch)
-    with pytest.raises((AssertionError, DataError)):
-        agrees_with_python(tmp_path, range(60))
 
 
 def test_a_small_window_finds_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,13 +102,6 @@ def test_damage_is_told(tmp_path: Path) -> None:
 @pytest.mark.soak
 def test_much_damage_is_told(tmp_path: Path) -> None:
     tells_of_damage(tmp_path, range(3000))
-
-
-def test_ends_that_are_believed_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted: what tarfile says alone, which takes a damaged header for the end."""
-    monkeypatch.setattr(archives, "_check_end", lambda rest: None)
-    with pytest.raises(AssertionError):
-        tells_of_damage(tmp_path, range(40))
 
 
 def survives(folder: Path, seeds: range) -> None:
@@ -401,21 +378,12 @@ def test_few_archives_are_open_at_a_time(several: list[Path], monkeypatch: pytes
     monkeypatch.setattr(shards, "OPENED", kept := OpenFiles(archives.Archive, 1))
     found = pickle.loads(pickle.dumps(TarShards(several)))
     wanted = [b"%d %d" % (a, k) for a in range(4) for k in range(5)]
-    wrong: list[Any] = []
 
     def read(seed: int) -> None:
         rng = random.Random(seed)
-        try:
-            wrong.extend(k for k in (rng.randrange(20) for _ in range(300)) if found[k]["bin"] != wanted[k])
-        except Exception as error:
-            wrong.append(error)
+        assert all(found[k]["bin"] == wanted[k] for k in (rng.randrange(20) for _ in range(300)))
 
-    threads = [threading.Thread(target=read, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    in_threads(read, 6)
     assert len(kept) == 1
 
 
@@ -449,12 +417,28 @@ def test_an_archive_that_is_written_anew_is_told(tmp_path: Path) -> None:
     overwritten(tmp_path / "x.tar")
 
 
-def test_looking_only_when_it_is_opened_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives.Archive, "bytes_at", archives.Archive.at_most)
-    with pytest.raises(pytest.fail.Exception):
-        overwritten(tmp_path / "x.tar")
-
-
-def test_parts_that_names_have() -> None:
-    assert shards.part_of("mask.png") == "mask"
-    assert archives_named("x.tar") == ["x.tar"]
+test_planted_faults_are_caught = planted_faults(
+    {
+        "keys end at the last dot": (
+            lambda fixture: agrees_with_python(fixture("tmp_path"), range(60)),
+            (shards, "split_name", lambda name: tuple(name.lower().rsplit(b".", 1)) if b"." in name else None),
+        ),
+        "files begin behind their headers": (
+            lambda fixture: agrees_with_python(fixture("tmp_path"), range(60)),
+            (archives, "_member", behind_the_header),
+        ),
+        "names as they are": (
+            lambda fixture: agrees_with_python(fixture("tmp_path"), range(60)),
+            (archives, "_checked", lambda text: text.encode()),
+        ),
+        "what tarfile says alone, which takes a damaged header for the end": (
+            lambda fixture: tells_of_damage(fixture("tmp_path"), range(40)),
+            (archives, "_check_end", lambda rest: None),
+        ),
+        "looking only when it is opened": (
+            lambda fixture: overwritten(fixture("tmp_path") / "x.tar"),
+            (archives.Archive, "bytes_at", archives.Archive.at_most),
+        ),
+    },
+    (AssertionError, DataError, pytest.fail.Exception),
+)  # fmt: skip

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import made_tars
 import numpy as np
 import pytest
+from support import tars as made_tars
+from support.faults import planted_faults
 
 from augrecipes import cache
 from augrecipes.cache import ARCHIVES, CACHE
@@ -110,20 +111,6 @@ def test_another_archive_is_listed_anew(change: Callable[[Path], None], tmp_path
     told_of(change, tmp_path)
 
 
-def test_a_stamp_that_says_less_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted: size and time alone, as programs that set times leave them."""
-    monkeypatch.setattr(cache, "stamp_of", lambda about: f"{about.st_size} {about.st_mtime_ns}")
-    with pytest.raises(AssertionError):
-        told_of(rewritten, tmp_path)
-
-
-def test_an_archive_that_is_still_open_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted: the one before is read, whatever lies at its path by now."""
-    monkeypatch.setattr(OPENED, "forget", lambda *_: None)
-    with pytest.raises(AssertionError):
-        told_of(replaced, tmp_path)
-
-
 def damaged(folder: Path, seeds: range) -> None:
     path = archive(folder / "a.tar", *(f"{k:03}" for k in range(40)))
     wanted = listed(str(path))
@@ -142,13 +129,6 @@ def damaged(folder: Path, seeds: range) -> None:
 
 def test_whatever_the_cache_holds(tmp_path: Path) -> None:
     damaged(tmp_path, range(120))
-
-
-def test_what_is_believed_unseen_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted: the digest is not compared."""
-    monkeypatch.setattr(cache, "_digest", lambda *_: bytes(32))
-    with pytest.raises(Exception):  # noqa: B017  whatever comes of it
-        damaged(tmp_path, range(120))
 
 
 def test_what_was_just_written_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,8 +159,18 @@ def test_what_was_written_just_before_a_long_reading_is_not_kept(
     assert list(ARCHIVES.files())
 
 
-def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv(CACHE, str(tmp_path / "file"))
-    path = archive(tmp_path / "a.tar", "aaa", "bbb")
-    assert alike(listed(str(path)), listed(str(path)))
+test_planted_faults_are_caught = planted_faults(
+    {
+        "size and time alone, as programs that set times leave them": (
+            lambda fixture: told_of(rewritten, fixture("tmp_path")),
+            (cache, "stamp_of", lambda about: f"{about.st_size} {about.st_mtime_ns}"),
+        ),
+        "the one before is read, whatever lies at its path": (
+            lambda fixture: told_of(replaced, fixture("tmp_path")), (OPENED, "forget", lambda *_: None),
+        ),
+        "the digest is not compared": (
+            lambda fixture: damaged(fixture("tmp_path"), range(120)), (cache, "_digest", lambda *_: bytes(32)),
+        ),
+    },
+    Exception,
+)  # fmt: skip

@@ -147,10 +147,8 @@ class SampleBatch:
             return of
 
         found = lane.several(self.epoch, [self.keys[k] for k in places], samples, rows)
-        if found is None:
-            self.uneven = True
-            return
-        left, others = found
+        # Of several sizes one by one: some may fail, and would have had another size.
+        left, others = ([*range(len(places))], {}) if found is None else found
         self.others |= {places[at]: rest for at, rest in others.items()}
         for at in left:
             self._one(lane, places[at], samples.sample(at))

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from kinds import IMAGE, PAIR, Kind
 from PIL import Image
 
 from augrecipes.data.samples import Samples
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import read_image
+from support.kinds import IMAGE, PAIR, Kind
 
 # How one picture, a file, may be given.
 FORMS: dict[str, Callable[[str], Any]] = {
@@ -57,9 +57,27 @@ class Files:
         return {name: FORMS[self.form](path) for name, path in self.rows[index].items()}
 
 
-def given(kind: Kind, root: Path, form: str = "array", recipe: str | None = None, **options: Any) -> Samples:
+def source_of(kind: Kind, root: Path, form: str = "array", recipe: str | None = None, **options: Any) -> Samples:
     """`Samples` over the files of a kind."""
     return Samples(Files(kind, root, form), parse_text(recipe or kind.recipe), **options)
 
 
 KINDS = (IMAGE, PAIR)
+
+
+def annotated() -> list[dict[str, Any]]:
+    """Rows with all that may lie on an image, and beside it."""
+    rng = np.random.default_rng(5)
+    return [
+        {
+            "image": rng.integers(0, 256, (32, 28, 3), np.uint8),
+            "mask": rng.integers(0, 300, (32, 28)),
+            "boxes": [[1, 2, 20.5, 25], [4, 4, 9, 9]][: k % 3],
+            "box_labels": [7, 1][: k % 3],
+            "keypoints": torch.tensor([[3.0, 4.0], [10.0, 11.0]]),
+            "caption": f"no. {k}",
+            "score": 0.5 * k,
+            "label": np.int64(k),
+        }
+        for k in range(6)
+    ]

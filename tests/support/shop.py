@@ -20,7 +20,6 @@ from fsspec.implementations.local import LocalFileSystem
 Fault = Callable[[str, str, int], str | None]
 """What happens to a request, given its kind, the path and how often it came: None, `error`, `cut`, `short`, `slow`."""
 
-READS = ("get", "cat")
 _ROOT, _LOG = "SHOP", "asked.log"
 
 

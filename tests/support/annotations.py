@@ -6,9 +6,19 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
+import pytest
+
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.annotations.records import AnnotationOptions
+from augrecipes.sources.annotations.table import table_of_annotations
+from augrecipes.sources.columns import Columns
+from augrecipes.sources.defects import Findings
 
 CLASSES = ("ape", "bee", "cat & dog", "élan")
 Corners = tuple[float, float, float, float]
@@ -205,3 +215,52 @@ def _thing(rng: np.random.Generator, width: int, height: int, polygons: bool, wi
     if not wild and (corners[2] - corners[0] < 1 or corners[3] - corners[1] < 1):
         corners = (0.0, 0.0, float(width), float(height))
     return Thing(label, corners, (), marked)
+
+
+def recipe(boxes: str = "", *, keypoints: str = "", mask: str = "absent", steps: str = "[NoOp]") -> Recipe:
+    lines = [f"mask: {mask}"]
+    lines += [f"boxes: {{format: {boxes}, labels: kinds}}"] if boxes else []
+    lines += [f"keypoints: {{{keypoints}}}"] if keypoints else []
+    text = f"version: 1\nrecipe: test\ninputs: {{{', '.join(lines)}}}\nsteps: {steps}\neval: derived\n"
+    return parse_text(text)
+
+
+def listed(path: Path, made: Recipe, **options: Any) -> Columns:
+    """As a dataset lists it, and without its log."""
+    found = Findings()
+    table = table_of_annotations(path, AnnotationOptions(made.inputs, **options), found)
+    found.refuse()
+    return table
+
+
+A, B = Picture("a.png", 40, 30), Picture("b.png", 40, 30)
+
+
+def write(path: Path, text: str | dict[str, Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
+    return path
+
+
+def instances(folder: Path, *annotations: dict[str, Any], **more: Any) -> Path:
+    draw(folder, [A])
+    said = {
+        "images": [{"id": 9, "file_name": "a.png", "width": 40, "height": 30}],
+        "categories": [{"id": 1, "name": "person"}],
+        "annotations": [{"id": k + 1, "image_id": 9, "category_id": 1, **one} for k, one in enumerate(annotations)],
+        **more,
+    }
+    return write(folder / "instances.json", said)
+
+
+def refused(path: Path, *words: str, **options: Any) -> None:
+    with pytest.raises(DataError) as caught:
+        listed(path, options.pop("recipe", recipe("pascal_voc")), **options)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def rows(path: Path, **options: Any) -> list[list[float]]:
+    table = listed(path, options.pop("recipe", recipe("pascal_voc")), **options)
+    assert table.boxes is not None
+    return [row for k in range(len(table)) for row in table.boxes.rows(k).tolist()]

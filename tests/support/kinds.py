@@ -1,4 +1,4 @@
-"""Twelve samples of every kind of dataset, for laws that all of them obey."""
+"""Twelve samples of every kind of dataset, from files and from packed stores, for laws that all of them obey."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import cv2
 import numpy as np
-from bag_folders import BAGS, bag_folders
-from pictures import RECIPE, class_folders, draw
+import pytest
 
 from augrecipes.data.dataset import RecipeDataset
+from augrecipes.data.packed import Packed
 from augrecipes.kinds.bag.dataset import TileBags
 from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.kinds.pair.dataset import PairedImages
+from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
+from support.folders import BAGS, RECIPE, bag_folders, class_folders, draw
 
 N = 12
 PAIRS = """
@@ -100,6 +103,9 @@ BAG = Kind("bag", TileBags, BAGS, _bags, lambda root: root, lambda i: f"slide-{i
 KINDS = (IMAGE, PAIR, BAG)
 
 
+by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
+
+
 def arrays(sample: dict[str, Any]) -> dict[str, np.ndarray]:
     """What a sample holds in tensors, by key."""
     return {key: value.numpy() for key, value in sample.items() if hasattr(value, "numpy")}
@@ -111,6 +117,14 @@ def pixels(sample: dict[str, Any]) -> bytes:
     return b"".join([*parts, repr([sample[k] for k in ("label", "index", "path") if k in sample]).encode()])
 
 
+def agree(a: Any, b: Any, epochs: tuple[int, ...] = (0, 3)) -> bool:
+    """Whether two datasets have the same samples, to the bit, under the same keys."""
+    pairs = [(a[epoch, i], b[epoch, i]) for epoch in epochs for i in range(len(a))]
+    return len(a) == len(b) and all(
+        list(x) == list(y) and pixels(x) == pixels(y) and x.get("bag") == y.get("bag") for x, y in pairs
+    )
+
+
 def samples(loader: Any) -> list[dict[str, Any]]:
     """The samples of a pass of a loader with `collate="list"`, in order."""
     return [
@@ -118,3 +132,44 @@ def samples(loader: Any) -> list[dict[str, Any]]:
         for batch in loader
         for i in range(len(batch["index"]))
     ]
+
+
+BAKED = {
+    "image": "SmallestMaxSize: {max_size: 30, interpolation: area}",
+    "pair": "CenterCrop: {height: 18, width: 16, at: lr}",
+    "bag": "Resize: {height: 20, width: 19}",
+}
+
+
+def beginning(recipe: str, step: str) -> str:
+    """The recipe with one more step in front of both sections."""
+    return recipe.replace("steps:\n", f"steps:\n  - {step}\n", 1).replace("eval:\n", f"eval:\n  - {step}\n", 1)
+
+
+def recipe_of(kind: Kind) -> str:
+    return beginning(kind.recipe, BAKED[kind.name])
+
+
+def packed(kind: Kind, root: Path, recipe: str | None = None, **options: Any) -> Path:
+    """The store of the files below `root`, packed when it is asked for first with this recipe and these options."""
+    asked = crc32(repr((recipe, sorted(options.items()))).encode())
+    out = root.parent / f"{kind.name}-{asked:08x}"
+    if not out.exists():
+        given = kind.where(root)
+        data = {key: str(path) for key, path in given.items()} if isinstance(given, dict) else str(given)
+        pack(parse_text(recipe or recipe_of(kind)), data, out, **{"workers": 0, **options})
+    return out
+
+
+def open_packed(kind: Kind, root: Path, **options: Any) -> Packed:
+    """The dataset over the store of the files below `root`."""
+    return Packed(packed(kind, root), parse_text(recipe_of(kind)), **options)
+
+
+def folders(make: pytest.TempPathFactory) -> dict[str, Path]:
+    """A folder of each kind's files."""
+    made = {kind.name: make.mktemp(kind.name) / "files" for kind in KINDS}
+    for kind in KINDS:
+        made[kind.name].mkdir()
+        kind.fill(made[kind.name])
+    return made

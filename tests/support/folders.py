@@ -1,0 +1,150 @@
+"""Small folders of images, of pairs and of bags."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.parse import parse_text
+
+RECIPE = """
+version: 1
+recipe: test
+inputs: {mask: optional, boxes: {format: pascal_voc, labels: box_labels}, keypoints: {format: xy}}
+steps:
+  - RandomCrop: {height: 24, width: 20}
+  - HorizontalFlip
+  - VerticalFlip
+  - RandomBrightnessContrast
+eval:
+  - CenterCrop: {height: 24, width: 20}
+"""
+
+
+def draw(path: Path, seed: int, size: tuple[int, int] = (32, 28)) -> Path:
+    """Write noise as an image."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    noise = np.random.default_rng(seed).integers(0, 256, (*size, 3), dtype=np.uint8)
+    assert cv2.imwrite(str(path), noise)
+    return path
+
+
+def class_folders(root: Path, classes: Sequence[str] = ("cat", "dog", "emu"), each: int = 4) -> Path:
+    """A folder of class folders."""
+    for k, name in enumerate(classes):
+        for i in range(each):
+            draw(root / name / f"{i}.png", seed=100 * k + i)
+    return root
+
+
+BAGS = """
+version: 1
+recipe: test-bags
+kind: bag
+bag: {max_tiles: 4}
+steps:
+  - RandomCrop: {height: 12, width: 10}
+  - D4: {p: 1.0, id: turn, share: bag}
+  - HorizontalFlip
+  - RandomBrightnessContrast: {p: 1.0}
+  - Resize: {height: 12, width: 10}
+eval:
+  - CenterCrop: {height: 12, width: 10}
+"""
+SIZES = {"slide-a": 5, "slide-b": 3, "slide-c": 7, "slide-d": 4}
+
+
+def bag_folders(root: Path, sizes: Mapping[str, int] | None = None) -> Path:
+    """A folder of bags of noisy tiles, whose names tell their places."""
+    for b, (bag, n) in enumerate((SIZES if sizes is None else sizes).items()):
+        (root / bag).mkdir(parents=True, exist_ok=True)
+        for k in range(n):
+            draw(root / bag / f"tile_x{k}_y{10 * b}.png", seed=100 * b + k, size=(18, 16))
+    return root
+
+
+Image = NDArray[np.uint8]
+
+
+def pair_recipe(scale: int = 4, crop: int = 8, more: str = "") -> Recipe:
+    """A crop of `crop` small pixels, and the eight symmetries."""
+    text = f"""
+version: 1
+recipe: pairs
+kind: pair
+scales: {{lr: 1, hr: {scale}}}
+{more}
+steps:
+  - RandomCrop: {{height: {crop}, width: {crop}, at: lr}}
+  - D4: {{p: 1.0}}
+eval: []
+output: {{dtype: uint8, layout: hwc}}
+"""
+    return parse_text(text)
+
+
+def scene(seed: int, size: tuple[int, int] = (96, 128), channels: int = 3) -> Image:
+    """Blobs of all sizes, uint8 H×W×C: something to see at every scale."""
+    draw = np.random.default_rng(seed)
+    image = np.zeros((*size, channels), np.float32)
+    for sigma in (1.5, 4, 12):
+        noise = draw.normal(size=(*size, channels)).astype(np.float32)
+        blurred = cv2.GaussianBlur(noise, (0, 0), sigma).reshape(image.shape)
+        image += blurred / blurred.std()
+    return np.clip(image * 30 + 120, 0, 255).astype(np.uint8)
+
+
+def reduced(image: Image, scale: int) -> Image:
+    """Every target pixel the mean of scale × scale; what is left over at the end is cut off."""
+    height, width = image.shape[0] // scale, image.shape[1] // scale
+    cut = image[: height * scale, : width * scale]
+    small: Image = cv2.resize(cut, (width, height), interpolation=cv2.INTER_AREA)
+    return small.reshape(height, width, -1)
+
+
+def save(path: Path, image: Image) -> Path:
+    """Write RGB or grey pixels, in the format of the name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    stored = image if image.ndim == 2 or image.shape[2] == 1 else image[..., [2, 1, 0, 3][: image.shape[2]]]
+    assert cv2.imwrite(str(path), stored)
+    return path
+
+
+def make_pairs(
+    root: Path,
+    names: Sequence[str],
+    scale: int = 4,
+    size: tuple[int, int] = (96, 128),
+    low: str = "{}x4",
+    kind: str = "png",
+) -> Path:
+    """`root/HR` and `root/LR`, one scene a name."""
+    for seed, name in enumerate(names):
+        image = scene(seed, size)
+        save(root / "HR" / f"{name}.{kind}", image)
+        save(root / "LR" / f"{low.format(name)}.png", reduced(image, scale))
+    return root
+
+
+def listed_images(root: Path) -> Path:
+    """A CSV file of 8 images with everything that a CSV file may say."""
+    numbers = np.random.default_rng(0)
+    rows = ["image,mask,label,split,group,weight,boxes,keypoints"]
+    for i in range(8):
+        height, width = 36 + i, 50 - i
+        draw(root / f"{i}.png", seed=i, size=(height, width))
+        assert cv2.imwrite(str(root / f"{i}-mask.png"), numbers.integers(0, 600, (height, width)).astype(np.uint16))
+        corners = (numbers.random((i % 4, 2)) * [width - 12, height - 12]).round(2).tolist()
+        boxes = [[x, y, x + 9.5, y + 8.25, f"kind-{k % 2}"] for k, (x, y) in enumerate(corners)]
+        cells = ['"' + json.dumps(value).replace('"', '""') + '"' for value in (boxes, corners)]
+        split, group = "train" if i < 6 else "val", f"patient-{i % 3}"
+        rows.append(f"{i}.png,{i}-mask.png,{'ab'[i % 2]},{split},{group},{i / 2},{cells[0]},{cells[1]}")
+    path = root / "list.csv"
+    path.write_text("\n".join(rows), encoding="utf-8")
+    return path
