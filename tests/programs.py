@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 HEAVY = ("cv2", "torch", "torch.utils.data", "yaml", "augrecipes.compat.albumentations")
 PATIENCE = 300  # seconds: only what hangs takes so long
 

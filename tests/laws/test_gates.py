@@ -67,7 +67,8 @@ def _another_draw(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _gate_that_takes_no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     true = prepared._transform
-    monkeypatch.setattr(prepared, "_transform", lambda step, takes: true(step, takes=False))
+    plainly = prepared.Executors(lambda step, takes: true(step, takes=False))
+    monkeypatch.setattr(prepared, "_PLAINLY", plainly)
 
 
 def _gate_that_is_asked_where_one_of_has_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
