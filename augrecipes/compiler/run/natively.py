@@ -26,13 +26,7 @@ from augrecipes.compiler.run.targets import check_size, mask_in, mask_out
 
 _FLAT, _BYTE = 2, np.dtype(np.uint8)
 _MASK, _NOTHING = frozenset({"mask"}), frozenset[str]()
-_NATIVE = (
-    "native",
-    "native_masks",
-    "_native_bytes",
-    "_pixelless",
-    "_opaque_steps",
-)  # made of the steps when they are first needed
+_NATIVE = ("native", "native_masks", "_mask_plans", "_pixelless", "_opaque_steps")  # made of steps, when first needed
 
 
 def kept_from_plans(pipeline: Pipeline) -> str | None:
