@@ -28,7 +28,7 @@ _FINAL = (
     FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, FileExistsError, NotImplementedError,
     ImportError, TypeError, AttributeError,
 )  # fmt: skip
-_OF_THE_DISK = {errno.ENOSPC, errno.EROFS, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+OF_THE_DISK = {errno.ENOSPC, errno.EROFS, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _WHEELS = {"gs": "gcsfs", "gcs": "gcsfs", "hf": "huggingface_hub", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs"}
 _slots: dict[tuple[int, str], threading.BoundedSemaphore] = {}  # by process: a fork begins with no request under way
 
@@ -67,7 +67,7 @@ def request(url: str, do: Callable[[Any, str], Found]) -> Found:
             kinds = (FileNotFoundError, PermissionError)
             raise next((kind for kind in kinds if isinstance(error, kind)), RemoteError)(said) from None
         except Exception as error:  # drivers have errors of their own
-            if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
+            if isinstance(error, OSError) and error.errno in OF_THE_DISK:
                 raise
             said = redact_from(url, f"{type(error).__name__}: {error}")[:_LAST_WORDS]
             if "Credentials" in type(error).__name__:  # of botocore, google.auth

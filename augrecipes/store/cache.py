@@ -33,6 +33,7 @@ from augrecipes.errors import AugrecipesError, StoreError
 from augrecipes.machine import bytes_of
 from augrecipes.paths import STAGED
 from augrecipes.remote import RemotePath
+from augrecipes.remote_requests import OF_THE_DISK
 from augrecipes.store.disk import map_file, naming, record_of
 
 SIZE = "AUGRECIPES_CACHE_SIZE"
@@ -199,8 +200,13 @@ class Fetched:
 
         def fetch(staged: Path) -> None:
             for _ in range(_TIMES):  # what arrives may have been cut on its way
-                with naming(there):
+                try:
                     there.fetch(staged)
+                except OSError as error:
+                    if error.errno in OF_THE_DISK:  # which the cache names
+                        raise
+                    with naming(there):
+                        raise
                 if record_of(staged) == {"size": size, "checksum": checksum}:
                     return
             raise StoreError(

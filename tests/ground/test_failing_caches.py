@@ -149,6 +149,14 @@ def test_whatever_becomes_of_the_folder(
     law(sources[name], wanted[name], folder, fault, name in NEED_ONE)
 
 
+@pytest.mark.parametrize("after", range(14))
+def test_a_disk_that_is_full_while_a_store_is_fetched(
+    sources: dict[str, Open], wanted: dict[str, list[int]], tmp_path: Path, after: int
+) -> None:
+    folder = tmp_path / "mine"
+    law(sources["store elsewhere"], wanted["store elsewhere"], folder, Fault(folder, "full", after, 1), needs=True)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of the size of files")
 @pytest.mark.parametrize("size", [0, 10, 2_500])
 def test_writing_that_ends_in_the_middle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
