@@ -181,6 +181,15 @@ def test_on_pictures_of_floats() -> None:
     law_for(JOINED, 3, "fast", "float32")()
 
 
+def test_a_group_that_nobody_knows_among_merged_warps() -> None:
+    """SomeOf that may run a step twice is albumentations' to run, and there is no picture for it to begin with."""
+    turn = Step("Rotate", Arguments({"limit": 30}), p=1.0)
+    steps = (turn, turn, Step("SomeOf", Arguments({"n": 1, "replace": True}), p=0.5, steps=(turn,)))
+    recipe = Recipe("law", steps=label(steps))
+    for seed in range(8):
+        check(recipe, "fast", targets(recipe, seed, 3, "uint8"), seed)
+
+
 @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
 def test_means_of_floats_do_not_go_by_how_they_lie(optimize: Optimize) -> None:
     steps = (Step("RandomBrightnessContrast", Arguments({"brightness_by_max": False}), p=1.0),)

@@ -68,13 +68,13 @@ class Walk:
             elif type(step) is ColourStep:
                 yield step.step, self.one(step.step, _coloured)
             elif type(step) is Warps:
-                yield from self.keyed(step.transforms)
+                yield from self._within(step.transforms)
                 decodes = cost.DECODED if step is self.reader else 0.0
                 of_picture = (*cost.CONSTANTS, step.to_sink + 2 * step.shrinks.reduces, decodes)
                 ends = masks.ends() if self.labels else of_picture
                 yield None, _between(EFFECTS.MERGED_ENDS, ends)
             elif type(step) is ColourOps:
-                yield from self.keyed(step.transforms)
+                yield from self._within(step.transforms)
                 if not step.to_sink:
                     yield None, _between(EFFECTS.MATERIALISES)
             elif id(step) not in self.made:
@@ -85,6 +85,13 @@ class Walk:
                 yield from group
             else:  # nobody else knows when it acts
                 yield step, KeyedStep(*self.made[id(step)], 1.0, OPAQUE, alone=True)
+
+    def _within(self, transforms: Sequence[Any]) -> Iterator[tuple[Any, KeyedStep]]:
+        """The same of steps that are merged: at none of them is there a picture with which a sample could stop."""
+        for step, keyed in self.keyed(transforms):
+            if keyed.numbers is OPAQUE:
+                raise NotNativeError(f"{keyed.label} runs in Python")
+            yield step, keyed
 
     def _group(self, step: Any) -> groups.Unit | None:
         """A group, opened; None where it is none, or chooses as only albumentations knows."""
