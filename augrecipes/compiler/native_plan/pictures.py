@@ -16,7 +16,6 @@ from augrecipes.native.libjpeg import Coded
 
 _AT_ONCE = 1 << 20  # bytes of decoded pixels
 _MASKS = (np.dtype(np.uint8), np.dtype(bool))
-_FLAT = 2  # axes
 Picture = np.ndarray | Decodable | Undecoded
 # Pixels as they lie, and the row and the column of the picture that they begin at.
 Pixels = tuple[np.ndarray, int, int]
@@ -73,12 +72,12 @@ def is_picture(picture: Any, *, files: bool) -> bool:
 
 def is_mask(mask: Any, picture: Picture) -> bool:
     """Whether it is one of uint8 or bool, H×W or H×W×1, that lies on the picture; in memory or still in its file."""
-    return (isinstance(mask, np.ndarray) or is_encoded(mask)) and mask.dtype in _MASKS and _lies_on(mask, picture)
-
-
-def _lies_on(mask: Any, picture: Picture) -> bool:
-    flat = len(mask.shape) == _FLAT or (len(mask.shape) == _FLAT + 1 and mask.shape[2] == 1)
-    return flat and mask.shape[:2] == picture.shape[:2]
+    return (
+        (isinstance(mask, np.ndarray) or is_encoded(mask))
+        and mask.dtype in _MASKS
+        and (len(mask.shape) == 2 or (len(mask.shape) == 3 and mask.shape[2] == 1))
+        and mask.shape[:2] == picture.shape[:2]
+    )
 
 
 def as_picture(mask: np.ndarray | Decodable) -> np.ndarray | Decodable:

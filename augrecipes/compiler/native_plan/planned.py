@@ -146,7 +146,7 @@ def mask_plan(
     steps: list[KeyedStep] = []
     given = {}
     for step, known in walk.keyed(transforms):
-        of_opaque = OPAQUE if moves(step, "mask") else KEPT
+        of_opaque = OPAQUE if _changes_masks(step) else KEPT
         keyed = replace(known, numbers=of_opaque) if len(steps) in opaque else known
         if keyed.numbers.given:
             given[len(steps)] = step
@@ -161,10 +161,10 @@ def mask_plan(
     return plan
 
 
-def moves(step: Any, *targets: str) -> bool:
-    """Whether a step may change any of some targets, or look at them: of classes that nobody knows anything is."""
+def _changes_masks(step: Any) -> bool:
+    """Whether a step may change a mask, or look at it: of classes that nobody knows anything is."""
     record = capability(type(step).__name__)
-    return record is None or not is_plain(step) or not record.targets.isdisjoint(targets)
+    return record is None or not is_plain(step) or "mask" in record.targets
 
 
 def _few(most: int | None) -> int:
