@@ -148,7 +148,7 @@ class NativePlan(PlanInMemory):
         else:
             shapes = np.array([picture.shape for picture in pictures], np.int64)
         channels = int(shapes[0, 2])
-        if self.given or not self._takes(channels) or (shapes[:, 2] != channels).any():
+        if self.given or not self.writes or not self._takes(channels) or (shapes[:, 2] != channels).any():
             return [*range(count)]
         numbers = np.zeros((count, FIELDS), np.int64)
         numbers[:, KEY] = np.asarray(keys, np.uint64).view(np.int64)

@@ -16,8 +16,9 @@ from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError
 from augrecipes.compiler.native_plan.pictures import Picture, as_bytes, as_picture, is_mask, is_picture, of_bytes
 from augrecipes.compiler.native_plan.planned import mask_plan, native_plan
+from augrecipes.compiler.plan import PLAIN
 from augrecipes.compiler.run.exits import NotHereError, OnTheWay
-from augrecipes.compiler.run.lower import Sites
+from augrecipes.compiler.run.lower import Lowered, Sites
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.points import take_points
 from augrecipes.compiler.run.points_alone import point_steps
@@ -33,15 +34,16 @@ def kept_from_plans(pipeline: Pipeline) -> str | None:
     """What keeps a pipeline from native plans, whatever its steps are; None: nothing does."""
     if pipeline.optimize == "none":
         return "`none` runs its steps as albumentations does"
-    if any(type(step) is not step.__class__ for step in pipeline.transforms):
-        return "its steps are looked at"
-    return None if pipeline.arrival == "uint8" or pipeline.takes_files else "pictures are no uint8"
+    if pipeline.arrival in PLAIN:
+        return "pictures are no uint8, or come together with others"
+    return "pictures come decoded" if pipeline.arrival == "encoded" and not pipeline.takes_files else None
 
 
 class NativelyRun(Pipeline):
     """A compiled recipe that runs without Python wherever all of its steps are known to the native kernels."""
 
     _usual: frozenset[str]
+    _lowered: tuple[Lowered, ...]
     _sites: Sites
     _on_the_way: OnTheWay | None = None
 
@@ -76,7 +78,7 @@ class NativelyRun(Pipeline):
         try:
             sink, seed = self.sinks["image"], self.compiled.seed
             return native_plan(
-                self.transforms, self._sites, sink, seed, self.draws.position, self.recipe.max_bytes, self.takes_files
+                self._lowered, self._sites, sink, seed, self.draws.position, self.recipe.max_bytes, self.takes_files
             )
         except NotNativeError as reason:
             return str(reason)
@@ -114,7 +116,7 @@ class NativelyRun(Pipeline):
             return "there are none"
         seed, position, most = self.compiled.seed, self.draws.position, self.recipe.max_bytes
         try:
-            return mask_plan(self.transforms, self._sites, seed, position, most, self.native.opaque, **how)
+            return mask_plan(self._lowered, self._sites, seed, position, most, self.native, **how)
         except NotNativeError as reason:
             return str(reason)
 
@@ -138,9 +140,11 @@ class NativelyRun(Pipeline):
             if walks:
                 done = self._without_pixels(key, done, on_the_way)
             act = _no_more if walks or self._dress else partial(self._at_an_exit, key)
-            made, labels = on_the_way.end(allocate, act)
+            made, labels = on_the_way.end(allocate if self.native.writes else np.empty, act)
         except NotHereError:
             return None
+        if not self.native.writes:
+            made = self.sinks["image"](made, allocate)
         size = made.shape[1:] if self.recipe.output.layout == "chw" else made.shape[:2]
         if walks and done["image"].shape[:2] != size:
             return None
