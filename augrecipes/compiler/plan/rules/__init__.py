@@ -46,6 +46,9 @@ PAIR: tuple[Rule, ...] = (
     read_windows.RULE,  # last: it takes what comes first
 )
 
+# Names that `without_rules` may still hold: what they did is no rewriting any more.
+GIVEN_UP = frozenset({"fold_sink", "join_crops", "join_flips", "join_tables", "read_window"})
+
 RULES: dict[Optimize, tuple[Rule, ...]] = {"none": (), "exact": EXACT, "fast": FAST}
 
 
