@@ -32,7 +32,7 @@ _TRIED = tuple((index, index * 7) for index in range(4))  # keys at which draws 
 _SIZES = ((40, 61), (300, 200))
 _MANY, _SIDE = 64, 512  # samples at which it is counted how many are left to Python, px
 _AS_IT_IS = Output(dtype="uint8", layout="hwc")
-_BYTE = np.dtype(np.uint8)
+_BYTE, _WORD = np.dtype(np.uint8), np.dtype(np.uint16)
 _NEARLY = 1 - 2.0**-53  # a probability below which every draw is
 
 
@@ -129,6 +129,7 @@ def mask_plan(
     *,
     wide: bool = False,
     dtype: np.dtype[Any] = _BYTE,
+    exactly: bool = False,
 ) -> NativePlan:
     """What happens to the masks of pictures that such a plan carries out, with the same draws.
 
@@ -143,6 +144,8 @@ def mask_plan(
         pictures: their plan.
         wide: results are int64, not uint8.
         dtype: of the masks.
+        exactly: no pixel may be another than the step takes, as OpenCV does of int16 in warps; otherwise these are
+            sampled as those of other dtypes.
 
     Raises:
         NotNativeError: no such plan.
@@ -153,15 +156,15 @@ def mask_plan(
     made = {id(step): (label, shared) for step, label, shared in sites}
     walk, opaque = Walk(made, labels=True, apart=pictures.apart), pictures.opaque
     steps: list[KeyedStep] = []
-    given = {}
+    given, like = {}, _WORD if dtype == np.int16 and not exactly else dtype
     for step, known in walk.keyed(lowered):
         of_opaque = OPAQUE if _changes_masks(step) else KEPT
         keyed = replace(known, numbers=of_opaque) if len(steps) in opaque else known
         if keyed.numbers.given:
             given[len(steps)] = step
-        if dtype != _BYTE and (why := masks.refuses(step, keyed.numbers, dtype)):
+        if dtype != _BYTE and (why := masks.refuses(step, keyed.numbers, dtype, exactly=exactly)):
             raise NotNativeError(f"{keyed.label} {why}")
-        if step is not None and not _works_alike(kernels, step, keyed, seed, position, dtype):
+        if step is not None and not _works_alike(kernels, step, keyed, seed, position, like):
             raise NotNativeError(f"{keyed.label} changes masks otherwise here")
         steps.append(replace(keyed, p=1.0) if keyed.numbers is KEPT else keyed)
     plan = NativePlan(kernels, steps, MaskSink(wide=wide), seed, _few(most), labels=True)

@@ -53,6 +53,12 @@ class NativelyRun(Pipeline):
     ) -> dict[str, Any]:
         """One sample; `allocate(shape, dtype)` gives the memory that its image is written to."""
 
+    @abstractmethod
+    def _planned(
+        self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
+    ) -> dict[str, Any]:
+        """One sample that comes as this pipeline's own plan takes it."""
+
     def run_through(self, transforms: list[Any]) -> None:
         """Let samples go through these from now on."""
         super().run_through(transforms)
@@ -135,8 +141,7 @@ class NativelyRun(Pipeline):
         walks = bool(on_it - _MASK or self.native.given or applied)
         try:
             on_the_way = OnTheWay(self.native, key, image)
-            if mask is not None:
-                self._take_mask(on_the_way, mask, image)
+            apart = mask is not None and not self._take_mask(on_the_way, mask, image)
             if walks:
                 done = self._without_pixels(key, done, on_the_way)
             act = _no_more if walks or self._dress else partial(self._at_an_exit, key)
@@ -151,25 +156,34 @@ class NativelyRun(Pipeline):
         done["image"] = made
         if labels is not None:
             done["mask"] = self._mask_out(labels, mask, on_the_way)
+        elif apart:
+            done["mask"] = self.plain._planned(*key, targets, np.empty)["mask"]
         if applied:
             done["applied"] = self.applied()
         return done
 
-    def _take_mask(self, on_the_way: OnTheWay, mask: Any, image: Picture) -> None:
-        """Let a mask go along; NotHereError where that is Python's."""
+    def _take_mask(self, on_the_way: OnTheWay, mask: Any, image: Picture) -> bool:
+        """Let a mask go along; False where it is made apart, as the recipe is written.
+
+        What `fast` makes of a picture goes by no mask; in `exact` both ways make the same, so that one is enough.
+        """
         if is_mask(mask, image):
             plan, labels, dtype = self.native_masks, as_picture(mask), _BYTE
         else:
             known = mask_in(mask, image)
-            if known.ndim != _FLAT or known.dtype == _BYTE:
-                raise NotHereError
-            labels, dtype = as_bytes(known), known.dtype
-            if dtype not in self._mask_plans:
-                self._mask_plans[dtype] = self._mask_plan(dtype=dtype)
-            plan = self._mask_plans[dtype]
-        if isinstance(plan, str):
+            dtype = known.dtype
+            if known.ndim != _FLAT or dtype == _BYTE:
+                plan = "its pixels have several channels"
+            else:
+                labels = as_bytes(known)
+                if dtype not in self._mask_plans:
+                    self._mask_plans[dtype] = self._mask_plan(dtype=dtype, exactly=self.optimize == "exact")
+                plan = self._mask_plans[dtype]
+        if not isinstance(plan, str):
+            on_the_way.take_mask(plan, labels, dtype)
+        elif self.optimize == "exact":
             raise NotHereError(plan)
-        on_the_way.take_mask(plan, labels, dtype)
+        return not isinstance(plan, str)
 
     def _mask_out(self, labels: np.ndarray, mask: Any, on_the_way: OnTheWay) -> np.ndarray:
         """The mask of what its plan has written."""
