@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any, Literal
 
-from augrecipes.bench.clock import Clock
 from augrecipes.bench.measure import Work, mad
 from augrecipes.bench.sides import Setting, Side, compiled, with_pipeline, work_of
-from augrecipes.compiler.run.instrument import SINK, instrument
+from augrecipes.compiler.run.clock import DECODE, READ, Clock, clocked
+from augrecipes.compiler.run.instrument import SINK
 from augrecipes.data.batching import BatchRows
 from augrecipes.data.collate import Collate, collate_for
 from augrecipes.data.packed import Packed
@@ -18,12 +18,14 @@ from augrecipes.images.format import watched
 
 StageKind = Literal["read", "decode", "step", "sink", "collate", "overhead"]
 _COLLATE = "\x00collate"
-_KINDS: dict[str, StageKind] = {"read": "read", "decode": "decode", SINK: "sink", _COLLATE: "collate"}
+_KINDS: dict[str, StageKind] = {READ: "read", DECODE: "decode", SINK: "sink", _COLLATE: "collate"}
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
     """A part of a sample's time. Parts do not overlap: what a step decodes is `decode`, a group has its choice alone.
+
+    Time belongs to what does the work: a crop that leaves it to a later step, or to the sink, takes nothing.
 
     Attributes:
         kind: `read` the file's bytes, `decode` them, a `step`, the `sink` (normalisation, dtype, layout), `collate`
@@ -79,7 +81,7 @@ class Staged:
         """
         rounds = sorted({turn for turn, _ in self.taken})
         batches = sorted({batch for _, batch in self.taken})
-        parts = ["read", "decode", *self.labels, SINK, _COLLATE]
+        parts = [READ, DECODE, *self.labels, SINK, _COLLATE]
         middles = [
             sorted((self.taken[turn, batch] for turn in rounds), key=itemgetter(0))[len(rounds) // 2]
             for batch in batches
@@ -116,15 +118,15 @@ class _Watched(Iterator[Any]):
         self._batches, self._clock = batches, clock
 
     def __next__(self) -> Any:
-        with watched(self._clock.stage):
+        with watched(lambda name: self._clock.stage(READ if name == "read" else DECODE)):
             return next(self._batches)
 
 
 def staged(side: Side, setting: Setting) -> Staged:
-    """A side with a pipeline of its own, whose steps are run by a clock."""
+    """A side with a pipeline of its own that a clock times."""
     pipeline = compiled(side.source, setting, side.optimize)
     clock = Clock()
-    labels = instrument(pipeline.coming("encoded") if pipeline.reads and _hands_files(side) else pipeline, clock.run)
+    labels = clocked(pipeline, clock, "encoded" if pipeline.reads and _hands_files(side) else None)
     return Staged(replace(side, dataset=with_pipeline(side.dataset, pipeline)), labels, clock)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any
 
@@ -33,7 +32,7 @@ def kept_from_plans(pipeline: Pipeline) -> str | None:
     """What keeps a pipeline from native plans, whatever its steps are; None: nothing does."""
     if pipeline.optimize == "none":
         return "`none` runs its steps as albumentations does"
-    if any(type(step) is not step.__class__ for step in pipeline.transforms):
+    if any(type(part) is not part.__class__ for part in (*pipeline.transforms, *pipeline.sinks.values())):
         return "its steps are looked at"
     return None if pipeline.arrival == "uint8" or pipeline.takes_files else "pictures are no uint8"
 
@@ -57,17 +56,6 @@ class NativelyRun(Pipeline):
         for name in _NATIVE:
             self.__dict__.pop(name, None)
 
-    def dress(self, dress: Callable[[Pipeline], object], *, natively: bool = False) -> None:
-        """As every pipeline; its native plans are made of the steps as they were."""
-        kept = {name: getattr(self, name) for name in _NATIVE} if natively else {}
-        super().dress(dress, natively=natively)
-        self.__dict__.update(kept)
-
-    @property
-    def _by_python(self) -> bool:
-        """Whether every step of every sample is to be called."""
-        return self._dress is not None and not self._dress[1]
-
     @cached_property
     def native(self) -> NativePlan | str:
         """What carries out samples of a picture alone without Python, or why nothing does."""
@@ -75,9 +63,8 @@ class NativelyRun(Pipeline):
             return why
         try:
             sink, seed = self.sinks["image"], self.compiled.seed
-            return native_plan(
-                self.transforms, self._sites, sink, seed, self.draws.position, self.recipe.max_bytes, self.takes_files
-            )
+            most, files = self.recipe.max_bytes, self.takes_files
+            return self.taken(native_plan(self.transforms, self._sites, sink, seed, self.draws.position, most, files))
         except NotNativeError as reason:
             return str(reason)
 
@@ -114,15 +101,16 @@ class NativelyRun(Pipeline):
             return "there are none"
         seed, position, most = self.compiled.seed, self.draws.position, self.recipe.max_bytes
         try:
-            return mask_plan(self.transforms, self._sites, seed, position, most, self.native.opaque, **how)
+            plan = mask_plan(self.transforms, self._sites, seed, position, most, self.native.opaque, **how)
         except NotNativeError as reason:
             return str(reason)
+        return self.taken(plan)
 
     def _natively(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
     ) -> dict[str, Any] | None:
         """A sample of a picture, and of what lies on it, through native plans; None: that is Python's."""
-        if self._by_python or isinstance(self.native, str) or not self._required <= targets.keys():
+        if isinstance(self.native, str) or not self._required <= targets.keys():
             return None
         image = targets.get("image")
         on_it = self._usual.intersection(targets) - {"image"} if len(targets) > 1 else _NOTHING
@@ -137,7 +125,7 @@ class NativelyRun(Pipeline):
                 self._take_mask(on_the_way, mask, image)
             if walks:
                 done = self._without_pixels(key, done, on_the_way)
-            act = _no_more if walks or self._dress else partial(self._at_an_exit, key)
+            act = _no_more if walks else partial(self._at_an_exit, key)
             made, labels = on_the_way.end(allocate, act)
         except NotHereError:
             return None
@@ -213,9 +201,9 @@ class NativelyRun(Pipeline):
 
     def _with_pixels(self, place: int, act: Act, data: dict[str, Any]) -> dict[str, Any]:
         """A sample without pixels behind a step that needs them: it has those that the native plan has made so far."""
-        if self._on_the_way is None or self._dress is not None:
+        if self._on_the_way is None:
             raise NotHereError
-        done = act({**data, **self._on_the_way.to(place)})
+        done = self._called(place, act, {**data, **self._on_the_way.to(place)})
         self._on_the_way.behind(done)
         done.pop("mask", None)
         done["image"] = stand_in(done["image"].shape, np.dtype(np.uint8))
@@ -225,9 +213,16 @@ class NativelyRun(Pipeline):
         """What the step that a native plan has stopped at leaves of picture and mask."""
         self.position(*key)
         try:
-            return self._opaque_steps[place](data)
+            return self._called(place, self._opaque_steps[place], data)
         except Exception as error:  # the whole sample in Python says where
             raise NotHereError from error
+
+    def _called(self, place: int, act: Act, data: dict[str, Any]) -> dict[str, Any]:
+        """What a step that a native plan has stopped at leaves of a sample, called as is wanted."""
+        if self.call is None or isinstance(self.native, str):
+            return act(data)
+        done: dict[str, Any] = self.call(self.label_of(self.native.opaque[place][0]), act, (data,), {})
+        return done
 
     @cached_property
     def _opaque_steps(self) -> dict[int, Act]:

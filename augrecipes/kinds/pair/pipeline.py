@@ -171,7 +171,7 @@ class PairPipeline(Pipeline):
     @property
     def plans(self) -> ScenePlans | None:
         """What carries out samples now; None: steps run one by one, for instance because they are looked at."""
-        return self.native if self._dress is None and isinstance(self.native, ScenePlans) else None
+        return self.native if isinstance(self.native, ScenePlans) else None
 
     @property
     def at_once(self) -> ScenePlans | str:
@@ -183,14 +183,13 @@ class PairPipeline(Pipeline):
         """What carries out samples without Python between their steps, or why nothing does."""
         if (why := kept_from_plans(self)) is not None or self.compiled.save_applied_params:
             return why or "what its steps draw is asked for"
-        sinks, compiled = {name: self.sinks[name] for name in self.outputs}, self.compiled
+        sinks = {name: self.sinks[name] for name in self.outputs}
+        seed, position, most = self.compiled.seed, self.draws.position, self.recipe.max_bytes
         try:
-            return scene_plans(
-                self.transforms, self._sites, sinks, self.units, compiled.seed, self.draws.position,
-                self.recipe.max_bytes,
-            )  # fmt: skip
+            plans = scene_plans(self.transforms, self._sites, sinks, self.units, seed, position, most)
         except NotNativeError as reason:
             return str(reason)
+        return replace(plans, by_target={name: self.taken(plan) for name, plan in plans.by_target.items()})
 
     def _outs(self, targets: dict[str, Any]) -> dict[str, tuple[Any, Allocate]]:
         """What the results are to be written into, by target; taken out of the targets."""
