@@ -14,7 +14,7 @@ from typing import Any
 
 from augrecipes.compiler.compile import build, check
 from augrecipes.compiler.plan.nodes import opened
-from augrecipes.compiler.run.clock import Clock, clocked
+from augrecipes.compiler.run.clock import REST, Clock, clocked, middle
 from augrecipes.compiler.run.instrument import SINK
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.quiet import quiet
@@ -25,7 +25,6 @@ SECONDS = 2.0  # for each of both
 _MOST_SAMPLES, _FEWEST_SAMPLES = 64, 4
 _ROUNDS = 7  # that a sample is run again in, where time allows; never fewer than the least
 _LEAST_ROUNDS = 3
-_REST = "\x00rest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +152,7 @@ class _TimedPipeline:
         collecting = gc.isenabled()
         gc.disable()
         try:
-            with self._clock.stage(_REST):
+            with self._clock.stage(REST):
                 call(**self.targets)
         finally:
             if collecting:
@@ -168,7 +167,7 @@ class _TimedPipeline:
 
     def times(self) -> Times:
         """What was found."""
-        middles = [sorted(runs, key=lambda parts: sum(parts.values()))[len(runs) // 2] for runs in self._runs.values()]
+        middles = [middle(runs) for runs in self._runs.values()]
         own: dict[str, float] = defaultdict(float)
         for parts in middles:
             for label, seconds in parts.items():

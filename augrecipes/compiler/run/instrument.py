@@ -18,14 +18,14 @@ def instrument(pipeline: Pipeline, call: Call) -> list[str]:
     """Let every step and sink of a pipeline be called through `call`, those inside groups too.
 
     Args:
-        pipeline: of its own; it is changed, and no copy of it for another thread is.
+        pipeline: of `none`, and of its own; it is changed, and no copy of it for another thread is.
         call: calls the step, and returns what it returned.
 
     Returns:
         The steps' labels, groups before their children, as the plan has them.
 
     >>> import numpy as np, augrecipes as ar
-    >>> pipeline, seen = ar.load("folder-128").compile(), []
+    >>> pipeline, seen = ar.load("folder-128").compile(optimize="none"), []
     >>> labels = instrument(pipeline, lambda label, step, args, kwargs: (seen.append(label), step(*args, **kwargs))[1])
     >>> _ = pipeline.at(0)(image=np.zeros((200, 300, 3), np.uint8))
     >>> labels == seen[:-1], seen[-1] == SINK
@@ -38,7 +38,7 @@ def instrument(pipeline: Pipeline, call: Call) -> list[str]:
 
 
 def instrumented(pipeline: Pipeline, call: Call) -> Pipeline:
-    """A copy whose every step and sink is called through `call`, in whatever thread: so are those of its own copies.
+    """A copy of a pipeline of `none` whose every step is called through `call`: so are those of its own copies.
 
     >>> import numpy as np, augrecipes as ar
     >>> seen = []
