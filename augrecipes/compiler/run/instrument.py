@@ -33,7 +33,7 @@ def instrument(pipeline: Pipeline, call: Call) -> list[str]:
     """
     steps = pipeline.compiled.plans[pipeline.arrival].steps
     pipeline.run_through([_wrap(*pair, call) for pair in zip(pipeline.transforms, steps, strict=True)])
-    pipeline.sinks = {name: _InstrumentedSink(sink, SINK, call) for name, sink in pipeline.sinks.items()}
+    _wrap_sinks(pipeline, call)
     return [step.site for top in steps for step in opened(top)]
 
 
@@ -54,7 +54,7 @@ def instrumented(pipeline: Pipeline, call: Call) -> Pipeline:
 
 
 def route_steps(pipeline: Pipeline, call: Call, take: Callable[[Any], object] = lambda _: None) -> None:
-    """Let whatever step Python runs be called through `call`; native plans go on as they are.
+    """Let whatever step and sink Python runs be called through `call`; native plans go on as they are.
 
     Args:
         pipeline: of its own; it is changed, and so is every copy of it.
@@ -67,8 +67,14 @@ def route_steps(pipeline: Pipeline, call: Call, take: Callable[[Any], object] = 
         copy.run_through(copy.transforms)  # what native plans there are is made again
         if isinstance(copy.native, str):
             instrument(copy, call)
+        else:
+            _wrap_sinks(copy, call)
 
     pipeline.dress(dress)
+
+
+def _wrap_sinks(pipeline: Pipeline, call: Call) -> None:
+    pipeline.sinks = {name: _InstrumentedSink(sink, SINK, call) for name, sink in pipeline.sinks.items()}
 
 
 def _wrap(made: Any, step: Node, call: Call) -> Any:
