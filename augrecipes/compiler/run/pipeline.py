@@ -20,7 +20,7 @@ import cv2
 
 from augrecipes.compat.albumentations import A, running
 from augrecipes.compiler.kernels import twins
-from augrecipes.compiler.plan import Compiled
+from augrecipes.compiler.plan import PLAIN, Compiled
 from augrecipes.compiler.run import streams
 from augrecipes.compiler.run.as_compose import AsCompose
 from augrecipes.compiler.run.draws import Draws
@@ -66,7 +66,7 @@ class Pipeline(AsCompose):
     ) -> None:
         self.compiled = compiled
         self.arrival = arrival
-        if compiled.optimize != "none":
+        if compiled.optimize != "none" and arrival not in PLAIN:
             twins.attach(made for made, _, _ in sites)
         super().__init__(
             transforms, is_check_shapes=False, additional_targets=dict(compiled.added) or None, **processors
@@ -165,6 +165,11 @@ class Pipeline(AsCompose):
         return _rebuild, (*made, self._home, self._stream, _registered(self.recipe)), state
 
     # What the kinds build on.
+
+    @property
+    def plain(self) -> Self:
+        """The pipeline that runs its steps as they are written, one by one, in albumentations."""
+        return self.coming("float32")
 
     def run_through(self, transforms: list[Any]) -> None:
         """Let samples go through these from now on. Those that miss a sample, by their first draw, are not called."""

@@ -9,8 +9,7 @@ import numpy as np
 
 from augrecipes.compiler.kernels.moves import IDENTITY, Moved
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.kernels.undecoded import Undecoded
-from augrecipes.compiler.kernels.unmade import realised
+from augrecipes.compiler.kernels.undecoded import Undecoded, realised
 from augrecipes.compiler.run.grid import Region, cells
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from augrecipes.compiler.kernels.gathering import Views
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.sink import Allocate, Sink
-from augrecipes.compiler.kernels.undecoded import Undecoded
-from augrecipes.compiler.kernels.unmade import realised
+from augrecipes.compiler.kernels.undecoded import Undecoded, realised
 from augrecipes.compiler.native_plan.carrying_out import Places
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError
 from augrecipes.compiler.native_plan.pictures import InMemory
