@@ -55,9 +55,10 @@ _MERGES: tuple[tuple[Callable[[Step], bool], Contract], ...] = (
 )
 
 # Of pairs all rules change no bit.
+_APART = "runs in its place: steps of pairs are not joined"
 _WHY_PAIR = {
-    "window": "is a view of each target: nothing is copied as it is",
-    "dihedral": "is inside a group, or turns some targets only",
+    "window": _APART,
+    "dihedral": _APART,
     "lookup": "has no window behind it that would leave fewer pixels to change",
 }
 

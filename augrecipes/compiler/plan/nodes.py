@@ -17,7 +17,6 @@ from augrecipes.recipe.model import Step
 Fusion = Literal[
     "JoinedFlips", "JoinedCrops", "JoinedResize", "JoinedTable", "IntoSink", "JoinedWarps", "JoinedColours",
     "WindowRead",
-    "DeferredMoves",  # of a pair
 ]  # fmt: skip
 
 

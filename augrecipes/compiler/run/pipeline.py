@@ -14,6 +14,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import cv2
@@ -177,9 +178,15 @@ class Pipeline(AsCompose):
             made.dress(self._dress[0], natively=self._dress[1])
         return made
 
+    @cached_property
+    def plain(self) -> Self:
+        """The same recipe with its steps as they were written: makes what does not run natively."""
+        return self.again(self.compiled.unoptimised())
+
     def renew(self, compiled: Compiled) -> None:
         """Compiled otherwise; the copies for other threads and plans are made again when they are asked for."""
         self.compiled = compiled
+        self.__dict__.pop("plain", None)
         self._twins, self._local = {}, threading.local()
 
     def dress(self, dress: Callable[[Pipeline], object], *, natively: bool = False) -> None:

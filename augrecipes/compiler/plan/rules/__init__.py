@@ -5,7 +5,6 @@ from __future__ import annotations
 from augrecipes.compiler.plan.rule import Rule
 from augrecipes.compiler.plan.rules import (
     crop_first,
-    defer_flips,
     drop_noops,
     fold_sink,
     join_colours,
@@ -17,7 +16,6 @@ from augrecipes.compiler.plan.rules import (
     own_noise,
     read_scaled,
     read_window,
-    read_windows,
     reduce_first,
     resize_window,
     shrink_first,
@@ -61,8 +59,6 @@ FAST: tuple[Rule, ...] = (
 PAIR: tuple[Rule, ...] = (
     drop_noops.RULE,
     crop_first.RULE,
-    defer_flips.RULE,  # after crop_first: it makes windows and turns neighbours
-    read_windows.RULE,  # last: it takes what comes first
 )
 
 RULES: dict[Optimize, tuple[Rule, ...]] = {"none": (), "exact": EXACT, "fast": FAST}
@@ -72,7 +68,7 @@ def rules_for(recipe: Recipe, optimize: Optimize) -> tuple[Rule, ...]:
     """The rules that a recipe is rewritten by, in order: those of its kind and of `optimize` that it does not refuse.
 
     >>> [rule.name for rule in rules_for(Recipe("sr", kind="pair", without_rules=("drop_noops",)), "exact")]
-    ['crop_first', 'defer_flips', 'read_windows']
+    ['crop_first']
     """
     rules = RULES[optimize]
     if facts(recipe.kind).scales and optimize != "none":
