@@ -39,8 +39,9 @@ PLAIN = (
 ONE_TARGET = (*PLAIN, ("GaussNoise", {}), ("PixelDropout", {}), ("ImageCompression", {}), ("Perspective", {}))
 # Inside a Degrade.
 WORSE = (
-    *ONE_TARGET, ("RandomScale", {"scale_limit": [-0.4, 0.5]}), ("Affine", {"rotate": [-20, 20]}), ("Sharpen", {}),
-    ("ResizeToTarget", {"method": "cubic"}), ("Defocus", {"radius": [1, 2]}), ("HorizontalFlip", {}),
+    *ONE_TARGET, ("RandomScale", {"scale_limit": [-0.4, 0.5]}),
+    ("RandomScale", {"scale_limit": [-0.4, 0.5], "interpolation": "area"}), ("Affine", {"rotate": [-20, 20]}),
+    ("Sharpen", {}), ("ResizeToTarget", {"method": "cubic"}), ("Defocus", {"radius": [1, 2]}), ("HorizontalFlip", {}),
 )  # fmt: skip
 AS_IT_IS = Output(dtype="float32", layout="hwc")
 

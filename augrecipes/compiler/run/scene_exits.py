@@ -210,7 +210,14 @@ class SceneOnTheWay:
     def _degraded(self, step: Degrading, source: str, *, draws: bool) -> dict[str, np.ndarray]:
         target, picture = step.degrade.target, self._pictures[source]
         height, width = (n // self._units[source] * self._units[target] for n in picture.shape[:2])
-        return {source: picture, target: step.made(self._key, picture, (height, width), draws=draws)}
+        try:
+            made = step.made(self._key, picture, (height, width), draws=draws)
+        except NotHereError:  # on the way there are sizes that the kernels do not make
+            self._position(*self._key)
+            scene = Scene({source: picture}, self._units)
+            step.degrade.act(scene, [source])
+            made = in_between(scene.arrays[target])
+        return {source: picture, target: made}
 
     def _shared(self, step: Shared, forced: bool, names: Sequence[str], outline: Scene | None) -> dict[str, np.ndarray]:
         scene = Scene({name: self._pictures[name] for name in names}, self._units)

@@ -109,6 +109,8 @@ class PairPipeline(Pipeline):
     def _run(self, key: Key, pictures: Pictures, allocate: Callable[[str], Allocate]) -> dict[str, Any]:
         """What comes out of one sample, of pictures that have whole cells alone."""
         asked, plans = self.compiled.save_applied_params, self.plans
+        if asked:
+            self.position(*key)  # what steps drew for another sample is forgotten
         if plans is not None and not asked and (natively := plans.sample(key, pictures, allocate)) is not None:
             return {**natively}
         if plans is not None and asked and (drawn := plans.drawn(key, pictures, allocate)) is not None:
@@ -175,7 +177,7 @@ class PairPipeline(Pipeline):
         sinks, compiled = {name: self.sinks[name] for name in self.outputs}, self.compiled
         try:
             return scene_plans(
-                self.transforms, self._sites, sinks, self.units, compiled.seed, self.position,
+                self.transforms, self._sites, sinks, self.units, compiled.seed, self.draws.position,
                 self.recipe.max_bytes,
             )  # fmt: skip
         except NotNativeError as reason:
