@@ -305,4 +305,4 @@ def test_where_samples_stop(steps: str, stops: tuple[str, ...]) -> None:
 def test_a_group_that_only_albumentations_knows_keeps_pairs_plain() -> None:
     with using(SETS[-1]):
         native = build(parsed("[{SomeOf: {n: 2, replace: true, steps: [D4, Transpose]}}]"), "exact", 0).native
-    assert native == "SomeOf#1 chooses in Python"
+    assert native == "SomeOf#1 chooses as only albumentations knows"

@@ -157,5 +157,6 @@ def test_explain_says_what_stays_and_why() -> None:
     told = explain(replace(made, eval=()), optimize="exact", arrival="uint8")
     assert not told.rules
     why = {row.site: row.why for row in told.stayed}
-    assert why["RandomCrop#1"] == why["OneOf#1/HorizontalFlip#1"] == "runs in its place: steps of pairs are not joined"
+    assert why["RandomCrop#1"].startswith("cuts where something reads pixels next")
+    assert why["OneOf#1/HorizontalFlip#1"].startswith("turns where something reads pixels next")
     assert why["Blur#1"].startswith("runs by itself")

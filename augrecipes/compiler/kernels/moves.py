@@ -10,7 +10,7 @@ import numpy as np
 
 from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.kernels.unmade import Pixels, realised
+from augrecipes.compiler.kernels.undecoded import Undecoded, realised
 from augrecipes.ops.capabilities import claims
 
 # What cv2.flip and cv2.transpose take in every OpenCV from 4.10 on; other arrays are moved by numpy.
@@ -110,7 +110,7 @@ class Moved:
         symmetry: applied to `base`.
     """
 
-    base: Pixels
+    base: np.ndarray | Undecoded
     symmetry: Symmetry = IDENTITY
 
     @property
@@ -136,8 +136,6 @@ class Moved:
         """Cut to a window of the turned array, ends exclusive. A view: nothing is copied."""
         x_min, y_min, x_max, y_max = self.symmetry.before((x_min, y_min, x_max, y_max), *self.shape[:2])
         part = self.base[y_min:y_max, x_min:x_max]
-        if isinstance(part, Moved):
-            return Moved(part.base, part.symmetry.then(self.symmetry))
         return Moved(part, self.symmetry)
 
     def __getitem__(self, cut: tuple[slice, slice]) -> Moved:
@@ -148,7 +146,7 @@ class Moved:
 
     def view(self, scratch: Scratch) -> np.ndarray:
         """The moved array, flips as a view; transposed in `scratch`, because columns are slow to read."""
-        base, symmetry = realised(self.base, scratch), self.symmetry
+        base, symmetry = realised(self.base), self.symmetry
         if symmetry.transpose:
             base = Symmetry(transpose=True).apply(base, scratch)
             symmetry = Symmetry(False, symmetry.flip_y, symmetry.flip_x)
@@ -156,4 +154,4 @@ class Moved:
 
     def array(self, scratch: Scratch | None = None) -> np.ndarray:
         """The moves carried out: a C-contiguous array, in `scratch` where given, possibly the one that came in."""
-        return np.ascontiguousarray(self.symmetry.apply(realised(self.base, scratch), scratch))
+        return np.ascontiguousarray(self.symmetry.apply(realised(self.base), scratch))

@@ -78,10 +78,13 @@ class NativePlan(PlanInMemory):
             return self._stopped(key, begin, stop, picture, window, (height, width) if changed else None)
         if (guess and guess.size == (height, width)) or (found := pixels_of(picture, window)) is None:
             return None
-        out = allocate(*(made := (self._sink.shape(height, width, channels), self._sink.dtype)))
-        if (strides := self._strides(out[None], channels)) is None:
+        out = allocate(*(like := (self._sink.shape(height, width, channels), self._sink.dtype)))
+        if (strides := self._strides(out[None], channels)) is None:  # no kernel writes to memory that lies so
+            if isinstance(made := self.sample(epoch, index, tile, picture, np.empty, begin), np.ndarray):
+                out[...] = made
+                return out
             return None
-        place = ResultAt((height, width), made, *strides, written_as(out))
+        place = ResultAt((height, width), like, *strides, written_as(out))
         if fresh is not None and len(self._fresh) < _MOST_SIZES:  # where sizes differ they are asked for from now on
             self._fresh[shape] = None if shape in self._fresh else place
         return out if self._make(key, found, out, place, begin) else None
@@ -148,7 +151,7 @@ class NativePlan(PlanInMemory):
         else:
             shapes = np.array([picture.shape for picture in pictures], np.int64)
         channels = int(shapes[0, 2])
-        if self.given or not self._takes(channels) or (shapes[:, 2] != channels).any():
+        if self.given or not self.writes or not self._takes(channels) or (shapes[:, 2] != channels).any():
             return [*range(count)]
         numbers = np.zeros((count, FIELDS), np.int64)
         numbers[:, KEY] = np.asarray(keys, np.uint64).view(np.int64)

@@ -8,12 +8,12 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from augrecipes.compiler.kernels.jobs import lies_well
 from augrecipes.compiler.kernels.undecoded import Decodable, Undecoded, is_encoded, undecoded
 from augrecipes.compiler.native_plan.helping import mapped, of_this_thread
 from augrecipes.errors import DataError
 from augrecipes.native.libjpeg import Coded
 
+_FARTHEST = (1 << 30) - 1  # bytes from the first row to behind the last
 _AT_ONCE = 1 << 20  # bytes of decoded pixels
 _MASKS = (np.dtype(np.uint8), np.dtype(bool))
 Picture = np.ndarray | Decodable | Undecoded
@@ -162,6 +162,19 @@ def decoded(
             part, lie, held, size = [], [], [], 0
     if part:
         yield part, lie, held
+
+
+def lies_well(picture: np.ndarray) -> bool:
+    """Whether kernels read a uint8 picture H×W×C where it lies: row below row, with its pixels side by side.
+
+    >>> picture = np.zeros((4, 5, 3), np.uint8)
+    >>> lies_well(picture[1:, 2:]), lies_well(picture[::-1]), lies_well(picture[:, ::2]), lies_well(picture[..., ::-1])
+    (True, False, False, False)
+    """
+    rows, columns, channels = picture.shape
+    down, across, beside = picture.strides
+    whole_pixels = (beside == 1 or channels == 1) and across == channels
+    return whole_pixels and columns * channels <= down < _FARTHEST // rows
 
 
 def is_ready(picture: Picture) -> TypeGuard[np.ndarray]:

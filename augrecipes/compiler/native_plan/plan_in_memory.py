@@ -50,6 +50,8 @@ class PlanInMemory:
         left: labels of steps that only Python knows: it makes every sample in which one of them acts.
         stops: labels of steps that only albumentations knows: a sample stops there, and goes on behind them.
         opaque: these steps, by their places; and whether their group has chosen them.
+        apart: sites of merged steps that run one by one.
+        writes: results are the output's; otherwise uint8 H×W×C, which the sink makes into that.
         only_moves: pictures are cut and turned, and that is all.
         given: steps whose draws go by boxes, by their places: `take_given` is to be called when they have drawn.
     """
@@ -72,6 +74,8 @@ class PlanInMemory:
         self.stops = tuple(step.label for step in steps if step.numbers is OPAQUE)
         self.given: dict[int, Any] = {}
         self.opaque: Mapping[int, tuple[Any, bool]] = {}
+        self.apart: set[str] = set()
+        self.writes = True
         self._seen = [step.numbers.seen for step in steps]
         self._plan = ctypes.create_string_buffer(_HEAD.size + len(steps) * _STEP.size)
         self._at, self._count = ctypes.addressof(self._plan), len(steps)

@@ -2,58 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.samplers import with_quick_matrix
 from augrecipes.compiler.kernels import own_noise
-from augrecipes.compiler.kernels.colour_ops import ColourOps, ColourStep
-from augrecipes.compiler.kernels.joined import Joined
-from augrecipes.compiler.kernels.warps import Deferred, Warps
-from augrecipes.compiler.plan.nodes import Fused, Group, Node, Renoised, action_of
+from augrecipes.compiler.plan.nodes import Fused, Group, Node, Renoised
 from augrecipes.ops import groups
-from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Step
 
-Wrap = Callable[[Step, Any], Any]
 # What follows a step's drawing: (object, label, whether one draw is shared by the tiles of a bag).
 Sites = list[tuple[Any, str, bool]]
 
 
-def lower(steps: tuple[Node, ...]) -> tuple[list[Any], Sites]:
-    """The transforms of `steps`, and every object that draws with its label.
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A node of a plan, and the object that draws for it.
+
+    Attributes:
+        node: the step, the group, or the steps that rules have merged.
+        made: the transform or group of albumentations; None of merged steps, each of which has its own.
+        inside: the nodes inside it, lowered.
+    """
+
+    node: Node
+    made: Any
+    inside: tuple[Lowered, ...] = ()
+
+    def transforms(self) -> Iterator[Any]:
+        """The objects that carry it out one by one, in order."""
+        if self.made is not None:
+            yield self.made
+        else:
+            yield from transforms_of(self.inside)
+
+
+def transforms_of(lowered: Sequence[Lowered]) -> Iterator[Any]:
+    """The objects that carry out some nodes one by one, in order."""
+    for one in lowered:
+        yield from one.transforms()
+
+
+def lower(nodes: Sequence[Node]) -> tuple[tuple[Lowered, ...], Sites]:
+    """The nodes of a plan, lowered, and every object that draws with its label.
 
     Keys are assigned later, object by object: building a Compose or a group reseeds its children.
     """
     sites: Sites = []
-    made = [lower_step(step, sites) for step in steps]
-    for place, kernel in enumerate(made):
-        if isinstance(kernel, Warps | ColourOps):
-            # The sink takes a last turn along, a warp and colours; so do colour steps.
-            later = made[place + 1 :]
-            kernel.to_sink = not later or (isinstance(later[0], ColourOps) and isinstance(kernel, Warps))
-    return made, sites
+    return tuple(_lowered(node, sites) for node in nodes), sites
 
 
-def lower_step(node: Node, sites: Sites, share: str = "tile", wrap: Wrap | None = None) -> Any:
-    """The transform of one step, or of one node of a plan; what draws in it is added to `sites`.
+def lower_step(step: Step, sites: Sites) -> Any:
+    """The transform of one step; what draws in it is added to `sites`."""
+    return _lowered(step, sites).made
+
+
+def _lowered(node: Node, sites: Sites, share: str = "tile", merged: str = "") -> Lowered:
+    """One node.
 
     Args:
-        node: the step.
+        node: of the plan.
         sites: grows.
         share: that of the group around it.
-        wrap: what a kernel puts around the steps inside it, groups opened.
+        merged: how the steps are merged that it is one of.
     """
     if isinstance(node, Fused):
-        return _fused(node, sites, share)
+        return Lowered(node, None, tuple(_lowered(step, sites, share, node.kernel) for step in node.steps))
     step = node.written if isinstance(node, Group) else node
     share = step.share or share
-    children = [lower_step(child, sites, share, wrap) for child in node.steps]
-    made = group(step, children) if step.is_group else transform(step)
+    inside = tuple(_lowered(child, sites, share, merged) for child in node.steps)
+    made = group(step, [*transforms_of(inside)]) if step.is_group else transform(step)
+    if merged == "JoinedWarps" and not step.is_group:
+        made = with_quick_matrix(made)
     sites.append((made, step.site, share == "bag"))
-    return made if wrap is None or step.is_group else wrap(step, made)
+    return Lowered(node, made, inside)
 
 
 def transform(step: Step) -> Any:
@@ -62,27 +87,6 @@ def transform(step: Step) -> Any:
     if isinstance(step, Renoised):
         own_noise.attach(made)
     return made
-
-
-def _fused(node: Fused, sites: Sites, share: str) -> Any:
-    """The kernel that carries out steps together."""
-    wrap = {"JoinedWarps": _deferred, "JoinedColours": _colour_step}.get(node.kernel)
-    children = [lower_step(step, sites, share, wrap) for step in node.steps]
-    if node.kernel == "JoinedWarps":
-        return Warps(children, reduces=node.reduces, scales=node.scales)
-    if node.kernel == "JoinedColours":
-        return ColourOps(children)
-    return Joined(children, tuple(map(action_of, node.steps)), to_sink=node.kernel == "IntoSink")
-
-
-def _deferred(step: Step, made: Any) -> Any:
-    record = capability(step.name)
-    return Deferred(with_quick_matrix(made), action_of(step), record.warp if record is not None else None)
-
-
-def _colour_step(step: Step, made: Any) -> Any:
-    record = capability(step.name)
-    return ColourStep(made, record.colour_ops if record is not None else None)
 
 
 def group(step: Step, children: list[Any]) -> Any:

@@ -14,14 +14,13 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import cv2
 
 from augrecipes.compat.albumentations import A, running
 from augrecipes.compiler.kernels import twins
-from augrecipes.compiler.plan import Compiled
+from augrecipes.compiler.plan import PLAIN, Compiled
 from augrecipes.compiler.run import streams
 from augrecipes.compiler.run.as_compose import AsCompose
 from augrecipes.compiler.run.draws import Draws
@@ -64,7 +63,7 @@ class Pipeline(AsCompose):
     ) -> None:
         self.compiled = compiled
         self.arrival = arrival
-        if compiled.optimize != "none":
+        if compiled.optimize != "none" and arrival not in PLAIN:
             twins.attach(made for made, _, _ in sites)
         super().__init__(
             transforms, is_check_shapes=False, additional_targets=dict(compiled.added) or None, **processors
@@ -164,6 +163,11 @@ class Pipeline(AsCompose):
 
     # What the kinds build on.
 
+    @property
+    def plain(self) -> Self:
+        """The pipeline that runs its steps as they are written, one by one, in albumentations."""
+        return self.coming("float32")
+
     def run_through(self, transforms: list[Any]) -> None:
         """Let samples go through these from now on. Those that miss a sample, by their first draw, are not called."""
         prepare = as_it_is if self.arrival == "together" else prepared
@@ -178,15 +182,9 @@ class Pipeline(AsCompose):
             made.dress(self._dress[0], natively=self._dress[1])
         return made
 
-    @cached_property
-    def plain(self) -> Self:
-        """The same recipe with its steps as they were written: makes what does not run natively."""
-        return self.again(self.compiled.unoptimised())
-
     def renew(self, compiled: Compiled) -> None:
         """Compiled otherwise; the copies for other threads and plans are made again when they are asked for."""
         self.compiled = compiled
-        self.__dict__.pop("plain", None)
         self._twins, self._local = {}, threading.local()
 
     def dress(self, dress: Callable[[Pipeline], object], *, natively: bool = False) -> None:

@@ -20,9 +20,6 @@ from augrecipes.compat.steps import (
     is_plain,
     sampler_of,
 )
-from augrecipes.compiler.kernels.colour_ops import ColourOps, ColourStep
-from augrecipes.compiler.kernels.joined import Joined
-from augrecipes.compiler.kernels.warps import Deferred, Warps
 
 # From a sample, which may be changed in place, to the sample after a step.
 Act = Callable[[Sample], Sample]
@@ -68,7 +65,7 @@ def prepared(step: Any, group: Any, executors: Executors | None = None) -> Prepa
     """
     p = gate_of(step)
     act = _act(step, executors or _PLAINLY, gated=p is not None)
-    return Prepared(None if p is None else step.py_random.first, 1.0 if p is None else p, act, _filter(step, group))
+    return Prepared(None if p is None else step.py_random.first, 1.0 if p is None else p, act, _filter(group))
 
 
 def alone(step: Any, group: Any, *, forced: bool) -> Act:
@@ -79,20 +76,13 @@ def alone(step: Any, group: Any, *, forced: bool) -> Act:
     return act if first is None else lambda data: act(data) if first() < p else data
 
 
-def unwrapped(step: Any) -> Any:
-    """The transform of a step whose effect a kernel leaves pending; any other step itself."""
-    return step.step if isinstance(step, Deferred | ColourStep) else step
-
-
 def as_it_is(step: Any, group: Any) -> Prepared:
     """The same for samples of any kind: the step is called as albumentations does it."""
-    return Prepared(None, 1.0, lambda data: step(**data), _filter(step, group))
+    return Prepared(None, 1.0, lambda data: step(**data), _filter(group))
 
 
-def _filter(step: Any, group: Any) -> Act | None:
-    if not group.check_each_transform or isinstance(step, Joined | Warps | ColourOps):  # these do it themselves
-        return None
-    return filters_of(group)
+def _filter(group: Any) -> Act | None:
+    return filters_of(group) if group.check_each_transform else None
 
 
 def _act(step: Any, executors: Executors, *, gated: bool = False, forced: bool = False) -> Act:
@@ -106,8 +96,6 @@ def _act(step: Any, executors: Executors, *, gated: bool = False, forced: bool =
     """
     if id(step) in executors.exits:
         return executors.exits[id(step)](_act(step, _PLAINLY, gated=gated, forced=forced))
-    if type(step) is Joined:
-        return step.run
     if gated or forced or getattr(step, "p", 0) >= 1:
         if is_plain(step):
             return executors.leaf(step, gated)
@@ -142,7 +130,7 @@ def _transform(self: Any, takes: bool) -> Act:
 
 
 def _one_of(self: Any, executors: Executors) -> Act:
-    acts = [_act(unwrapped(step), executors, forced=True) for step in self.transforms]
+    acts = [_act(step, executors, forced=True) for step in self.transforms]
     weights, choice = self.transforms_ps, self.random_generator
 
     def act(data: Sample) -> Sample:
@@ -152,7 +140,7 @@ def _one_of(self: Any, executors: Executors) -> Act:
 
 
 def _in_turn(self: Any, chosen: Callable[[list[Prepared]], list[Prepared]], executors: Executors) -> Act:
-    steps = [prepared(unwrapped(step), self, executors) for step in self.transforms]
+    steps = [prepared(step, self, executors) for step in self.transforms]
 
     def act(data: Sample) -> Sample:
         for first, p, one, filters in chosen(steps):

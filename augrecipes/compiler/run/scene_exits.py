@@ -128,7 +128,10 @@ class SceneOnTheWay:
         self._made: dict[str, np.ndarray] = {}
 
     def end(self, allocate: Callable[[str], Allocate]) -> dict[str, np.ndarray]:
-        """The results by target; `allocate` gives what makes the memory for that of a target.
+        """The results by target, before their sinks where native plans do not write what those make.
+
+        Args:
+            allocate: gives what makes the memory for that of a target.
 
         Raises:
             NotHereError: the kernels do not take the sample, or a step fails.
@@ -176,7 +179,9 @@ class SceneOnTheWay:
         for name in names:
             if name in self._stops:
                 continue
-            made = self._plans[name].sample(*self._key, self._pictures[name], allocate(name), self._begins[name])
+            plan = self._plans[name]
+            into = allocate(name) if plan.writes else np.empty
+            made = plan.sample(*self._key, self._pictures[name], into, self._begins[name])
             if made is None:
                 raise NotHereError
             if isinstance(made, Stopped):

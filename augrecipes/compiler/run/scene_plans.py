@@ -19,7 +19,7 @@ from augrecipes.compiler.native_plan.steps import IN_PYTHON, KEPT, OPAQUE, Keyed
 from augrecipes.compiler.run.degrade import Degrade
 from augrecipes.compiler.run.exits import NotHereError
 from augrecipes.compiler.run.grid import Region
-from augrecipes.compiler.run.lower import Sites
+from augrecipes.compiler.run.lower import Lowered, Sites, transforms_of
 from augrecipes.compiler.run.scene_exits import Degrading, Key, SceneExit, SceneOnTheWay
 from augrecipes.compiler.run.shared import Shared
 from augrecipes.native.op_numbers import EFFECTS
@@ -54,34 +54,28 @@ class ScenePlans:
     units: Mapping[str, int]
     position: Position
     stops: tuple[str, ...]
-    left: tuple[str, ...] = ()
+
+    @property
+    def finished(self) -> frozenset[str]:
+        """The targets whose results need no sink any more."""
+        return frozenset(name for name, plan in self.by_target.items() if plan.writes)
 
     def sample(
-        self, key: Key, pictures: Mapping[str, Picture], allocate: Callable[[str], Allocate]
-    ) -> dict[str, np.ndarray] | None:
-        """The results of one sample by target; None where the kernels do not take it.
+        self, key: Key, pictures: Mapping[str, Picture], allocate: Callable[[str], Allocate], *, draws: bool = False
+    ) -> tuple[dict[str, np.ndarray], Region | None] | None:
+        """The results of one sample by target, and the region that is left; None where the kernels do not take it.
 
         Args:
             key: epoch, index and tile.
             pictures: of the targets that are given, without what they have beyond their last whole cells.
             allocate: gives what makes the memory for the result of a target.
+            draws: each step that acts keeps what it drew; without that no region is told.
         """
         try:
-            return self._on_the_way(key, pictures).end(allocate)
+            on_the_way = SceneOnTheWay(self.by_target, self.exits, self.units, key, self.position, pictures)
+            return on_the_way.drawn(self.transforms, allocate) if draws else (on_the_way.end(allocate), None)
         except NotHereError:
             return None
-
-    def drawn(
-        self, key: Key, pictures: Mapping[str, Picture], allocate: Callable[[str], Allocate]
-    ) -> tuple[dict[str, np.ndarray], Region | None] | None:
-        """The same, and the region that is left; each step that acts has kept what it drew."""
-        try:
-            return self._on_the_way(key, pictures).drawn(self.transforms, allocate)
-        except NotHereError:
-            return None
-
-    def _on_the_way(self, key: Key, pictures: Mapping[str, Picture]) -> SceneOnTheWay:
-        return SceneOnTheWay(self.by_target, self.exits, self.units, key, self.position, pictures)
 
     def many(
         self,
@@ -135,16 +129,18 @@ class _WalkOfTarget(Walk):
     name: str = ""
     present: frozenset[str] = frozenset()
 
-    def keyed(self, transforms: Sequence[Any]) -> Iterator[tuple[Any, KeyedStep]]:
-        """The steps, with what they are to the target."""
-        for step in transforms:
-            if isinstance(step, Shared):
-                takes_part = self.name in self.present.intersection(step.names)
-                yield (step.step, self._shared(step)) if takes_part else (None, _OTHERS)
-            elif (group := self._group(step)) is not None:
-                yield from group
-            else:
-                raise NotNativeError(f"{self.made[id(step)][0]} chooses in Python")
+    def _node(self, one: Lowered, last: bool = False, *, decodes: bool = False) -> Iterator[tuple[Any, KeyedStep]]:
+        """A step, or the steps of a group, with what they are to the target."""
+        del last, decodes
+        step = one.made
+        if isinstance(step, Shared):
+            takes_part = self.name in self.present.intersection(step.names)
+            yield (step.step, self._shared(step)) if takes_part else (None, _OTHERS)
+            return
+        first, *rest = self._unit(one, alone)
+        if first[1].numbers is OPAQUE:
+            raise NotNativeError(f"{first[1].label} chooses as only albumentations knows")
+        yield from (first, *rest)
 
     def _shared(self, step: Shared) -> KeyedStep:
         if not is_gated(step.step):  # nobody else knows when it acts
@@ -166,7 +162,7 @@ class _WalkOfTarget(Walk):
 
 
 def scene_plans(
-    transforms: Sequence[Any],
+    lowered: Sequence[Lowered],
     sites: Sites,
     sinks: Mapping[str, Sink],
     units: Mapping[str, int],
@@ -174,10 +170,10 @@ def scene_plans(
     position: Position,
     most: int | None,
 ) -> ScenePlans:
-    """The transforms of a pair's pipeline as native plans.
+    """The steps of a pair's pipeline as native plans.
 
     Args:
-        transforms: in order.
+        lowered: the steps, in order.
         sites: of all that draws.
         sinks: of the targets that come out.
         units: pixels along a common cell, by target.
@@ -190,40 +186,42 @@ def scene_plans(
     """
     made = {id(step): (label, shared) for step, label, shared in sites}
     make: Callable[..., NativePlan] = lambda steps, sink: plan_of(steps, sink, seed, position, most)  # noqa: E731
-    plans = {name: make(_of_target(transforms, name, frozenset(sinks), made), sink) for name, sink in sinks.items()}
-    whose = {id(step.step): step for step in _leaves(transforms) if isinstance(step, Shared)}
-    walk, exits, stops = Walk(made), dict[int, SceneExit](), list[str]()
+    plans = {name: make(_of_target(lowered, name, frozenset(sinks), made), sink) for name, sink in sinks.items()}
+    transforms = [*transforms_of(lowered)]
+    whose: dict[int, Any] = {id(step.step): step for step in _leaves(transforms) if isinstance(step, Shared)}
+    whose |= {id(one.made): _degrading(one, made, make) for one in lowered if isinstance(one.made, Degrade)}
+    exits, stops = dict[int, SceneExit](), list[str]()
     opaque = {place: found for plan in plans.values() for place, found in plan.opaque.items()}
     for place, (step, forced) in sorted(opaque.items(), key=itemgetter(0)):
-        runs = _degrading(step, walk, make) if isinstance(step, Degrade) else whose[id(step)]
+        runs = whose[id(step)]
         exits[place] = SceneExit(runs, forced, tuple(name for name, plan in plans.items() if place in plan.opaque))
         stops += runs.plan.stops if isinstance(runs, Degrading) else [made[id(step)][0]]
     return ScenePlans(transforms, plans, exits, units, position, tuple(stops))
 
 
 def _of_target(
-    transforms: Sequence[Any], name: str, names: frozenset[str], made: Mapping[int, tuple[str, bool]]
+    lowered: Sequence[Lowered], name: str, names: frozenset[str], made: Mapping[int, tuple[str, bool]]
 ) -> Iterator[tuple[Any, KeyedStep]]:
     """The steps of a pair's pipeline with what they are to one target of several."""
-    present = names.difference(step.target for step in transforms if isinstance(step, Degrade))
-    for step in transforms:
-        if isinstance(step, Degrade):
-            yield (step, _DEGRADES) if name == step.source else (None, _OTHERS)
-            present |= {step.target}
+    present = names.difference(one.made.target for one in lowered if isinstance(one.made, Degrade))
+    for one in lowered:
+        if isinstance(one.made, Degrade):
+            yield (one.made, _DEGRADES) if name == one.made.source else (None, _OTHERS)
+            present |= {one.made.target}
         else:
-            yield from _WalkOfTarget(made, name=name, present=present).keyed([step])
+            yield from _WalkOfTarget(made, name=name, present=present).keyed([one])
 
 
-def _degrading(degrade: Degrade, walk: Walk, make: Callable[..., NativePlan]) -> Degrading:
+def _degrading(one: Lowered, made: Mapping[int, tuple[str, bool]], make: Callable[..., NativePlan]) -> Degrading:
     """A Degrade with a plan of its steps."""
-    degrade.reach((1, 1))  # its steps are tried before a sample has a size
+    one.made.reach((1, 1))  # its steps are tried before a sample has a size
     steps = [
         (step, replace(keyed, numbers=OPAQUE) if keyed.numbers.given else keyed)
-        for step, keyed in walk.keyed(degrade.transforms)
+        for step, keyed in Walk(made).keyed(one.inside)
     ]
     plan = make(steps, Sink(_AS_IT_IS))
     sized = {place: step for place, (step, _) in enumerate(steps) if isinstance(step, ResizeToTarget)}
-    return Degrading(degrade, plan, {place: step for place, step in sized.items() if place not in plan.opaque})
+    return Degrading(one.made, plan, {place: step for place, step in sized.items() if place not in plan.opaque})
 
 
 def _leaves(transforms: Sequence[Any]) -> Iterator[Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import takewhile
 from typing import Any, cast
 
 import numpy as np
@@ -15,12 +14,12 @@ from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.compiler.native_plan.carrying_out import Places
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError
 from augrecipes.compiler.native_plan.pictures import InMemory
-from augrecipes.compiler.plan import Compiled
-from augrecipes.compiler.plan.nodes import Node, Steps, action_of, is_single
+from augrecipes.compiler.plan import PLAIN, Compiled
+from augrecipes.compiler.plan.nodes import Steps
 from augrecipes.compiler.run.beside import is_array
 from augrecipes.compiler.run.degrade import Degrade
 from augrecipes.compiler.run.grid import Region, unit
-from augrecipes.compiler.run.lower import Sites, group, lower_step
+from augrecipes.compiler.run.lower import Lowered, Sites, group, lower, transforms_of
 from augrecipes.compiler.run.natively import kept_from_plans
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
@@ -69,10 +68,10 @@ class PairPipeline(Pipeline):
         labels: list[tuple[Any, str]] = []
         self.units = unit(scales)
         steps = cast("Steps", compiled.plans[arrival].steps)  # rules of pairs merge none
-        transforms = [_lower(step, tuple(scales), self.units, sites, labels) for step in steps]
+        self._lowered = tuple(_lower(step, tuple(scales), self.units, sites, labels) for step in steps)
         shared = [made for made, _ in labels if isinstance(made, Shared)]
         self._cells = {id(made.step): made.cell for made in shared}
-        super().__init__(compiled, arrival, transforms, sites)
+        super().__init__(compiled, arrival, [*transforms_of(self._lowered)], sites)
         self._sites = sites
         self._labels |= {id(made): site for made, site in labels}
         made = {step.args["target"] for step in steps if isinstance(step, Step) and step.name == groups.DEGRADE}
@@ -90,12 +89,6 @@ class PairPipeline(Pipeline):
     def _made(self, step: Any) -> Any:
         raise TypeError("the steps of a pair act on several targets at once; pipeline.recipe.steps describes them")
 
-    @property
-    def reads(self) -> bool:
-        """Whether the first steps cut all targets: no more of pictures that are not decoded yet is decoded then."""
-        moves = takewhile(_moves_all, self.compiled.plans["encoded"].steps)
-        return self.optimize != "none" and any(action_of(step) == "window" for step in moves)
-
     def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
         """One sample at one key."""
         targets = dict(targets)
@@ -109,22 +102,27 @@ class PairPipeline(Pipeline):
     def _run(self, key: Key, pictures: Pictures, allocate: Callable[[str], Allocate]) -> dict[str, Any]:
         """What comes out of one sample, of pictures that have whole cells alone."""
         asked, plans = self.compiled.save_applied_params, self.plans
+        if plans is None and self.optimize != "none" and self.arrival not in PLAIN:
+            return self.plain._run(key, pictures, allocate)
+        region, finished = None, frozenset[str]()
         if asked:
             self.position(*key)  # what steps drew for another sample is forgotten
-        if plans is not None and not asked and (natively := plans.sample(key, pictures, allocate)) is not None:
-            return {**natively}
-        if plans is not None and asked and (drawn := plans.drawn(key, pictures, allocate)) is not None:
-            made, region = drawn
-        elif self.optimize != "none":
-            return self.plain._run(key, pictures, allocate)
-        else:
+        if plans is None:
             scene = self._steps(key, pictures)
-            made = {name: self.sinks[name](scene.arrays[name], allocate(name)) for name in self.outputs}
-            region = scene.region
-        if not asked:
-            return {**made}
-        window = {name: region and region.pixels(self.units[name]) for name in self.targets}
-        return {**made, "applied": self.applied(), "window": window}
+            made, region = scene.arrays, scene.region
+        else:
+            if (found := plans.sample(key, pictures, allocate, draws=asked)) is None:
+                return self.plain._run(key, pictures, allocate)
+            made, region = found
+            finished = plans.finished
+        out: dict[str, Any] = {
+            name: made[name] if name in finished else self.sinks[name](made[name], allocate(name))
+            for name in self.outputs
+        }
+        if asked:
+            window = {name: region and region.pixels(self.units[name]) for name in self.targets}
+            out |= {"applied": self.applied(), "window": window}
+        return out
 
     def many(
         self, epoch: int, indices: Sequence[int] | np.ndarray, pictures: Mapping[str, InMemory], take: Take
@@ -177,7 +175,7 @@ class PairPipeline(Pipeline):
         sinks, compiled = {name: self.sinks[name] for name in self.outputs}, self.compiled
         try:
             return scene_plans(
-                self.transforms, self._sites, sinks, self.units, compiled.seed, self.draws.position,
+                self._lowered, self._sites, sinks, self.units, compiled.seed, self.draws.position,
                 self.recipe.max_bytes,
             )  # fmt: skip
         except NotNativeError as reason:
@@ -269,11 +267,6 @@ def _named(out: Any) -> str:
     return f"the keys {', '.join(map(repr, out))}" if isinstance(out, Mapping) else type(out).__name__
 
 
-def _moves_all(step: Node) -> bool:
-    """Whether a step cuts or turns all targets, and does nothing else."""
-    return is_single(step) and not step.target and action_of(step) in ("window", "dihedral")
-
-
 def _inputs_of(name: str, inputs: Inputs, units: Mapping[str, int]) -> Inputs:
     """The inputs of one target: `min_size` counts pixels of the coarsest."""
     if inputs.min_size is None:
@@ -289,23 +282,26 @@ def _lower(
     units: Mapping[str, int],
     sites: Sites,
     labels: list[tuple[Any, str]],
-) -> Any:
-    """The object of one step; `targets` are those of the group around it."""
+) -> Lowered:
+    """One step, lowered; `targets` are those of the group around it."""
     made: Any
     if step.name == groups.DEGRADE:
-        children = [lower_step(child, sites) for child in step.steps]
-        made = Degrade(step.args["source"], step.args["target"], children, [child.site for child in step.steps])
+        inside, more = lower(step.steps)
+        sites += more
+        children = [child.site for child in step.steps]
+        made = Degrade(step.args["source"], step.args["target"], [*transforms_of(inside)], children)
         labels.append((made, step.site))
-        return made
+        return Lowered(step, made, inside)
     targets = step.target or targets
     if step.is_group:
-        made = group(step, [_lower(child, targets, units, sites, labels) for child in step.steps])
+        inside = tuple(_lower(child, targets, units, sites, labels) for child in step.steps)
+        made = group(step, [*transforms_of(inside)])
         sites.append((made, step.site, False))
-        return made
+        return Lowered(step, made, inside)
     made = Shared(step, targets, units)
     sites.append((made.step, step.site, False))
     labels.append((made, step.site))
-    return made
+    return Lowered(step, made)
 
 
 PIPELINE = PairPipeline
