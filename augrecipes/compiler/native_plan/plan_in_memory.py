@@ -124,6 +124,11 @@ class PlanInMemory:
         """Let a step draw these."""
         struct.pack_into(f"={len(numbers)}d", self._plan, _HEAD.size + place * _STEP.size + _ARGUMENTS, *numbers)
 
+    def resize_to(self, place: int, size: tuple[int, int]) -> None:
+        """Let a step that resizes make pictures of this height and width, px."""
+        does = _ARGUMENTS + 8 * LIMITS.DRAW_ARGUMENTS
+        struct.pack_into("=2d", self._plan, _HEAD.size + place * _STEP.size + does, *size)
+
     def drawn(
         self, epoch: int, keys: Sequence[tuple[int, int]], rows: int, columns: int
     ) -> Iterator[list[float] | None]:

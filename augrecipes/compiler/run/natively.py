@@ -236,10 +236,9 @@ class NativelyRun(Pipeline):
             raise NotHereError from error
 
     def _called(self, place: int, act: Act, data: dict[str, Any]) -> dict[str, Any]:
-        """What a step that a native plan has stopped at leaves of a sample, called as is wanted."""
-        if self.call is None or isinstance(self.native, str):
-            return act(data)
-        done: dict[str, Any] = self.call(self.label_of(self.native.opaque[place][0]), act, (data,), {})
+        """What a step at this place of the native plan leaves of a sample."""
+        step = None if isinstance(self.native, str) else self.native.opaque[place][0]
+        done: dict[str, Any] = self.called(step, act, data)
         return done
 
     @cached_property

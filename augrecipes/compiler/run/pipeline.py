@@ -195,6 +195,10 @@ class Pipeline(AsCompose):
         self._dress = dress
         dress(self)
 
+    def called(self, step: Any, act: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """What a step does that a native plan has stopped at, called as is wanted."""
+        return act(*args, **kwargs) if self.call is None else self.call(self.label_of(step), act, args, kwargs)
+
     def taken(self, plan: P) -> P:
         """A native plan that was made, once who asked for it has it."""
         if self.take is not None:
