@@ -55,11 +55,7 @@ _MERGES: tuple[tuple[Callable[[Step], bool], Contract], ...] = (
 )
 
 # Of pairs all rules change no bit.
-_WHY_PAIR = {
-    "window": "is a view of each target: nothing is copied as it is",
-    "dihedral": "is inside a group, or turns some targets only",
-    "lookup": "has no window behind it that would leave fewer pixels to change",
-}
+_WHY_PAIR = {"lookup": "has no window behind it that would leave fewer pixels to change"}
 
 
 @dataclass(frozen=True, slots=True)

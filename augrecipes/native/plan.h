@@ -42,6 +42,7 @@ typedef struct {
     int64_t room;
     const Step *steps;
     int64_t count;
+    int64_t *spent; /* 0, or nanoseconds: of each step, and behind them of what comes last, and of decoding */
 } Plan;
 
 /* One sample: a picture of rows x columns, of which a part lies at `at`, its first pixel that of row `top` and column

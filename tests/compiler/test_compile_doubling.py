@@ -40,6 +40,7 @@ FIRINGS: dict[str, str] = {
     "open_groups": "{Sequential: {steps: [Blur]}}, Blur",
     "drop_noops": "NoOp, Blur",
     "crop_first": "RandomGamma, {RandomCrop: {height: 9, width: 9}}",
+    "crop_first, of pairs": "RandomGamma, {RandomCrop: {height: 9, width: 9}}, {Blur: {target: b}}",
     "resize_window": "{Resize: {height: 20, width: 20}}, {RandomCrop: {height: 9, width: 9}}, CLAHE",
     "join_crops": "{RandomCrop: {height: 9, width: 9}}, {CenterCrop: {height: 9, width: 9}}, CLAHE",
     "join_flips": "HorizontalFlip, VerticalFlip, Blur",
@@ -51,7 +52,6 @@ FIRINGS: dict[str, str] = {
     "reduce_first": "Rotate, {Resize: {height: 9, width: 9}}, Sharpen",
     "join_colours": "ToSepia, ToGray, Blur",
     "join_colours, all one": "ColorJitter",
-    "defer_flips": "D4, {RandomCrop: {height: 9, width: 9}}, {Blur: {target: b}}",
 }
 
 

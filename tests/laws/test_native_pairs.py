@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,14 +14,16 @@ from guarded import guarded
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS
-from random_pairs import SCALES, TURNS, moves, pair, unit_of
-from test_pair_rules import recipes
+from random_pairs import SCALES, TURNS, moves, pair, recipes, unit_of
 from undecoded_pictures import Picture
 
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.compiler.native_plan import keyed_steps
+from augrecipes.compiler.native_plan.carrying_out import NativePlan, Stopped
 from augrecipes.compiler.native_plan.pictures import InMemory
+from augrecipes.compiler.native_plan.steps import NativeStep
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
 from augrecipes.compiler.run import scene_plans
+from augrecipes.compiler.run.scene_exits import SceneOnTheWay
 from augrecipes.compiler.run.scene_plans import ScenePlans
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair.pipeline import PairPipeline
@@ -34,9 +38,24 @@ OUTPUTS = (Output(), Output(dtype="uint8", layout="hwc"), Output(layout="hwc", r
 Scene = dict[str, np.ndarray]
 
 
-def build(recipe: Recipe, optimize: Optimize, seed: int) -> PairPipeline:
+def build(recipe: Recipe, optimize: Optimize, seed: int, *, applied: bool = False) -> PairPipeline:
     plans = {arrival: plan(recipe, recipe.steps, optimize, arrival) for arrival in ARRIVALS}
-    return PairPipeline(Compiled(recipe, "train", optimize, seed, False, plans))
+    return PairPipeline(Compiled(recipe, "train", optimize, seed, applied, plans))
+
+
+@contextmanager
+def carried_out_by_albumentations(which: int) -> Iterator[None]:
+    """Inside, some of the steps are taken to be unknown to the kernels, each by a bit of `which`."""
+    known, alone = dict[int, bool](), keyed_steps.alone
+
+    def some(step: Any, interpolation: int) -> NativeStep | None:
+        opaque = known.setdefault(id(step), bool(which >> len(known) & 1))
+        return None if opaque else alone(step, interpolation)
+
+    with pytest.MonkeyPatch.context() as patched:
+        for module in (keyed_steps, scene_plans):
+            patched.setattr(module, "alone", some)
+        yield
 
 
 def scene_of(pipeline: PairPipeline, recipe: Recipe, seed: int, at_end: bool, *, alike: bool) -> Scene:
@@ -68,21 +87,20 @@ def same(found: Any, wanted: Any, names: Any) -> None:
         np.testing.assert_array_equal(found[name], wanted[name], err_msg=name)
 
 
-def law(recipe: Recipe, seed: int, kernels: Library, at_end: bool, *, alike: bool) -> int:
+def law(recipe: Recipe, seed: int, kernels: Library, at_end: bool, *, alike: bool, which: int = 0) -> int:
     """How many samples were carried out natively."""
     plain = build(recipe, "none", seed)
-    with using(kernels):
-        exact = build(recipe, "exact", seed)
-        native, files = exact.native, exact.coming("encoded").native
+    with using(kernels), carried_out_by_albumentations(which):
+        exact, asked = build(recipe, "exact", seed), build(recipe, "exact", seed, applied=True)
+        native, _ = exact.native, asked.native
     scenes = [scene_of(plain, recipe, seed + k, at_end, alike=alike) for k in range(N)]
     indices = [int(n) for n in np.random.default_rng(seed).integers(0, 2**40, N)]
     wanted = [told(lambda k=k: plain.at(indices[k], EPOCH)(**scenes[k])) for k in range(N)]
     for k, scene in enumerate(scenes):
-        for coming in (scene, {name: Picture(array) for name, array in scene.items()}):
+        backwards = {name: array[::-1].copy()[::-1] for name, array in scene.items()}
+        for coming in (scene, backwards, {name: Picture(array) for name, array in scene.items()}):
             same(told(lambda k=k, coming=coming: exact.at(indices[k], EPOCH)(**coming)), wanted[k], exact.outputs)
-    if not isinstance(native, ScenePlans):
-        return 0
-    assert isinstance(files, ScenePlans) or not exact.reads
+        same(told(lambda k=k, scene=scene: asked.at(indices[k], EPOCH)(**scene)), wanted[k], exact.outputs)
     pictures = {name: InMemory.of([scene[name] for scene in scenes]) for name in exact.targets}
     batch = told(lambda: exact.many(EPOCH, indices, pictures, lambda _, shape, dtype: np.empty((N, *shape), dtype)))
     if any(isinstance(one, str) for one in wanted):
@@ -93,10 +111,10 @@ def law(recipe: Recipe, seed: int, kernels: Library, at_end: bool, *, alike: boo
         return 0
     for k, one in enumerate(wanted):
         same({name: batch[name][k] for name in exact.outputs}, one, exact.outputs)
-    left = native.many(
-        EPOCH, indices, pictures, lambda name: lambda shape, dtype: (np.empty((N, *shape), dtype), range(N))
-    )
-    return 0 if left is None else N - len(left)
+    return 0 if isinstance(native, str) else sum(
+        native.sample((EPOCH, index, 0), exact._whole_cells(scene), lambda _: np.empty) is not None
+        for index, scene in zip(indices, scenes, strict=True)
+    )  # fmt: skip
 
 
 def check(kernels: Library, examples: Any, pool: Any) -> int:
@@ -112,6 +130,12 @@ def check(kernels: Library, examples: Any, pool: Any) -> int:
 
 
 ANY = st.one_of(st.sampled_from(SCALES).flatmap(moves), recipes())
+
+
+@DEAR
+@given(recipes(), st.integers(0, 2**32), st.booleans(), st.integers(0, 2**10 - 1))
+def test_a_sample_may_stop_at_any_step(recipe: Recipe, seed: int, at_end: bool, which: int) -> None:
+    law(recipe, seed, SETS[-1], at_end, alike=True, which=which)
 
 
 @pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
@@ -150,10 +174,33 @@ def test_targets_that_no_longer_fit_are_refused(recipe: Recipe, seed: int) -> No
     fits_as_in_python(recipe, seed)
 
 
+def _a_step_too_far(sample: Any) -> Any:
+    return lambda self, *args: sample(self, *args[:5], *(begin + (begin >= 0) for begin in args[5:]))
+
+
+def _before_the_last_step(sample: Any) -> Any:
+    def spoilt(self: NativePlan, *args: Any) -> Any:
+        made = sample(self, *args)
+        return Stopped(made.place, args[3]) if isinstance(made, Stopped) else made
+
+    return spoilt
+
+
+STOPS = st.just(
+    pair(
+        {"lr": 1, "hr": 2},
+        [
+            Step("VerticalFlip", p=1.0), Step("PixelDropout", p=1.0, target=("lr",)), Step("Transpose", p=1.0),
+            Step("ColorJitter", p=0.5), Step("HorizontalFlip", p=1.0), Step("InvertImg", p=1.0, target=("hr",)),
+        ],
+    )
+)  # fmt: skip
+
+
 class TestPlantedFaults:
-    def caught(self) -> bool:
+    def caught(self, pool: Any = None) -> bool:
         try:
-            check(SETS[-1], PLANTED, st.sampled_from(SCALES).flatmap(moves))
+            check(SETS[-1], PLANTED, st.sampled_from(SCALES).flatmap(moves) if pool is None else pool)
         except AssertionError:
             return True
         return False
@@ -187,9 +234,27 @@ class TestPlantedFaults:
 
     def test_targets_that_part(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """What only some targets go through is carried out as what all do."""
-        monkeypatch.setattr(scene_plans, "_is_shared", lambda *_: True)
+        monkeypatch.setattr(scene_plans._WalkOfTarget, "_is_native", lambda *_: True)
         with pytest.raises(AssertionError):
             PLANTED(given(parting(), st.integers(0, 2**32))(fits_as_in_python))()
+
+    def test_a_step_that_comes_too_early(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It is carried out before all of its targets have come to it."""
+        monkeypatch.setattr(SceneOnTheWay, "_first", lambda self: max(self._stops.values()))
+        assert self.caught(STOPS)
+
+    def test_a_step_that_draws_for_another_sample(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        made = SceneOnTheWay.__init__
+        monkeypatch.setattr(
+            SceneOnTheWay, "__init__",
+            lambda self, *given: made(self, *given[:4], lambda epoch, *key: given[4](epoch + 1, *key), *given[5:]),
+        )  # fmt: skip
+        assert self.caught(STOPS)
+
+    @pytest.mark.parametrize("fault", [_a_step_too_far, _before_the_last_step])
+    def test_a_sample_that_goes_on_elsewhere(self, fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(NativePlan, "sample", fault(NativePlan.sample))
+        assert self.caught(STOPS)
 
     def test_a_sample_that_is_spoilt(self, monkeypatch: pytest.MonkeyPatch) -> None:
         sample = NativePlan.sample
@@ -208,18 +273,36 @@ def parsed(steps: str) -> Recipe:
     return parse_text(f"{{version: 1, recipe: law, kind: pair, scales: {{lr: 1, hr: 2}}, steps: {steps}}}")
 
 
+CROP = "{RandomCrop: {height: 8, width: 8, at: lr}}"
+
+
 @pytest.mark.parametrize(
-    ("steps", "why"),
+    ("steps", "stops"),
     [
-        ("[{RandomCrop: {height: 8, width: 8, at: lr}}, D4]", None),
-        ("[{RandomCrop: {height: 8, width: 8, at: lr}}, {OneOf: {steps: [HorizontalFlip, Transpose]}}]", None),
-        ("[{RandomCrop: {height: 8, width: 8, at: lr}}, {InvertImg: {target: lr}}]", None),
-        ("[{RandomCrop: {height: 8, width: 8, at: lr}}, {Affine: {p: 1.0}}]", "Affine#1 runs in Python"),
-        ("[{Perspective: {target: hr, p: 1.0}}, D4]", "Perspective#1 runs in Python"),
-        ("[{Degrade: {source: hr, target: lr, steps: [ResizeToTarget]}}]", "Degrade is made in Python"),
+        (f"[{CROP}, D4]", ()),
+        (f"[{CROP}, {{OneOf: {{steps: [HorizontalFlip, Transpose]}}}}]", ()),
+        (f"[{CROP}, {{InvertImg: {{target: lr}}}}]", ()),
+        (f"[{CROP}, {{Affine: {{p: 1.0}}}}]", ("Affine#1",)),
+        ("[{Perspective: {target: hr, p: 1.0}}, D4]", ("Perspective#1",)),
+        ("[{OneOf: {steps: [{ColorJitter: {}}, D4]}}]", ("OneOf#1/ColorJitter#1",)),
+        ("[{Degrade: {source: hr, target: lr, steps: [{ResizeToTarget: {method: area}}]}}]", ()),
+        ("[{Degrade: {source: hr, target: lr, steps: [Defocus, ResizeToTarget]}}]", (
+            "Degrade#1/Defocus#1", "Degrade#1/ResizeToTarget#1",
+        )),
     ],
-)
-def test_which_run_natively(steps: str, why: str | None) -> None:
+)  # fmt: skip
+def test_where_samples_stop(steps: str, stops: tuple[str, ...]) -> None:
     with using(SETS[-1]):
-        native = build(parsed(steps), "exact", 0).native
-    assert isinstance(native, ScenePlans) if why is None else native == why
+        pipeline = build(parsed(steps), "exact", 0)
+        native = pipeline.native
+    assert isinstance(native, ScenePlans)
+    assert native.stops == stops
+    scene = scene_of(pipeline, pipeline.recipe, 0, True, alike=True)
+    for index in range(8):
+        assert native.sample((0, index, 0), pipeline._whole_cells(scene), lambda _: np.empty) is not None
+
+
+def test_a_group_that_only_albumentations_knows_keeps_pairs_plain() -> None:
+    with using(SETS[-1]):
+        native = build(parsed("[{SomeOf: {n: 2, replace: true, steps: [D4, Transpose]}}]"), "exact", 0).native
+    assert native == "SomeOf#1 chooses as only albumentations knows"

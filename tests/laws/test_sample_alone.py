@@ -23,6 +23,7 @@ from test_golden import given as of_gallery
 import augrecipes as ar
 from augrecipes.compiler.native_plan import pictures
 from augrecipes.compiler.run import natively
+from augrecipes.compiler.run.clock import Clock, clocked
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.ops.capabilities import claims
@@ -81,9 +82,12 @@ _LAID = 4  # ways in which one picture is laid
 def ways(recipe: Recipe, optimize: Optimize, seed: int) -> dict[str, ImagePipeline]:
     """The pipeline, and others that make the same samples."""
     made = build(recipe, optimize, seed)
+    timed = made.again()
+    clocked(timed, Clock())
     return {
         "as it is": made,
         "applied parameters asked for": made.again(replace(made.compiled, save_applied_params=True)),
+        "timed": timed,
         "pickled": pickle.loads(pickle.dumps(made)),
     }
 
@@ -110,7 +114,7 @@ def variations(made: dict[str, ImagePipeline], sample: Sample, index: int, wante
     for left in ({"mask"}, {"boxes", "box_labels"}, {"keypoints"}, sample.keys() - {"image"}):
         few = {name: value for name, value in sample.items() if name not in left}
         yield f"without {sorted(left)}", lambda few=few: pipeline.at(index, 2)(**few)["image"]
-    for name in ("applied parameters asked for", "pickled"):
+    for name in ("applied parameters asked for", "timed", "pickled"):
         yield name, lambda name=name: made[name].at(index, 2)(**sample)["image"]
     yield "in another thread", lambda: in_a_thread(at)
     two = [sample["image"], LAID["columns backwards"](sample["image"])]

@@ -14,7 +14,7 @@ from augrecipes.ops.registry import effective
 from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Step
 
-Fusion = Literal["JoinedWarps", "JoinedColours", "DeferredMoves"]  # the last of a pair
+Fusion = Literal["JoinedWarps", "JoinedColours"]
 
 
 @dataclass(frozen=True, slots=True)

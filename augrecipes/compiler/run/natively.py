@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any
 
@@ -65,17 +64,6 @@ class NativelyRun(Pipeline):
         for name in _NATIVE:
             self.__dict__.pop(name, None)
 
-    def dress(self, dress: Callable[[Pipeline], object], *, natively: bool = False) -> None:
-        """As every pipeline; its native plans are made of the steps as they were."""
-        kept = {name: getattr(self, name) for name in _NATIVE} if natively else {}
-        super().dress(dress, natively=natively)
-        self.__dict__.update(kept)
-
-    @property
-    def _by_python(self) -> bool:
-        """Whether every step of every sample is to be called."""
-        return self._dress is not None and not self._dress[1]
-
     @cached_property
     def native(self) -> NativePlan | str:
         """What carries out samples of a picture alone without Python, or why nothing does."""
@@ -83,9 +71,8 @@ class NativelyRun(Pipeline):
             return why
         try:
             sink, seed = self.sinks["image"], self.compiled.seed
-            return native_plan(
-                self._lowered, self._sites, sink, seed, self.draws.position, self.recipe.max_bytes, self.takes_files
-            )
+            most, files = self.recipe.max_bytes, self.takes_files
+            return self.taken(native_plan(self._lowered, self._sites, sink, seed, self.draws.position, most, files))
         except NotNativeError as reason:
             return str(reason)
 
@@ -122,15 +109,16 @@ class NativelyRun(Pipeline):
             return "there are none"
         seed, position, most = self.compiled.seed, self.draws.position, self.recipe.max_bytes
         try:
-            return mask_plan(self._lowered, self._sites, seed, position, most, self.native, **how)
+            plan = mask_plan(self._lowered, self._sites, seed, position, most, self.native, **how)
         except NotNativeError as reason:
             return str(reason)
+        return self.taken(plan)
 
     def _natively(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
     ) -> dict[str, Any] | None:
         """A sample of a picture, and of what lies on it, through native plans; None: that is Python's."""
-        if self._by_python or isinstance(self.native, str) or not self._required <= targets.keys():
+        if isinstance(self.native, str) or not self._required <= targets.keys():
             return None
         image = targets.get("image")
         on_it = self._usual.intersection(targets) - {"image"} if len(targets) > 1 else _NOTHING
@@ -144,7 +132,7 @@ class NativelyRun(Pipeline):
             apart = mask is not None and not self._take_mask(on_the_way, mask, image)
             if walks:
                 done = self._without_pixels(key, done, on_the_way)
-            act = _no_more if walks or self._dress else partial(self._at_an_exit, key)
+            act = _no_more if walks else partial(self._at_an_exit, key)
             made, labels = on_the_way.end(allocate if self.native.writes else np.empty, act)
         except NotHereError:
             return None
@@ -231,9 +219,9 @@ class NativelyRun(Pipeline):
 
     def _with_pixels(self, place: int, act: Act, data: dict[str, Any]) -> dict[str, Any]:
         """A sample without pixels behind a step that needs them: it has those that the native plan has made so far."""
-        if self._on_the_way is None or self._dress is not None:
+        if self._on_the_way is None:
             raise NotHereError
-        done = act({**data, **self._on_the_way.to(place)})
+        done = self._called(place, act, {**data, **self._on_the_way.to(place)})
         self._on_the_way.behind(done)
         done.pop("mask", None)
         done["image"] = stand_in(done["image"].shape, np.dtype(np.uint8))
@@ -243,9 +231,15 @@ class NativelyRun(Pipeline):
         """What the step that a native plan has stopped at leaves of picture and mask."""
         self.position(*key)
         try:
-            return self._opaque_steps[place](data)
+            return self._called(place, self._opaque_steps[place], data)
         except Exception as error:  # the whole sample in Python says where
             raise NotHereError from error
+
+    def _called(self, place: int, act: Act, data: dict[str, Any]) -> dict[str, Any]:
+        """What a step at this place of the native plan leaves of a sample."""
+        step = None if isinstance(self.native, str) else self.native.opaque[place][0]
+        done: dict[str, Any] = self.called(step, act, data)
+        return done
 
     @cached_property
     def _opaque_steps(self) -> dict[int, Act]:

@@ -14,7 +14,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import cv2
 
@@ -34,6 +34,7 @@ from augrecipes.recipe.model import Mode, Optimize, Recipe
 
 # Bare calls live in epochs that `at` refuses, so that the two can never meet.
 _BARE = 1 << 63
+P = TypeVar("P")
 
 
 class Pipeline(AsCompose):
@@ -56,6 +57,8 @@ class Pipeline(AsCompose):
     targets: tuple[str, ...] = ("image",)
     outputs: tuple[str, ...] = ("image",)
     sinks: dict[str, Any]
+    call: Callable[..., Any] | None = None  # how steps are called that native plans leave to Python
+    take: Callable[[Any], object] | None = None  # what is to have each native plan that is made
     _cells: Mapping[int, int] = {}  # see `guard`
 
     def __init__(
@@ -79,7 +82,7 @@ class Pipeline(AsCompose):
         self.seed = compiled.seed  # Compose has set its own, None
         self._owner, self._local = threading.get_ident(), threading.local()
         self._twins: dict[Arrival, Self] = {}
-        self._dress: tuple[Callable[[Pipeline], object], bool] | None = None
+        self._dress: Callable[[Pipeline], object] | None = None
         self._keep(sites)
 
     # What it was compiled from.
@@ -179,7 +182,7 @@ class Pipeline(AsCompose):
         make: Any = type(self)
         made: Self = make(compiled or self.compiled, arrival or self.arrival)
         if self._dress is not None:
-            made.dress(self._dress[0], natively=self._dress[1])
+            made.dress(self._dress)
         return made
 
     def renew(self, compiled: Compiled) -> None:
@@ -187,10 +190,20 @@ class Pipeline(AsCompose):
         self.compiled = compiled
         self._twins, self._local = {}, threading.local()
 
-    def dress(self, dress: Callable[[Pipeline], object], *, natively: bool = False) -> None:
+    def dress(self, dress: Callable[[Pipeline], object]) -> None:
         """Do something to this pipeline, and to every copy that `again` makes: for other threads, and other plans."""
-        self._dress = dress, natively  # natively: what native plans carry out goes on as it was
+        self._dress = dress
         dress(self)
+
+    def called(self, step: Any, act: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """What a step does that a native plan has stopped at, called as is wanted."""
+        return act(*args, **kwargs) if self.call is None else self.call(self.label_of(step), act, args, kwargs)
+
+    def taken(self, plan: P) -> P:
+        """A native plan that was made, once who asked for it has it."""
+        if self.take is not None:
+            self.take(plan)
+        return plan
 
     def for_this_thread(self) -> Self:
         """This pipeline or, in another thread than it was made in, a copy of the thread's own: steps hold state."""

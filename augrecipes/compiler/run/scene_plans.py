@@ -4,74 +4,87 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.steps import group_of
+from augrecipes.compat.steps import is_gated
 from augrecipes.compiler.kernels.sink import Allocate, Sink
-from augrecipes.compiler.kernels.undecoded import Undecoded
-from augrecipes.compiler.native_plan import groups
 from augrecipes.compiler.native_plan.carrying_out import NativePlan, Places
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError, Walk, alone
-from augrecipes.compiler.native_plan.pictures import InMemory, is_picture
+from augrecipes.compiler.native_plan.pictures import InMemory, Picture
 from augrecipes.compiler.native_plan.planned import Position, plan_of
-from augrecipes.compiler.native_plan.steps import KEPT, LEFT, KeyedStep, NativeStep
-from augrecipes.compiler.run.lower import Sites
-from augrecipes.compiler.run.scene import Scene
-from augrecipes.compiler.run.shared import DeferredMoves, Shared
+from augrecipes.compiler.native_plan.steps import IN_PYTHON, KEPT, OPAQUE, KeyedStep, NativeStep
+from augrecipes.compiler.run.degrade import Degrade
+from augrecipes.compiler.run.exits import NotHereError
+from augrecipes.compiler.run.grid import Region
+from augrecipes.compiler.run.lower import Lowered, Sites, transforms_of
+from augrecipes.compiler.run.scene_exits import Degrading, Key, SceneExit, SceneOnTheWay
+from augrecipes.compiler.run.shared import Shared
 from augrecipes.native.op_numbers import EFFECTS
+from augrecipes.ops.resize_to_target import ResizeToTarget
+from augrecipes.recipe.model import Output
 
 _OTHERS = KeyedStep("", False, 1.0, KEPT)  # a step of other targets
+_DEGRADES = KeyedStep("", False, 1.0, OPAQUE, alone=True)
 _MOVES: dict[str, tuple[int, ...]] = {"window": (EFFECTS.CUTS, EFFECTS.PADS_AND_CUTS), "dihedral": (EFFECTS.TURNS,)}
 _WARPS = (EFFECTS.WARPS, EFFECTS.TILTS)  # whose pictures may be of another size
+_AS_IT_IS = Output(dtype="uint8", layout="hwc")
 
 
 @dataclass(frozen=True, slots=True)
 class ScenePlans:
-    """What carries out the samples of a pair recipe without Python between its steps. One thread at a time.
+    """What carries out the samples of a pair recipe natively, from one step of albumentations' to the next.
+
+    One thread at a time.
 
     Attributes:
-        by_target: a plan for each target that comes out.
+        transforms: of the pipeline.
+        by_target: a plan for each target that comes out; the same step has the same place in each.
+        exits: the steps at which samples stop, by their places.
         units: pixels along a common cell, by target.
+        position: moves the generators of all steps to a sample's key.
+        called: calls a step that they stop at: (step, what it does, its arguments) → what it leaves.
+        stops: labels of the steps that albumentations carries out.
     """
 
+    transforms: Sequence[Any]
     by_target: Mapping[str, NativePlan]
+    exits: Mapping[int, SceneExit]
     units: Mapping[str, int]
-
-    stops: tuple[str, ...] = ()
+    position: Position
+    called: Callable[..., Any]
+    stops: tuple[str, ...]
 
     @property
-    def left(self) -> tuple[str, ...]:
-        """Labels of steps that Python carries out: it makes every sample in which one of them acts."""
-        return tuple(dict.fromkeys(label for plan in self.by_target.values() for label in plan.left))
+    def finished(self) -> frozenset[str]:
+        """The targets whose results need no sink any more."""
+        return frozenset(name for name, plan in self.by_target.items() if plan.writes)
+
+    def each(self) -> Iterator[NativePlan]:
+        """All of its plans, those of what a Degrade does, too."""
+        yield from self.by_target.values()
+        yield from (one.step.plan for one in self.exits.values() if isinstance(one.step, Degrading))
 
     def sample(
-        self,
-        epoch: int,
-        index: int,
-        tile: int,
-        scene: Scene,
-        allocate: Callable[[str], Allocate],
-    ) -> dict[str, np.ndarray] | None:
-        """One sample; None where Python has to make it.
+        self, key: Key, pictures: Mapping[str, Picture], allocate: Callable[[str], Allocate], *, draws: bool = False
+    ) -> tuple[dict[str, np.ndarray], Region | None] | None:
+        """The results of one sample by target, and the region that is left; None where the kernels do not take it.
 
         Args:
-            epoch: of its key.
-            index: the same.
-            tile: the same.
-            scene: the targets as they come, without what they have beyond their last whole cells.
+            key: epoch, index and tile.
+            pictures: of the targets that are given, without what they have beyond their last whole cells.
             allocate: gives what makes the memory for the result of a target.
+            draws: each step that acts keeps what it drew; without that no region is told.
         """
-        made = {}
-        for name, plan in self.by_target.items():
-            picture: Any = scene.arrays[name]
-            if not (isinstance(picture, Undecoded) or is_picture(picture, files=False)):
-                return None
-            if not isinstance(one := plan.sample(epoch, index, tile, picture, allocate(name)), np.ndarray):
-                return None
-            made[name] = one
-        return made
+        try:
+            on_the_way = SceneOnTheWay(
+                self.by_target, self.exits, self.units, key, self.position, self.called, pictures
+            )
+            return on_the_way.drawn(self.transforms, allocate) if draws else (on_the_way.end(allocate), None)
+        except NotHereError:
+            return None
 
     def many(
         self,
@@ -80,14 +93,20 @@ class ScenePlans:
         pictures: Mapping[str, InMemory],
         places: Callable[[str], Places],
     ) -> list[int] | None:
-        """Samples of one size side by side: see `NativePlan.many`; what Python has to make, it has to of all targets.
+        """Samples of one size side by side, as far as they do not stop: see `NativePlan.many`.
 
         Args:
             epoch: of the draws.
             indices: that key the draws.
             pictures: by target; what they have beyond their last whole cells is left out.
             places: gives where the results of a target lie.
+
+        Returns:
+            Those that are to be made one by one, of all targets. None where sizes differ.
         """
+        everything = [*range(len(indices))]
+        if pictures.keys() != self.by_target.keys():
+            return everything  # a Degrade is to make the others
         keys = np.zeros((len(indices), 2), np.uint64)
         keys[:, 0] = indices
         whole, cells = {}, None
@@ -96,74 +115,134 @@ class ScenePlans:
             here = lying.shapes[:, :2] // unit
             cells = here if cells is None else cells
             if not ((here == cells) & (here > 0)).all():
-                return [*range(len(keys))]
+                return everything
             whole[name] = lying if unit == 1 else lying.first(here * unit)
         left: set[int] = set()
-        for name, plan in self.by_target.items():
-            found = plan.many(epoch, keys, whole[name], places(name))
-            if found is None:
-                return None
+        for name in sorted(whole, key=lambda name: not self.by_target[name].stops):
+            found = self.by_target[name].many(epoch, keys, whole[name], places(name))
+            if found is None or len(found) == len(indices):
+                return found
             left.update(found)
         return sorted(left)
 
 
+@dataclass(frozen=True, slots=True)
+class _WalkOfTarget(Walk):
+    """A way through the steps of a pair, as one of its targets goes.
+
+    Attributes:
+        name: of the target.
+        present: the targets that are there; it may not be one of them yet.
+    """
+
+    name: str = ""
+    present: frozenset[str] = frozenset()
+
+    def _node(self, one: Lowered, last: bool = False, *, decodes: bool = False) -> Iterator[tuple[Any, KeyedStep]]:
+        """A step, or the steps of a group, with what they are to the target."""
+        del last, decodes
+        step = one.made
+        if isinstance(step, Shared):
+            takes_part = self.name in self.present.intersection(step.names)
+            label = self.made[id(step.step)][0]
+            yield (step.step, self._shared(step)) if takes_part else (None, replace(_OTHERS, label=label))
+            return
+        first, *rest = self._unit(one, alone)
+        if first[1].numbers is OPAQUE:
+            raise NotNativeError(f"{first[1].label} chooses as only albumentations knows")
+        yield from (first, *rest)
+
+    def _shared(self, step: Shared) -> KeyedStep:
+        if not is_gated(step.step):  # nobody else knows when it acts
+            return KeyedStep(*self.made[id(step.step)], 1.0, OPAQUE, alone=True)
+        keyed = replace(self.one(step.step, alone), alone=True)
+        if keyed.numbers.draw == IN_PYTHON or keyed.numbers.given or not self._is_native(step, keyed.numbers):
+            return replace(keyed, numbers=OPAQUE)
+        return replace(keyed, cell=step.units[self.name] if step.how == "window" else 1)
+
+    def _is_native(self, step: Shared, numbers: NativeStep) -> bool:
+        """Whether the kernels do what such a step does to its targets, and all still fit: nobody asks behind it."""
+        together = self.present.intersection(step.names)
+        if numbers.effect == EFFECTS.KEEPS:
+            return True
+        if step.how in _MOVES:
+            return numbers.effect in _MOVES[step.how] and together == self.present
+        # Of several targets, the coarsest tells what is drawn: that may depend on its size.
+        return step.how == "plain" and len(together) == 1 and numbers.changes and numbers.effect not in _WARPS
+
+
 def scene_plans(
-    transforms: Sequence[Any],
+    lowered: Sequence[Lowered],
     sites: Sites,
     sinks: Mapping[str, Sink],
     units: Mapping[str, int],
     seed: int,
     position: Position,
     most: int | None,
+    called: Callable[..., Any],
 ) -> ScenePlans:
-    """The transforms of a pair's pipeline as native plans.
+    """The steps of a pair's pipeline as native plans.
 
     Args:
-        transforms: in order.
+        lowered: the steps, in order.
         sites: of all that draws.
         sinks: of the targets that come out.
         units: pixels along a common cell, by target.
         seed: of the pipeline.
         position: moves the generators of its steps.
         most: bytes that a picture may have on its way; None: any.
+        called: see `ScenePlans`.
 
     Raises:
         NotNativeError: they do not run as such; it says why.
     """
-    walk = Walk({id(step): (label, shared) for step, label, shared in sites})
-    plans = {
-        name: plan_of(_of_target(walk, transforms, name), sink, seed, position, most) for name, sink in sinks.items()
-    }
-    return ScenePlans(plans, units)
+    made = {id(step): (label, shared) for step, label, shared in sites}
+    make: Callable[..., NativePlan] = lambda steps, sink: plan_of(steps, sink, seed, position, most)  # noqa: E731
+    plans = {name: make(_of_target(lowered, name, frozenset(sinks), made), sink) for name, sink in sinks.items()}
+    transforms = [*transforms_of(lowered)]
+    whose: dict[int, Any] = {id(step.step): step for step in _leaves(transforms) if isinstance(step, Shared)}
+    whose |= {id(one.made): _degrading(one, made, make, called) for one in lowered if isinstance(one.made, Degrade)}
+    exits, stops = dict[int, SceneExit](), list[str]()
+    opaque = {place: found for plan in plans.values() for place, found in plan.opaque.items()}
+    for place, (step, forced) in sorted(opaque.items(), key=itemgetter(0)):
+        runs = whose[id(step)]
+        exits[place] = SceneExit(runs, forced, tuple(name for name, plan in plans.items() if place in plan.opaque))
+        stops += runs.plan.stops if isinstance(runs, Degrading) else [made[id(step)][0]]
+    return ScenePlans(transforms, plans, exits, units, position, called, tuple(stops))
 
 
-def _of_target(walk: Walk, transforms: Sequence[Any], name: str) -> Iterator[tuple[Any, KeyedStep]]:
-    """The steps with what they are to one target."""
-    for step in transforms:
-        if isinstance(step, DeferredMoves):
-            yield from _of_target(walk, step.transforms, name)
-        elif isinstance(step, Shared) and name in step.names:
-            keyed = walk.one(step.step, alone)
-            if keyed.numbers.given or not _is_shared(step, keyed.numbers):
-                keyed = replace(keyed, numbers=LEFT)
-            yield step.step, replace(keyed, cell=step.units[name] if step.how == "window" else 1)
-        elif isinstance(step, Shared):
-            yield None, _OTHERS
-        elif id(step) in walk.made and group_of(step) is not None:
-            label, shared = walk.made[id(step)]
-            units = [list(_of_target(walk, [child], name)) for child in step.transforms]
-            if (group := groups.opened(step, label, units, shared=shared)) is None:
-                raise NotNativeError(f"{label} chooses in Python")
-            yield from group
+def _of_target(
+    lowered: Sequence[Lowered], name: str, names: frozenset[str], made: Mapping[int, tuple[str, bool]]
+) -> Iterator[tuple[Any, KeyedStep]]:
+    """The steps of a pair's pipeline with what they are to one target of several."""
+    present = names.difference(one.made.target for one in lowered if isinstance(one.made, Degrade))
+    for one in lowered:
+        if isinstance(one.made, Degrade):
+            step, keyed = (one.made, _DEGRADES) if name == one.made.source else (None, _OTHERS)
+            yield step, replace(keyed, label=one.node.site)
+            present |= {one.made.target}
         else:
-            raise NotNativeError(f"{walk.made.get(id(step), (type(step).__name__,))[0]} is made in Python")
+            yield from _WalkOfTarget(made, name=name, present=present).keyed([one])
 
 
-def _is_shared(step: Shared, numbers: NativeStep) -> bool:
-    """Whether the kernels do what such a step does to its targets, and all targets still fit: nobody asks behind it."""
-    if numbers.effect == EFFECTS.KEEPS:
-        return True
-    if step.how in _MOVES:
-        return numbers.effect in _MOVES[step.how] and len(step.names) == len(step.units)
-    # Of several targets, the coarsest tells what is drawn: that may depend on its size.
-    return step.how == "plain" and len(step.names) == 1 and numbers.changes and numbers.effect not in _WARPS
+def _degrading(
+    one: Lowered, made: Mapping[int, tuple[str, bool]], make: Callable[..., NativePlan], called: Callable[..., Any]
+) -> Degrading:
+    """A Degrade with a plan of its steps."""
+    one.made.reach((1, 1))  # its steps are tried before a sample has a size
+    steps = [
+        (step, replace(keyed, numbers=OPAQUE) if keyed.numbers.given else keyed)
+        for step, keyed in Walk(made).keyed(one.inside)
+    ]
+    plan = make(steps, Sink(_AS_IT_IS))
+    sized = {place: step for place, (step, _) in enumerate(steps) if isinstance(step, ResizeToTarget)}
+    return Degrading(one.made, plan, {place: step for place, step in sized.items() if place not in plan.opaque}, called)
+
+
+def _leaves(transforms: Sequence[Any]) -> Iterator[Any]:
+    """The steps, groups opened."""
+    for step in transforms:
+        if isinstance(step, Shared | Degrade):
+            yield step
+        else:
+            yield from _leaves(step.transforms)

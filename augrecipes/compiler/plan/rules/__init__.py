@@ -5,14 +5,12 @@ from __future__ import annotations
 from augrecipes.compiler.plan.rule import Rule
 from augrecipes.compiler.plan.rules import (
     crop_first,
-    defer_flips,
     drop_noops,
     join_colours,
     join_warps,
     open_groups,
     own_noise,
     read_scaled,
-    read_windows,
     reduce_first,
     shrink_first,
 )
@@ -42,12 +40,12 @@ FAST: tuple[Rule, ...] = (
 PAIR: tuple[Rule, ...] = (
     drop_noops.RULE,
     crop_first.RULE,
-    defer_flips.RULE,  # after crop_first: it makes windows and turns neighbours
-    read_windows.RULE,  # last: it takes what comes first
 )
 
 # Names that `without_rules` may still hold: what they did is no rewriting any more.
-GIVEN_UP = frozenset({"fold_sink", "join_crops", "join_flips", "join_tables", "read_window"})
+GIVEN_UP = frozenset(
+    {"defer_flips", "fold_sink", "join_crops", "join_flips", "join_tables", "read_window", "read_windows"}
+)
 
 RULES: dict[Optimize, tuple[Rule, ...]] = {"none": (), "exact": EXACT, "fast": FAST}
 
@@ -56,7 +54,7 @@ def rules_for(recipe: Recipe, optimize: Optimize) -> tuple[Rule, ...]:
     """The rules that a recipe is rewritten by, in order: those of its kind and of `optimize` that it does not refuse.
 
     >>> [rule.name for rule in rules_for(Recipe("sr", kind="pair", without_rules=("drop_noops",)), "exact")]
-    ['crop_first', 'defer_flips', 'read_windows']
+    ['crop_first']
     """
     rules = RULES[optimize]
     if facts(recipe.kind).scales and optimize != "none":

@@ -1,4 +1,4 @@
-"""Twins reach whatever a pair does: on each target at its own scale and inside Degrade, with the bits of `none`."""
+"""What resamples in pairs, shared by targets or inside a Degrade, has the bits of `none`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_sets import KERNEL_SETS, counted
+from kernel_sets import KERNEL_SETS
 from random_pairs import SCALES, Scales, pair, unit_of
 
-from augrecipes.compiler.kernels.jpeg_native import JpegRoundTrip
-from augrecipes.compiler.kernels.resize_native import NativeResize
-from augrecipes.compiler.kernels.warp_native import NativeWarp
+from augrecipes.compiler.native_plan.plan_in_memory import PlanInMemory
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
-from augrecipes.compiler.run.shared import Shared
+from augrecipes.compiler.run.degrade import Degrade
+from augrecipes.compiler.run.exits import OnTheWay
+from augrecipes.compiler.run.scene_plans import ScenePlans
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.native.kernels import using
 from augrecipes.recipe.model import Arguments, Optimize, Recipe, Step
@@ -47,6 +47,7 @@ SIZES = (
 # Inside Degrade, before the target's size is reached.
 WORSE = (
     step("ImageCompression", quality_range=[10, 95]), step("GaussNoise"), step("RandomScale", scale_limit=[-0.5, 0.5]),
+    step("RandomScale", scale_limit=[-0.5, 0.5], interpolation="area"),
     step("Affine", rotate=[-20, 20]), step("HueSaturationValue"), step("Sharpen"), step("Blur", p=0.5),
 )  # fmt: skip
 METHODS = st.sampled_from(["area", "linear", "cubic", "matlab_bicubic"])
@@ -103,39 +104,46 @@ def test_what_degrades(steps: list[Step], method: str, level: Any, seed: int) ->
 QUICK = [level for level in KERNEL_SETS if level is not None and level.isa != "base"]
 
 
-@pytest.mark.parametrize("level", QUICK, ids=lambda level: level.isa)
-@pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
-def test_kernels_do_the_work_of_every_target(level: Any, optimize: Optimize, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = {name: np.zeros((40 * k, 40 * k, 3), np.uint8) for name, k in PAIRED.items()}
-    expected = 0 if optimize == "none" else len(PAIRED)
+def natively(recipe: Recipe, level: Any) -> tuple[tuple[str, ...], int]:
+    """The steps at which samples stop, and how many of ten go through Degrade natively."""
     with using(level):
-        pipelines = [
-            build(pair(PAIRED, [s], allow_resampling=True), optimize, 0) for s in (WARPS[3], SIZES[0], SIZES[1])
-        ]
-        warped, resized, saved = (
-            counted(monkeypatch, *method)
-            for method in ((NativeWarp, "sampled"), (NativeResize, "resized"), (JpegRoundTrip, "__call__"))
-        )
-        for pipeline, made in zip(pipelines, (warped, resized, resized), strict=True):
-            made.clear()
-            pipeline.at(0)(**given)
-            assert len(made) == expected
-        resized.clear()
-        build(degrading([WORSE[0]], "linear"), optimize, 0).at(0)(hr=given["hr"])
-        assert (16, 16, 3) in resized if expected else not resized
-        assert bool(saved) == bool(expected)
+        pipeline = build(recipe, "exact", 0)
+        native = pipeline.native
+    assert isinstance(native, ScenePlans)
+    given = {"hr": np.random.default_rng(0).integers(0, 256, (160, 136, 3), np.uint8)}
+    act, by_python = Degrade.act, list[Degrade]()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Degrade, "act", lambda self, *given: (by_python.append(self), act(self, *given))[1])
+        made = [native.sample((0, index, 0), given, lambda _: np.empty) for index in range(10)]
+    return native.stops, sum(one is not None for one in made) - len(by_python)
 
 
-@pytest.mark.parametrize("shared", [WARPS[0], SIZES[1]], ids=lambda step: step.name)
-def test_the_law_sees_another_twin(shared: Step, monkeypatch: pytest.MonkeyPatch) -> None:
-    def spoilt(self: Shared) -> None:
-        for name, own in self.by_target.items():
-            plain = own.apply
-            own.apply = lambda img, *more, plain=plain, **drawn: plain(img, *more, **drawn) ^ 1
-            own._set_keys()
-            self.by_target[name] = own
-        self._resize = lambda image, size, how: np.zeros((*size, 3), image.dtype)
+@pytest.mark.parametrize("level", QUICK, ids=lambda level: level.isa)
+@pytest.mark.parametrize(
+    ("steps", "method", "stops"),
+    [
+        ([*WORSE[:3], *WORSE[4:]], "area", ()),
+        ([WORSE[0]], "linear", ()),
+        ([step("Defocus"), WORSE[0]], "matlab_bicubic", ("Degrade#1/Defocus#1", "Degrade#1/ResizeToTarget#1")),
+    ],
+)
+def test_samples_go_through_degrade_natively(
+    level: Any, steps: list[Step], method: str, stops: tuple[str, ...]
+) -> None:
+    assert natively(degrading(steps, method), level) == (stops, 10)
 
-    monkeypatch.setattr(Shared, "quicken", spoilt)
+
+def test_pictures_of_sizes_that_kernels_do_not_make_degrade_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = degrading([], "area")
+    assert natively(recipe, QUICK[-1])[1] == 10
+    larger = step("RandomScale", scale_limit=[-0.5, 0.5], interpolation="area")
+    assert 0 < natively(degrading([larger], "area"), QUICK[-1])[1] < 10
+    monkeypatch.setattr(PlanInMemory, "resize_to", lambda *_: None)
+    check(recipe, QUICK[-1], 0)
+    assert natively(recipe, QUICK[-1])[1] == 0
+
+
+def test_a_copy_that_goes_on_from_the_picture_itself_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OnTheWay, "behind", lambda self, data: None)
     with pytest.raises(AssertionError):
-        check(pair(PAIRED, [shared], allow_resampling=True), None, 0)
+        check(degrading([step("Defocus"), WORSE[0]], "area"), QUICK[-1], 0)
