@@ -19,6 +19,7 @@ from augrecipes.compiler.run.scene_plans import ScenePlans
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.native.kernels import using
 from augrecipes.recipe.model import Arguments, Optimize, Recipe, Step
+from augrecipes.recipe.parse import parse_text
 
 PAIRED: Scales = {"lr": 1, "hr": 4}
 
@@ -147,3 +148,44 @@ def test_a_copy_that_goes_on_from_the_picture_itself_is_found(monkeypatch: pytes
     monkeypatch.setattr(OnTheWay, "behind", lambda self, data: None)
     with pytest.raises(AssertionError):
         check(degrading([step("Defocus"), WORSE[0]], "area"), QUICK[-1], 0)
+
+
+def parsed(steps: str) -> Recipe:
+    return parse_text(f"{{version: 1, recipe: law, kind: pair, scales: {{lr: 1, hr: 2}}, steps: {steps}}}")
+
+
+CROP = "{RandomCrop: {height: 8, width: 8, at: lr}}"
+
+
+@pytest.mark.parametrize(
+    ("steps", "stops"),
+    [
+        (f"[{CROP}, D4]", ()),
+        (f"[{CROP}, {{OneOf: {{steps: [HorizontalFlip, Transpose]}}}}]", ()),
+        (f"[{CROP}, {{InvertImg: {{target: lr}}}}]", ()),
+        (f"[{CROP}, {{Affine: {{p: 1.0}}}}]", ("Affine#1",)),
+        ("[{Perspective: {target: hr, p: 1.0}}, D4]", ("Perspective#1",)),
+        ("[{OneOf: {steps: [{ColorJitter: {}}, D4]}}]", ("OneOf#1/ColorJitter#1",)),
+        ("[{Degrade: {source: hr, target: lr, steps: [{ResizeToTarget: {method: area}}]}}]", ()),
+        ("[{Degrade: {source: hr, target: lr, steps: [Defocus, ResizeToTarget]}}]", (
+            "Degrade#1/Defocus#1", "Degrade#1/ResizeToTarget#1",
+        )),
+    ],
+)  # fmt: skip
+def test_where_samples_stop(steps: str, stops: tuple[str, ...]) -> None:
+    with using(QUICK[-1]):
+        pipeline = build(parsed(steps), "exact", 0)
+        native = pipeline.native
+    assert isinstance(native, ScenePlans)
+    assert native.stops == stops
+    scene = {
+        name: np.zeros((24 * k, 29 * k, 3), np.uint8) for name, k in pipeline.units.items() if name in pipeline.targets
+    }
+    for index in range(8):
+        assert native.sample((0, index, 0), scene, lambda _: np.empty) is not None
+
+
+def test_a_group_that_only_albumentations_knows_keeps_pairs_plain() -> None:
+    with using(QUICK[-1]):
+        native = build(parsed("[{SomeOf: {n: 2, replace: true, steps: [D4, Transpose]}}]"), "exact", 0).native
+    assert native == "SomeOf#1 chooses as only albumentations knows"

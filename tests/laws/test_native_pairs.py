@@ -22,14 +22,12 @@ from augrecipes.compiler.native_plan.carrying_out import NativePlan, Stopped
 from augrecipes.compiler.native_plan.pictures import InMemory
 from augrecipes.compiler.native_plan.steps import NativeStep
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
-from augrecipes.compiler.run import scene_plans
-from augrecipes.compiler.run.scene_exits import SceneOnTheWay
-from augrecipes.compiler.run.scene_plans import ScenePlans
+from augrecipes.compiler.run import scene_lowering
+from augrecipes.compiler.run.scene_plans import SceneOnTheWay, ScenePlans
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.native.kernels import Library, using
 from augrecipes.recipe.model import Arguments, Optimize, Output, Recipe, Step
-from augrecipes.recipe.parse import parse_text
 
 SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
 pytestmark = pytest.mark.skipif(not SETS, reason="no native kernels here")
@@ -53,7 +51,7 @@ def carried_out_by_albumentations(which: int) -> Iterator[None]:
         return None if opaque else alone(step, interpolation)
 
     with pytest.MonkeyPatch.context() as patched:
-        for module in (keyed_steps, scene_plans):
+        for module in (keyed_steps, scene_lowering):
             patched.setattr(module, "alone", some)
         yield
 
@@ -138,6 +136,22 @@ def test_a_sample_may_stop_at_any_step(recipe: Recipe, seed: int, at_end: bool, 
     law(recipe, seed, SETS[-1], at_end, alike=True, which=which)
 
 
+@DEAR
+@given(recipes(), st.integers(0, 2**32))
+def test_fast_makes_the_same_whoever_asks(recipe: Recipe, seed: int) -> None:
+    """Alone, in a batch, of other strides, of files, and with what its steps drew."""
+    fast, asked = (build(recipe, "fast", seed, applied=applied) for applied in (False, True))
+    scene = scene_of(fast, recipe, seed, True, alike=True)
+    wanted = told(lambda: fast.at(seed, EPOCH)(**scene))
+    backwards = {name: array[::-1].copy()[::-1] for name, array in scene.items()}
+    for coming in (backwards, {name: Picture(array) for name, array in scene.items()}):
+        same(told(lambda coming=coming: fast.at(seed, EPOCH)(**coming)), wanted, fast.outputs)
+    same(told(lambda: asked.at(seed, EPOCH)(**scene)), wanted, fast.outputs)
+    pictures = {name: InMemory.of([array]) for name, array in scene.items()}
+    batch = told(lambda: fast.many(EPOCH, [seed], pictures, lambda _, shape, dtype: np.empty((1, *shape), dtype)))
+    same({name: rows[0] for name, rows in batch.items()} if isinstance(batch, dict) else batch, wanted, fast.outputs)
+
+
 @pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
 def test_samples_and_batches_are_those_of_the_steps(kernels: Library) -> None:
     assert check(kernels, DEAR, ANY)
@@ -207,9 +221,9 @@ class TestPlantedFaults:
 
     def test_windows_that_count_pixels(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Every target is cut where the coarsest is."""
-        keyed = scene_plans._of_target
+        keyed = scene_lowering._of_target
         monkeypatch.setattr(
-            scene_plans,
+            scene_lowering,
             "_of_target",
             lambda *given: ((step, replace(one, cell=1)) for step, one in keyed(*given)),
         )
@@ -234,7 +248,7 @@ class TestPlantedFaults:
 
     def test_targets_that_part(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """What only some targets go through is carried out as what all do."""
-        monkeypatch.setattr(scene_plans._WalkOfTarget, "_is_native", lambda *_: True)
+        monkeypatch.setattr(scene_lowering._WalkOfTarget, "_is_native", lambda *_: True)
         with pytest.raises(AssertionError):
             PLANTED(given(parting(), st.integers(0, 2**32))(fits_as_in_python))()
 
@@ -245,10 +259,11 @@ class TestPlantedFaults:
 
     def test_a_step_that_draws_for_another_sample(self, monkeypatch: pytest.MonkeyPatch) -> None:
         made = SceneOnTheWay.__init__
-        monkeypatch.setattr(
-            SceneOnTheWay, "__init__",
-            lambda self, *given: made(self, *given[:4], lambda epoch, *key: given[4](epoch + 1, *key), *given[5:]),
-        )  # fmt: skip
+
+        def elsewhere(self: SceneOnTheWay, plans: ScenePlans, *given: Any) -> None:
+            made(self, replace(plans, position=lambda epoch, *key: plans.position(epoch + 1, *key)), *given)
+
+        monkeypatch.setattr(SceneOnTheWay, "__init__", elsewhere)
         assert self.caught(STOPS)
 
     @pytest.mark.parametrize("fault", [_a_step_too_far, _before_the_last_step])
@@ -267,42 +282,3 @@ class TestPlantedFaults:
 
         monkeypatch.setattr(NativePlan, "sample", spoilt)
         assert self.caught()
-
-
-def parsed(steps: str) -> Recipe:
-    return parse_text(f"{{version: 1, recipe: law, kind: pair, scales: {{lr: 1, hr: 2}}, steps: {steps}}}")
-
-
-CROP = "{RandomCrop: {height: 8, width: 8, at: lr}}"
-
-
-@pytest.mark.parametrize(
-    ("steps", "stops"),
-    [
-        (f"[{CROP}, D4]", ()),
-        (f"[{CROP}, {{OneOf: {{steps: [HorizontalFlip, Transpose]}}}}]", ()),
-        (f"[{CROP}, {{InvertImg: {{target: lr}}}}]", ()),
-        (f"[{CROP}, {{Affine: {{p: 1.0}}}}]", ("Affine#1",)),
-        ("[{Perspective: {target: hr, p: 1.0}}, D4]", ("Perspective#1",)),
-        ("[{OneOf: {steps: [{ColorJitter: {}}, D4]}}]", ("OneOf#1/ColorJitter#1",)),
-        ("[{Degrade: {source: hr, target: lr, steps: [{ResizeToTarget: {method: area}}]}}]", ()),
-        ("[{Degrade: {source: hr, target: lr, steps: [Defocus, ResizeToTarget]}}]", (
-            "Degrade#1/Defocus#1", "Degrade#1/ResizeToTarget#1",
-        )),
-    ],
-)  # fmt: skip
-def test_where_samples_stop(steps: str, stops: tuple[str, ...]) -> None:
-    with using(SETS[-1]):
-        pipeline = build(parsed(steps), "exact", 0)
-        native = pipeline.native
-    assert isinstance(native, ScenePlans)
-    assert native.stops == stops
-    scene = scene_of(pipeline, pipeline.recipe, 0, True, alike=True)
-    for index in range(8):
-        assert native.sample((0, index, 0), pipeline._whole_cells(scene), lambda _: np.empty) is not None
-
-
-def test_a_group_that_only_albumentations_knows_keeps_pairs_plain() -> None:
-    with using(SETS[-1]):
-        native = build(parsed("[{SomeOf: {n: 2, replace: true, steps: [D4, Transpose]}}]"), "exact", 0).native
-    assert native == "SomeOf#1 chooses as only albumentations knows"

@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from operator import itemgetter
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from augrecipes.compat.steps import is_gated
-from augrecipes.compiler.kernels.sink import Allocate, Sink
-from augrecipes.compiler.native_plan.carrying_out import NativePlan, Places
-from augrecipes.compiler.native_plan.keyed_steps import NotNativeError, Walk, alone
-from augrecipes.compiler.native_plan.pictures import InMemory, Picture
-from augrecipes.compiler.native_plan.planned import Position, plan_of
-from augrecipes.compiler.native_plan.steps import IN_PYTHON, KEPT, OPAQUE, KeyedStep, NativeStep
+from augrecipes.compiler.kernels.moves import symmetry_of
+from augrecipes.compiler.kernels.sink import Allocate
+from augrecipes.compiler.kernels.undecoded import Undecoded
+from augrecipes.compiler.native_plan.carrying_out import NativePlan, Places, Stopped
+from augrecipes.compiler.native_plan.pictures import InMemory, Picture, is_picture
+from augrecipes.compiler.native_plan.plan_in_memory import END
+from augrecipes.compiler.native_plan.planned import Position
 from augrecipes.compiler.run.degrade import Degrade
-from augrecipes.compiler.run.exits import NotHereError
+from augrecipes.compiler.run.degrading import Degrading, Key, outline_of
+from augrecipes.compiler.run.exits import NotHereError, in_between
 from augrecipes.compiler.run.grid import Region
-from augrecipes.compiler.run.lower import Lowered, Sites, transforms_of
-from augrecipes.compiler.run.scene_exits import Degrading, Key, SceneExit, SceneOnTheWay
+from augrecipes.compiler.run.scene import Scene, common_cells
 from augrecipes.compiler.run.shared import Shared
-from augrecipes.native.op_numbers import EFFECTS
-from augrecipes.ops.resize_to_target import ResizeToTarget
-from augrecipes.recipe.model import Output
 
-_OTHERS = KeyedStep("", False, 1.0, KEPT)  # a step of other targets
-_DEGRADES = KeyedStep("", False, 1.0, OPAQUE, alone=True)
-_MOVES: dict[str, tuple[int, ...]] = {"window": (EFFECTS.CUTS, EFFECTS.PADS_AND_CUTS), "dihedral": (EFFECTS.TURNS,)}
-_WARPS = (EFFECTS.WARPS, EFFECTS.TILTS)  # whose pictures may be of another size
-_AS_IT_IS = Output(dtype="uint8", layout="hwc")
+
+class SceneExit(NamedTuple):
+    """A step at which samples of a pair stop.
+
+    Attributes:
+        step: it.
+        forced: its group has chosen it, so that it acts whatever its first draw would be.
+        names: the targets that stop there.
+    """
+
+    step: Shared | Degrading
+    forced: bool
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ class ScenePlans:
         position: moves the generators of all steps to a sample's key.
         called: calls a step that they stop at: (step, what it does, its arguments) → what it leaves.
         stops: labels of the steps that albumentations carries out.
+        unfinished: the targets whose results still go to their sinks.
     """
 
     transforms: Sequence[Any]
@@ -56,11 +61,7 @@ class ScenePlans:
     position: Position
     called: Callable[..., Any]
     stops: tuple[str, ...]
-
-    @property
-    def finished(self) -> frozenset[str]:
-        """The targets whose results need no sink any more."""
-        return frozenset(name for name, plan in self.by_target.items() if plan.writes)
+    unfinished: tuple[str, ...]
 
     def each(self) -> Iterator[NativePlan]:
         """All of its plans, those of what a Degrade does, too."""
@@ -69,7 +70,7 @@ class ScenePlans:
 
     def sample(
         self, key: Key, pictures: Mapping[str, Picture], allocate: Callable[[str], Allocate], *, draws: bool = False
-    ) -> tuple[dict[str, np.ndarray], Region | None] | None:
+    ) -> tuple[dict[str, Any], Region | None] | None:
         """The results of one sample by target, and the region that is left; None where the kernels do not take it.
 
         Args:
@@ -79,10 +80,8 @@ class ScenePlans:
             draws: each step that acts keeps what it drew; without that no region is told.
         """
         try:
-            on_the_way = SceneOnTheWay(
-                self.by_target, self.exits, self.units, key, self.position, self.called, pictures
-            )
-            return on_the_way.drawn(self.transforms, allocate) if draws else (on_the_way.end(allocate), None)
+            on_the_way = SceneOnTheWay(self, key, pictures)
+            return on_the_way.drawn(allocate) if draws else (on_the_way.end(allocate), None)
         except NotHereError:
             return None
 
@@ -126,123 +125,152 @@ class ScenePlans:
         return sorted(left)
 
 
-@dataclass(frozen=True, slots=True)
-class _WalkOfTarget(Walk):
-    """A way through the steps of a pair, as one of its targets goes.
-
-    Attributes:
-        name: of the target.
-        present: the targets that are there; it may not be one of them yet.
-    """
-
-    name: str = ""
-    present: frozenset[str] = frozenset()
-
-    def _node(self, one: Lowered, last: bool = False, *, decodes: bool = False) -> Iterator[tuple[Any, KeyedStep]]:
-        """A step, or the steps of a group, with what they are to the target."""
-        del last, decodes
-        step = one.made
-        if isinstance(step, Shared):
-            takes_part = self.name in self.present.intersection(step.names)
-            label = self.made[id(step.step)][0]
-            yield (step.step, self._shared(step)) if takes_part else (None, replace(_OTHERS, label=label))
-            return
-        first, *rest = self._unit(one, alone)
-        if first[1].numbers is OPAQUE:
-            raise NotNativeError(f"{first[1].label} chooses as only albumentations knows")
-        yield from (first, *rest)
-
-    def _shared(self, step: Shared) -> KeyedStep:
-        if not is_gated(step.step):  # nobody else knows when it acts
-            return KeyedStep(*self.made[id(step.step)], 1.0, OPAQUE, alone=True)
-        keyed = replace(self.one(step.step, alone), alone=True)
-        if keyed.numbers.draw == IN_PYTHON or keyed.numbers.given or not self._is_native(step, keyed.numbers):
-            return replace(keyed, numbers=OPAQUE)
-        return replace(keyed, cell=step.units[self.name] if step.how == "window" else 1)
-
-    def _is_native(self, step: Shared, numbers: NativeStep) -> bool:
-        """Whether the kernels do what such a step does to its targets, and all still fit: nobody asks behind it."""
-        together = self.present.intersection(step.names)
-        if numbers.effect == EFFECTS.KEEPS:
-            return True
-        if step.how in _MOVES:
-            return numbers.effect in _MOVES[step.how] and together == self.present
-        # Of several targets, the coarsest tells what is drawn: that may depend on its size.
-        return step.how == "plain" and len(together) == 1 and numbers.changes and numbers.effect not in _WARPS
-
-
-def scene_plans(
-    lowered: Sequence[Lowered],
-    sites: Sites,
-    sinks: Mapping[str, Sink],
-    units: Mapping[str, int],
-    seed: int,
-    position: Position,
-    most: int | None,
-    called: Callable[..., Any],
-) -> ScenePlans:
-    """The steps of a pair's pipeline as native plans.
+class SceneOnTheWay:
+    """Pictures of one scene that native plans carry from exit to exit. No step comes twice.
 
     Args:
-        lowered: the steps, in order.
-        sites: of all that draws.
-        sinks: of the targets that come out.
-        units: pixels along a common cell, by target.
-        seed: of the pipeline.
-        position: moves the generators of its steps.
-        most: bytes that a picture may have on its way; None: any.
-        called: see `ScenePlans`.
-
-    Raises:
-        NotNativeError: they do not run as such; it says why.
+        plans: that carry them.
+        key: of the sample.
+        pictures: of the targets that are given.
     """
-    made = {id(step): (label, shared) for step, label, shared in sites}
-    make: Callable[..., NativePlan] = lambda steps, sink: plan_of(steps, sink, seed, position, most)  # noqa: E731
-    plans = {name: make(_of_target(lowered, name, frozenset(sinks), made), sink) for name, sink in sinks.items()}
-    transforms = [*transforms_of(lowered)]
-    whose: dict[int, Any] = {id(step.step): step for step in _leaves(transforms) if isinstance(step, Shared)}
-    whose |= {id(one.made): _degrading(one, made, make, called) for one in lowered if isinstance(one.made, Degrade)}
-    exits, stops = dict[int, SceneExit](), list[str]()
-    opaque = {place: found for plan in plans.values() for place, found in plan.opaque.items()}
-    for place, (step, forced) in sorted(opaque.items(), key=itemgetter(0)):
-        runs = whose[id(step)]
-        exits[place] = SceneExit(runs, forced, tuple(name for name, plan in plans.items() if place in plan.opaque))
-        stops += runs.plan.stops if isinstance(runs, Degrading) else [made[id(step)][0]]
-    return ScenePlans(transforms, plans, exits, units, position, called, tuple(stops))
+
+    __slots__ = ("_begins", "_key", "_made", "_pictures", "_plans", "_stops")
+
+    def __init__(self, plans: ScenePlans, key: Key, pictures: Mapping[str, Picture]) -> None:
+        for picture in pictures.values():
+            if not (is_picture(picture, files=False) or isinstance(picture, Undecoded)):
+                raise NotHereError
+        self._plans, self._key, self._pictures = plans, key, dict[str, Any](pictures)
+        self._begins, self._stops, self._made = dict[str, int](), dict[str, int](), dict[str, Any]()
+
+    def end(self, allocate: Callable[[str], Allocate]) -> dict[str, Any]:
+        """The results by target, before their sinks where native plans do not write what those make.
+
+        Args:
+            allocate: gives what makes the memory for that of a target.
+
+        Raises:
+            NotHereError: the kernels do not take the sample, or a step fails.
+        """
+        self._go_on([*self._pictures], allocate)
+        if self._stops:
+            self._plans.position(*self._key)
+        while self._stops:
+            made = self._act(self._first())
+            self._go_on([*made], allocate)
+        if len(self._made) < len(self._plans.by_target):
+            raise NotHereError
+        return self._made
+
+    def drawn(self, allocate: Callable[[str], Allocate]) -> tuple[dict[str, Any], Region | None]:
+        """The same, and the region that is left; all steps draw in Python, too, for those who ask what they drew."""
+        outlines = {name: outline_of(picture) for name, picture in self._pictures.items()}
+        region = Region(0, 0, *common_cells(outlines, self._plans.units))
+        outline = _Outline(outlines, self._plans.units, region, on_the_way=self)
+        self._plans.position(*self._key)
+        try:
+            for step in self._plans.transforms:
+                step(scene=outline)
+        except Exception as error:
+            raise NotHereError from error
+        self._go_on([*self._pictures], allocate)
+        if self._stops:
+            raise NotHereError
+        return self._made, outline.region
+
+    def behind(self, step: Shared | Degrade, outline: Scene) -> dict[str, np.ndarray] | None:
+        """The pictures that a step which acts leaves, if albumentations carries it out; None: the kernels do."""
+        for place, (one, _, names) in self._plans.exits.items():
+            if step is (one.degrade if isinstance(one, Degrading) else one):
+                self._go_on(names, lambda _: np.empty)
+                if any(self._stops.get(name) != place for name in names):
+                    raise NotHereError
+                return self._act(place, outline)
+        return None
+
+    def _go_on(self, names: Sequence[str], allocate: Callable[[str], Allocate]) -> None:
+        """Let native plans carry out targets up to their next stop."""
+        for name in names:
+            if name in self._stops:
+                continue
+            plan = self._plans.by_target[name]
+            room = allocate(name) if plan.writes else np.empty
+            made = plan.sample(*self._key, self._pictures[name], room, self._begins.get(name, END))
+            if made is None:
+                raise NotHereError
+            if isinstance(made, Stopped):
+                self._stops[name], self._pictures[name] = made
+            else:
+                self._made[name] = made
+
+    def _first(self) -> int:
+        """The first step at which all targets that take part in it have come to stand."""
+        for place in sorted(set(self._stops.values())):
+            if all(self._stops.get(name) == place for name in self._plans.exits[place].names):
+                return place
+        raise NotHereError
+
+    def _act(self, place: int, outline: Scene | None = None) -> dict[str, np.ndarray]:
+        """The pictures that the step at a place leaves, which go on from there."""
+        step, forced, names = self._plans.exits[place]
+        try:
+            if isinstance(step, Degrading):
+                made = self._plans.called(step.degrade, self._degraded, step, *names, draws=outline is not None)
+            else:
+                made = self._plans.called(step, self._shared, step, forced, names, outline)
+        except Exception as error:  # the whole sample, as it is written, says where
+            raise NotHereError from error
+        for name in names:
+            del self._stops[name]
+        self._pictures |= made
+        self._begins |= dict.fromkeys(made, place)
+        return made
+
+    def _degraded(self, step: Degrading, source: str, *, draws: bool) -> dict[str, np.ndarray]:
+        target, picture = step.degrade.target, self._pictures[source]
+        height, width = (n // self._plans.units[source] * self._plans.units[target] for n in picture.shape[:2])
+        try:
+            made = step.made(self._key, picture, (height, width), draws=draws)
+        except NotHereError:  # on the way there are sizes that the kernels do not make
+            self._plans.position(*self._key)
+            scene = Scene({source: picture}, self._plans.units)
+            step.degrade.act(scene, [source])
+            made = in_between(scene.arrays[target])
+        return {source: picture, target: made}
+
+    def _shared(self, step: Shared, forced: bool, names: Sequence[str], outline: Scene | None) -> dict[str, np.ndarray]:
+        scene = Scene({name: self._pictures[name] for name in names}, self._plans.units)
+        if outline is None:
+            step(scene=scene, force_apply=forced)
+        else:  # its gate has been asked
+            scene.region = outline.region
+            step.act(scene, scene.present(step.names))
+            outline.region = scene.region
+        scene.shape()
+        made = {name: in_between(scene.arrays[name]) for name in names}
+        for name, picture in made.items():
+            if len(names) < len(self._pictures) and picture.shape[:2] != self._pictures[name].shape[:2]:
+                raise NotHereError  # it may not fit the others any more
+        return made
 
 
-def _of_target(
-    lowered: Sequence[Lowered], name: str, names: frozenset[str], made: Mapping[int, tuple[str, bool]]
-) -> Iterator[tuple[Any, KeyedStep]]:
-    """The steps of a pair's pipeline with what they are to one target of several."""
-    present = names.difference(one.made.target for one in lowered if isinstance(one.made, Degrade))
-    for one in lowered:
-        if isinstance(one.made, Degrade):
-            step, keyed = (one.made, _DEGRADES) if name == one.made.source else (None, _OTHERS)
-            yield step, replace(keyed, label=one.node.site)
-            present |= {one.made.target}
-        else:
-            yield from _WalkOfTarget(made, name=name, present=present).keyed([one])
+@dataclass(slots=True)
+class _Outline(Scene):
+    """A scene without pixels, whose steps draw; those that native plans stop at have what these have made."""
 
+    on_the_way: SceneOnTheWay | None = None
 
-def _degrading(
-    one: Lowered, made: Mapping[int, tuple[str, bool]], make: Callable[..., NativePlan], called: Callable[..., Any]
-) -> Degrading:
-    """A Degrade with a plan of its steps."""
-    one.made.reach((1, 1))  # its steps are tried before a sample has a size
-    steps = [
-        (step, replace(keyed, numbers=OPAQUE) if keyed.numbers.given else keyed)
-        for step, keyed in Walk(made).keyed(one.inside)
-    ]
-    plan = make(steps, Sink(_AS_IT_IS))
-    sized = {place: step for place, (step, _) in enumerate(steps) if isinstance(step, ResizeToTarget)}
-    return Degrading(one.made, plan, {place: step for place, step in sized.items() if place not in plan.opaque}, called)
-
-
-def _leaves(transforms: Sequence[Any]) -> Iterator[Any]:
-    """The steps, groups opened."""
-    for step in transforms:
-        if isinstance(step, Shared | Degrade):
-            yield step
-        else:
-            yield from _leaves(step.transforms)
+    def run(self, step: Any, names: Sequence[str]) -> None:
+        """As of a scene."""
+        made = None if self.on_the_way is None else self.on_the_way.behind(step, self)
+        if made is not None:
+            self.arrays |= {name: outline_of(picture) for name, picture in made.items()}
+            return
+        params = step.drawn(self, names)
+        for name in names:
+            array, k = self.arrays[name], self.units[name]
+            if step.how == "window":
+                x_min, y_min, x_max, y_max = (int(n) * k for n in params["crop_coords"])
+                self.arrays[name] = outline_of(array, (y_max - y_min, x_max - x_min))
+            elif step.how == "dihedral":
+                self.arrays[name] = symmetry_of(type(step.step).__name__, params).view(array)

@@ -18,14 +18,15 @@ from augrecipes.compiler.plan import PLAIN, Compiled
 from augrecipes.compiler.plan.nodes import Steps
 from augrecipes.compiler.run.beside import is_array
 from augrecipes.compiler.run.degrade import Degrade
+from augrecipes.compiler.run.degrading import Key
 from augrecipes.compiler.run.grid import Region, unit
 from augrecipes.compiler.run.lower import Lowered, Sites, group, lower, transforms_of
 from augrecipes.compiler.run.natively import kept_from_plans
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.scene import Scene, common_cells
-from augrecipes.compiler.run.scene_exits import Key
-from augrecipes.compiler.run.scene_plans import ScenePlans, scene_plans
+from augrecipes.compiler.run.scene_lowering import scene_plans
+from augrecipes.compiler.run.scene_plans import ScenePlans
 from augrecipes.compiler.run.shared import Shared
 from augrecipes.compiler.run.targets import picture_in
 from augrecipes.errors import DataError
@@ -95,34 +96,30 @@ class PairPipeline(Pipeline):
         out = self._outs(targets)
         pictures, rest = self._pictures(targets)
         allocate: Callable[[str], Allocate] = lambda name: out[name][1] if name in out else np.empty  # noqa: E731
-        made = self._run((epoch, index, tile), pictures, allocate)
-        written = {name: array for name, (array, _) in out.items() if not callable(array)}
-        return rest | made | written
+        rest.update(self._run((epoch, index, tile), pictures, allocate))
+        rest.update((name, array) for name, (array, _) in out.items() if not callable(array))
+        return rest
 
     def _run(self, key: Key, pictures: Pictures, allocate: Callable[[str], Allocate]) -> dict[str, Any]:
         """What comes out of one sample, of pictures that have whole cells alone."""
         asked, plans = self.compiled.save_applied_params, self.plans
         if plans is None and self.optimize != "none" and self.arrival not in PLAIN:
             return self.plain._run(key, pictures, allocate)
-        region, finished = None, frozenset[str]()
         if asked:
             self.position(*key)  # what steps drew for another sample is forgotten
         if plans is None:
             scene = self._steps(key, pictures)
-            made, region = scene.arrays, scene.region
+            made, region, unfinished = dict[str, Any](scene.arrays), scene.region, self.outputs
+        elif (found := plans.sample(key, pictures, allocate, draws=asked)) is not None:
+            (made, region), unfinished = found, plans.unfinished
         else:
-            if (found := plans.sample(key, pictures, allocate, draws=asked)) is None:
-                return self.plain._run(key, pictures, allocate)
-            made, region = found
-            finished = plans.finished
-        out: dict[str, Any] = {
-            name: made[name] if name in finished else self.sinks[name](made[name], allocate(name))
-            for name in self.outputs
-        }
+            return self.plain._run(key, pictures, allocate)
+        for name in unfinished:
+            made[name] = self.sinks[name](made[name], allocate(name))
         if asked:
-            window = {name: region and region.pixels(self.units[name]) for name in self.targets}
-            out |= {"applied": self.applied(), "window": window}
-        return out
+            made["applied"] = self.applied()
+            made["window"] = {name: region and region.pixels(self.units[name]) for name in self.targets}
+        return made
 
     def many(
         self, epoch: int, indices: Sequence[int] | np.ndarray, pictures: Mapping[str, InMemory], take: Take
