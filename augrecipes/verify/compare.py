@@ -16,17 +16,16 @@ from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Mode, Optimize, Output, Recipe
 from augrecipes.sources.sample import Sample
 from augrecipes.verify import variants
-from augrecipes.verify.apart import compare
+from augrecipes.verify.apart import certain
 from augrecipes.verify.contract import Promise, promise_of, rounding
 from augrecipes.verify.geometry import Geometry
 from augrecipes.verify.labels import fills, invented
 from augrecipes.verify.levels import difference, levels_of
-from augrecipes.verify.maps import legs_of
 from augrecipes.verify.metrics import Metrics, SampleRef
 from augrecipes.verify.noise import MOST_ERRORS, NoiseComparison
 from augrecipes.verify.planned import PlanDiffersError, Planned, Two
 from augrecipes.verify.points import MOST_ASTRAY_PX, PointGrid, largest_difference
-from augrecipes.verify.probe import Probe
+from augrecipes.verify.probe import Places, Probe
 
 _ASTRAY_SLACK = 0.02
 
@@ -59,7 +58,7 @@ class Comparison:
     metrics: Metrics = field(default_factory=Metrics)
     _built: dict[str, Two] = field(default_factory=dict)
     _geometry: Geometry | None = None
-    _probes: tuple[Probe, Probe] | None = None
+    _points_of: tuple[Places, Probe] | None = None
     _last: SampleRef = field(default_factory=lambda: SampleRef(0, 0))
     _noise: dict[str, NoiseComparison] = field(default_factory=dict)
 
@@ -116,9 +115,9 @@ class Comparison:
         if not self.promise.geometry:
             return
         if self._geometry is None:
-            self._geometry = Geometry(*two, self.dtype, self.seed, self.origins, self.metrics)
+            self._geometry = Geometry(two, self.dtype, self.seed, self.origins, self.metrics)
         picture = self._geometry.measure(given, place)
-        if not self.recipe.facts.scales and variants.has_colours(self.recipe, self.mode):
+        if not self.recipe.facts.scales:
             self._colours(given, place, picture)
         if self.recipe.inputs.boxes or self.recipe.inputs.keypoints:
             self._points(given, place)
@@ -156,8 +155,11 @@ class Comparison:
         return found
 
     def _colours(self, given: Sample, place: SampleRef, picture: NDArray[Any]) -> None:
-        """The colour steps alone, on the picture as the geometry leaves it."""
-        two = self.two("colours", lambda: variants.only_colours(self.steady, self.mode))
+        """The other steps alone, on the picture as the geometry leaves it."""
+        recipe = variants.not_merged(self.steady, self.mode)
+        if not variants.does_something(recipe, self.mode):
+            return
+        two = self.two("colours", lambda: recipe)
         planned = two.fast.pipeline
         promise = promise_of(planned, self.dtype) if isinstance(planned, Pipeline) else self.promise
         if picture.dtype != np.uint8:
@@ -198,18 +200,19 @@ class Comparison:
         """Boxes and keypoints of our own, on ramps: do they lie where the picture shows them?"""
         inputs = self.recipe.inputs
         two = self.two("points", lambda: variants.with_free_points(self.steady))
-        if self._probes is None:
-            self._probes = Probe(two.plain, self.dtype), Probe(two.fast, self.dtype)
+        if self._points_of is None:
+            self._points_of = Places(two.plain, self.dtype), Probe(two.fast, self.dtype, self.dtype)
+        plain, fast = self._points_of
         image = given.images["image"]
         grid = PointGrid.over(*image.shape[:2])
         targets = grid.targets(boxes=inputs.boxes is not None, keypoints=inputs.keypoints is not None)
         rest = {"mask": given.rest["mask"]} if "mask" in given.rest else {}
         bare = Sample(given.index, given.tile, given.path, {"image": image}, {**rest, **targets})
-        maps = [legs_of(probe, bare, place.epoch, self.origins)[-1][1]["image"] for probe in self._probes]
-        if maps[0].x.shape != maps[1].x.shape:
+        where = plain.maps(bare, place.epoch, self.origins)["image"]
+        if fast.send(bare, place.epoch, bare.images)["image"].shape[:2] != where.x.shape:
             raise PlanDiffersError
-        seen = compare(*maps).where
-        strays = [grid.astray(probe.done, where, seen) for probe, where in zip(self._probes, maps, strict=True)]
+        seen = certain(where, where.shown)
+        strays = [grid.astray(probe.done, where, seen) for probe in (plain, fast)]
         for name, far in strays[1].items():
             limit = max(MOST_ASTRAY_PX, strays[0][name] + _ASTRAY_SLACK)
             self.metrics.add(name, "follows", far, place, limit=MOST_ASTRAY_PX, broken=not far <= limit)

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.verify.maps import Map
-from augrecipes.verify.ramps import F32
+from augrecipes.verify.maps import F32, Map
 
 MOST_SURVIVES = 0.15  # of a wave's height, beyond what the recipe itself lets through
 _FINEST = 0.48  # cycles per px of the source and of the output

@@ -1,18 +1,23 @@
-"""Where the pixels of an output come from: maps, as coordinate ramps show them when they are sent through a plan."""
+"""Where the pixels of an output come from: maps, as coordinate ramps show them when they are sent through a plan.
+
+Ramps are pictures whose pixels say where they lie, so that what comes out says where it came from. Bilinear sampling,
+averaging and cubic sampling are all exact on a ramp. They are not where it is folded at a border, or where the edge of
+a picture is repeated; there several resamplings blur what one leaves sharp (see `apart`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.sources.sample import Sample
-from augrecipes.verify.probe import Leg, Probe
-from augrecipes.verify.ramps import F32, MARK, PLANES, ramps, unit
+F32: TypeAlias = NDArray[np.float32]
 
+# What is beyond the picture shows by this value being gone: no fill is likely to be it.
+MARK = np.float32(0.3701)
 _MARK_ROUNDING = 2e-6
 _FEW, _MOST = 5, 95  # percentiles that stand for the least and the most
 _ACROSS = 64  # pixels along a side at which slopes are sampled, at most
@@ -93,50 +98,41 @@ class Map:
         return self.shown & x_ok & y_ok
 
 
-def legs_of(probe: Probe, given: Sample, epoch: int, origins: dict[str, str]) -> list[tuple[Leg, dict[str, Map]]]:
-    """Send ramps through a pipeline: its legs, and of each the maps by target.
+def ramps(height: int, width: int) -> tuple[F32, F32, F32]:
+    """Column and row of each pixel in units of `unit`, and the mark, float32 H×W each.
 
-    Args:
-        probe: of the pipeline.
-        given: the sample.
-        epoch: of its draws.
-        origins: from the target that comes out to the one that it is made of.
+    >>> [plane[1, 2].item() for plane in ramps(3, 4)[:2]]
+    [0.25, 0.125]
     """
-    channels = min(image.shape[2] for image in given.images.values())
-    runs = []
-    for start in range(0, PLANES, channels):
-
-        def picture(leg: int, name: str, shape: tuple[int, int, int], start: int = start) -> F32:
-            made = ramps(*shape[:2])
-            return np.stack([made[min(start + c, PLANES - 1)] for c in range(shape[2])], axis=-1)
-
-        runs.append(probe.run(given, epoch, picture))
-    return [(parts[0], _maps(parts, origins)) for parts in zip(*runs, strict=True)]
+    y, x = np.mgrid[:height, :width].astype(np.float32)
+    px = unit(height, width)
+    return x / px, y / px, np.full((height, width), MARK)
 
 
-def _maps(parts: tuple[Leg, ...], origins: dict[str, str]) -> dict[str, Map]:
-    """Of one leg, whose planes came in several runs."""
-    first = parts[0]
-    found = {}
-    for name in first.images:
-        shape = first.shapes[origins.get(name, name)]
-        count = min(shape[2] for shape in first.shapes.values())
-        passed = zip(*(leg.passed for leg in parts), strict=True) if len(first.shapes) == 1 else ()
-        grids = tuple(map_from(_planes(images, count), shape[:2]) for images in passed)
-        whole = map_from(_planes([leg.images[name] for leg in parts], count), shape[:2])
-        found[name] = replace(whole, grids=grids)
-    return found
+def unit(height: int, width: int) -> np.float32:
+    """What px are divided by to lie in 0..1: a power of two, so that no place is rounded.
+
+    >>> float(unit(300, 512))
+    1024.0
+    """
+    return np.float32(1 << max(height, width).bit_length())
 
 
-def map_from(planes: Sequence[F32], size: tuple[int, int]) -> Map:
-    """The map that three planes show, which were `ramps` of `size` before."""
+def places_mask(height: int, width: int, axis: int) -> F32:
+    """A mask that says where its pixels lie, their columns (axis 0) or rows: −1, −2, …, because borders show 0 or more.
+
+    >>> places_mask(2, 3, 0).tolist()
+    [[-1.0, -2.0, -3.0], [-1.0, -2.0, -3.0]]
+    """
+    return -1 - np.mgrid[:height, :width].astype(np.float32)[1 - axis]
+
+
+def map_from(planes: Sequence[F32], size: tuple[int, int], grids: Sequence[Sequence[F32]] = ()) -> Map:
+    """The map that three planes show, which were `ramps` of `size` before; and those of the grids passed before."""
     x, y, mark = planes
     px = unit(*size)
-    return Map(x * px, y * px, np.abs(mark - MARK) < _MARK_ROUNDING, *size)
-
-
-def _planes(images: Sequence[NDArray[Any]], channels: int) -> list[F32]:
-    return [image[..., c] for image in images for c in range(channels)][:PLANES]
+    passed = tuple(map_from(grid, size) for grid in grids)
+    return Map(x * px, y * px, np.abs(mark - MARK) < _MARK_ROUNDING, *size, passed)
 
 
 def _gradient(values: F32) -> tuple[F32, F32]:

@@ -10,8 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.verify.maps import Map
-from augrecipes.verify.ramps import F32
+from augrecipes.verify.maps import F32, Map
 
 SUBSAMPLES = 8  # of a pixel's area, along each side
 _WAVES = 8

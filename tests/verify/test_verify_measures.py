@@ -5,6 +5,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 import pytest
+from augrecipes.verify.ramps import places_mask, planes, ramps
 from planted import COLOURS, MOVES, recipe
 
 from augrecipes.recipe.model import Arguments, Mode, Step
@@ -14,7 +15,6 @@ from augrecipes.verify.labels import beside, beyond, fills, invented
 from augrecipes.verify.maps import Map, map_from
 from augrecipes.verify.metrics import Metrics, SampleRef
 from augrecipes.verify.points import PointGrid
-from augrecipes.verify.ramps import places_mask, planes, ramps
 from augrecipes.verify.run import places
 from augrecipes.verify.truth import Waves, integrated, rms
 
