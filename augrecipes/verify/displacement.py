@@ -1,14 +1,17 @@
 """How far from each other two outputs take their pixels: one is a map, the other made real pictures of waves.
 
-A wave along one axis of the source, sent through in three phases, tells of each pixel of an output where on the wave it
-was taken from, whatever constant was added and however soft it became. What the place on the map says is the same but
-for the rounding of levels, so whole blocks of pixels are averaged.
+A wave in the source, sent through in three phases, tells of each pixel of an output where on the wave it was taken
+from, whatever constant was added and however soft it became. What the place on the map says is the same but for the
+rounding of levels, so whole blocks of pixels are averaged. Waves lie aslant and are a little noisy, so that no two rows
+are rounded alike, and where fractions of places are the same all over, roundings still differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,8 +21,10 @@ from augrecipes.verify.maps import F32, Map
 
 MOST_APART_PX = 0.01
 _PERIOD = 15.0  # px of the coarsest grid: a wave that each of them shows well
-PHASES = 3
+_PHASES = 3
+_TURN = np.exp(0.44j)  # the first wave's direction; the second stands upright on it
 _HEIGHT = 0.4  # of full scale
+_NOISE = 1.0  # levels, to either side
 _BLOCK = 16  # px
 _ERRORS = 3.0  # standard errors of a block's mean
 _WEIGHTS = 2.0**-8  # px of what is read: half of what a weight of seven bits tells apart
@@ -27,46 +32,91 @@ _WEIGHTS = 2.0**-8  # px of what is read: half of what a weight of seven bits te
 
 @dataclass(frozen=True, slots=True)
 class Grating:
-    """A wave along one axis of a source.
+    """Two waves in a source.
 
     Attributes:
-        axis: 0: it changes from column to column; 1: from row to row.
-        period: px of the source.
+        across: px of the source that a period has along its rows, if it lay along them.
+        down: the same along its columns.
+        levels: pictures are rounded to 0..255.
     """
 
-    axis: int
-    period: float
+    across: float
+    down: float
+    levels: bool
 
     @classmethod
-    def along(cls, axis: int, where: Map) -> Grating:
+    def of(cls, where: Map, *, levels: bool) -> Grating:
         """One that the source, a map's grid, and those that it has passed can show."""
-        slopes = [grid.sampled_slopes()[2 * axis : 2 * axis + 2] for grid in (*where.grids, where)]
-        steps = [float(np.median(np.hypot(*of_grid))) for of_grid in slopes if of_grid.size]
-        return cls(axis, _PERIOD * max(1.0, *steps))
+        found = []
+        for axis in (0, 1):
+            slopes = [grid.sampled_slopes()[2 * axis : 2 * axis + 2] for grid in (*where.grids, where)]
+            steps = [float(np.median(np.hypot(*of_grid))) for of_grid in slopes if of_grid.size]
+            found.append(_PERIOD * max(1.0, *steps))
+        return cls(found[0], found[1], levels)
 
-    def plane(self, phase: int, height: int, width: int) -> F32:
-        """The wave in 0.1..0.9, one of three phases."""
-        at = np.mgrid[:height, :width][1 - self.axis] / self.period + phase / PHASES
-        return (0.5 + _HEIGHT * np.cos(2 * np.pi * at)).astype(np.float32)
+    def planes(self) -> list[Callable[[int, int], F32]]:
+        """Both waves in each phase, from height and width to 0.1..0.9."""
+        return [partial(self._plane, *which) for which in product(range(2), range(_PHASES))]
 
-    def px(self, made: Sequence[F32], read: Sequence[F32], where: Map) -> NDArray[np.float64]:
-        """By how many px of the source outputs are taken from further along the axis than a map says.
+    def _plane(self, wave: int, phase: int, height: int, width: int) -> F32:
+        y, x = np.mgrid[:height, :width]
+        turned = (x / self.across + 1j * y / self.down) / _TURN
+        at = (turned.imag if wave else turned.real) + phase / _PHASES
+        made = 0.5 + _HEIGHT * np.cos(2 * np.pi * at)
+        if self.levels:
+            made += np.random.default_rng((wave, phase)).uniform(-_NOISE, _NOISE, made.shape) / 255
+        return made.astype(np.float32)
+
+    def off(
+        self, made: Sequence[F32], read: Sequence[F32], where: Map
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """By how many px of the source each pixel is taken from further right and further down than a map says.
 
         Args:
-            made: of each phase, h×w.
+            made: of each plane, h×w.
             read: what they were made of, H×W.
             where: the map.
         """
-        turned = _wave(made) * _between(_wave(read), where).conj()
-        return np.asarray(np.angle(turned) * self.period / (2 * np.pi), np.float64)
+        cycles = [
+            np.angle(_wave(made[at:]) * _between(_wave(read[at:]), where).conj()) / (2 * np.pi) for at in (0, _PHASES)
+        ]
+        turned = (cycles[0] + 1j * cycles[1]) * _TURN
+        return turned.real * self.across, turned.imag * self.down
+
+    def distances(self, x: NDArray[Any], y: NDArray[Any], where: Map, wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """How far apart blocks of an output are from a map at least, px of the output.
+
+        A level is rounded by 1/√12 in every picture on the way, and the noise is 1/√3. Of waves of 102 levels in three
+        phases that is √(2/3) as much of their height, and so much of their period / 2π; in the mean of n pixels, or of
+        as many as the coarsest grid has there, a √n-th. A block of 16² pixels as large as those of the source has
+        0.0007 px of such error. `_ERRORS` times that, and what kernels leave of a place when they round weights, is
+        taken off each distance.
+
+        Args:
+            x: what `off` says of columns.
+            y: the same of rows.
+            where: the map.
+            wanted: bool h×w, the pixels that count, one at least.
+        """
+        xu, xv, yu, yv = (slope.astype(np.float64) for slope in where.slopes())
+        area = np.where(wanted, xu * yv - xv * yu, 1.0)
+        rightward, downward = (yv * x - xv * y) / area, (xu * y - yu * x) / area
+        count = _sums(wanted.astype(np.float64))
+        used = count > 0
+        far = np.hypot(*(_sums(np.where(wanted, part, 0.0))[used] / count[used] for part in (rightward, downward)))
+        if not self.levels:
+            return far
+        least, coarsest = where.scales()[0], max(1.0, where.coarsest())
+        of_pixel = np.sqrt(2 / 3 * (len(where.grids) / 12 + _NOISE**2 / 3)) / (255 * _HEIGHT)
+        seen = np.maximum(count[used] * min(1.0, least / coarsest) ** 2, 1)
+        error = of_pixel * max(self.across, self.down) / (2 * np.pi) / np.sqrt(seen)
+        return np.asarray(np.maximum(far - (_ERRORS * error + _WEIGHTS) / least, 0.0))
 
 
-def _wave(phases: Sequence[F32]) -> NDArray[np.complex128]:
-    """Place on the wave and height of each pixel, as a complex number; what all phases share drops out."""
-    return sum(
-        (plane * np.exp(-2j * np.pi * phase / PHASES) for phase, plane in enumerate(phases)),
-        np.zeros(phases[0].shape, np.complex128),
-    )
+def _wave(planes: Sequence[F32]) -> NDArray[np.complex128]:
+    """Place on the first wave and its height at each pixel, as a complex number; what all phases share drops out."""
+    turns = np.exp(-2j * np.pi * np.arange(_PHASES) / _PHASES)
+    return np.tensordot(turns, np.stack(planes[:_PHASES]), 1)
 
 
 def _between(values: NDArray[Any], where: Map) -> NDArray[Any]:
@@ -77,37 +127,6 @@ def _between(values: NDArray[Any], where: Map) -> NDArray[Any]:
         values[row, left] + (x - left) * (values[row, left + 1] - values[row, left]) for row in (top, top + 1)
     )
     return np.asarray(above + (y - top) * (below - above))
-
-
-def distances(
-    x: NDArray[Any], y: NDArray[Any], where: Map, wanted: NDArray[np.bool_], *, levels: bool
-) -> NDArray[np.float64]:
-    """How far apart blocks of an output are from a map at least, px of the output; [] where nothing is wanted.
-
-    Each level is rounded by 1/√12 in every picture on the way. Of a wave of 102 levels in three phases that is √(2/3)
-    as much of its height, and so much of its period / 2π; in the mean of n pixels, or of as many as the coarsest grid
-    has there, a √n-th. A block of 16² pixels as large as those of the source has 0.0005 px of such error. `_ERRORS`
-    times that, and what kernels leave of a place when they round weights, is taken off each distance.
-
-    Args:
-        x: by how many px of the source each pixel is taken from further right.
-        y: the same, further down.
-        where: the map.
-        wanted: bool h×w, the pixels that count.
-        levels: pictures are rounded to 0..255.
-    """
-    xu, xv, yu, yv = (slope.astype(np.float64) for slope in where.slopes())
-    area = np.where(wanted, xu * yv - xv * yu, 1.0)
-    rightward, downward = (yv * x - xv * y) / area, (xu * y - yu * x) / area
-    count = _sums(wanted.astype(np.float64))
-    used = count > 0
-    far = np.hypot(*(_sums(np.where(wanted, part, 0.0))[used] / count[used] for part in (rightward, downward)))
-    if not levels:
-        return far
-    least, coarsest = where.scales()[0], max(1.0, where.coarsest())
-    of_pixel = np.sqrt(2 / 3 * (len(where.grids) + 1) / 12) / (255 * _HEIGHT) * _PERIOD * coarsest / (2 * np.pi)
-    error = of_pixel / np.sqrt(np.maximum(count[used] * min(1.0, least / coarsest) ** 2, 1))
-    return np.asarray(np.maximum(far - (_ERRORS * error + _WEIGHTS) / least, 0.0))
 
 
 def _sums(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,7 +18,7 @@ from augrecipes.flow import Dtype
 from augrecipes.sources.sample import Sample
 from augrecipes.verify.apart import certain, shrunk
 from augrecipes.verify.detail import MOST_SURVIVES, sweep
-from augrecipes.verify.displacement import MOST_APART_PX, PHASES, Grating, distances
+from augrecipes.verify.displacement import MOST_APART_PX, Grating
 from augrecipes.verify.labels import MOST_BESIDE_PX, beside, beyond
 from augrecipes.verify.maps import F32, Map
 from augrecipes.verify.metrics import GOALS, Metrics, SampleRef
@@ -107,15 +107,15 @@ class Geometry:
         return probe.planes(seen.given, seen.place.epoch, planes)[seen.name]
 
     def _displacement(self, seen: Seen) -> None:
-        """Waves along both axes of the source: what the plan makes of them, held against the places."""
+        """Waves: what the plan makes of them, held against the places."""
         far, probe = np.zeros(1), self._both[1]
         if seen.wanted.any():
-            size, off = seen.given.images[self._origins[seen.name]].shape[:2], []
-            for grating in (Grating.along(axis, seen.where) for axis in (0, 1)):
-                planes: list[Plane] = [partial(grating.plane, phase) for phase in range(PHASES)]
-                read = [values(probe.read(plane, *size)) for plane in planes]
-                off.append(grating.px(self._sent(probe, seen, planes), read, seen.where))
-            far = distances(*off, seen.where, seen.wanted, levels=self._dtype == "uint8")
+            size = seen.given.images[self._origins[seen.name]].shape[:2]
+            grating = Grating.of(seen.where, levels=self._dtype == "uint8")
+            planes = grating.planes()
+            read = [values(probe.read(plane, *size)) for plane in planes]
+            off = grating.off(self._sent(probe, seen, planes), read, seen.where)
+            far = grating.distances(*off, seen.where, seen.wanted)
         self._metrics.add(
             seen.name, "displacement", float(far.max()), seen.place, limit=MOST_APART_PX, mean=float(far.mean()),
             share=float(seen.wanted.mean()),

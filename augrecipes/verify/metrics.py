@@ -69,7 +69,10 @@ class Figure:
 LAWS: dict[str, tuple[str, str]] = {
     "outcome": ("samples", "both give the same targets of the same sizes, or both refuse the sample"),
     "levels": ("levels", "largest difference of a picture's values, 0..255 before normalisation"),
-    "colours": ("levels", "the same for colour steps and distortions alone, on the picture as the rest of the geometry leaves it"),
+    "colours": (
+        "levels",
+        "the same for colours and distortions alone, on the picture as the other steps leave it",
+    ),
     "displacement": ("px", "how far apart the sources of one output pixel are, in px of the output"),
     "hidden": ("px", "pixels that show the picture where the other shows what lies beyond it"),
     "truth": ("×", "distance to a band-limited picture that is known everywhere: optimised over unoptimised"),
