@@ -27,6 +27,7 @@ _HEIGHT = 0.4  # of full scale
 _NOISE = 1.0  # levels, to either side
 _BLOCK = 16  # px
 _ERRORS = 3.0  # standard errors of a block's mean
+_BENT = 0.0015  # px of what is read: what linear interpolation makes of such a wave's places, at most
 _WEIGHTS = 2.0**-8  # px of what is read: half of what a weight of seven bits tells apart
 
 
@@ -89,8 +90,8 @@ class Grating:
         A level is rounded by 1/√12 in every picture on the way, and the noise is 1/√3. Of waves of 102 levels in three
         phases that is √(2/3) as much of their height, and so much of their period / 2π; in the mean of n pixels, or of
         as many as the coarsest grid has there, a √n-th. A block of 16² pixels as large as those of the source has
-        0.0007 px of such error. `_ERRORS` times that, and what kernels leave of a place when they round weights, is
-        taken off each distance.
+        0.0007 px of such error. `_ERRORS` times that is taken off each distance, and what kernels leave of a place when
+        they round weights, or interpolate several times: of large pictures of few pixels that does not average out.
 
         Args:
             x: what `off` says of columns.
@@ -104,13 +105,13 @@ class Grating:
         count = _sums(wanted.astype(np.float64))
         used = count > 0
         far = np.hypot(*(_sums(np.where(wanted, part, 0.0))[used] / count[used] for part in (rightward, downward)))
-        if not self.levels:
-            return far
-        least, coarsest = where.scales()[0], max(1.0, where.coarsest())
-        of_pixel = np.sqrt(2 / 3 * (len(where.grids) / 12 + _NOISE**2 / 3)) / (255 * _HEIGHT)
-        seen = np.maximum(count[used] * min(1.0, least / coarsest) ** 2, 1)
-        error = of_pixel * max(self.across, self.down) / (2 * np.pi) / np.sqrt(seen)
-        return np.asarray(np.maximum(far - (_ERRORS * error + _WEIGHTS) / least, 0.0))
+        least, off = where.scales()[0], np.full(far.shape, _BENT)
+        if self.levels:
+            coarsest = max(1.0, where.coarsest())
+            of_pixel = np.sqrt(2 / 3 * (len(where.grids) / 12 + _NOISE**2 / 3)) / (255 * _HEIGHT)
+            alike = np.maximum(count[used] * min(1.0, least / coarsest) ** 2, 1)
+            off += _WEIGHTS + _ERRORS * of_pixel * max(self.across, self.down) / (2 * np.pi) / np.sqrt(alike)
+        return np.asarray(np.maximum(far - off / least, 0.0))
 
 
 def _wave(planes: Sequence[F32]) -> NDArray[np.complex128]:

@@ -94,7 +94,7 @@ class TestDisplacement:
         matrix = [[2.0, 0.0, 10.0], [0.0, 4.0, 10.0]]
         moved = [[2.0, 0.0, 10.0 + along[0]], [0.0, 4.0, 10.0 + along[1]]]
         found = self.apart(matrix, moved, (18, 40), levels=levels)
-        assert found.mean() == pytest.approx(px, abs=0.02 if levels else 0.004)
+        assert found.mean() == pytest.approx(px, abs=0.03 if levels else 0.004)
         assert found.min() > 0.01
 
     @pytest.mark.parametrize("scale", [0.25, 0.5, 1.0, 1.7, 3.0])
