@@ -3,13 +3,10 @@ leaves sharp."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.verify.maps import F32, Map
+from augrecipes.verify.maps import F32, Map, grown, shrunk
 
 _KINK = 0.002  # px of the output: by how much a map bends from one px to the next, at a seam
 _ROUNDING = 2.0**-21  # of a picture's side: what float32 leaves of a bend
@@ -24,9 +21,9 @@ def certain(where: Map, shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
         shown: bool H×W, where the other one shows the picture.
     """
     smear = where.smear()
-    inside = where.inside(1 + where.spread() + where.scale())
+    inside = where.inside(1 + where.spread() + where.scales[1])
     found = shrunk(inside & shown, smear) & ~grown(seams(where), smear)
-    xu, xv, yu, yv = (slope.astype(np.float64) for slope in where.slopes())
+    xu, xv, yu, yv = where.slopes
     return found & (np.abs(xu * yv - xv * yu) > _FLAT * (xu**2 + xv**2 + yu**2 + yv**2))
 
 
@@ -35,7 +32,7 @@ def seams(where: Map) -> NDArray[np.bool_]:
 
     A smooth map, of a perspective say, bends as much two px further; at a kink it does not.
     """
-    limit = max(_KINK * where.scales()[0], _ROUNDING * max(where.height, where.width))
+    limit = max(_KINK * where.scales[0], _ROUNDING * max(where.height, where.width))
     found = np.zeros(where.x.shape, np.bool_)
     for axis in (0, 1):
         if where.x.shape[axis] > 2:
@@ -54,17 +51,3 @@ def _kinks(values: F32, axis: int) -> F32:
     before, behind = (np.take(padded, range(start, start + count), axis=axis) for start in (0, 4))
     ends[axis] = (1, 1)
     return np.asarray(np.pad(np.abs(bend - (before + behind) / 2), ends), np.float32)
-
-
-def shrunk(where: NDArray[np.bool_], by: int) -> NDArray[np.bool_]:
-    """What is further than `by` px from where it is False; the frame of the picture is no edge."""
-    return np.asarray(cv2.erode(where.astype(np.uint8), _square(by)), bool)
-
-
-def grown(where: NDArray[np.bool_], by: int) -> NDArray[np.bool_]:
-    """What is at most `by` px from where it is True."""
-    return np.asarray(cv2.dilate(where.astype(np.uint8), _square(by)), bool)
-
-
-def _square(by: int) -> NDArray[Any]:
-    return np.ones((2 * by + 1, 2 * by + 1), np.uint8)

@@ -16,7 +16,6 @@ from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Mode, Optimize, Output, Recipe
 from augrecipes.sources.sample import Sample
 from augrecipes.verify import variants
-from augrecipes.verify.apart import certain
 from augrecipes.verify.contract import Promise, promise_of, rounding
 from augrecipes.verify.geometry import Geometry
 from augrecipes.verify.labels import fills, invented
@@ -24,10 +23,7 @@ from augrecipes.verify.levels import difference, levels_of
 from augrecipes.verify.metrics import Metrics, SampleRef
 from augrecipes.verify.noise import MOST_ERRORS, NoiseComparison
 from augrecipes.verify.planned import PlanDiffersError, Planned, Two
-from augrecipes.verify.points import MOST_ASTRAY_PX, PointGrid, largest_difference
-from augrecipes.verify.probe import Places, Probe
-
-_ASTRAY_SLACK = 0.02
+from augrecipes.verify.points import largest_difference
 
 Build = Callable[[Recipe, Optimize], Any]
 
@@ -58,7 +54,6 @@ class Comparison:
     metrics: Metrics = field(default_factory=Metrics)
     _built: dict[str, Two] = field(default_factory=dict)
     _geometry: Geometry | None = None
-    _points_of: tuple[Places, Probe] | None = None
     _last: SampleRef = field(default_factory=lambda: SampleRef(0, 0))
     _noise: dict[str, NoiseComparison] = field(default_factory=dict)
 
@@ -115,12 +110,11 @@ class Comparison:
         if not self.promise.geometry:
             return
         if self._geometry is None:
-            self._geometry = Geometry(two, self.dtype, self.seed, self.origins, self.metrics)
+            free = self.two("geometry", lambda: variants.with_free_points(self.steady))
+            self._geometry = Geometry(free, self.dtype, self.seed, self.origins, self.metrics)
         picture = self._geometry.measure(given, place)
         if not self.recipe.facts.scales:
             self._colours(given, place, picture)
-        if self.recipe.inputs.boxes or self.recipe.inputs.keypoints:
-            self._points(given, place)
 
     def _pictures(self, plain: dict[str, Any], fast: dict[str, Any], place: SampleRef) -> None:
         """Values, as they leave; bounded where no resampling was merged."""
@@ -195,27 +189,6 @@ class Comparison:
         share = float((plain != fast).mean())
         new = len(invented(plain, fast, source, fills(self.recipe, self.mode))) if self.promise.geometry else share > 0
         self.metrics.add("mask", "labels", float(new), place, limit=0.0, share=share)
-
-    def _points(self, given: Sample, place: SampleRef) -> None:
-        """Boxes and keypoints of our own, on ramps: do they lie where the picture shows them?"""
-        inputs = self.recipe.inputs
-        two = self.two("points", lambda: variants.with_free_points(self.steady))
-        if self._points_of is None:
-            self._points_of = Places(two.plain, self.dtype), Probe(two.fast, self.dtype, self.dtype)
-        plain, fast = self._points_of
-        image = given.images["image"]
-        grid = PointGrid.over(*image.shape[:2])
-        targets = grid.targets(boxes=inputs.boxes is not None, keypoints=inputs.keypoints is not None)
-        rest = {"mask": given.rest["mask"]} if "mask" in given.rest else {}
-        bare = Sample(given.index, given.tile, given.path, {"image": image}, {**rest, **targets})
-        where = plain.maps(bare, place.epoch, self.origins)["image"]
-        if fast.send(bare, place.epoch, bare.images)["image"].shape[:2] != where.x.shape:
-            raise PlanDiffersError
-        seen = certain(where, where.shown)
-        strays = [grid.astray(probe.done, where, seen) for probe in (plain, fast)]
-        for name, far in strays[1].items():
-            limit = max(MOST_ASTRAY_PX, strays[0][name] + _ASTRAY_SLACK)
-            self.metrics.add(name, "follows", far, place, limit=MOST_ASTRAY_PX, broken=not far <= limit)
 
 
 def _alike(plain: dict[str, Any], fast: dict[str, Any]) -> bool:

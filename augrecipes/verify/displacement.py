@@ -99,13 +99,10 @@ class Grating:
             where: the map.
             wanted: bool h×w, the pixels that count, one at least.
         """
-        xu, xv, yu, yv = (slope.astype(np.float64) for slope in where.slopes())
-        area = np.where(wanted, xu * yv - xv * yu, 1.0)
-        rightward, downward = (yv * x - xv * y) / area, (xu * y - yu * x) / area
         count = _sums(wanted.astype(np.float64))
         used = count > 0
-        far = np.hypot(*(_sums(np.where(wanted, part, 0.0))[used] / count[used] for part in (rightward, downward)))
-        least, off = where.scales()[0], np.full(far.shape, _BENT)
+        far = np.hypot(*(_sums(np.where(wanted, part, 0.0))[used] / count[used] for part in where.in_output(x, y)))
+        least, off = where.scales[0], np.full(far.shape, _BENT)
         if self.levels:
             coarsest = max(1.0, where.coarsest())
             of_pixel = np.sqrt(2 / 3 * (len(where.grids) / 12 + _NOISE**2 / 3)) / (255 * _HEIGHT)

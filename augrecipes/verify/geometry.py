@@ -7,7 +7,7 @@ outside, on pictures of the dtype that it is for, as samples are made.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,19 +16,21 @@ from numpy.typing import NDArray
 
 from augrecipes.flow import Dtype
 from augrecipes.sources.sample import Sample
-from augrecipes.verify.apart import certain, shrunk
+from augrecipes.verify.apart import certain
 from augrecipes.verify.detail import MOST_SURVIVES, sweep
 from augrecipes.verify.displacement import MOST_APART_PX, Grating
 from augrecipes.verify.labels import MOST_BESIDE_PX, beside, beyond
-from augrecipes.verify.maps import F32, Map
+from augrecipes.verify.maps import F32, Map, shrunk
 from augrecipes.verify.metrics import GOALS, Metrics, SampleRef
 from augrecipes.verify.planned import Two
+from augrecipes.verify.points import MOST_ASTRAY_PX, PointGrid
 from augrecipes.verify.probe import Places, Plane, Probe, values
 from augrecipes.verify.truth import Waves, integrated, rms
 from augrecipes.verify.variants import order
 
 LOSS_FROM = 2.0  # source px per output px
 _TRUTH_SLACK = 0.1  # levels: positions of float32, weights of seven bits, and levels that round to either side
+_ASTRAY_SLACK = 0.02  # px
 _LOSS_FLOOR = 0.5  # levels: rounding to uint8
 _CONSTANTS = ((94, 157, 61), (171, 52, 139))  # levels of pictures that are alike all over: no fill is likely to be both
 _ROUNDED = 1.5 / 255  # what is left of such a level where nothing else is blended in
@@ -69,6 +71,7 @@ class Geometry:
         Returns:
             the first target's picture as the recipe's geometry leaves it.
         """
+        given, points = self._with_points(given)
         maps = self._places.maps(given, place.epoch, self._origins)
         plain, fast = (probe.send(given, place.epoch, given.images) for probe in self._both)
         (shown, labels), (its_shown, its_labels) = (self._flat(probe, given, place) for probe in self._both)
@@ -81,6 +84,7 @@ class Geometry:
             self._metrics.add(name, "hidden", float(hidden), place, limit=0.0)
             seen = Seen(name, where, certain(where, its_shown[name]), given, place)
             self._displacement(seen)
+            self._points(seen, points, self._places.done, fast)
             if seen.wanted.any():
                 self._truth(seen)
                 self._detail(seen)
@@ -88,6 +92,23 @@ class Geometry:
             if labels:
                 self._mask(seen, labels, its_labels)
         return plain[next(iter(maps))]
+
+    def _with_points(self, given: Sample) -> tuple[Sample, PointGrid]:
+        """The sample with points of our own, where the recipe takes some."""
+        inputs, points = (
+            self._places.pipeline.recipe.inputs,
+            PointGrid.over(*next(iter(given.images.values())).shape[:2]),
+        )
+        mask = {name: value for name, value in given.rest.items() if name == "mask"}
+        own = points.targets(boxes=inputs.boxes is not None, keypoints=inputs.keypoints is not None)
+        return replace(given, rest=mask | own), points
+
+    def _points(self, seen: Seen, points: PointGrid, plain: dict[str, Any], fast: dict[str, Any]) -> None:
+        """Boxes and keypoints of our own: do they lie where the picture shows them?"""
+        its, mine = (points.astray(done, seen.where, seen.wanted) for done in (plain, fast))
+        for name, far in mine.items():
+            broken = not far <= max(MOST_ASTRAY_PX, its[name] + _ASTRAY_SLACK)
+            self._metrics.add(name, "follows", far, seen.place, limit=MOST_ASTRAY_PX, broken=broken)
 
     def _flat(
         self, probe: Probe, given: Sample, place: SampleRef
@@ -159,13 +180,13 @@ class Geometry:
             full = 1 if source.dtype == np.uint8 else 255
             its, mine = (full * rms(one, known, seen.wanted) for one in (plain, fast))
             loss = max(mine, _LOSS_FLOOR) / max(its, _LOSS_FLOOR)
-        warned = seen.where.scale() >= LOSS_FROM and loss > GOALS["loss"]
+        warned = seen.where.scales[0] >= LOSS_FROM and loss > GOALS["loss"]
         self._metrics.add(seen.name, "loss", loss, seen.place, warned=warned)
 
     def _mask(self, seen: Seen, plain: list[NDArray[Any]], fast: list[NDArray[Any]]) -> None:
         its, mine = (beside(masks, seen.where, seen.wanted) for masks in (plain, fast))
         # The nearest pixel of a coarse grid is further off.
-        most = MOST_BESIDE_PX + sum(max(grid.scales()[1] - 1, 0.0) for grid in seen.where.grids[:-1])
+        most = MOST_BESIDE_PX + sum(max(grid.scales[1] - 1, 0.0) for grid in seen.where.grids[:-1])
         hidden, broken = beyond(plain[0], fast[0], seen.where), not mine <= max(most, its) + MOST_APART_PX
         self._metrics.add("mask", "hidden", float(hidden), seen.place, limit=0.0)
         self._metrics.add("mask", "nearest", mine, seen.place, limit=MOST_BESIDE_PX, broken=broken)

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Mode, Recipe
-from augrecipes.verify.apart import shrunk
-from augrecipes.verify.maps import Map
+from augrecipes.verify.maps import Map, shrunk
 
 MOST_BESIDE_PX = 1.0  # of the source; albumentations' own nearest neighbour may be further
 

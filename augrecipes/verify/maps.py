@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import cached_property
+from itertools import product
+from typing import Any, TypeAlias
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,10 +23,10 @@ F32: TypeAlias = NDArray[np.float32]
 MARK = np.float32(0.3701)
 _MARK_ROUNDING = 2e-6
 _FEW, _MOST = 5, 95  # percentiles that stand for the least and the most
-_ACROSS = 64  # pixels along a side at which slopes are sampled, at most
+_FLAT = 1e-9  # source px² per output px²
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: slopes and scales are kept
 class Map:
     """Where each pixel of an output comes from.
 
@@ -43,17 +46,20 @@ class Map:
     width: int
     grids: tuple[Map, ...] = ()
 
-    def slopes(self) -> tuple[F32, F32, F32, F32]:
-        """Of x along columns and rows, and of y: source px per output px."""
-        xv, xu = _gradient(self.x)
-        yv, yu = _gradient(self.y)
-        return xu, xv, yu, yv
+    @cached_property
+    def slopes(self) -> NDArray[np.float64]:
+        """Of x along columns and rows, and of y: source px per output px, 4×H×W; 0 along an axis of one px."""
+        found = np.zeros((4, *self.x.shape))
+        for k, (values, axis) in enumerate(product((self.x, self.y), (1, 0))):
+            if values.shape[axis] > 1:
+                found[k] = np.gradient(values.astype(np.float64), axis=axis)
+        return found
 
-    def scale(self) -> float:
-        """Source px per output px: the middle one over what is shown; 1 where nothing is."""
-        found = np.sqrt(np.sum(self.sampled_slopes() ** 2, axis=0) / 2)
-        return float(np.median(found)) if found.size else 1.0
+    def sampled_slopes(self) -> NDArray[np.float64]:
+        """The slopes where the picture is shown all about, 4×n."""
+        return np.asarray(self.slopes[:, shrunk(self.shown, 1)])
 
+    @cached_property
     def scales(self) -> tuple[float, float]:
         """The least and the most source px per output px, over what is shown, whatever the direction; 1 for nothing."""
         xu, xv, yu, yv = self.sampled_slopes()
@@ -64,32 +70,24 @@ class Map:
         least = area / np.maximum(most, 1e-9)
         return max(float(np.percentile(least, _FEW)), 1e-3), float(np.percentile(most, _MOST))
 
-    def sampled_slopes(self) -> NDArray[np.float64]:
-        """The slopes at some thousand of the pixels that show the picture, 4×n."""
-        height, width = self.x.shape
-        if min(height, width) < 3:
-            return np.stack([slope[self.shown] for slope in self.slopes()]).astype(np.float64)
-        rows, columns = (np.arange(1, n - 1, 1 + n // _ACROSS) for n in (height, width))
-        neighbours = {
-            (dy, dx): np.ix_(rows + dy, columns + dx) for dy, dx in ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0))
-        }
-        found = np.empty((4, len(rows), len(columns)))
-        for k, values in enumerate((self.x, self.y)):
-            found[2 * k] = (values[neighbours[0, 1]] - values[neighbours[0, -1]]) / 2
-            found[2 * k + 1] = (values[neighbours[1, 0]] - values[neighbours[-1, 0]]) / 2
-        return found[:, np.logical_and.reduce([self.shown[at] for at in neighbours.values()])]
+    def in_output(self, x: NDArray[Any], y: NDArray[Any], at: Any = ...) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Small ways in the source, from the places of some pixels, as ways in the output; huge where it is flat."""
+        xu, xv, yu, yv = (slope[at] for slope in self.slopes)
+        area = xu * yv - xv * yu
+        area = np.where(np.abs(area) < _FLAT, _FLAT, area)
+        return (yv * x - xv * y) / area, (xu * y - yu * x) / area
 
     def coarsest(self) -> float:
         """Source px per px of the coarsest grid that it has passed, its own included."""
-        return max(grid.scales()[1] for grid in (*self.grids, self))
+        return max(grid.scales[1] for grid in (*self.grids, self))
 
     def spread(self) -> float:
         """How many px of the source the steps that made it blend into one, to one side: one of each grid they read."""
-        return 1.0 + sum(grid.scales()[1] for grid in self.grids[:-1])
+        return 1.0 + sum(grid.scales[1] for grid in self.grids[:-1])
 
     def smear(self) -> int:
         """The same in px of the output, and one more."""
-        return 1 + int(np.ceil(max(1.0, self.spread() / self.scales()[0])))
+        return 1 + int(np.ceil(max(1.0, self.spread() / self.scales[0])))
 
     def inside(self, margin: float) -> NDArray[np.bool_]:
         """Where the picture is shown, and not the last `margin` px before its edge, where borders begin."""
@@ -135,12 +133,15 @@ def map_from(planes: Sequence[F32], size: tuple[int, int], grids: Sequence[Seque
     return Map(x * px, y * px, np.abs(mark - MARK) < _MARK_ROUNDING, *size, passed)
 
 
-def _gradient(values: F32) -> tuple[F32, F32]:
-    """Along rows and along columns; 0 along an axis of one px."""
-    return _slope(values, 0), _slope(values, 1)
+def shrunk(where: NDArray[np.bool_], by: int) -> NDArray[np.bool_]:
+    """What is further than `by` px from where it is False; the frame of the picture is no edge."""
+    return np.asarray(cv2.erode(where.astype(np.uint8), _square(by)), bool)
 
 
-def _slope(values: F32, axis: int) -> F32:
-    if values.shape[axis] < 2:
-        return np.zeros_like(values)
-    return np.asarray(np.gradient(values, axis=axis), np.float32)
+def grown(where: NDArray[np.bool_], by: int) -> NDArray[np.bool_]:
+    """What is at most `by` px from where it is True."""
+    return np.asarray(cv2.dilate(where.astype(np.uint8), _square(by)), bool)
+
+
+def _square(by: int) -> NDArray[Any]:
+    return np.ones((2 * by + 1, 2 * by + 1), np.uint8)

@@ -104,7 +104,7 @@ def disagreement(seed: int, index: int, dtype: Dtype) -> tuple[float, float]:
     where = Places(plain, dtype).maps(given, 0, {"image": "image"})["image"]
     wanted = certain(where, where.shown)
     both = wanted & sure
-    far = np.hypot(where.x - x, where.y - y)[both].max(initial=0.0) / where.scales()[0]
+    far = np.hypot(where.x - x, where.y - y)[both].max(initial=0.0) / where.scales[0]
     return float(far), float(both.sum() / max(wanted.sum(), 1))
 
 
