@@ -23,7 +23,7 @@ def certain(where: Map, shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
     smear = where.smear()
     inside = where.inside(1 + where.spread() + where.scales[1])
     found = shrunk(inside & shown, smear) & ~grown(seams(where), smear)
-    xu, xv, yu, yv = where.slopes
+    xu, xv, yu, yv = where.slopes.astype(np.float64)
     return found & (np.abs(xu * yv - xv * yu) > _FLAT * (xu**2 + xv**2 + yu**2 + yv**2))
 
 

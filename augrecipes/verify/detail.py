@@ -77,5 +77,5 @@ def _shown(wave: NDArray[Any], grids: list[NDArray[Any]]) -> float:
 
 def _jacobian(where: Map) -> NDArray[np.float64]:
     """Source px per px of a grid, [[x along columns, x along rows], [y …]]; zeros where nothing of it is shown."""
-    slopes = where.sampled_slopes()
+    slopes = where.sampled_slopes
     return np.median(slopes, axis=1).reshape(2, 2) if slopes.size else np.zeros((2, 2))

@@ -50,7 +50,7 @@ class Grating:
         """One that the source, a map's grid, and those that it has passed can show."""
         found = []
         for axis in (0, 1):
-            slopes = [grid.sampled_slopes()[2 * axis : 2 * axis + 2] for grid in (*where.grids, where)]
+            slopes = [grid.sampled_slopes[2 * axis : 2 * axis + 2] for grid in (*where.grids, where)]
             steps = [float(np.median(np.hypot(*of_grid))) for of_grid in slopes if of_grid.size]
             found.append(_PERIOD * max(1.0, *steps))
         return cls(found[0], found[1], levels)
@@ -60,13 +60,14 @@ class Grating:
         return [partial(self._plane, *which) for which in product(range(2), range(_PHASES))]
 
     def _plane(self, wave: int, phase: int, height: int, width: int) -> F32:
-        y, x = np.mgrid[:height, :width]
-        turned = (x / self.across + 1j * y / self.down) / _TURN
-        at = (turned.imag if wave else turned.real) + phase / _PHASES
-        made = 0.5 + _HEIGHT * np.cos(2 * np.pi * at)
+        y, x = np.ogrid[:height, :width]
+        along, down = (x / self.across / _TURN, 1j * y / self.down / _TURN)
+        at = (along.imag + down.imag if wave else along.real + down.real) + phase / _PHASES
+        made = 0.5 + _HEIGHT * np.cos((2 * np.pi * at).astype(np.float32))
         if self.levels:
-            made += np.random.default_rng((wave, phase)).uniform(-_NOISE, _NOISE, made.shape) / 255
-        return made.astype(np.float32)
+            noise = np.random.default_rng((wave, phase)).random(made.shape, np.float32)
+            made += (2 * noise - 1) * np.float32(_NOISE / 255)
+        return np.asarray(made, np.float32)
 
     def off(
         self, made: Sequence[F32], read: Sequence[F32], where: Map
@@ -111,20 +112,20 @@ class Grating:
         return np.asarray(np.maximum(far - off / least, 0.0))
 
 
-def _wave(planes: Sequence[F32]) -> NDArray[np.complex128]:
+def _wave(planes: Sequence[F32]) -> NDArray[np.complex64]:
     """Place on the first wave and its height at each pixel, as a complex number; what all phases share drops out."""
-    turns = np.exp(-2j * np.pi * np.arange(_PHASES) / _PHASES)
-    return np.tensordot(turns, np.stack(planes[:_PHASES]), 1)
+    turns = np.exp(-2j * np.pi * np.arange(_PHASES) / _PHASES).astype(np.complex64)
+    return np.asarray(np.tensordot(turns, np.stack(planes[:_PHASES]), 1))
 
 
-def _between(values: NDArray[Any], where: Map) -> NDArray[Any]:
+def _between(values: NDArray[np.complex64], where: Map) -> NDArray[np.complex64]:
     """The values at the places of a map, interpolated linearly; the rounding of the source is in them."""
-    x, y = (part.astype(np.float64) for part in (where.x, where.y))
-    left, top = (np.clip(np.floor(at), 0, n - 2).astype(int) for at, n in zip((x, y), values.shape[::-1], strict=True))
-    above, below = (
-        values[row, left] + (x - left) * (values[row, left + 1] - values[row, left]) for row in (top, top + 1)
-    )
-    return np.asarray(above + (y - top) * (below - above))
+    height, width = values.shape
+    left = np.clip(np.floor(where.x), 0, width - 2).astype(np.intp)
+    top = np.clip(np.floor(where.y), 0, height - 2).astype(np.intp)
+    flat, first, across = values.ravel(), top * width + left, where.x - left
+    above, below = (flat[at] + across * (flat[at + 1] - flat[at]) for at in (first, first + width))
+    return np.asarray(above + (where.y - top) * (below - above), np.complex64)
 
 
 def _sums(values: NDArray[np.float64]) -> NDArray[np.float64]:

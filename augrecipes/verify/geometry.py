@@ -131,11 +131,10 @@ class Geometry:
         """Waves: what the plan makes of them, held against the places."""
         far, probe = np.zeros(1), self._both[1]
         if seen.wanted.any():
-            size = seen.given.images[self._origins[seen.name]].shape[:2]
             grating = Grating.of(seen.where, levels=self._dtype == "uint8")
-            planes = grating.planes()
-            read = [values(probe.read(plane, *size)) for plane in planes]
-            off = grating.off(self._sent(probe, seen, planes), read, seen.where)
+            made = self._sent(probe, seen, grating.planes())
+            read = [values(plane) for plane in probe.sent[self._origins[seen.name]]]
+            off = grating.off(made, read, seen.where)
             far = grating.distances(*off, seen.where, seen.wanted)
         self._metrics.add(
             seen.name, "displacement", float(far.max()), seen.place, limit=MOST_APART_PX, mean=float(far.mean()),

@@ -23,6 +23,7 @@ F32: TypeAlias = NDArray[np.float32]
 MARK = np.float32(0.3701)
 _MARK_ROUNDING = 2e-6
 _FEW, _MOST = 5, 95  # percentiles that stand for the least and the most
+_MANY = 4096  # pixels at which slopes are sampled
 _FLAT = 1e-9  # source px² per output px²
 
 
@@ -47,22 +48,24 @@ class Map:
     grids: tuple[Map, ...] = ()
 
     @cached_property
-    def slopes(self) -> NDArray[np.float64]:
+    def slopes(self) -> F32:
         """Of x along columns and rows, and of y: source px per output px, 4×H×W; 0 along an axis of one px."""
-        found = np.zeros((4, *self.x.shape))
+        found = np.zeros((4, *self.x.shape), np.float32)
         for k, (values, axis) in enumerate(product((self.x, self.y), (1, 0))):
             if values.shape[axis] > 1:
-                found[k] = np.gradient(values.astype(np.float64), axis=axis)
+                found[k] = np.gradient(values, axis=axis)
         return found
 
+    @cached_property
     def sampled_slopes(self) -> NDArray[np.float64]:
-        """The slopes where the picture is shown all about, 4×n."""
-        return np.asarray(self.slopes[:, shrunk(self.shown, 1)])
+        """The slopes at some thousand of the pixels that show the picture, and whose neighbours do, 4×n."""
+        seen = np.flatnonzero(shrunk(self.shown, 1))
+        return self.slopes.reshape(4, -1)[:, seen[:: 1 + len(seen) // _MANY]].astype(np.float64)
 
     @cached_property
     def scales(self) -> tuple[float, float]:
         """The least and the most source px per output px, over what is shown, whatever the direction; 1 for nothing."""
-        xu, xv, yu, yv = self.sampled_slopes()
+        xu, xv, yu, yv = self.sampled_slopes
         if not xu.size:
             return 1.0, 1.0
         squares, area = xu**2 + xv**2 + yu**2 + yv**2, np.abs(xu * yv - xv * yu)
@@ -72,7 +75,7 @@ class Map:
 
     def in_output(self, x: NDArray[Any], y: NDArray[Any], at: Any = ...) -> tuple[NDArray[Any], NDArray[Any]]:
         """Small ways in the source, from the places of some pixels, as ways in the output; huge where it is flat."""
-        xu, xv, yu, yv = (slope[at] for slope in self.slopes)
+        xu, xv, yu, yv = (slope[at].astype(np.float64) for slope in self.slopes)
         area = xu * yv - xv * yu
         area = np.where(np.abs(area) < _FLAT, _FLAT, area)
         return (yv * x - xv * y) / area, (xu * y - yu * x) / area

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,7 +36,7 @@ class Probe:
         self.pipeline, self._dtype = only_moves(pipeline, plan, dtype), dtype
 
     def planes(self, given: Sample, epoch: int, planes: Sequence[Plane], axis: int = 0) -> dict[str, list[F32]]:
-        """What comes of planes, by target, in 0..1; as many go at once as there are channels.
+        """What comes of planes, by target, in 0..1; as many go at once as there are channels. What went in is `sent`.
 
         Args:
             given: the sample that they stand in for, in all of its targets alike.
@@ -45,35 +46,35 @@ class Probe:
         """
         channels = min(image.shape[2] for image in given.images.values())
         found: dict[str, list[F32]] = {name: [] for name in self.pipeline.outputs}
+        self.sent: dict[str, list[NDArray[Any]]] = {name: [] for name in given.images}
         for start in range(0, len(planes), channels):
             part = planes[start : start + channels]
             images = {name: self._picture(part, *image.shape) for name, image in given.images.items()}
             done = self.send(given, epoch, images, axis)
+            for name, image in images.items():
+                self.sent[name] += [image[..., c] for c in range(len(part))]
             for name, of_target in found.items():
                 of_target += [values(done[name][..., c]) for c in range(len(part))]
         return found
 
     def _picture(self, planes: Sequence[Plane], height: int, width: int, channels: int) -> NDArray[Any]:
-        made = [self.read(plane, height, width) for plane in planes]
+        made = [plane(height, width) for plane in planes]
+        if self._dtype == "uint8":
+            made = [cv2.convertScaleAbs(plane, alpha=255) for plane in made]
         return np.stack([made[min(c, len(made) - 1)] for c in range(channels)], axis=-1)
-
-    def read(self, plane: Plane, height: int, width: int) -> NDArray[Any]:
-        """A plane as it goes in, H×W of the dtype of the pictures."""
-        made = plane(height, width)
-        return np.rint(255 * made).astype(np.uint8) if self._dtype == "uint8" else made
 
     def send(
         self, given: Sample, epoch: int, images: Mapping[str, NDArray[Any]], axis: int = 0
     ) -> dict[str, NDArray[Any]]:
         """What comes of a sample with such pictures and masks; it is kept as `done`."""
-        mask = {"mask": places_mask(*given.rest["mask"].shape[:2], axis)} if "mask" in given.rest else {}
+        mask = {"mask": places_mask(*given.rest["mask"].shape[:2], axis=axis)} if "mask" in given.rest else {}
         self.done = given.run(self.pipeline, epoch, **images, **mask)
         return self.done
 
 
 def values(picture: NDArray[Any]) -> F32:
     """A picture in 0..1."""
-    return picture / np.float32(255) if picture.dtype == np.uint8 else picture
+    return np.asarray(picture / np.float32(255) if picture.dtype == np.uint8 else picture, np.float32)
 
 
 class Places(Probe):
@@ -99,11 +100,9 @@ class Places(Probe):
         sizes = {name: image.shape[:2] for name, image in given.images.items()}
         channels = min(image.shape[2] for image in given.images.values())
         each = len(self._passed) // -(-len(_RAMPS) // channels)
-        grids = [np.concatenate(self._passed[k::each], axis=2) for k in range(each)] if len(sizes) == 1 else []
-        return {
-            name: map_from(planes, sizes[origins[name]], tuple(np.moveaxis(grid, 2, 0)[:3] for grid in grids))
-            for name, planes in found.items()
-        }
+        passed = [np.dstack(self._passed[k::each]) for k in range(each)] if len(sizes) == 1 else []
+        grids = [[grid[..., c] for c in range(len(_RAMPS))] for grid in passed]
+        return {name: map_from(planes, sizes[origins[name]], grids) for name, planes in found.items()}
 
     def _call(self, label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         done = step(*args, **kwargs)

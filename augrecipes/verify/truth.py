@@ -29,13 +29,14 @@ def integrated(source: NDArray[Any], where: Map, wanted: NDArray[np.bool_]) -> F
     Returns:
         float32 h×w×C in the values of `source`.
     """
-    planes = cv2.split(source.astype(np.float32))  # cv2 remaps four channels at most
+    picture = source.astype(np.float32)
+    parts = [np.ascontiguousarray(picture[..., c : c + 4]) for c in range(0, source.shape[2], 4)]  # as cv2 takes them
     # Beyond the picture the map may say anything, and cv2 takes its time with positions that are far away.
     x, y, xu, xv, yu, yv = (np.where(wanted, part, 0).astype(np.float32) for part in (where.x, where.y, *where.slopes))
     total = np.zeros((*x.shape, source.shape[2]), np.float32)
     for v, u in product((np.arange(SUBSAMPLES, dtype=np.float32) + 0.5) / SUBSAMPLES - 0.5, repeat=2):
         at = x + xu * u + xv * v, y + yu * u + yv * v
-        total += np.dstack([cv2.remap(one, *at, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE) for one in planes])
+        total += np.dstack([cv2.remap(one, *at, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE) for one in parts])
     total /= SUBSAMPLES**2
     return total
 
@@ -67,10 +68,11 @@ class Waves:
         """The values at positions, any shape."""
         return (0.5 + 0.4 * np.cos(self.phases(x, y)).mean(axis=0)).astype(np.float32)
 
-    def phases(self, x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
+    def phases(self, x: NDArray[Any], y: NDArray[Any]) -> F32:
         """Those of each wave at positions, radians."""
-        apart = np.multiply.outer(self.x, x) + np.multiply.outer(self.y, y)
-        return np.asarray(apart + self.phase.reshape(-1, *[1] * x.ndim), np.float64)
+        waves = (part.reshape(-1, *[1] * y.ndim).astype(np.float32) for part in (self.x, self.y, self.phase))
+        along, down, phase = waves
+        return np.asarray(along * x + down * y + phase, np.float32)
 
     def over(self, where: Map) -> F32:
         """The mean over the area of the coarsest grid's px that each output pixel lies in, h×w."""
@@ -87,8 +89,7 @@ class Waves:
 
     def picture(self, height: int, width: int) -> F32:
         """The values at the centres of pixels, H×W."""
-        y, x = np.mgrid[:height, :width]
-        return self.at(x, y)
+        return self.at(np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32)[:, None])
 
 
 def rms(a: NDArray[Any], b: NDArray[Any], where: NDArray[np.bool_]) -> float:

@@ -126,5 +126,5 @@ def _kept(nodes: Nodes, change: Change) -> Nodes:
         elif not isinstance(node, Fused):
             made.append(with_inside(node, _kept(node.steps, change)))
         elif any(map(change, singles(node))):
-            made.append(replace(node, steps=_kept(node.steps, change)))
+            made.append(replace(node, steps=_kept(node.steps, change)))  # type: ignore[arg-type]
     return tuple(made)
