@@ -58,9 +58,10 @@ class Map:
 
     @cached_property
     def sampled_slopes(self) -> NDArray[np.float64]:
-        """The slopes at some thousand of the pixels that show the picture, and whose neighbours do, 4×n."""
-        seen = np.flatnonzero(shrunk(self.shown, 1))
-        return self.slopes.reshape(4, -1)[:, seen[:: 1 + len(seen) // _MANY]].astype(np.float64)
+        """The slopes at some thousand of the pixels within that show the picture, and whose neighbours do, 4×n."""
+        seen = np.flatnonzero(shrunk(self.shown, 1)[1:-1, 1:-1])
+        within = self.slopes[:, 1:-1, 1:-1].reshape(4, -1)
+        return within[:, seen[:: 1 + len(seen) // _MANY]].astype(np.float64)
 
     @cached_property
     def scales(self) -> tuple[float, float]:

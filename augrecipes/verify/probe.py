@@ -58,7 +58,7 @@ class Probe:
         return found
 
     def _picture(self, planes: Sequence[Plane], height: int, width: int, channels: int) -> NDArray[Any]:
-        made = [plane(height, width) for plane in planes]
+        made: list[NDArray[Any]] = [plane(height, width) for plane in planes]
         if self._dtype == "uint8":
             made = [cv2.convertScaleAbs(plane, alpha=255) for plane in made]
         return np.stack([made[min(c, len(made) - 1)] for c in range(channels)], axis=-1)
@@ -67,7 +67,7 @@ class Probe:
         self, given: Sample, epoch: int, images: Mapping[str, NDArray[Any]], axis: int = 0
     ) -> dict[str, NDArray[Any]]:
         """What comes of a sample with such pictures and masks; it is kept as `done`."""
-        mask = {"mask": places_mask(*given.rest["mask"].shape[:2], axis=axis)} if "mask" in given.rest else {}
+        mask = {name: places_mask(of.shape[0], of.shape[1], axis) for name, of in given.rest.items() if name == "mask"}
         self.done = given.run(self.pipeline, epoch, **images, **mask)
         return self.done
 
