@@ -99,7 +99,9 @@ class Comparison:
         fast = given.run(two.fast, place.epoch)
         if not _alike(plain, fast):
             raise PlanDiffersError
-        self._pictures(plain, fast, place)
+        for name in self.origins:
+            bound = None if self.promise.geometry else self.promise  # of a picture that is resampled as it is written
+            self._levels(name, "levels", plain[name], fast[name], place, bound)
         if "mask" in plain:
             self._masks(plain["mask"], fast["mask"], np.asarray(given.rest["mask"]), place)
         for name in ("boxes", "keypoints"):
@@ -116,24 +118,12 @@ class Comparison:
         if not self.recipe.facts.scales:
             self._colours(given, place, picture)
 
-    def _pictures(self, plain: dict[str, Any], fast: dict[str, Any], place: SampleRef) -> None:
-        """Values, as they leave; bounded where no resampling was merged."""
-        for name in self.origins:
-            output = self.output_of(name)
-            limit = None if self.promise.geometry else self._most(output, self.promise)
-            self._levels(name, "levels", plain[name], fast[name], output, place, limit)
-
     def _levels(
-        self,
-        name: str,
-        law: str,
-        a: NDArray[Any],
-        b: NDArray[Any],
-        output: Output,
-        place: SampleRef,
-        limit: float | None,
+        self, name: str, law: str, plain: NDArray[Any], fast: NDArray[Any], place: SampleRef, promise: Promise | None
     ) -> None:
-        found = difference(a, b, output)
+        """Values, as they leave; bounded where something is promised of them."""
+        output = self.output_of(name)
+        found, limit = difference(plain, fast, output), None if promise is None else self._most(output, promise)
         self.metrics.add(name, law, found.largest, place, limit=limit, mean=found.mean, share=found.share)
 
     def _most(self, output: Output, promise: Promise) -> float:
@@ -160,8 +150,7 @@ class Comparison:
             picture = picture.clip(0, 1)  # cubic resampling goes beyond
         alone = Sample(given.index, given.tile, given.path, {"image": picture})
         plain, fast = (alone.run(pipeline, place.epoch) for pipeline in two)
-        limit = self._most(self.recipe.output, promise)
-        self._levels("image", "colours", plain["image"], fast["image"], self.recipe.output, place, limit)
+        self._levels("image", "colours", plain["image"], fast["image"], place, promise)
 
     def _random(self, given: Sample, place: SampleRef) -> None:
         """The steps that make noise alone: the same draws, and noise of the same distribution."""

@@ -95,10 +95,8 @@ class Geometry:
 
     def _with_points(self, given: Sample) -> tuple[Sample, PointGrid]:
         """The sample with points of our own, where the recipe takes some."""
-        inputs, points = (
-            self._places.pipeline.recipe.inputs,
-            PointGrid.over(*next(iter(given.images.values())).shape[:2]),
-        )
+        inputs = self._places.pipeline.recipe.inputs
+        points = PointGrid.over(*next(iter(given.images.values())).shape[:2])
         mask = {name: value for name, value in given.rest.items() if name == "mask"}
         own = points.targets(boxes=inputs.boxes is not None, keypoints=inputs.keypoints is not None)
         return replace(given, rest=mask | own), points
