@@ -24,7 +24,7 @@ from augrecipes.verify.maps import F32, Map, shrunk
 from augrecipes.verify.metrics import GOALS, Metrics, SampleRef
 from augrecipes.verify.planned import Two
 from augrecipes.verify.points import MOST_ASTRAY_PX, PointGrid
-from augrecipes.verify.probe import Places, Plane, Probe, values
+from augrecipes.verify.probe import Plane, Probe, RampProbe, values
 from augrecipes.verify.truth import Waves, integrated, rms
 from augrecipes.verify.variants import order
 
@@ -59,7 +59,7 @@ class Geometry:
     """
 
     def __init__(self, two: Two, dtype: Dtype, seed: int, origins: dict[str, str], metrics: Metrics) -> None:
-        self._places = Places(two.plain, dtype)
+        self._ramps = RampProbe(two.plain, dtype)
         self._both = [Probe(pipeline, dtype, dtype) for pipeline in two]
         plain, fast = (order(pipeline, dtype) for pipeline in two)
         self._swapped = any((b, a) in fast for a, b in plain)
@@ -72,7 +72,7 @@ class Geometry:
             the first target's picture as the recipe's geometry leaves it.
         """
         given, points = self._with_points(given)
-        maps = self._places.maps(given, place.epoch, self._origins)
+        maps = self._ramps.maps(given, place.epoch, self._origins)
         plain, fast = (probe.send(given, place.epoch, given.images) for probe in self._both)
         (shown, labels), (its_shown, its_labels) = (self._flat(probe, given, place) for probe in self._both)
         for name, where in maps.items():
@@ -84,7 +84,7 @@ class Geometry:
             self._metrics.add(name, "hidden", float(hidden), place, limit=0.0)
             seen = Seen(name, where, certain(where, its_shown[name]), given, place)
             self._displacement(seen)
-            self._points(seen, points, self._places.done, fast)
+            self._points(seen, points, self._ramps.done, fast)
             if seen.wanted.any():
                 self._truth(seen)
                 self._detail(seen)
@@ -95,7 +95,7 @@ class Geometry:
 
     def _with_points(self, given: Sample) -> tuple[Sample, PointGrid]:
         """The sample with points of our own, where the recipe takes some."""
-        inputs = self._places.pipeline.recipe.inputs
+        inputs = self._ramps.pipeline.recipe.inputs
         points = PointGrid.over(*next(iter(given.images.values())).shape[:2])
         mask = {name: value for name, value in given.rest.items() if name == "mask"}
         own = points.targets(boxes=inputs.boxes is not None, keypoints=inputs.keypoints is not None)

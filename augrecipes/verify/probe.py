@@ -77,7 +77,7 @@ def values(picture: NDArray[Any]) -> F32:
     return np.asarray(picture / np.float32(255) if picture.dtype == np.uint8 else picture, np.float32)
 
 
-class Places(Probe):
+class RampProbe(Probe):
     """Where the pixels of outputs come from, as the recipe is written: told by coordinate ramps.
 
     Args:

@@ -29,7 +29,7 @@ from augrecipes.sources.sample import Sample
 from augrecipes.verify import Verification, verify
 from augrecipes.verify.apart import certain
 from augrecipes.verify.displacement import MOST_APART_PX
-from augrecipes.verify.probe import Places
+from augrecipes.verify.probe import RampProbe
 from augrecipes.verify.run import builder
 
 # Some classes say that they are special cases of others.
@@ -101,7 +101,7 @@ def disagreement(seed: int, index: int, dtype: Dtype) -> tuple[float, float]:
     plain = builder("train", 0)(replace(made, inputs=replace(made.inputs, channels=3)), "none")
     given = Sample(index, 0, "", {"image": picture(*size, 3, index)}, {"mask": labels(*size, index)})
     x, y, sure = composed(plain, given, dtype)
-    where = Places(plain, dtype).maps(given, 0, {"image": "image"})["image"]
+    where = RampProbe(plain, dtype).maps(given, 0, {"image": "image"})["image"]
     wanted = certain(where, where.shown)
     both = wanted & sure
     far = np.hypot(where.x - x, where.y - y)[both].max(initial=0.0) / where.scales[0]
