@@ -25,7 +25,7 @@ _PHASES = 3
 _TURN = np.exp(0.44j)  # the first wave's direction; the second stands upright on it
 _HEIGHT = 0.4  # of full scale
 _NOISE = 1.0  # levels, to either side
-_BLOCK = 16  # px
+_BLOCK = 16  # px of the coarsest grid, the source's at least
 _ERRORS = 3.0  # standard errors of a block's mean
 _BENT = 0.0015  # px of what is read: what linear interpolation makes of such a wave's places, at most
 _WEIGHTS = 2.0**-8  # px of what is read: half of what a weight of seven bits tells apart
@@ -89,10 +89,10 @@ class Grating:
         """How far apart blocks of an output are from a map at least, px of the output.
 
         A level is rounded by 1/√12 in every picture on the way, and the noise is 1/√3. Of waves of 102 levels in three
-        phases that is √(2/3) as much of their height, and so much of their period / 2π; in the mean of n pixels, or of
-        as many as the coarsest grid has there, a √n-th. A block of 16² pixels as large as those of the source has
-        0.0007 px of such error. `_ERRORS` times that is taken off each distance, and what kernels leave of a place when
-        they round weights, or interpolate several times: of large pictures of few pixels that does not average out.
+        phases that is √(2/3) as much of their height, and so much of their period / 2π; in the mean of n pixels of the
+        coarsest grid a √n-th: blocks are as large as 16² of these, and have 0.0007 px of such error. `_ERRORS` times
+        that is taken off each distance, and what kernels leave of a place when they round weights, or interpolate
+        several times: in large pictures of few pixels that does not average out.
 
         Args:
             x: what `off` says of columns.
@@ -100,15 +100,20 @@ class Grating:
             where: the map.
             wanted: bool h×w, the pixels that count, one at least.
         """
-        count = _sums(wanted.astype(np.float64))
+        least, coarsest = where.scales[0], max(1.0, where.coarsest())
+        finer = min(max(1.0, coarsest / least), float(max(wanted.shape)))
+        block = int(np.ceil(_BLOCK * finer))
+        count = _sums(wanted.astype(np.float64), block)
         used = count > 0
-        far = np.hypot(*(_sums(np.where(wanted, part, 0.0))[used] / count[used] for part in where.in_output(x, y)))
-        least, off = where.scales[0], np.full(far.shape, _BENT)
+        parts = (_sums(np.where(wanted, part, 0.0), block) for part in where.in_output(x, y))
+        far = np.hypot(*(part[used] / count[used] for part in parts))
+        off = np.full(far.shape, _BENT)
         if self.levels:
-            coarsest = max(1.0, where.coarsest())
             of_pixel = np.sqrt(2 / 3 * (len(where.grids) / 12 + _NOISE**2 / 3)) / (255 * _HEIGHT)
-            alike = np.maximum(count[used] * min(1.0, least / coarsest) ** 2, 1)
-            off += _WEIGHTS + _ERRORS * of_pixel * max(self.across, self.down) / (2 * np.pi) / np.sqrt(alike)
+            error = (
+                of_pixel * max(self.across, self.down) / (2 * np.pi) / np.sqrt(np.maximum(count[used] / finer**2, 1))
+            )
+            off += _WEIGHTS + _ERRORS * error
         return np.asarray(np.maximum(far - off / least, 0.0))
 
 
@@ -128,7 +133,7 @@ def _between(values: NDArray[np.complex64], where: Map) -> NDArray[np.complex64]
     return np.asarray(above + (where.y - top) * (below - above), np.complex64)
 
 
-def _sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Over blocks of pixels."""
-    rows, columns = (np.arange(0, n, _BLOCK) for n in values.shape)
+def _sums(values: NDArray[np.float64], block: int) -> NDArray[np.float64]:
+    """Over square blocks of pixels."""
+    rows, columns = (np.arange(0, n, block) for n in values.shape)
     return np.asarray(np.add.reduceat(np.add.reduceat(values, rows, axis=0), columns, axis=1))

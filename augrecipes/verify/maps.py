@@ -90,8 +90,8 @@ class Map:
         return 1.0 + sum(grid.scales[1] for grid in self.grids[:-1])
 
     def smear(self) -> int:
-        """The same in px of the output, and one more."""
-        return 1 + int(np.ceil(max(1.0, self.spread() / self.scales[0])))
+        """The same in px of the output, and one more; no more than there are."""
+        return 1 + min(int(np.ceil(max(1.0, self.spread() / self.scales[0]))), max(self.x.shape))
 
     def inside(self, margin: float) -> NDArray[np.bool_]:
         """Where the picture is shown, and not the last `margin` px before its edge, where borders begin."""

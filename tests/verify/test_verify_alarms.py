@@ -121,8 +121,9 @@ def test_a_reference_that_blends_nothing_agrees_on_many(seed: int) -> None:
     assert max(disagreement(seed, index, "uint8")[0] for index in range(50)) <= MOST_APART_PX
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
 @pytest.mark.parametrize("seed", range(60, 68))
-def test_a_shift_is_found_in_every_random_recipe(seed: int) -> None:
+def test_a_shift_is_found_in_every_random_recipe(seed: int, dtype: Dtype) -> None:
     """What is left out of the comparison leaves enough of it: a twentieth of a pixel is seen, wherever places are."""
 
     def shift(done: dict[str, Any]) -> None:
@@ -131,9 +132,9 @@ def test_a_shift_is_found_in_every_random_recipe(seed: int) -> None:
     made, channels, size = random_recipe(seed)
     if channels > 4:
         pytest.skip("OpenCV shifts four channels at most")
-    sound = figures(made, channels, size, "float32", range(2), promise=GEOMETRY)
+    sound = figures(made, channels, size, dtype, range(2), promise=GEOMETRY)
     (share,) = [figure.share for figure in sound if figure.law == "displacement"]
-    faulty = figures(made, channels, size, "float32", range(2), planted(shift), promise=GEOMETRY)
+    faulty = figures(made, channels, size, dtype, range(2), planted(shift), promise=GEOMETRY)
     assert share is not None
     assert share < 0.02 or ("displacement" in {figure.law for figure in faulty if not figure.ok})
 
