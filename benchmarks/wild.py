@@ -30,7 +30,7 @@ from augrecipes.bench.stock import last_of
 from augrecipes.bring.plain import processors_of
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.run.draws import Draws
-from augrecipes.compiler.run.lower import lower
+from augrecipes.compiler.run.lower import lower, transforms_of
 from augrecipes.demo.photos import CLASSES, render_photo
 
 _PLANNED = ("exact", "fast")
@@ -173,9 +173,11 @@ def plain_compose(recipe: ar.Recipe, seed: int) -> tuple[Any, Callable[[int], No
 
     The output is made by `A.Normalize` or `A.ToFloat`, and by `ToTensorV2` where it is C×H×W.
     """
-    transforms, sites = lower(recipe.steps)
+    lowered, sites = lower(recipe.steps)
     last = [A.ToTensorV2()] if recipe.output.layout == "chw" else []
-    made = A.Compose([*transforms, *last_of(recipe.output), *last], **processors_of(recipe.inputs), seed=seed)
+    made = A.Compose(
+        [*transforms_of(lowered), *last_of(recipe.output), *last], **processors_of(recipe.inputs), seed=seed
+    )
     draws = Draws(seed)
     for step, site, shared in sites:
         step.random_generator, step.py_random = draws.add(site, shared=shared)
