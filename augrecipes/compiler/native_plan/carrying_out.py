@@ -75,6 +75,8 @@ class NativePlan(PlanInMemory):
             return None
         height, width, *window, _, stop, changed, _ = SAMPLE.unpack_from(self._one)[12:]
         if stop >= 0:
+            if stop not in self.opaque:
+                return None
             return self._stopped(key, begin, stop, picture, window, (height, width) if changed else None)
         if (guess and guess.size == (height, width)) or (found := pixels_of(picture, window)) is None:
             return None
