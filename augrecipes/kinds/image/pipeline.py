@@ -171,14 +171,12 @@ class ImagePipeline(NativeBatches):
 
     def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
         """The picture after each outermost step."""
-        mine = self.coming(self._arrival_of(targets))
-        mine = mine if mine.arrival in PLAIN else mine.plain
-        if mine is not self:
-            return mine.trace(epoch, index, tile, targets)
+        arrival = self._arrival_of(targets)
+        mine = self.coming(arrival) if arrival in PLAIN else self.plain
         found: list[tuple[str, Any]] = []
-        data, _ = self._prepare(targets, np.empty)
-        self.position(epoch, index, tile)
-        self._steps(data, found)
+        data, _ = mine._prepare(targets, np.empty)
+        mine.position(epoch, index, tile)
+        mine._steps(data, found)
         return found
 
     def _prepare(self, targets: dict[str, Any], allocate: Allocate) -> tuple[dict[str, Any], Finish]:
