@@ -104,7 +104,7 @@ def measure(
     >>> list(found.before.steps)
     ['SmallestMaxSize#1', 'RandomCrop#1', 'HorizontalFlip#1']
     >>> list(found.after.steps)
-    ['IntoSink(SmallestMaxSize#1 + RandomCrop#1 + HorizontalFlip#1)']
+    ['SmallestMaxSize#1', 'RandomCrop#1', 'HorizontalFlip#1']
     """
     check(recipe)
     plain, planned = (

@@ -165,11 +165,8 @@ static int64_t finish(Run *run, Ahead *ahead) {
     seen_size(run, &s->height, &s->width);
     if (s->target && (s->height != height || s->width != width))
         return REFUSED; /* there is no room for it */
-    if (only_named(run)) {
-        if (run->elsewhere)
-            s->window[0] = -1;
+    if (only_named(run))
         return DONE;
-    }
     if (run->merging->left)
         return write_job(run);
     if (run->view.kind != PIXELS || run->tabled || !run->view.down[0] || p->type == INT64) {
@@ -319,6 +316,8 @@ static int64_t run_sample(Run *run, const Sample *next) {
     run->view = whole_picture(at, s->rows, s->columns, s->step, p->channels);
     run->view.top = s->top, run->view.left = s->left;
     s->changed = 0;
+    run->reduces = s->target ? s->reduce > 1 : s->reduce == 0;
+    s->reduce = s->target ? s->reduce : 1;
     int64_t answer = run_steps(run, 0, p->count);
     if (answer != DONE && answer != STOPPED)
         return answer;

@@ -19,7 +19,7 @@ from augrecipes.compiler.run import clock as clocks
 from augrecipes.compiler.run.clock import DECODE, Clock, clocked
 from augrecipes.compiler.run.instrument import SINK
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.native.kernels import library
+from augrecipes.native.kernels import library, using
 from augrecipes.ops import registry
 from augrecipes.recipe.parse import parse_text
 
@@ -123,6 +123,17 @@ def test_parts_are_none_below_zero_and_add_up(optimize: Any, beside: str) -> Non
             pipeline.at(index)(image=IMAGE, **given)
 
     assert {"OneOf#1", "OneOf#1/Twice#1", "OneOf#1/Sequential#1/Blur#1", "last"} <= check_sum(pipeline, run)
+
+
+@pytest.mark.parametrize("kernels", [library(), None])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_parts_of_merged_steps_are_one(kernels: Any, dtype: Any) -> None:
+    warps = ("{Rotate: {p: 1.0, border_mode: reflect_101}}", "{RandomResizedCrop: {size: [64, 64]}}")
+    with using(kernels):
+        pipeline = recipe("{Twice: {p: 1.0}}", *warps, "HorizontalFlip").compile(optimize="fast")
+        image = (IMAGE / np.float32(255)).astype(np.float32) if dtype == np.float32 else IMAGE
+        found = check_sum(pipeline, lambda: pipeline.at(0)(image=image))
+    assert found == {"JoinedWarps(Rotate#1 + RandomResizedCrop#1 + HorizontalFlip#1)", "Twice#1"}
 
 
 @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])

@@ -132,6 +132,19 @@ def pixels_of(picture: Picture, window: Sequence[int]) -> Pixels | None:
     return pixels if lies_well(pixels) else pixels.copy(), top, left
 
 
+def reduced_pixels(picture: Picture, window: Sequence[int], reduce: int) -> Pixels | None:
+    """The pixels of a window of a file, `reduce` × `reduce` as one; None where its decoder has no such scale.
+
+    Raises:
+        DataError: the file is damaged there.
+    """
+    if isinstance(picture, np.ndarray | Undecoded) or reduce not in picture.scales():
+        return None
+    top, left, bottom, right = window
+    pixels = picture.view(top, left, bottom, right, reduce)
+    return pixels if lies_well(pixels) else pixels.copy(), top, left
+
+
 def decoded(
     places: Sequence[int], windows: Sequence[Sequence[int]], pictures: Sequence[Picture]
 ) -> Iterator[tuple[list[int], list[tuple[int, int, int, int]], list[np.ndarray]]]:

@@ -21,16 +21,16 @@ from augrecipes.native.op_numbers import EFFECTS, LIMITS
 from augrecipes.recipe.model import Output
 from augrecipes.seeds import MASK, mix, site_key
 
-_HEAD, SAMPLE = struct.Struct("=2Q3q4q4f4f6q3q"), struct.Struct("=2Q20q")
+_HEAD, SAMPLE = struct.Struct("=2Q3q4q4f4f6q3q"), struct.Struct("=2Q23q")
 _STEP = struct.Struct(f"=4q2Qd{LIMITS.DRAW_ARGUMENTS}d{LIMITS.EFFECT_ARGUMENTS}d")
 _ROOM, _STEPS, _ARGUMENTS = struct.Struct("=6q"), struct.Struct("=3q"), 7 * 8  # bytes of a step before what it draws by
 _SPENT = _HEAD.size - 8  # where the head says to what counters its time goes; 0: to none
 _RGB = 3
 # Among the numbers of a sample: index and tile, rows and columns, where it lies and in what file, ...
-KEY, SIZE, LIES, FILE, TARGET, MADE, WINDOW, BEGIN, STOP, ANSWER = (
-    slice(2), slice(2, 4), slice(4, 8), slice(8, 11), 11, slice(12, 14), slice(14, 18), 18, 19, 21,
+KEY, SIZE, LIES, FILE, TARGET, MADE, WINDOW, BEGIN, STOP, ANSWER, REDUCE = (
+    slice(2), slice(2, 4), slice(4, 8), slice(8, 11), 11, slice(12, 14), slice(14, 18), 18, 19, 21, 22,
 )  # fmt: skip
-FIELDS = 22  # numbers of a sample
+FIELDS = 25  # numbers of a sample
 IDLE, REFUSED = 1, -1
 END = -1  # no step: where a sample begins, and where it has run through
 _RAW = Sink(Output(dtype="uint8", layout="hwc"))  # of pictures between two steps
@@ -229,7 +229,7 @@ class PlanInMemory:
     def _run_one(self) -> bool:
         """Carry out the one sample; whether the kernel does not take it."""
         self._kernel(self._at, self._one_at, 1, None)
-        while (answer := SAMPLE.unpack_from(self._one)[-1]) > 0:
+        while (answer := SAMPLE.unpack_from(self._one)[ANSWER]) > 0:
             self._grow(answer)
             self._kernel(self._at, self._one_at, 1, None)
         return bool(answer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from augrecipes.compiler.plan import PLAIN
 from augrecipes.compiler.plan.nodes import Node, is_open, opened
 from augrecipes.compiler.run.pipeline import Pipeline
 
@@ -18,7 +19,7 @@ def instrument(pipeline: Pipeline, call: Call) -> list[str]:
     """Let every step and sink of a pipeline be called through `call`, those inside groups too.
 
     Args:
-        pipeline: of `none`, and of its own; it is changed, and no copy of it for another thread is.
+        pipeline: of its own, whose steps run as they are written; it is changed, and no copy for another thread is.
         call: calls the step, and returns what it returned.
 
     Returns:
@@ -37,22 +38,6 @@ def instrument(pipeline: Pipeline, call: Call) -> list[str]:
     return [step.site for top in steps for step in opened(top)]
 
 
-def instrumented(pipeline: Pipeline, call: Call) -> Pipeline:
-    """A copy of a pipeline of `none` whose every step is called through `call`: so are those of its own copies.
-
-    >>> import numpy as np, augrecipes as ar
-    >>> seen = []
-    >>> plain = ar.load("folder-128").compile(optimize="none")
-    >>> pipeline = instrumented(plain, lambda label, step, args, kwargs: (seen.append(label), step(*args, **kwargs))[1])
-    >>> _ = pipeline.again().at(0)(image=np.zeros((200, 300, 3), np.uint8))
-    >>> seen[0]
-    'SmallestMaxSize#1'
-    """
-    made = pipeline.again()
-    made.dress(lambda copy: instrument(copy, call))
-    return made
-
-
 def route_steps(pipeline: Pipeline, call: Call, take: Callable[[Any], object] = lambda _: None) -> None:
     """Let whatever step and sink Python runs be called through `call`; native plans go on as they are.
 
@@ -60,12 +45,19 @@ def route_steps(pipeline: Pipeline, call: Call, take: Callable[[Any], object] = 
         pipeline: of its own; it is changed, and so is every copy of it.
         call: calls the step, and returns what it returned.
         take: called with each native plan, when it is made.
+
+    >>> import numpy as np, augrecipes as ar
+    >>> pipeline, seen = ar.load("folder-128").compile(optimize="none"), []
+    >>> route_steps(pipeline, lambda label, step, args, kwargs: (seen.append(label), step(*args, **kwargs))[1])
+    >>> _ = pipeline.again().at(0)(image=np.zeros((200, 300, 3), np.uint8))
+    >>> seen[0]
+    'SmallestMaxSize#1'
     """
 
-    def dress(copy: Any) -> None:
+    def dress(copy: Pipeline) -> None:
         copy.call, copy.take = call, take
         copy.run_through(copy.transforms)  # what native plans there are is made again
-        if isinstance(copy.native, str):
+        if copy.optimize == "none" or copy.arrival in PLAIN:
             instrument(copy, call)
         else:
             _wrap_sinks(copy, call)
