@@ -29,14 +29,13 @@ import augrecipes as ar
 from augrecipes.bench.stock import last_of
 from augrecipes.bring.plain import processors_of
 from augrecipes.compat.albumentations import A
+from augrecipes.compiler.native_plan.lower import lower, transforms_of
 from augrecipes.compiler.run.draws import Draws
-from augrecipes.compiler.run.lower import lower, transforms_of
 from augrecipes.demo.photos import CLASSES, render_photo
 
 _PLANNED = ("exact", "fast")
 _SIDES = ("none", *_PLANNED)
-_ROUNDS = 3
-_PHOTOS = 4
+_ROUNDS, _PHOTOS = 3, 4
 _GOALS = {"exact": 1.5, "fast": 2.2}  # the geometric means
 _LEAST = 0.97  # of plain albumentations' speed
 _LITTLE = 1.5  # below that it is told where the time goes

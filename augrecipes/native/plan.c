@@ -261,8 +261,13 @@ static int64_t run_step(Run *run, int64_t at, int forced) {
         return REFUSED;
     count_pixels(step, drawn);
     if (step->effect != GROUPS) {
+        int64_t done = carry_out(run, step, drawn);
+        if (done == REFUSED && (step->effect == RESIZES || step->effect == SCALES)) {
+            run->stopped = at; /* no kernel makes this size: so far there is a picture, with which others may go on */
+            return STOPPED;
+        }
         run->sample->changed |= step->effect != KEEPS;
-        return carry_out(run, step, drawn);
+        return done;
     }
     const double *a = step->arguments + DRAW_ARGUMENTS;
     int64_t end = behind(p, at), starts[MOST_CHILDREN], count = 0, answer = DONE;

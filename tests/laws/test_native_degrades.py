@@ -14,7 +14,8 @@ from random_pairs import SCALES, Scales, pair, unit_of
 from augrecipes.compiler.native_plan.plan_in_memory import PlanInMemory
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
 from augrecipes.compiler.run.degrade import Degrade
-from augrecipes.compiler.run.exits import OnTheWay
+from augrecipes.compiler.run.degrading import Degrading
+from augrecipes.compiler.run.exits import NotHereError, OnTheWay
 from augrecipes.compiler.run.scene_plans import ScenePlans
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.native.kernels import using
@@ -134,14 +135,34 @@ def test_samples_go_through_degrade_natively(
     assert natively(degrading(steps, method), level) == (stops, 10)
 
 
-def test_pictures_of_sizes_that_kernels_do_not_make_degrade_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = degrading([], "area")
-    assert natively(recipe, QUICK[-1])[1] == 10
-    larger = step("RandomScale", scale_limit=[-0.5, 0.5], interpolation="area")
-    assert 0 < natively(degrading([larger], "area"), QUICK[-1])[1] < 10
+LARGER = step("RandomScale", scale_limit=[-0.5, 0.5], interpolation="area")
+
+
+def test_samples_stop_where_kernels_lack_a_size() -> None:
+    recipe = degrading([LARGER, WORSE[0]], "area")
+    assert natively(recipe, QUICK[-1]) == ((), 10)
+    check(recipe, QUICK[-1], 0)
+
+
+def test_a_size_that_was_not_told_makes_samples_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped, act = [], Degrading._act
+    monkeypatch.setattr(Degrading, "_act", lambda self, place, data: (stopped.append(place), act(self, place, data))[1])
+    assert natively(degrading([], "area"), QUICK[-1])[1] == 10
+    assert not stopped
     monkeypatch.setattr(PlanInMemory, "resize_to", lambda *_: None)
+    check(degrading([], "area"), QUICK[-1], 0)
+    assert stopped
+
+
+def test_what_a_plan_does_not_take_degrades_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Degrading, "made", nowhere)
+    recipe = degrading([WORSE[1], WORSE[0]], "area")
     check(recipe, QUICK[-1], 0)
     assert natively(recipe, QUICK[-1])[1] == 0
+
+
+def nowhere(*_: Any, **__: Any) -> Any:
+    raise NotHereError
 
 
 def test_a_copy_that_goes_on_from_the_picture_itself_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

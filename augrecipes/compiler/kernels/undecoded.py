@@ -87,8 +87,3 @@ def is_encoded(picture: Any) -> TypeGuard[Decodable]:
 def undecoded(picture: Decodable) -> Undecoded:
     """All of a picture."""
     return Undecoded(picture, 0, 0, *picture.shape[:2])
-
-
-def realised(pixels: np.ndarray | Undecoded) -> np.ndarray:
-    """The pixels, decoded where they are not yet."""
-    return pixels if isinstance(pixels, np.ndarray) else pixels.array()

@@ -93,6 +93,8 @@ class NativePlan(PlanInMemory):
         if self._run_one():
             return None
         height, width, *window, _, stop, changed, _, reduce, _, _ = SAMPLE.unpack_from(self._one)[12:]
+        if stop >= 0 and stop not in self.opaque:
+            return None
         if stop >= 0 and not changed and isinstance(picture, np.ndarray):
             return Stopped(stop, picture)
         if guess and guess.size == (height, width):

@@ -10,9 +10,9 @@ from augrecipes.compat.steps import group_of, is_gated, is_plain
 from augrecipes.compiler.kernels import cost, resize_native
 from augrecipes.compiler.native_plan import groups, masks, warps
 from augrecipes.compiler.native_plan.colours import mixed
+from augrecipes.compiler.native_plan.lower import Lowered
 from augrecipes.compiler.native_plan.steps import LEFT, OPAQUE, KeyedStep, NativeStep, encode
 from augrecipes.compiler.plan.nodes import Fused, Node
-from augrecipes.compiler.run.lower import Lowered
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.warps import LINEAR

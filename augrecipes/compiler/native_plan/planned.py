@@ -15,10 +15,10 @@ from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.native_plan import groups, masks
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError, Walk
+from augrecipes.compiler.native_plan.lower import Lowered
 from augrecipes.compiler.native_plan.masks import MaskSink
 from augrecipes.compiler.native_plan.pictures import as_bytes, of_bytes
 from augrecipes.compiler.native_plan.steps import IN_PYTHON, KEPT, LEFT, OPAQUE, KeyedStep, NativeStep
-from augrecipes.compiler.run.lower import Lowered
 from augrecipes.native.kernels import Library, library
 from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.ops.capabilities import capability

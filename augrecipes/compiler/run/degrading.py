@@ -28,12 +28,14 @@ class Degrading:
     Attributes:
         degrade: as the pipeline has it.
         plan: of its steps: from uint8 to uint8, H×W×C.
+        exits: the steps that albumentations carries out, by their places; and whether their group has chosen them.
         sized: those that resize to the target natively, by their places.
         called: as of `ScenePlans`.
     """
 
     degrade: Degrade
     plan: NativePlan
+    exits: Mapping[int, tuple[Any, bool]]
     sized: Mapping[int, Any]
     called: Callable[..., Any]
 
@@ -52,7 +54,7 @@ class Degrading:
         on_the_way = OnTheWay(self.plan, key, picture)
         if draws:
             self._draw(on_the_way, picture)
-        made, _ = on_the_way.end(np.empty, self._act)
+        made, _ = on_the_way.end(np.empty, _no_more if draws else self._act)
         if made.shape[:2] != size:
             raise NotHereError
         return made
@@ -66,17 +68,22 @@ class Degrading:
         """Let the steps draw for a picture without pixels; those that native plans stop at have some."""
 
         def with_pixels(place: int, act: Act, data: Sample) -> Sample:
-            done = self.called(self.plan.opaque[place][0], act, {**data, **on_the_way.to(place)})
+            done = self.called(self.exits[place][0], act, {**data, **on_the_way.to(place)})
             on_the_way.behind(done)
             return {"image": outline_of(done["image"])}
 
         exits: dict[int, Callable[[Act], Act]]
-        exits = {id(step): partial(partial, with_pixels, place) for place, (step, _) in self.plan.opaque.items()}
+        exits = {id(step): partial(partial, with_pixels, place) for place, (step, _) in self.exits.items()}
         exits |= {id(step): _as_it_is for step in self.sized.values()}  # it knows what comes out
         data: Sample = {"image": outline_of(picture)}
         for first, p, act, _ in point_steps(self.degrade.transforms, self.degrade, exits, all_draw=True):
             if first is None or first() < p:
                 data = act(data)
+
+
+def _no_more(place: int, data: Sample) -> Sample:
+    """What is done at a stop behind steps that have drawn already."""
+    raise NotHereError(place, data)
 
 
 def _as_it_is(act: Act) -> Act:

@@ -13,11 +13,11 @@ from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError
+from augrecipes.compiler.native_plan.lower import Lowered, Sites
 from augrecipes.compiler.native_plan.pictures import Picture, as_bytes, as_picture, is_mask, is_picture, of_bytes
 from augrecipes.compiler.native_plan.planned import mask_plan, native_plan
 from augrecipes.compiler.plan import PLAIN
 from augrecipes.compiler.run.exits import NotHereError, OnTheWay
-from augrecipes.compiler.run.lower import Lowered, Sites
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.points import take_points
 from augrecipes.compiler.run.points_alone import point_steps

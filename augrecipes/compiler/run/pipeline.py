@@ -20,11 +20,11 @@ import cv2
 
 from augrecipes.compat.albumentations import A, running
 from augrecipes.compiler.kernels import twins
+from augrecipes.compiler.native_plan.lower import Sites
 from augrecipes.compiler.plan import PLAIN, Compiled
 from augrecipes.compiler.run import streams
 from augrecipes.compiler.run.as_compose import AsCompose
 from augrecipes.compiler.run.draws import Draws
-from augrecipes.compiler.run.lower import Sites
 from augrecipes.compiler.run.made_size import guard
 from augrecipes.compiler.run.prepared import as_it_is, prepared
 from augrecipes.errors import AugrecipesError, DataError

@@ -11,11 +11,11 @@ from augrecipes.compat.steps import is_gated
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError, Walk, alone
+from augrecipes.compiler.native_plan.lower import Lowered, Sites, transforms_of
 from augrecipes.compiler.native_plan.planned import Position, plan_of
 from augrecipes.compiler.native_plan.steps import IN_PYTHON, KEPT, OPAQUE, KeyedStep, NativeStep
 from augrecipes.compiler.run.degrade import Degrade
 from augrecipes.compiler.run.degrading import Degrading
-from augrecipes.compiler.run.lower import Lowered, Sites, transforms_of
 from augrecipes.compiler.run.scene_plans import SceneExit, ScenePlans
 from augrecipes.compiler.run.shared import Shared
 from augrecipes.native.op_numbers import EFFECTS
@@ -26,6 +26,7 @@ _OTHERS = KeyedStep("", False, 1.0, KEPT)  # a step of other targets
 _DEGRADES = KeyedStep("", False, 1.0, OPAQUE, alone=True)
 _MOVES: dict[str, tuple[int, ...]] = {"window": (EFFECTS.CUTS, EFFECTS.PADS_AND_CUTS), "dihedral": (EFFECTS.TURNS,)}
 _WARPS = (EFFECTS.WARPS, EFFECTS.TILTS)  # whose pictures may be of another size
+_RESIZES = (EFFECTS.RESIZES, EFFECTS.SCALES)
 _AS_IT_IS = Output(dtype="uint8", layout="hwc")
 
 
@@ -139,8 +140,12 @@ def _degrading(
         for step, keyed in Walk(made).keyed(one.inside)
     ]
     plan = make(steps, Sink(_AS_IT_IS))
-    sized = {place: step for place, (step, _) in enumerate(steps) if isinstance(step, ResizeToTarget)}
-    return Degrading(one.made, plan, {place: step for place, step in sized.items() if place not in plan.opaque}, called)
+    exits = plan.opaque
+    resize = [(place, step, keyed) for place, (step, keyed) in enumerate(steps) if keyed.numbers.effect in _RESIZES]
+    # Samples stop where the kernels lack a size, too.
+    plan.opaque = {place: (step, keyed.forced) for place, step, keyed in resize} | dict(exits)
+    sized = {place: step for place, step, _ in resize if isinstance(step, ResizeToTarget) and place not in exits}
+    return Degrading(one.made, plan, exits, sized, called)
 
 
 def _leaves(transforms: Sequence[Any]) -> Iterator[Any]:

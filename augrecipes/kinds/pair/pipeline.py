@@ -13,6 +13,7 @@ from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.compiler.native_plan.carrying_out import Places
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError
+from augrecipes.compiler.native_plan.lower import Lowered, Sites, group, lower, transforms_of
 from augrecipes.compiler.native_plan.pictures import InMemory
 from augrecipes.compiler.plan import PLAIN, Compiled
 from augrecipes.compiler.plan.nodes import Steps
@@ -20,7 +21,6 @@ from augrecipes.compiler.run.beside import is_array
 from augrecipes.compiler.run.degrade import Degrade
 from augrecipes.compiler.run.degrading import Key
 from augrecipes.compiler.run.grid import Region, unit
-from augrecipes.compiler.run.lower import Lowered, Sites, group, lower, transforms_of
 from augrecipes.compiler.run.natively import kept_from_plans
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
