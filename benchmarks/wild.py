@@ -173,10 +173,8 @@ def plain_compose(recipe: ar.Recipe, seed: int) -> tuple[Any, Callable[[int], No
     The output is made by `A.Normalize` or `A.ToFloat`, and by `ToTensorV2` where it is C×H×W.
     """
     lowered, sites = lower(recipe.steps)
-    last = [A.ToTensorV2()] if recipe.output.layout == "chw" else []
-    made = A.Compose(
-        [*transforms_of(lowered), *last_of(recipe.output), *last], **processors_of(recipe.inputs), seed=seed
-    )
+    last = [*last_of(recipe.output), *([A.ToTensorV2()] if recipe.output.layout == "chw" else [])]
+    made = A.Compose([*transforms_of(lowered), *last], **processors_of(recipe.inputs), seed=seed)
     draws = Draws(seed)
     for step, site, shared in sites:
         step.random_generator, step.py_random = draws.add(site, shared=shared)
