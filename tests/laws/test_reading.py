@@ -112,9 +112,9 @@ SMALLER: Pool = (
 
 def ramps(height: int, width: int) -> np.ndarray:
     y, x = np.mgrid[:height, :width]
-    return np.rint(np.dstack([1.1 * y, 0.93 * x, 0.6 * y + 0.4 * x])).astype(
-        np.uint8
-    )  # no whole slopes: these round alike
+    slopes = np.dstack([1.1 * y, 0.93 * x, 0.6 * y + 0.4 * x])
+    noise = np.random.default_rng(0).uniform(-1, 1, slopes.shape)  # otherwise all means are rounded alike
+    return np.clip(np.rint(slopes + noise), 0, 255).astype(np.uint8)
 
 
 def off(steps: str, index: int, scales: tuple[int, ...]) -> tuple[float, int]:
