@@ -313,11 +313,16 @@ def test_no_room_branches_on_the_kind_of_a_recipe() -> None:
 
 # Planted faults: each check, a file that it must complain of, and what it must say of it; or that it must let pass.
 PLANTED: list[tuple[Callable[[str, str], list[str]], str, str, str]] = [
-    (faults_of, "compiler/run/points.py", "import albumentations as A", "imports albumentations"),
+    (faults_of, "compiler/run/grid.py", "import albumentations as A", "imports albumentations"),
     (faults_of, "ops/geometry.py", "from augrecipes.compiler.run.draws import Draws", "ops imports compiler"),
     (faults_of, "recipe/parse.py", "def f():\n    import augrecipes.data.folder", "recipe imports data"),
-    (faults_of, "compiler/run/points.py", "from augrecipes.sources.files import read_image", "compiler imports sources"),
-    (faults_of, "compiler/run/points.py", "from augrecipes import data", "compiler imports data"),
+    (
+        faults_of,
+        "compiler/run/grid.py",
+        "from augrecipes.sources.files import read_image",
+        "compiler imports sources",
+    ),
+    (faults_of, "compiler/run/grid.py", "from augrecipes import data", "compiler imports data"),
     (faults_of, "data/folder.py", "from augrecipes import load", "data imports load"),
     (faults_of, "data/folder.py", "from . import loader", "relative import"),
     (faults_of, "errors.py", "import augrecipes.flow", "errors imports flow"),
