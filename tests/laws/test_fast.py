@@ -408,7 +408,8 @@ class TestPlantedFaults:
         assert self.caught()
 
     def test_a_result_that_lies_in_memory_of_the_plan(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        whole, room = NativePlan.sample, np.empty(1 << 22, np.uint8)
+        whole: Any = NativePlan.sample
+        room = np.empty(1 << 22, np.uint8)
 
         def in_room(self: NativePlan, *args: Any) -> Any:
             made = whole(self, *args)
@@ -433,7 +434,7 @@ class TestPlantedFaults:
 
         lower = module.lower
 
-        def by_place(steps: tuple[Step, ...]) -> tuple[list[Any], list[Any]]:
+        def by_place(steps: tuple[Step, ...]) -> tuple[Any, list[Any]]:
             made, sites = lower(steps)
             return made, [(obj, f"{place}/{len(steps)}", False) for place, (obj, _, _) in enumerate(sites)]
 

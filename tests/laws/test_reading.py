@@ -121,7 +121,7 @@ def off(steps: str, index: int, scales: tuple[int, ...]) -> tuple[float, int]:
     """How far places are off in the mean, in px, a rim of two output pixels left out; and the reduction that was read.
 
     A rounded level is 0.3 px here, and of some hundred pixels in the mean 0.03; halves are rounded up, an eighth of a
-    level in the mean.
+    level in the mean, and noise of a level is seen at a few places by the one and in means by the other.
     """
     picture = Picture(ramps(205, 243), scales)
     a = build(parsed(steps), "none").at(index)(image=picture.pixels)["image"]
@@ -135,7 +135,7 @@ def off(steps: str, index: int, scales: tuple[int, ...]) -> tuple[float, int]:
 def test_smaller_decoding_keeps_places(step: tuple[str, dict[str, Any]], index: int) -> None:
     distance, k = off(f"[{{{step[0]}: {step[1]}}}]", index, (2, 4, 8))
     assert k in (1, 2, 4)
-    assert distance < 0.3
+    assert distance < 0.45
 
 
 def test_half_a_pixel_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ def test_half_a_pixel_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
         return pixels[:, 1:], top, left
 
     monkeypatch.setattr(carrying_out, "reduced_pixels", wrong)
-    assert off(steps, 0, (2, 4, 8))[0] > 0.3
+    assert off(steps, 0, (2, 4, 8))[0] > 0.9
 
 
 CUT = "{CenterCrop: {height: 13, width: 12}}"

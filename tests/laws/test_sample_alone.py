@@ -27,7 +27,7 @@ from augrecipes.compiler.run.clock import Clock, clocked
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.ops.capabilities import claims
-from augrecipes.recipe.model import Arguments, Optimize, Output, Recipe, Step
+from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Optimize, Output, Recipe, Step
 from augrecipes.recipe.sites import label
 
 # Grey images make some colour steps warn on every call, and one warp says that it is a special case of another.
@@ -189,6 +189,17 @@ def test_a_group_that_nobody_knows_among_merged_warps() -> None:
     steps = (turn, turn, Step("SomeOf", Arguments({"n": 1, "replace": True}), p=0.5, steps=(turn,)))
     recipe = Recipe("law", steps=label(steps))
     for seed in range(8):
+        check(recipe, "fast", targets(recipe, seed, 3, "uint8"), seed)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5])
+def test_a_group_that_nobody_knows_behind_noise(p: float) -> None:
+    """Native plans stop there whether it acts or not, and boxes beside a picture change nothing of that."""
+    flip = Step("HorizontalFlip", p=1.0)
+    steps = (Step("GaussNoise", p=1.0), Step("SomeOf", Arguments({"n": 1, "replace": True}), p=p, steps=(flip,)))
+    inputs = Inputs(boxes=Boxes("pascal_voc", labels="box_labels"), keypoints=Keypoints("xy"))
+    recipe = Recipe("law", steps=label(steps), inputs=inputs)
+    for seed in range(6):
         check(recipe, "fast", targets(recipe, seed, 3, "uint8"), seed)
 
 

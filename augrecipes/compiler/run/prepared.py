@@ -17,6 +17,7 @@ from augrecipes.compat.steps import (
     functions_of,
     gate_of,
     group_of,
+    is_gated,
     is_plain,
     sampler_of,
 )
@@ -63,8 +64,11 @@ def prepared(step: Any, group: Any, executors: Executors | None = None) -> Prepa
         group: that it stands in.
         executors: how transforms are run; None: as albumentations does it.
     """
-    p = gate_of(step)
-    act = _act(step, executors or _PLAINLY, gated=p is not None)
+    executors = executors or _PLAINLY
+    # At a group that only albumentations knows native plans always stop: it says for itself whether it acts.
+    stops = id(step) in executors.exits and not is_gated(step)
+    p = None if stops else gate_of(step)
+    act = _act(step, executors, gated=p is not None)
     return Prepared(None if p is None else step.py_random.first, 1.0 if p is None else p, act, _filter(group))
 
 
