@@ -48,6 +48,8 @@ def are_alike(one: Any, other: Any) -> None:
         if isinstance(value, np.ndarray):
             assert (value.dtype, value.shape) == (other[key].dtype, other[key].shape)
             np.testing.assert_array_equal(value, other[key])
+        elif key == "applied":  # a step that does nothing is left out of plans
+            assert [step for step in value if step[1] != "NoOp"] == [step for step in other[key] if step[1] != "NoOp"]
         else:
             assert value == other[key]
 
