@@ -28,7 +28,7 @@ _FINAL = (
     FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, FileExistsError, NotImplementedError,
     ImportError, TypeError, AttributeError,
 )  # fmt: skip
-OF_THE_DISK = {errno.ENOSPC, errno.EROFS, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+OF_THE_DISK = {errno.ENOSPC, errno.EROFS, errno.EFBIG, errno.ENOTDIR, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _WHEELS = {"gs": "gcsfs", "gcs": "gcsfs", "hf": "huggingface_hub", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs"}
 _slots: dict[tuple[int, str], threading.BoundedSemaphore] = {}  # by process: a fork begins with no request under way
 

@@ -29,7 +29,7 @@ from wild import _sizes as sizes_in
 import augrecipes as ar
 from augrecipes.bench.stock import last_of
 from augrecipes.compat.albumentations import A
-from augrecipes.compiler.run.lower import lower
+from augrecipes.compiler.native_plan.lower import lower, transforms_of
 from augrecipes.demo.photos import CLASSES, render_photo
 from augrecipes.errors import AugrecipesError
 from augrecipes.recipe.parse import parse_text
@@ -116,7 +116,7 @@ class Plain(Dataset[Any]):
 
     def __init__(self, root: Path, recipe: Any) -> None:
         self.files = sorted(map(str, root.glob("*.jpg")))
-        self.transform = A.Compose([*lower(recipe.steps)[0], *last_of(recipe.output), A.ToTensorV2()])
+        self.transform = A.Compose([*transforms_of(lower(recipe.steps)[0]), *last_of(recipe.output), A.ToTensorV2()])
 
     def __len__(self) -> int:
         return len(self.files)

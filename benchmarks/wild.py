@@ -29,14 +29,13 @@ import augrecipes as ar
 from augrecipes.bench.stock import last_of
 from augrecipes.bring.plain import processors_of
 from augrecipes.compat.albumentations import A
+from augrecipes.compiler.native_plan.lower import lower, transforms_of
 from augrecipes.compiler.run.draws import Draws
-from augrecipes.compiler.run.lower import lower
 from augrecipes.demo.photos import CLASSES, render_photo
 
 _PLANNED = ("exact", "fast")
 _SIDES = ("none", *_PLANNED)
-_ROUNDS = 3
-_PHOTOS = 4
+_ROUNDS, _PHOTOS = 3, 4
 _GOALS = {"exact": 1.5, "fast": 2.2}  # the geometric means
 _LEAST = 0.97  # of plain albumentations' speed
 _LITTLE = 1.5  # below that it is told where the time goes
@@ -173,9 +172,9 @@ def plain_compose(recipe: ar.Recipe, seed: int) -> tuple[Any, Callable[[int], No
 
     The output is made by `A.Normalize` or `A.ToFloat`, and by `ToTensorV2` where it is C×H×W.
     """
-    transforms, sites = lower(recipe.steps)
-    last = [A.ToTensorV2()] if recipe.output.layout == "chw" else []
-    made = A.Compose([*transforms, *last_of(recipe.output), *last], **processors_of(recipe.inputs), seed=seed)
+    lowered, sites = lower(recipe.steps)
+    last = [*last_of(recipe.output), *([A.ToTensorV2()] if recipe.output.layout == "chw" else [])]
+    made = A.Compose([*transforms_of(lowered), *last], **processors_of(recipe.inputs), seed=seed)
     draws = Draws(seed)
     for step, site, shared in sites:
         step.random_generator, step.py_random = draws.add(site, shared=shared)

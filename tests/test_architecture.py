@@ -313,11 +313,16 @@ def test_no_room_branches_on_the_kind_of_a_recipe() -> None:
 
 # Planted faults: each check, a file that it must complain of, and what it must say of it; or that it must let pass.
 PLANTED: list[tuple[Callable[[str, str], list[str]], str, str, str]] = [
-    (faults_of, "compiler/run/lower.py", "import albumentations as A", "imports albumentations"),
+    (faults_of, "compiler/run/grid.py", "import albumentations as A", "imports albumentations"),
     (faults_of, "ops/geometry.py", "from augrecipes.compiler.run.draws import Draws", "ops imports compiler"),
     (faults_of, "recipe/parse.py", "def f():\n    import augrecipes.data.folder", "recipe imports data"),
-    (faults_of, "compiler/run/lower.py", "from augrecipes.sources.files import read_image", "compiler imports sources"),
-    (faults_of, "compiler/run/lower.py", "from augrecipes import data", "compiler imports data"),
+    (
+        faults_of,
+        "compiler/run/grid.py",
+        "from augrecipes.sources.files import read_image",
+        "compiler imports sources",
+    ),
+    (faults_of, "compiler/run/grid.py", "from augrecipes import data", "compiler imports data"),
     (faults_of, "data/folder.py", "from augrecipes import load", "data imports load"),
     (faults_of, "data/folder.py", "from . import loader", "relative import"),
     (faults_of, "errors.py", "import augrecipes.flow", "errors imports flow"),
@@ -335,7 +340,7 @@ PLANTED: list[tuple[Callable[[str, str], list[str]], str, str, str]] = [
     (faults_inside, "data/folder.py", "from augrecipes.data.loader import loader", "data.loader"),
     (faults_inside, "kinds/image/dataset.py", "from augrecipes.data.loader import loader", "data.loader"),
     (faults_inside, "compiler/plan/__init__.py", "def f():\n    import augrecipes.compiler.run.pipeline", "pipeline"),
-    (faults_inside, "compiler/kernels/warps.py", "from augrecipes.compiler.plan.nodes import Fused", "plan.nodes"),
+    (faults_inside, "compiler/kernels/moves.py", "from augrecipes.compiler.plan.nodes import Fused", "plan.nodes"),
     (faults_inside, "kinds/image/pipeline.py", "from augrecipes.compiler.explain import explain", "explain"),
     (faults_inside, "compiler/explain.py", "from augrecipes.compiler.kernels.sink import Sink", ""),
     (classes_named_in, "lint/a.py", 'if step.name == "Degrade":\n    pass', "1: names Degrade"),

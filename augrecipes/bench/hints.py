@@ -45,7 +45,7 @@ def packing(found: SideRecord, recipe: Recipe, setting: Setting) -> str:
 def _labels(stage: str) -> set[str]:
     """The steps that a stage stands for.
 
-    >>> sorted(_labels("JoinedFlips(A#1 + B#1)")), _labels("Resize#1")
+    >>> sorted(_labels("JoinedWarps(A#1 + B#1)")), _labels("Resize#1")
     (['A#1', 'B#1'], {'Resize#1'})
     """
     return set(stage.rpartition("(")[2].rstrip(")").split(" + "))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from operator import itemgetter
 from typing import Any, Literal
 
-from augrecipes.bench.clock import Clock
 from augrecipes.bench.measure import Work, mad
 from augrecipes.bench.sides import Setting, Side, compiled, with_pipeline, work_of
-from augrecipes.compiler.run.instrument import SINK, instrument
+from augrecipes.compiler.run.clock import DECODE, READ, REST, Clock, clocked, middle
+from augrecipes.compiler.run.instrument import SINK
 from augrecipes.data.batching import BatchRows
 from augrecipes.data.collate import Collate, collate_for
 from augrecipes.data.packed import Packed
@@ -18,12 +17,14 @@ from augrecipes.images.format import watched
 
 StageKind = Literal["read", "decode", "step", "sink", "collate", "overhead"]
 _COLLATE = "\x00collate"
-_KINDS: dict[str, StageKind] = {"read": "read", "decode": "decode", SINK: "sink", _COLLATE: "collate"}
+_KINDS: dict[str, StageKind] = {READ: "read", DECODE: "decode", SINK: "sink", _COLLATE: "collate", REST: "overhead"}
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
     """A part of a sample's time. Parts do not overlap: what a step decodes is `decode`, a group has its choice alone.
+
+    Time belongs to what does the work: a crop that leaves it to a later step, or to the sink, takes nothing.
 
     Attributes:
         kind: `read` the file's bytes, `decode` them, a `step`, the `sink` (normalisation, dtype, layout), `collate`
@@ -47,21 +48,21 @@ class Staged:
         side: with a pipeline of its own.
         labels: of its steps, in their order.
         clock: what times them.
-        taken: of each (round, batch) the seconds of all and of each part.
+        taken: of each (round, batch) the seconds of each part.
     """
 
     side: Side
     labels: list[str]
     clock: Clock = field(default_factory=Clock)
-    taken: dict[tuple[int, int], tuple[float, dict[str, float]]] = field(default_factory=dict)
+    taken: dict[tuple[int, int], dict[str, float]] = field(default_factory=dict)
 
     def work(self, batch_size: int, cold: Any = None) -> Work:
         """Something to be timed in turns with others."""
         collate = collate_for("default", self.side.dataset)
         plain = work_of(self.side, batch_size, cold, _Clocked(**vars(collate), clock=self.clock))
 
-        def after(turn: int, batch: int, seconds: float) -> None:
-            self.taken[turn, batch] = seconds, self.clock.take()
+        def after(turn: int, batch: int, _: float) -> None:
+            self.taken[turn, batch] = self.clock.take()
 
         def start() -> Iterator[Any]:
             self.clock.take()
@@ -79,24 +80,16 @@ class Staged:
         """
         rounds = sorted({turn for turn, _ in self.taken})
         batches = sorted({batch for _, batch in self.taken})
-        parts = ["read", "decode", *self.labels, SINK, _COLLATE]
-        middles = [
-            sorted((self.taken[turn, batch] for turn in rounds), key=itemgetter(0))[len(rounds) // 2]
-            for batch in batches
-        ]
+        parts = [READ, DECODE, *self.labels, SINK, _COLLATE, REST]
+        middles = [middle([self.taken[turn, batch] for turn in rounds]) for batch in batches]
         found = []
         for part in parts:
-            seconds = sum(spent.get(part, 0.0) for _, spent in middles)
-            passes = [sum(self.taken[turn, batch][1].get(part, 0.0) for batch in batches) for turn in rounds]
+            seconds = sum(spent.get(part, 0.0) for spent in middles)
+            passes = [sum(self.taken[turn, batch].get(part, 0.0) for batch in batches) for turn in rounds]
             kind = _KINDS.get(part, "step")
             name = part if kind == "step" else kind
             found.append(Stage(kind, name, 1e3 * seconds / samples, 1e3 * mad(passes) / samples))
-        rest = sum(whole - sum(spent.values()) for whole, spent in middles)
-        rests = [
-            sum(whole - sum(spent.values()) for whole, spent in (self.taken[turn, batch] for batch in batches))
-            for turn in rounds
-        ]
-        return [*found, Stage("overhead", "overhead", 1e3 * rest / samples, 1e3 * mad(rests) / samples)]
+        return found
 
 
 @dataclass(frozen=True)
@@ -116,15 +109,15 @@ class _Watched(Iterator[Any]):
         self._batches, self._clock = batches, clock
 
     def __next__(self) -> Any:
-        with watched(self._clock.stage):
+        with self._clock.stage(REST), watched(lambda name: self._clock.stage(READ if name == "read" else DECODE)):
             return next(self._batches)
 
 
 def staged(side: Side, setting: Setting) -> Staged:
-    """A side with a pipeline of its own, whose steps are run by a clock."""
+    """A side with a pipeline of its own that a clock times."""
     pipeline = compiled(side.source, setting, side.optimize)
     clock = Clock()
-    labels = instrument(pipeline.coming("encoded") if pipeline.reads and _hands_files(side) else pipeline, clock.run)
+    labels = clocked(pipeline, clock, "encoded" if pipeline.reads and _hands_files(side) else None)
     return Staged(replace(side, dataset=with_pipeline(side.dataset, pipeline)), labels, clock)
 
 

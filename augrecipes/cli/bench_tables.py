@@ -113,8 +113,8 @@ def _stages(side: SideRecord) -> Iterator[str]:
 def short(label: str) -> str:
     """A stage's label for a table's first column; of a joined step that would not fit the first part and a count.
 
-    >>> short("JoinedWarps(Rotate#1 + RandomCrop#1 + HorizontalFlip#1)"), short("IntoSink(D4#1)")
-    ('JoinedWarps(Rotate#1 + 2)', 'IntoSink(D4#1)')
+    >>> short("JoinedWarps(Rotate#1 + RandomCrop#1 + HorizontalFlip#1)"), short("JoinedColours(ToGray#1)")
+    ('JoinedWarps(Rotate#1 + 2)', 'JoinedColours(ToGray#1)')
     """
     kernel, _, parts = label.rstrip(")").partition("(")
     if len(label) <= _LONGEST:

@@ -44,7 +44,8 @@ def explain(
 
     With data, of which the first picture, pair or tile is taken, each step's time is shown, in ms a sample: as it is
     written, and as it is planned. Both run the same draws in turns; a step that acts in some samples only counts as
-    nothing in the others.
+    nothing in the others, and work that is put off counts where it is done: that of a crop in a later step, or in the
+    sink.
 
     Exit status: 0 printed, 1 a lint error of the recipe, 2 a recipe or picture that cannot be used.
     """

@@ -37,7 +37,7 @@ def gate_of(step: Any) -> float | None:
     """
     cls, plain = type(step), _PLAIN.should_apply
     known = cls.__call__ in _CALLS and getattr(cls, "should_apply", plain) is plain
-    return step.p if known and 0 < step.p < 1 else None
+    return step.p if known and step.p < 1 else None
 
 
 def is_gated(step: Any) -> bool:

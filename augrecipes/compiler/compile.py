@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from augrecipes import kinds
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
-from augrecipes.compiler.plan.rules import RULES
-from augrecipes.errors import Diagnostic, LintError, RecipeError
+from augrecipes.compiler.plan.rules import GIVEN_UP, RULES
+from augrecipes.errors import LintError, RecipeError
 from augrecipes.lint import lint
 from augrecipes.ops import plugins
 from augrecipes.ops.registry import BrokenPlugin
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
 
 _log = logging.getLogger("augrecipes")
-_warned: set[tuple[str, Diagnostic]] = set()
+_warned: set[tuple[str, object]] = set()
 
 
 def compile_recipe(
@@ -101,6 +101,12 @@ def check(recipe: Recipe) -> None:
         raise LintError(problems=errors)
     digest = recipe.digest if found else ""
     for diagnostic in found:
-        if (digest, diagnostic) not in _warned:
-            _warned.add((digest, diagnostic))
-            _log.warning("%s", diagnostic)
+        _warn_once(digest, diagnostic)
+    for name in sorted(GIVEN_UP.intersection(recipe.without_rules)):
+        _warn_once(recipe.file, f"{recipe.file}: without_rules: {name} is no rule any more, and nothing is left out")
+
+
+def _warn_once(where: str, what: object) -> None:
+    if (where, what) not in _warned:
+        _warned.add((where, what))
+        _log.warning("%s", what)

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 _WHY = {
     "identity": "does nothing, and stays because its group counts its children or boxes are filtered after it",
-    "window": "has no crop beside it to join",
-    "dihedral": "has no flip or turn beside it to join",
-    "padding": "has no crop, turn or resize beside it to join",
-    "lookup": "has no table beside it to join",
-    "matrix": "rounds; joining it would change the last bit",
+    "window": "cuts where something reads pixels next: nothing is copied for it",
+    "dihedral": "turns where something reads pixels next: nothing is copied for it",
+    "padding": "pads where something reads pixels next",
+    "lookup": "is a table, which is made one with tables beside it when pixels are read",
+    "matrix": "rounds; merging it would change the last bit",
     "pointwise": "rounds by position in the row; moving it would change the last bit",
-    "warp": "resamples; joining it would change pixels",
+    "warp": "resamples; merging it would change pixels",
     "opaque": "runs by itself, in its place: no rule merges or moves a step of its kind",
 }
 
@@ -45,7 +45,7 @@ _COLOURS = ("lookup", "matrix", "pointwise")
 _NAMED = 3  # steps of many
 _WHY_FAST = {
     "warp": "has no crop or linear resize behind it that a merge would pay with",
-    "matrix": "has no other colour step beside it to join",
+    "matrix": "has no other colour step beside it to merge with",
     "pointwise": "is no matrix; nothing is known that could stand for it",
 }
 
@@ -55,11 +55,7 @@ _MERGES: tuple[tuple[Callable[[Step], bool], Contract], ...] = (
 )
 
 # Of pairs all rules change no bit.
-_WHY_PAIR = {
-    "window": "is a view of each target: nothing is copied as it is",
-    "dihedral": "is inside a group, or turns some targets only",
-    "lookup": "has no window behind it that would leave fewer pixels to change",
-}
+_WHY_PAIR = {"lookup": "has no window behind it that would leave fewer pixels to change"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +198,8 @@ def explain(
     Raises:
         LintError, RecipeError: as `Recipe.compile`.
 
-    >>> [rule.rule for rule in explain("stained-tissue", optimize="exact", arrival="uint8").rules]
-    ['join_flips']
+    >>> [rule.rule for rule in explain("stained-tissue", optimize="fast", arrival="uint8").rules]
+    ['join_warps', 'reduce_first', 'join_colours']
     """
     recipe = as_recipe(recipe)
     chosen: Optimize = recipe.optimize if optimize is None else optimize
@@ -218,7 +214,7 @@ def explain(
     touched = {site for f in planned.fired for site in f.before}
     flow = flow_of(recipe, arrival)
     barred = _barred(steps, flow) | _kept(steps, flow) if chosen == "fast" and not recipe.facts.scales else {}
-    native, left = _native(recipe, mode, chosen, arrival)
+    native, opaque = _native(recipe, mode, chosen, arrival)
     return Explanation(
         recipe=recipe.name,
         digest=recipe.digest,
@@ -231,7 +227,7 @@ def explain(
         steps=tuple(_source(step, depth) for root in steps for step, depth in _walk(root, 0)),
         shared=tuple(SharedStep(*row) for row in sharing(recipe, steps)),
         rules=fired,
-        plan=planned_steps(planned.steps, chosen, arrival, left),
+        plan=planned_steps(planned.steps, opaque),
         stayed=tuple(
             Stayed(step.site, barred.get(step.site) or _why(recipe, step, chosen))
             for root in steps
@@ -245,15 +241,14 @@ def explain(
 
 
 def _native(recipe: Recipe, mode: Mode, optimize: Optimize, arrival: Arrival) -> tuple[str, tuple[str, ...] | None]:
-    """What runs without Python between its steps, or why nothing does; and the steps that it leaves to Python."""
+    """What runs without Python between its steps, or why nothing does; and the steps at which it stops."""
     pipeline: Any = build(recipe, mode, optimize, seed=0)
     found = pipeline.at_once if arrival == "encoded" else pipeline.coming(arrival).native
     if not isinstance(found, str):
         stops = f"; {_or(found.stops, 'and')} by albumentations, and natively on from there" if found.stops else ""
-        left = f"; those in which {_or(found.left)} acts run in Python" if found.left else ""
-        return f"yes, {pipeline.natively}{stops}{left}", (*found.stops, *found.left)
+        return f"yes, {pipeline.natively}{stops}", found.stops
     in_memory = arrival == "encoded" and not isinstance(pipeline.coming("uint8").native, str)
-    return f"{'in memory yes, of files no' if in_memory else 'no'}: {found}", None
+    return f"{'in memory yes, of files no' if in_memory else 'no, every step as it is written'}: {found}", None
 
 
 def _or(labels: Sequence[str], word: str = "or") -> str:

@@ -1,4 +1,7 @@
-"""How long every step takes, on pictures of one's own: a recipe as it is written, and as it is planned."""
+"""How long every step takes, on pictures of one's own: a recipe as it is written, and as it is planned.
+
+Time belongs to what does the work; see `augrecipes.compiler.run.clock.clocked`.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,13 @@ import gc
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import itemgetter
-from statistics import mean, median
-from time import perf_counter
+from statistics import median
 from typing import Any
 
 from augrecipes.compiler.compile import build, check
-from augrecipes.compiler.run.instrument import SINK, instrument
+from augrecipes.compiler.plan.nodes import opened
+from augrecipes.compiler.run.clock import REST, Clock, clocked, middle
+from augrecipes.compiler.run.instrument import SINK
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.quiet import quiet
 from augrecipes.progress import Progress
@@ -30,8 +33,9 @@ class Times:
 
     Attributes:
         steps: by label, the steps that run and those inside groups; a group's time has its children's in it. A step
-            that acts in some samples only counts as nothing in the others.
-        sink: normalisation, dtype, layout.
+            that acts in some samples only counts as nothing in the others. A native plan puts work off: a crop takes
+            nothing, and the step or the sink that makes its pixels takes it all.
+        sink: normalisation, dtype, layout; and what no step has made before it.
         overhead: keys, checks and what else runs between the steps.
         whole: all of it.
     """
@@ -89,7 +93,7 @@ def measure(
         seconds: for each of both, roughly.
         progress: called with (rounds done, rounds in all).
         resumes: the pictures come as an earlier part of the recipe has left them.
-        between: called before every step; what it raises ends it.
+        between: called before every sample, and every step that Python runs; what it raises ends it.
 
     Raises:
         DataError: a step fails on the pictures.
@@ -100,7 +104,7 @@ def measure(
     >>> list(found.before.steps)
     ['SmallestMaxSize#1', 'RandomCrop#1', 'HorizontalFlip#1']
     >>> list(found.after.steps)
-    ['IntoSink(SmallestMaxSize#1 + RandomCrop#1 + HorizontalFlip#1)']
+    ['SmallestMaxSize#1', 'RandomCrop#1', 'HorizontalFlip#1']
     """
     check(recipe)
     plain, planned = (
@@ -129,40 +133,33 @@ def measure(
 
 
 class _TimedPipeline:
-    """A pipeline of its own whose steps are run by clocks: ordinary pipelines know nothing of them."""
+    """A pipeline of its own whose steps are timed: ordinary pipelines know nothing of clocks."""
 
     def __init__(
         self, pipeline: Pipeline, targets: dict[str, Any], between: Callable[[], object] | None = None
     ) -> None:
         self.pipeline, self.targets, self._between = pipeline, targets, between
-        self._spent: dict[str, float] = defaultdict(float)
-        self._runs: dict[int, list[tuple[float, dict[str, float]]]] = defaultdict(list)  # by sample: whole, parts
-        self._labels = instrument(pipeline, self._clocked)
-
-    def _clocked(self, label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self._between is not None:
-            self._between()
-        start = perf_counter()
-        try:
-            return step(*args, **kwargs)
-        finally:
-            self._spent[label] += perf_counter() - start
+        self._clock = Clock()
+        self._runs: dict[int, list[dict[str, float]]] = defaultdict(list)  # by sample, the seconds of its parts
+        clocked(pipeline, self._clock, between=between)
 
     def run(self, index: int) -> float:
         """One sample; seconds."""
-        self._spent.clear()
+        if self._between is not None:
+            self._between()
         call = self.pipeline.at(index)
+        self._clock.take()
         collecting = gc.isenabled()
         gc.disable()
         try:
-            start = perf_counter()
-            call(**self.targets)
-            whole = perf_counter() - start
+            with self._clock.stage(REST):
+                call(**self.targets)
         finally:
             if collecting:
                 gc.enable()
-        self._runs[index].append((whole, dict(self._spent)))
-        return whole
+        parts = self._clock.take()
+        self._runs[index].append(parts)
+        return sum(parts.values())
 
     def forget(self) -> None:
         """What has been run so far was warm-up."""
@@ -170,8 +167,12 @@ class _TimedPipeline:
 
     def times(self) -> Times:
         """What was found."""
-        middles = [sorted(runs, key=itemgetter(0))[len(runs) // 2] for runs in self._runs.values()]
-        steps = {label: mean(parts.get(label, 0.0) for _, parts in middles) for label in self._labels}
-        outermost = sum(steps[step.site] for step in self.pipeline.compiled.plans[self.pipeline.arrival].steps)
-        sink, whole = mean(parts[SINK] for _, parts in middles), mean(whole for whole, _ in middles)
-        return Times(steps, sink, whole - sink - outermost, whole)
+        middles = [middle(runs) for runs in self._runs.values()]
+        own: dict[str, float] = defaultdict(float)
+        for parts in middles:
+            for label, seconds in parts.items():
+                own[label] += seconds / len(middles)
+        tops = self.pipeline.compiled.plans[self.pipeline.arrival].steps
+        steps = {node.site: sum(own[inner.site] for inner in opened(node)) for top in tops for node in opened(top)}
+        sink, whole = own[SINK], sum(own.values())
+        return Times(steps, sink, whole - sink - sum(steps[top.site] for top in tops), whole)

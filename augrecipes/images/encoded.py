@@ -20,7 +20,6 @@ from augrecipes.images.format import (
     ImageHeader,
     UnreadableError,
     check_whole,
-    is_watched,
     raise_if_memory,
     stage,
 )
@@ -141,12 +140,9 @@ class Encoded:
             return as_mask(FORMATS[self.header.format].labels(self.data, self.header, whole), self.turn)
 
     def coded(self, y0: int, x0: int, y1: int, x1: int) -> Coded | None:
-        """The same for kernels that decode it themselves; None where `view` is to do it.
-
-        While somebody watches how long it takes to decode, `view` does it.
-        """
+        """The same for kernels that decode it themselves; None where `view` is to do it."""
         how = FORMATS[self.header.format].coded
-        if how is None or self.mask or self.turn != 1 or is_watched():
+        if how is None or self.mask or self.turn != 1:
             return None
         try:
             return how(self.data, self.header, self.channels, Area(y0, x0, y1, x1))

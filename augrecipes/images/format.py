@@ -233,11 +233,6 @@ def stage(name: Stage) -> AbstractContextManager[object]:
     return _NOBODY if _watch is None else _watch(name)
 
 
-def is_watched() -> bool:
-    """Whether somebody watches."""
-    return _watch is not None
-
-
 @contextmanager
 def watched(watch: Watch) -> Iterator[None]:
     """Inside the block every stage, in whatever thread of this process, is done inside what `watch` returns for it.

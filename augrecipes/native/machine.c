@@ -1,8 +1,15 @@
 /* What the library says of itself and of the machine: which sources it is made of, which instruction sets run here. */
 
+#if !defined(_WIN32)
+#define _POSIX_C_SOURCE 199309L /* of which C11 itself has no clock_gettime */
+#include <time.h>
+#endif
+
 #include "kernels.h"
 
 EXPORT const char *ar_sources(void) { return SOURCES; }
+
+enum { SECOND = 1000000000 }; /* nanoseconds */
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -27,6 +34,24 @@ static int32_t best(void) {
     return (kept & ZMM) == ZMM && (b & AVX512) == AVX512 && b >> 31 ? 4 : 3;
 }
 #endif
+
+#if defined(_WIN32)
+__declspec(dllimport) int __stdcall QueryPerformanceCounter(int64_t *);
+__declspec(dllimport) int __stdcall QueryPerformanceFrequency(int64_t *);
+#endif
+
+/* Nanoseconds on a clock that nobody sets. */
+int64_t ar_nanoseconds(void) {
+#if defined(_WIN32)
+    int64_t ticks, in_a_second;
+    QueryPerformanceCounter(&ticks), QueryPerformanceFrequency(&in_a_second);
+    return ticks / in_a_second * SECOND + ticks % in_a_second * SECOND / in_a_second;
+#else
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * SECOND + now.tv_nsec;
+#endif
+}
 
 /* Whether it shuffles the bytes of whole registers, as some with AVX-512 do: asked once, when the library is loaded,
    because asking takes longer than what is gained on a small picture. */

@@ -51,6 +51,7 @@ typedef struct {
 /* What is merged of a sample: its geometry so far, the last of `chain`; and once that is over, the job that is left. */
 typedef struct Merging {
     int warps, begun, left, reads; /* reads: of a picture that is not decoded yet, no more than it needs */
+    int64_t reduced; /* by how much a picture is that was decoded smaller; 0: it was not */
     int afresh, soft; /* afresh: some of it is carried out already; soft: and that has enlarged the picture */
     Warped chain[MOST_WARPS];
     Job job;

@@ -30,7 +30,7 @@ static inline Warped *merged(Run *run) {
     return m->chain + m->warps;
 }
 
-static inline void begin_merging(Merging *m) { m->warps = m->begun = m->left = m->reads = 0, m->job.count = 0; }
+static inline void begin_merging(Merging *m) { m->warps = m->begun = m->left = m->reads = 0, m->reduced = 0, m->job.count = 0; }
 
 /* Where a job writes, and in which numbers: its fields of the same names. */
 typedef struct {
@@ -45,7 +45,7 @@ static inline int is_more_of_border(const Run *run, const Warped *w) {
     const Merging *m = run->merging;
     uint32_t differs = (v->fill ^ (uint32_t)w->fill) & (v->channels == 1 ? 0xff : 0xffffff);
     return v->kind == PADDED && v->how == CONSTANT && w->border == CONSTANT && !differs && m->job.reduction == 1 &&
-           !m->reads && v->rows <= INT16_MAX && v->columns <= INT16_MAX &&
+           !m->reads && !m->reduced && v->rows <= INT16_MAX && v->columns <= INT16_MAX &&
            v->rows * v->columns * v->channels < INT32_MAX / 2; /* otherwise Python is refused, too */
 }
 
@@ -62,6 +62,20 @@ static inline int64_t peeled(Run *run, int64_t *left, int64_t *top) {
     *left = x_min - x, *top = y_min - y;
     run->view = inner;
     return upright(run);
+}
+
+/* Of a picture that was decoded smaller: what lies there, and the matrix to it. */
+static inline void seen_reduced(const Run *run, const Warped *w, Job *j) {
+    const Sample *s = run->sample;
+    const double part = 1.0 / (double)run->merging->reduced;
+    Matrix matrix;
+    const View base = upright_base(w, &matrix);
+    const Matrix shift = {{1, 0, (double)(base.x - s->left), 0, 1, (double)(base.y - s->top), 0, 0, 1}};
+    const Matrix smaller = scaling(part, part, 0, 0);
+    matrix = multiplied(&shift, &matrix), matrix = multiplied(&smaller, &matrix);
+    memcpy(j->matrix, matrix.of, sizeof j->matrix);
+    j->source = base.at, j->step = base.step, j->rows = s->tall, j->columns = s->wide;
+    j->border = REPLICATE; /* nothing beyond is seen: none of it may be blended in */
 }
 
 /* Carry out the job that is left, of this geometry. */
@@ -85,6 +99,8 @@ static inline int64_t carry_out_job(Run *run, const Warped *w, Place to) {
     j->step = base.step, j->channels = base.channels;
     memcpy(j->matrix, matrix.of, sizeof j->matrix);
     j->border = w->border, j->fill = w->fill;
+    if (m->reduced)
+        seen_reduced(run, w, j);
     j->height = w->height, j->width = w->width;
     j->target = to.target, j->type = to.type, j->down = to.down, j->across = to.across, j->apart = to.apart;
     for (int c = 0; c < COLOURS; c++)
@@ -128,7 +144,6 @@ static inline int64_t begin_job(Run *run, const Costs *c, const Warped *w, int r
     m->left = 1;
     m->job.reduction = reduces ? reduction(&w->matrix) : 1;
     m->reads = undecoded && m->job.reduction == 1;
-    run->elsewhere |= undecoded && m->job.reduction > 1; /* it is decoded smaller there */
     if (run->plan->channels != 1 && run->plan->channels != COLOURS)
         return REFUSED;
     if (m->reads && !run->sample->target) {
@@ -140,6 +155,54 @@ static inline int64_t begin_job(Run *run, const Costs *c, const Warped *w, int r
     return DONE;
 }
 
+/* Where the last whole square of k x k ends, of a part that ends at `end` of `limit`. What the picture's own last one lacks
+   encoders have filled up by repeating its edge. */
+static inline int64_t last_square(int64_t wanted, int64_t end, int64_t limit, int64_t k) {
+    return MIN((wanted + k - 1) / k * k, end == limit ? limit : end / k * k);
+}
+
+/* What a decoder is to give with k x k pixels as one; false where that would show what was cut off, or where more than
+   the picture is read. */
+static inline int reduced_window(const Run *run, const Warped *w, int64_t k, Window *of) {
+    Matrix matrix;
+    const View base = upright_base(w, &matrix);
+    double low[2] = {LONGEST, LONGEST}, high[2] = {-LONGEST, -LONGEST};
+    int64_t from[2], to[2], limits[2] = {base.columns, base.rows};
+    if (w->moved.kind != PIXELS || base.y % k || base.x % k)
+        return 0;
+    for (int c = 0; c < 4; c++) {
+        double at[2];
+        through(&matrix, c & 1 ? (double)w->width - 1 : 0, c & 2 ? (double)w->height - 1 : 0, &at[0], &at[1]);
+        for (int i = 0; i < 2; i++)
+            low[i] = MIN(low[i], at[i]), high[i] = MAX(high[i], at[i]);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (!(low[i] >= 0 && high[i] <= (double)limits[i] - 1))
+            return 0;
+        /* between two pixels of the coarse grid a sample reads k further */
+        from[i] = MAX((int64_t)floor(low[i]) - 2 - k, 0), to[i] = (int64_t)ceil(high[i]) + 3 + k;
+    }
+    *of = (Window){base.y + from[1] / k * k, base.x + from[0] / k * k,
+                   last_square(base.y + to[1], base.y + base.rows, run->sample->rows, k),
+                   last_square(base.x + to[0], base.x + base.columns, run->sample->columns, k)};
+    return of->bottom > of->top && of->right > of->left;
+}
+
+/* Sample a picture that is decoded smaller: where nothing is read yet, say what of it, and by how much. */
+static inline int64_t job_of_reduced(Run *run, const Warped *w, int64_t k, Window part, int last) {
+    Sample *s = run->sample;
+    Merging *m = run->merging;
+    m->left = 1, m->reads = 0, m->job.reduction = 1, m->reduced = k;
+    run->view = w->moved;
+    if ((run->plan->channels != 1 && run->plan->channels != COLOURS) || (s->target && s->reduce != k))
+        return REFUSED;
+    if (!s->target && !run->named) {
+        s->window[0] = part.top, s->window[1] = part.left, s->window[2] = part.bottom, s->window[3] = part.right;
+        s->reduce = k, run->named = 1;
+    }
+    return last ? DONE : make_levels(run, w);
+}
+
 /* Carry out this geometry. last: the sampling that it ends with is left to what follows, where that is all. */
 static int64_t picture_made(Run *run, const Costs *c, const Warped *w, int reduces, int last) {
     Resized found;
@@ -147,7 +210,10 @@ static int64_t picture_made(Run *run, const Costs *c, const Warped *w, int reduc
         run->view = w->moved;
         return DONE;
     }
-    run->elsewhere |= c->decoded > 0 && reduces && reduction(&w->matrix) > 1;
+    Window part;
+    int64_t k = c->decoded > 0 && reduces && run->reduces ? reduction(&w->matrix) : 1;
+    if (k > 1 && reduced_window(run, w, k, &part))
+        return job_of_reduced(run, w, k, part, last);
     if (goes_in_turn(c, w)) {
         int64_t answer = picture_made(run, c, w->earlier, reduces && !enlarges(&w->last.matrix), 0);
         if (answer != DONE)

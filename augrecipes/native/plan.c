@@ -11,6 +11,19 @@
 EXPORT int32_t JOIN(sink_one, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int32_t, const float *,
                                    const float *, void *, int32_t, int64_t, int64_t, int64_t, const Ahead *);
 
+int64_t ar_nanoseconds(void);
+
+/* From now on time belongs to what has this place among `spent`; of -1 to nothing. */
+static void lap(Run *run, int64_t place) {
+    int64_t *spent = run->plan->spent;
+    if (!spent)
+        return;
+    int64_t now = ar_nanoseconds();
+    if (run->timed >= 0)
+        spent[run->timed] += now - run->since;
+    run->timed = place, run->since = now;
+}
+
 /* Whether a window lies in a picture. */
 static int is_inside(const double *window, int64_t rows, int64_t columns) {
     return 0 <= window[0] && window[0] < window[2] && window[2] <= (double)columns && 0 <= window[1] &&
@@ -152,11 +165,8 @@ static int64_t finish(Run *run, Ahead *ahead) {
     seen_size(run, &s->height, &s->width);
     if (s->target && (s->height != height || s->width != width))
         return REFUSED; /* there is no room for it */
-    if (only_named(run)) {
-        if (run->elsewhere)
-            s->window[0] = -1;
+    if (only_named(run))
         return DONE;
-    }
     if (run->merging->left)
         return write_job(run);
     if (run->view.kind != PIXELS || run->tabled || !run->view.down[0] || p->type == INT64) {
@@ -225,8 +235,10 @@ static Ahead ahead_of(const Plan *p, const Sample *s) {
     return (Ahead){s->at + (w[0] - s->top) * s->step + from, s->step, w[2] - w[0], to - from};
 }
 
-/* Carry out a step, or a group; one that is `forced` acts whatever its first draw would be, which is not made. */
+/* Carry out a step, or a group; one that is `forced` acts whatever its first draw would be, which is not made. A group's
+   own time is that of its choice. */
 static int64_t run_step(Run *run, int64_t at, int forced) {
+    lap(run, at);
     const Plan *p = run->plan;
     const Sample *s = run->sample;
     const Step *step = p->steps + at;
@@ -249,8 +261,13 @@ static int64_t run_step(Run *run, int64_t at, int forced) {
         return REFUSED;
     count_pixels(step, drawn);
     if (step->effect != GROUPS) {
+        int64_t done = carry_out(run, step, drawn);
+        if (done == REFUSED && (step->effect == RESIZES || step->effect == SCALES)) {
+            run->stopped = at; /* no kernel makes this size: so far there is a picture, with which others may go on */
+            return STOPPED;
+        }
         run->sample->changed |= step->effect != KEEPS;
-        return carry_out(run, step, drawn);
+        return done;
     }
     const double *a = step->arguments + DRAW_ARGUMENTS;
     int64_t end = behind(p, at), starts[MOST_CHILDREN], count = 0, answer = DONE;
@@ -288,6 +305,32 @@ static inline int64_t next_sample(int64_t *begun, int64_t last) {
     return begun ? __atomic_fetch_add(begun, 1, __ATOMIC_RELAXED) : last + 1;
 }
 
+/* Make a sample, and what is read after it is asked for meanwhile: of another one, or of none. */
+static int64_t run_sample(Run *run, const Sample *next) {
+    const Plan *p = run->plan;
+    Sample *s = run->sample;
+    lap(run, p->count + (s->target && s->file));
+    const uint8_t *at = pixels_of(p, s);
+    if (s->target && !at)
+        return REFUSED;
+    run->view = whole_picture(at, s->rows, s->columns, s->step, p->channels);
+    run->view.top = s->top, run->view.left = s->left;
+    s->changed = 0;
+    run->reduces = s->target ? s->reduce > 1 : s->reduce == 0;
+    s->reduce = s->target ? s->reduce : 1;
+    int64_t answer = run_steps(run, 0, p->count);
+    if (answer != DONE && answer != STOPPED)
+        return answer;
+    if (s->target && run->stopped != s->stop)
+        return REFUSED; /* what there is room for is another picture */
+    s->stop = run->stopped;
+    lap(run, p->count);
+    Ahead ahead = {0};
+    if (next && !run->merging->left)
+        ahead = ahead_of(p, next);
+    return finish(run, &ahead);
+}
+
 /* Samples one after another; each says for itself how it went, and UNLIKE that not all are done and of one size.
 
    begun: NULL, or how many samples threads have begun with, that work on the same ones at once, each with a plan of its
@@ -297,28 +340,11 @@ KERNEL(plan)(const Plan *plan, Sample *samples, int64_t count, int64_t *begun) {
     for (int64_t k = next_sample(begun, -1), next; k < count; k = next >= 0 ? next : next_sample(begun, k)) {
         next = !begun || k + NEAR_END < count ? next_sample(begun, k) : -1;
         Sample *s = samples + k;
-        Run run = {.plan = plan, .sample = s, .merging = &merging, .behind = s->begin, .stopped = -1};
+        Run run = {.plan = plan, .sample = s, .merging = &merging, .behind = s->begin, .stopped = -1, .timed = -1};
         begin_merging(&merging);
         merging.afresh = merging.soft = 0;
-        const uint8_t *at = pixels_of(plan, s);
-        s->answer = s->target && !at ? REFUSED : DONE;
-        if (s->answer != DONE)
-            continue;
-        run.view = whole_picture(at, s->rows, s->columns, s->step, plan->channels);
-        run.view.top = s->top, run.view.left = s->left;
-        s->changed = 0;
-        s->answer = run_steps(&run, 0, plan->count);
-        if (s->answer == STOPPED)
-            s->answer = DONE;
-        if (s->answer == DONE && s->target && run.stopped != s->stop)
-            s->answer = REFUSED; /* what there is room for is another picture */
-        if (s->answer != DONE)
-            continue;
-        s->stop = run.stopped;
-        Ahead ahead = {0};
-        if (next >= 0 && next < count && !merging.left)
-            ahead = ahead_of(plan, samples + next);
-        s->answer = finish(&run, &ahead);
+        s->answer = run_sample(&run, next >= 0 && next < count ? samples + next : NULL);
+        lap(&run, -1);
     }
     for (int64_t k = 0; k < count && !begun; k++)
         if (samples[k].answer != DONE || samples[k].stop >= 0 || samples[k].height != samples->height ||

@@ -42,6 +42,7 @@ typedef struct {
     int64_t room;
     const Step *steps;
     int64_t count;
+    int64_t *spent; /* 0, or nanoseconds: of each step, and behind them of what comes last, and of decoding */
 } Plan;
 
 /* One sample: a picture of rows x columns, of which a part lies at `at`, its first pixel that of row `top` and column
@@ -57,11 +58,14 @@ typedef struct {
     int64_t decoded;
     void *target; /* of the result; 0: nothing is read or made, and what follows is said */
     int64_t height, width; /* of the result; where it has a target, what that has room for: others are refused */
-    int64_t window[4];     /* top, left, bottom, right of the pixels that are read; a top of -1: Python reads others */
+    int64_t window[4];     /* top, left, bottom, right of the pixels that are read */
     int64_t begin;         /* a step that was carried out elsewhere: the picture is what it left; -1: none was */
     int64_t stop;          /* the step that it stops at, for Python to carry out, or -1; where it has a target, it has to */
     int64_t changed;       /* whether a step before that did anything */
     int64_t answer;        /* DONE, REFUSED, or how much room is needed */
+    int64_t reduce;        /* where nothing is made yet 0: pixels may be read reduced, and it is said by how much; else what
+                              `at` lies by: so many pixels, each way, as one */
+    int64_t tall, wide;    /* rows and columns there, where that is more than 1 */
 } Sample;
 
 enum { IDLE = 1, UNLIKE = 1 }; /* of plan_draws: the step does not act; of plan: see there */

@@ -33,9 +33,10 @@ typedef struct {
     Sample *sample;
     View view, layers[MOST_LAYERS];
     int64_t used;
-    int named, deep, elsewhere; /* elsewhere: of a picture that is not decoded yet Python reads other pixels */
+    int named, deep, reduces; /* reduces: a picture that is not decoded yet may be decoded smaller, or has been */
     struct Merging *merging; /* see merged.h */
     int64_t behind, stopped; /* the step that it goes on behind, and the one that it stopped at; -1: none */
+    int64_t timed, since; /* the place among the plan's `spent` to which time belongs, or -1, and from when on */
     int tabled, alike; /* whether there are tables, and whether they are one */
     uint8_t levels[MOST_CHANNELS][LEVELS];
 } Run;

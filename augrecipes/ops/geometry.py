@@ -226,7 +226,14 @@ CAPABILITIES = (
     _field("ThinPlateSpline"),
     # Inside Degrade, on one target.
     Capability(
-        "ResizeToTarget", random=False, resamples=True, draws_from=NOTHING, resizes="target", makes=made.of_size
+        "ResizeToTarget",
+        random=False,
+        resamples=True,
+        draws_from=NOTHING,
+        resizes="target",
+        makes=made.of_size,
+        native="moves:to_target",
+        native_when="`method` area, linear or cubic",
     ),
     # Neighbourhoods and holes.
     _geometric("Morphological", grids="alike", in_place=True),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.run.instrument import SINK, instrumented
+from augrecipes.compiler.run.instrument import SINK, route_steps
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import AugrecipesError
 from augrecipes.ops import registry
@@ -107,7 +107,9 @@ class _StageView:
                 say(line(here, left.pop(here), acted=acted, found=shown))
             return done
 
-        out = sample.run(instrumented(self.pipeline, call), self.epoch)
+        pipeline = self.pipeline.again()
+        route_steps(pipeline, call)
+        out = sample.run(pipeline, self.epoch)
         passed_over(None)
         yield self._output(out)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.compiler.compile import build, steps_of
-from augrecipes.compiler.run.instrument import instrumented
+from augrecipes.compiler.run.instrument import route_steps
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import LintError
 from augrecipes.lint import lint
@@ -66,9 +66,11 @@ class Workbench:
         return self._pipelines.get(key, compiled)
 
     def built(self, recipe: Recipe, mode: Mode, optimize: Optimize | None, seed: int, **more: Any) -> Pipeline:
-        """The same without a look at its lints: of parts and variants of recipes. Its steps give way to newer work."""
+        """The same without a look at its lints: of parts and variants of recipes. Steps give way to newer work."""
         more = {"threads": 1, "resumes": self.resumes, **more}
-        return instrumented(build(recipe, mode, optimize, seed, **more), _between, natively=True)
+        made = build(recipe, mode, optimize, seed, **more)
+        route_steps(made, _between)
+        return made
 
 
 def _between(_: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

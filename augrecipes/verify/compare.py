@@ -16,19 +16,14 @@ from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Mode, Optimize, Output, Recipe
 from augrecipes.sources.sample import Sample
 from augrecipes.verify import variants
-from augrecipes.verify.apart import compare
 from augrecipes.verify.contract import Promise, promise_of, rounding
 from augrecipes.verify.geometry import Geometry
 from augrecipes.verify.labels import fills, invented
 from augrecipes.verify.levels import difference, levels_of
-from augrecipes.verify.maps import legs_of
 from augrecipes.verify.metrics import Metrics, SampleRef
 from augrecipes.verify.noise import MOST_ERRORS, NoiseComparison
 from augrecipes.verify.planned import PlanDiffersError, Planned, Two
-from augrecipes.verify.points import MOST_ASTRAY_PX, PointGrid, largest_difference
-from augrecipes.verify.probe import Probe
-
-_ASTRAY_SLACK = 0.02
+from augrecipes.verify.points import largest_difference
 
 Build = Callable[[Recipe, Optimize], Any]
 
@@ -59,7 +54,6 @@ class Comparison:
     metrics: Metrics = field(default_factory=Metrics)
     _built: dict[str, Two] = field(default_factory=dict)
     _geometry: Geometry | None = None
-    _probes: tuple[Probe, Probe] | None = None
     _last: SampleRef = field(default_factory=lambda: SampleRef(0, 0))
     _noise: dict[str, NoiseComparison] = field(default_factory=dict)
 
@@ -105,7 +99,9 @@ class Comparison:
         fast = given.run(two.fast, place.epoch)
         if not _alike(plain, fast):
             raise PlanDiffersError
-        self._pictures(plain, fast, place)
+        for name in self.origins:
+            bound = None if self.promise.geometry else self.promise  # of a picture that is resampled as it is written
+            self._levels(name, "levels", plain[name], fast[name], place, bound)
         if "mask" in plain:
             self._masks(plain["mask"], fast["mask"], np.asarray(given.rest["mask"]), place)
         for name in ("boxes", "keypoints"):
@@ -116,31 +112,18 @@ class Comparison:
         if not self.promise.geometry:
             return
         if self._geometry is None:
-            self._geometry = Geometry(*two, self.dtype, self.seed, self.origins, self.metrics)
+            free = self.two("geometry", lambda: variants.with_free_points(self.steady))
+            self._geometry = Geometry(free, self.dtype, self.seed, self.origins, self.metrics)
         picture = self._geometry.measure(given, place)
-        if not self.recipe.facts.scales and variants.has_colours(self.recipe, self.mode):
+        if not self.recipe.facts.scales:
             self._colours(given, place, picture)
-        if self.recipe.inputs.boxes or self.recipe.inputs.keypoints:
-            self._points(given, place)
-
-    def _pictures(self, plain: dict[str, Any], fast: dict[str, Any], place: SampleRef) -> None:
-        """Values, as they leave; bounded where no resampling was merged."""
-        for name in self.origins:
-            output = self.output_of(name)
-            limit = None if self.promise.geometry else self._most(output, self.promise)
-            self._levels(name, "levels", plain[name], fast[name], output, place, limit)
 
     def _levels(
-        self,
-        name: str,
-        law: str,
-        a: NDArray[Any],
-        b: NDArray[Any],
-        output: Output,
-        place: SampleRef,
-        limit: float | None,
+        self, name: str, law: str, plain: NDArray[Any], fast: NDArray[Any], place: SampleRef, promise: Promise | None
     ) -> None:
-        found = difference(a, b, output)
+        """Values, as they leave; bounded where something is promised of them."""
+        output = self.output_of(name)
+        found, limit = difference(plain, fast, output), None if promise is None else self._most(output, promise)
         self.metrics.add(name, law, found.largest, place, limit=limit, mean=found.mean, share=found.share)
 
     def _most(self, output: Output, promise: Promise) -> float:
@@ -156,16 +139,18 @@ class Comparison:
         return found
 
     def _colours(self, given: Sample, place: SampleRef, picture: NDArray[Any]) -> None:
-        """The colour steps alone, on the picture as the geometry leaves it."""
-        two = self.two("colours", lambda: variants.only_colours(self.steady, self.mode))
+        """The other steps alone, on the picture as the geometry leaves it."""
+        recipe = variants.not_merged(self.steady, self.mode)
+        if not variants.does_something(recipe, self.mode):
+            return
+        two = self.two("colours", lambda: recipe)
         planned = two.fast.pipeline
         promise = promise_of(planned, self.dtype) if isinstance(planned, Pipeline) else self.promise
         if picture.dtype != np.uint8:
             picture = picture.clip(0, 1)  # cubic resampling goes beyond
         alone = Sample(given.index, given.tile, given.path, {"image": picture})
         plain, fast = (alone.run(pipeline, place.epoch) for pipeline in two)
-        limit = self._most(self.recipe.output, promise)
-        self._levels("image", "colours", plain["image"], fast["image"], self.recipe.output, place, limit)
+        self._levels("image", "colours", plain["image"], fast["image"], place, promise)
 
     def _random(self, given: Sample, place: SampleRef) -> None:
         """The steps that make noise alone: the same draws, and noise of the same distribution."""
@@ -193,26 +178,6 @@ class Comparison:
         share = float((plain != fast).mean())
         new = len(invented(plain, fast, source, fills(self.recipe, self.mode))) if self.promise.geometry else share > 0
         self.metrics.add("mask", "labels", float(new), place, limit=0.0, share=share)
-
-    def _points(self, given: Sample, place: SampleRef) -> None:
-        """Boxes and keypoints of our own, on ramps: do they lie where the picture shows them?"""
-        inputs = self.recipe.inputs
-        two = self.two("points", lambda: variants.with_free_points(self.steady))
-        if self._probes is None:
-            self._probes = Probe(two.plain, self.dtype), Probe(two.fast, self.dtype)
-        image = given.images["image"]
-        grid = PointGrid.over(*image.shape[:2])
-        targets = grid.targets(boxes=inputs.boxes is not None, keypoints=inputs.keypoints is not None)
-        rest = {"mask": given.rest["mask"]} if "mask" in given.rest else {}
-        bare = Sample(given.index, given.tile, given.path, {"image": image}, {**rest, **targets})
-        maps = [legs_of(probe, bare, place.epoch, self.origins)[-1][1]["image"] for probe in self._probes]
-        if maps[0].x.shape != maps[1].x.shape:
-            raise PlanDiffersError
-        seen = compare(*maps).where
-        strays = [grid.astray(probe.done, where, seen) for probe, where in zip(self._probes, maps, strict=True)]
-        for name, far in strays[1].items():
-            limit = max(MOST_ASTRAY_PX, strays[0][name] + _ASTRAY_SLACK)
-            self.metrics.add(name, "follows", far, place, limit=MOST_ASTRAY_PX, broken=not far <= limit)
 
 
 def _alike(plain: dict[str, Any], fast: dict[str, Any]) -> bool:

@@ -1,65 +1,69 @@
-"""The laws of merged resampling, on one sample: where pixels come from, how near to the truth, what detail is left."""
+"""The laws of merged resampling, on one sample: where pixels come from, how near to the truth, what detail is left.
+
+Where they come from in the recipe as it is written is told by float32 ramps. What its plan makes is measured from
+outside, on pictures of the dtype that it is for, as samples are made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.flow import Dtype
 from augrecipes.sources.sample import Sample
-from augrecipes.verify.apart import MOST_APART_PX, Apart, compare, same
-from augrecipes.verify.detail import MOST_SURVIVES, Wave, sweep
+from augrecipes.verify.apart import certain
+from augrecipes.verify.detail import MOST_SURVIVES, sweep
+from augrecipes.verify.displacement import MOST_APART_PX, Grating
 from augrecipes.verify.labels import MOST_BESIDE_PX, beside, beyond
-from augrecipes.verify.maps import Map, legs_of
+from augrecipes.verify.maps import F32, Map, shrunk
 from augrecipes.verify.metrics import GOALS, Metrics, SampleRef
-from augrecipes.verify.probe import Leg, Probe, tears
-from augrecipes.verify.ramps import F32, planes
+from augrecipes.verify.planned import Two
+from augrecipes.verify.points import MOST_ASTRAY_PX, PointGrid
+from augrecipes.verify.probe import Plane, Probe, RampProbe, values
 from augrecipes.verify.truth import Waves, integrated, rms
+from augrecipes.verify.variants import order
 
 LOSS_FROM = 2.0  # source px per output px
-_TRUTH_SLACK = 0.05  # levels: rounding of float32 positions and of cv2's weights
+_TRUTH_SLACK = 0.1  # levels: positions of float32, weights of seven bits, and levels that round to either side
+_ASTRAY_SLACK = 0.02  # px
 _LOSS_FLOOR = 0.5  # levels: rounding to uint8
-
-Shape = tuple[int, int, int]
+_CONSTANTS = ((94, 157, 61), (171, 52, 139))  # levels of pictures that are alike all over: no fill is likely to be both
+_ROUNDED = 1.5 / 255  # what is left of such a level where nothing else is blended in
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One target on one leg: where its pixels come from as the recipe is written, and how the plan differs.
+    """One target of a sample: where its pixels come from as the recipe is written, and where that is certain."""
 
-    `alone`: the leg is one step that both run as it is.
-    """
-
-    leg: int
-    alone: bool
     name: str
     where: Map
-    apart: Apart
+    wanted: NDArray[np.bool_]
+    given: Sample
+    place: SampleRef
 
 
 class Geometry:
     """What moves pixels, of a recipe as it is written and of its plan.
 
     Args:
-        plain: the pipeline that counts.
-        fast: the one that is checked.
-        dtype: whose plan is looked at.
+        two: the pipeline that counts, and the one that is checked.
+        dtype: of the images that go in.
         seed: decides the waves.
         origins: from each target that comes out to the one that it is made of.
         metrics: what is measured goes there.
     """
 
-    def __init__(
-        self, plain: Any, fast: Any, dtype: Dtype, seed: int, origins: dict[str, str], metrics: Metrics
-    ) -> None:
-        afresh = tears(plain, fast, dtype) if len(plain.outputs) == 1 else frozenset[str]()
-        self.both = Probe(plain, dtype, afresh), Probe(fast, dtype, afresh)
-        self.seed, self.origins, self.metrics = seed, origins, metrics
+    def __init__(self, two: Two, dtype: Dtype, seed: int, origins: dict[str, str], metrics: Metrics) -> None:
+        self._ramps = RampProbe(two.plain, dtype)
+        self._both = [Probe(pipeline, dtype, dtype) for pipeline in two]
+        plain, fast = (order(pipeline, dtype) for pipeline in two)
+        self._swapped = any((b, a) in fast for a, b in plain)
+        self._dtype, self._seed, self._origins, self._metrics = dtype, seed, origins, metrics
 
     def measure(self, given: Sample, place: SampleRef) -> NDArray[Any]:
         """Every law on one sample.
@@ -67,134 +71,123 @@ class Geometry:
         Returns:
             the first target's picture as the recipe's geometry leaves it.
         """
-        plain, fast = (legs_of(probe, given, place.epoch, self.origins) for probe in self.both)
-        pictures = [probe.run(given, place.epoch, _real(given)) for probe in self.both]
-        done = next(iter(pictures[0][-1].images.values()))
-        if [_kind(leg) for leg, _ in plain] != [_kind(leg) for leg, _ in fast]:
-            # Another step acts, or the same one on another size: nothing is where it was.
-            self.metrics.add(next(iter(self.origins)), "displacement", float("inf"), place, limit=MOST_APART_PX)
-            return done
-        seen = [
-            Seen(k, leg.alone, name, maps[name], (same if leg.alone else compare)(maps[name], fast[k][1][name]))
-            for k, (leg, maps) in enumerate(plain)
-            for name in maps
-        ]
-        for name in self.origins:
-            mine = [one for one in seen if one.name == name]
-            self._places(name, mine, place)
-            certain = [one for one in mine if one.apart.where.any()]
-            if certain:
-                self._truth(name, certain, given, place)
-                self._detail(name, certain, given, place)
-                self._loss(name, certain, pictures, given, place)
-        if "mask" in given.rest:
-            self._mask([(one, plain[one.leg][0].mask, fast[one.leg][0].mask) for one in seen], place)
-        return done
+        given, points = self._with_points(given)
+        maps = self._ramps.maps(given, place.epoch, self._origins)
+        plain, fast = (probe.send(given, place.epoch, given.images) for probe in self._both)
+        (shown, labels), (its_shown, its_labels) = (self._flat(probe, given, place) for probe in self._both)
+        for name, where in maps.items():
+            if self._swapped or fast[name].shape[:2] != where.x.shape:
+                # Another step acts, or the same one on another picture: nothing is where it was.
+                self._metrics.add(name, "displacement", float("inf"), place, limit=MOST_APART_PX)
+                continue
+            hidden = int(shrunk(shown[name] ^ its_shown[name], where.smear()).sum())
+            self._metrics.add(name, "hidden", float(hidden), place, limit=0.0)
+            seen = Seen(name, where, certain(where, its_shown[name]), given, place)
+            self._displacement(seen)
+            self._points(seen, points, self._ramps.done, fast)
+            if seen.wanted.any():
+                self._truth(seen)
+                self._detail(seen)
+                self._loss(seen, plain[name], fast[name])
+            if labels:
+                self._mask(seen, labels, its_labels)
+        return plain[next(iter(maps))]
 
-    def _places(self, name: str, seen: list[Seen], place: SampleRef) -> None:
-        worst = max(seen, key=lambda one: one.apart.largest).apart
-        self.metrics.add(
-            name, "displacement", worst.largest, place, limit=MOST_APART_PX, mean=worst.mean,
-            share=min(one.apart.share for one in seen),
+    def _with_points(self, given: Sample) -> tuple[Sample, PointGrid]:
+        """The sample with points of our own, where the recipe takes some."""
+        inputs = self._ramps.pipeline.recipe.inputs
+        points = PointGrid.over(*next(iter(given.images.values())).shape[:2])
+        mask = {name: value for name, value in given.rest.items() if name == "mask"}
+        own = points.targets(boxes=inputs.boxes is not None, keypoints=inputs.keypoints is not None)
+        return replace(given, rest=mask | own), points
+
+    def _points(self, seen: Seen, points: PointGrid, plain: dict[str, Any], fast: dict[str, Any]) -> None:
+        """Boxes and keypoints of our own: do they lie where the picture shows them?"""
+        its, mine = (points.astray(done, seen.where, seen.wanted) for done in (plain, fast))
+        for name, far in mine.items():
+            broken = not far <= max(MOST_ASTRAY_PX, its[name] + _ASTRAY_SLACK)
+            self._metrics.add(name, "follows", far, seen.place, limit=MOST_ASTRAY_PX, broken=broken)
+
+    def _flat(
+        self, probe: Probe, given: Sample, place: SampleRef
+    ) -> tuple[dict[str, NDArray[np.bool_]], list[NDArray[Any]]]:
+        """By target where the picture is seen and nothing beyond it, and what comes of masks of places."""
+        shown: dict[str, Any] = {}
+        masks = []
+        for axis, levels in enumerate(_CONSTANTS):
+            planes: list[Plane] = [partial(_constant, level) for level in levels]
+            for name, made in probe.planes(given, place.epoch, planes, axis).items():
+                for plane, level in zip(made, levels, strict=True):
+                    shown[name] = shown.get(name, True) & (np.abs(plane - level / 255) < _ROUNDED)
+            masks += [probe.done["mask"]] if "mask" in probe.done else []
+        return shown, masks
+
+    def _sent(self, probe: Probe, seen: Seen, planes: Sequence[Plane]) -> list[F32]:
+        return probe.planes(seen.given, seen.place.epoch, planes)[seen.name]
+
+    def _displacement(self, seen: Seen) -> None:
+        """Waves: what the plan makes of them, held against the places."""
+        far, probe = np.zeros(1), self._both[1]
+        if seen.wanted.any():
+            grating = Grating.of(seen.where, levels=self._dtype == "uint8")
+            made = self._sent(probe, seen, grating.planes())
+            read = [values(plane) for plane in probe.sent[self._origins[seen.name]]]
+            off = grating.off(made, read, seen.where)
+            far = grating.distances(*off, seen.where, seen.wanted)
+        self._metrics.add(
+            seen.name, "displacement", float(far.max()), seen.place, limit=MOST_APART_PX, mean=float(far.mean()),
+            share=float(seen.wanted.mean()),
         )  # fmt: skip
-        self.metrics.add(name, "hidden", float(max(one.apart.hidden for one in seen)), place, limit=0.0)
 
-    def _run(
-        self, given: Sample, place: SampleRef, picture: Callable[[int, str, Shape], NDArray[Any]]
-    ) -> list[list[Leg]]:
-        return [probe.run(given, place.epoch, picture) for probe in self.both]
-
-    def _truth(self, name: str, seen: list[Seen], given: Sample, place: SampleRef) -> None:
+    def _truth(self, seen: Seen) -> None:
         """A picture that is known everywhere: the plan may be no further from it than the recipe.
 
         Where much is shrunk, the truth may also be the mean over each pixel's area: a plan that reduces first gives
         up the one for the other.
         """
-        key = self.seed & 0xFFFFFFFF, place.index, place.epoch
-        waves = {one.leg: Waves.for_scale(one.where.coarsest(), (*key, one.leg)) for one in seen}
-        usual = Waves.for_scale(1.0, key)
-        plain, fast = self._run(
-            given, place, lambda leg, _, shape: planes(waves.get(leg, usual).picture(*shape[:2]), shape[2])
-        )
-        ratios, broken = [], False
-        for one in seen:
-            where, wanted, made = one.where, one.apart.where, waves[one.leg]
-            mine, its = (legs[one.leg].images[name][..., 0] for legs in (fast, plain))
-            if np.array_equal(mine, its):
-                continue
-            known = [made.at(where.x, where.y)]
+        where, place = seen.where, seen.place
+        waves = Waves.for_scale(where.coarsest(), (self._seed & 0xFFFFFFFF, place.index, place.epoch))
+        its, mine = (self._sent(probe, seen, [waves.picture])[0] for probe in self._both)
+        ratio, broken = 1.0, False
+        if not np.array_equal(mine, its):
+            known = [waves.at(where.x, where.y)]
             if where.coarsest() >= LOSS_FROM:
-                known.append(made.over(where))
-            further = [(255 * rms(mine, truth, wanted), 255 * rms(its, truth, wanted)) for truth in known]
-            ratios.append(min((a + _TRUTH_SLACK) / (b + _TRUTH_SLACK) for a, b in further))
-            broken = broken or all(not a <= b + _TRUTH_SLACK for a, b in further)
-        self.metrics.add(name, "truth", max(ratios, default=1.0), place, limit=1.0, broken=broken)
+                known.append(waves.over(where))
+            further = [(255 * rms(mine, truth, seen.wanted), 255 * rms(its, truth, seen.wanted)) for truth in known]
+            ratio = min((a + _TRUTH_SLACK) / (b + _TRUTH_SLACK) for a, b in further)
+            broken = all(not a <= b + _TRUTH_SLACK for a, b in further)
+        self._metrics.add(seen.name, "truth", ratio, place, limit=1.0, broken=broken)
 
-    def _detail(self, name: str, seen: list[Seen], given: Sample, place: SampleRef) -> None:
+    def _detail(self, seen: Seen) -> None:
         """Waves that a grid in between cannot show: the plan lets through no more of them than the recipe."""
-        waves = {one.leg: sweep(one.where, one.apart.where) for one in seen}
-        channels = next(iter(given.images.values())).shape[2]
-        flat = [Wave(0.0, 0.0, 0.0)]
-        more = []
-        for start in range(0, max(map(len, waves.values())), channels):
+        if waves := sweep(seen.where, seen.wanted):
+            its, mine = (self._sent(probe, seen, [wave.picture for wave in waves]) for probe in self._both)
+            more = [
+                wave.left(one, seen.where, seen.wanted) - max(wave.left(other, seen.where, seen.wanted), wave.allowed)
+                for wave, one, other in zip(waves, mine, its, strict=True)
+            ]
+            self._metrics.add(seen.name, "detail", max(0.0, *more), seen.place, limit=MOST_SURVIVES)
 
-            def picture(leg: int, _: str, shape: Shape, start: int = start) -> F32:
-                made = waves.get(leg) or flat
-                return np.dstack([made[min(start + c, len(made) - 1)].picture(*shape[:2]) for c in range(shape[2])])
-
-            plain, fast = self._run(given, place, picture)
-            for one in seen:
-                for c, wave in enumerate(waves[one.leg][start : start + channels]):
-                    pictures = (legs[one.leg].images[name][..., c] for legs in (fast, plain))
-                    mine, its = (wave.left(shown, one.where, one.apart.where) for shown in pictures)
-                    more.append(max(mine - max(its, wave.allowed), 0.0))
-        if more:
-            self.metrics.add(name, "detail", max(more), place, limit=MOST_SURVIVES)
-
-    def _loss(self, name: str, seen: list[Seen], pictures: list[list[Leg]], given: Sample, place: SampleRef) -> None:
+    def _loss(self, seen: Seen, plain: NDArray[Any], fast: NDArray[Any]) -> None:
         """The real picture: how much further the plan is from its integral. A goal, not a promise."""
-        losses, warned = [], False
-        origin = self.origins[name]
-        for one in seen:
-            plain, fast = (legs[one.leg] for legs in pictures)
-            if np.array_equal(plain.images[name], fast.images[name]):
-                continue
-            source = _real(given)(one.leg, origin, plain.shapes[origin])
-            known = integrated(source, one.where, one.apart.where)
+        loss = 1.0
+        if not np.array_equal(plain, fast):
+            source = seen.given.images[self._origins[seen.name]]
+            known = integrated(source, seen.where, seen.wanted)
             full = 1 if source.dtype == np.uint8 else 255
-            its, mine = (full * rms(leg.images[name], known, one.apart.where) for leg in (plain, fast))
-            losses.append(max(mine, _LOSS_FLOOR) / max(its, _LOSS_FLOOR))
-            warned = warned or (one.where.scale() >= LOSS_FROM and losses[-1] > GOALS["loss"])
-        self.metrics.add(name, "loss", max(losses, default=1.0), place, warned=warned)
+            its, mine = (full * rms(one, known, seen.wanted) for one in (plain, fast))
+            loss = max(mine, _LOSS_FLOOR) / max(its, _LOSS_FLOOR)
+        warned = seen.where.scales[0] >= LOSS_FROM and loss > GOALS["loss"]
+        self._metrics.add(seen.name, "loss", loss, seen.place, warned=warned)
 
-    def _mask(self, seen: list[tuple[Seen, Any, Any]], place: SampleRef) -> None:
-        hidden, nearest, broken = 0, 0.0, False
-        for one, plain, fast in seen:
-            if one.alone and np.array_equal(plain, fast):
-                continue
-            hidden = max(hidden, beyond(plain, fast, one.where))
-            its, mine = (beside(mask, one.where, one.apart.where) for mask in (plain, fast))
-            nearest = max(nearest, mine)
-            # The nearest pixel of a coarse grid is further off.
-            most = MOST_BESIDE_PX + sum(max(grid.scales()[1] - 1, 0.0) for grid in one.where.grids[:-1])
-            broken = broken or one.alone or not mine <= max(most, its) + MOST_APART_PX
-        self.metrics.add("mask", "hidden", float(hidden), place, limit=0.0)
-        self.metrics.add("mask", "nearest", nearest, place, limit=MOST_BESIDE_PX, broken=broken)
+    def _mask(self, seen: Seen, plain: list[NDArray[Any]], fast: list[NDArray[Any]]) -> None:
+        its, mine = (beside(masks, seen.where, seen.wanted) for masks in (plain, fast))
+        # The nearest pixel of a coarse grid is further off.
+        most = MOST_BESIDE_PX + sum(max(grid.scales[1] - 1, 0.0) for grid in seen.where.grids[:-1])
+        hidden, broken = beyond(plain[0], fast[0], seen.where), not mine <= max(most, its) + MOST_APART_PX
+        self._metrics.add("mask", "hidden", float(hidden), seen.place, limit=0.0)
+        self._metrics.add("mask", "nearest", mine, seen.place, limit=MOST_BESIDE_PX, broken=broken)
 
 
-def _kind(leg: Leg) -> tuple[str, dict[str, Shape], dict[str, Shape]]:
-    return leg.before, leg.shapes, {name: image.shape for name, image in leg.images.items()}
-
-
-def _real(given: Sample) -> Callable[[int, str, Shape], NDArray[Any]]:
-    """The sample's own pictures, made to fit where pictures begin afresh."""
-
-    def picture(leg: int, name: str, shape: Shape) -> NDArray[Any]:
-        del leg
-        own = given.images[name]
-        if own.shape == shape:
-            return own
-        size = shape[1::-1]
-        return np.dstack([cv2.resize(np.ascontiguousarray(own[..., c]), size) for c in range(shape[2])])
-
-    return picture
+def _constant(level: int, height: int, width: int) -> F32:
+    return np.full((height, width), level / 255, np.float32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Mode, Recipe
-from augrecipes.verify.apart import shrunk
-from augrecipes.verify.maps import Map
-from augrecipes.verify.ramps import MARK
+from augrecipes.verify.maps import Map, shrunk
 
 MOST_BESIDE_PX = 1.0  # of the source; albumentations' own nearest neighbour may be further
 
@@ -41,22 +39,20 @@ def invented(plain: NDArray[Any], fast: NDArray[Any], source: NDArray[Any], allo
     return [label for label in np.unique(fast).tolist() if label not in known]
 
 
-def beside(mask: NDArray[Any], where: Map, seen: NDArray[np.bool_]) -> float:
-    """How far a mask of places took its pixels from where the picture comes from: the largest, px of the source.
+def beside(masks: Sequence[NDArray[Any]], where: Map, seen: NDArray[np.bool_]) -> float:
+    """How far masks of places took their pixels from where the picture comes from: the largest, px of the source.
 
     Args:
-        mask: what became of a `places_mask`, h×w×3.
+        masks: what became of a `places_mask` of either axis, h×w.
         where: the picture's map.
         seen: bool h×w, the pixels whose map can be trusted.
     """
-    at = seen & (mask[..., 2] == MARK)
-    if not at.any():
-        return 0.0
-    away = np.maximum(np.abs(mask[..., 0] - where.x), np.abs(mask[..., 1] - where.y))
-    return float(away[at].max())
+    found = [
+        np.abs(-1 - mask - along)[seen & (mask < 0)] for mask, along in zip(masks, (where.x, where.y), strict=True)
+    ]
+    return max(float(away.max(initial=0.0)) for away in found)
 
 
 def beyond(plain: NDArray[Any], fast: NDArray[Any], where: Map) -> int:
     """Pixels, off all edges, where one mask of places shows the source and the other what lies beyond it."""
-    odd = (plain[..., 2] == MARK) ^ (fast[..., 2] == MARK)
-    return int(shrunk(odd, where.smear()).sum())
+    return int(shrunk((plain < 0) ^ (fast < 0), where.smear()).sum())

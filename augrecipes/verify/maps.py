@@ -1,24 +1,33 @@
-"""Where the pixels of an output come from: maps, as coordinate ramps show them when they are sent through a plan."""
+"""Where the pixels of an output come from: maps, as coordinate ramps show them when they are sent through a plan.
+
+Ramps are pictures whose pixels say where they lie, so that what comes out says where it came from. Bilinear sampling,
+averaging and cubic sampling are all exact on a ramp. They are not where it is folded at a border, or where the edge of
+a picture is repeated; there several resamplings blur what one leaves sharp (see `apart`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any, TypeAlias
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.sources.sample import Sample
-from augrecipes.verify.probe import Leg, Probe
-from augrecipes.verify.ramps import F32, MARK, PLANES, ramps, unit
+F32: TypeAlias = NDArray[np.float32]
 
+# What is beyond the picture shows by this value being gone: no fill is likely to be it.
+MARK = np.float32(0.3701)
 _MARK_ROUNDING = 2e-6
 _FEW, _MOST = 5, 95  # percentiles that stand for the least and the most
-_ACROSS = 64  # pixels along a side at which slopes are sampled, at most
+_MANY = 4096  # pixels at which slopes are sampled
+_FLAT = 1e-9  # source px² per output px²
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: slopes and scales are kept
 class Map:
     """Where each pixel of an output comes from.
 
@@ -38,20 +47,26 @@ class Map:
     width: int
     grids: tuple[Map, ...] = ()
 
-    def slopes(self) -> tuple[F32, F32, F32, F32]:
-        """Of x along columns and rows, and of y: source px per output px."""
-        xv, xu = _gradient(self.x)
-        yv, yu = _gradient(self.y)
-        return xu, xv, yu, yv
+    @cached_property
+    def slopes(self) -> F32:
+        """Of x along columns and rows, and of y: source px per output px, 4×H×W; 0 along an axis of one px."""
+        found = np.zeros((4, *self.x.shape), np.float32)
+        for k, (values, axis) in enumerate(product((self.x, self.y), (1, 0))):
+            if values.shape[axis] > 1:
+                found[k] = np.gradient(values, axis=axis)
+        return found
 
-    def scale(self) -> float:
-        """Source px per output px: the middle one over what is shown; 1 where nothing is."""
-        found = np.sqrt(np.sum(self.sampled_slopes() ** 2, axis=0) / 2)
-        return float(np.median(found)) if found.size else 1.0
+    @cached_property
+    def sampled_slopes(self) -> NDArray[np.float64]:
+        """The slopes at some thousand of the pixels within that show the picture, and whose neighbours do, 4×n."""
+        seen = np.flatnonzero(shrunk(self.shown, 1)[1:-1, 1:-1])
+        within = self.slopes[:, 1:-1, 1:-1].reshape(4, -1)
+        return within[:, seen[:: 1 + len(seen) // _MANY]].astype(np.float64)
 
+    @cached_property
     def scales(self) -> tuple[float, float]:
         """The least and the most source px per output px, over what is shown, whatever the direction; 1 for nothing."""
-        xu, xv, yu, yv = self.sampled_slopes()
+        xu, xv, yu, yv = self.sampled_slopes
         if not xu.size:
             return 1.0, 1.0
         squares, area = xu**2 + xv**2 + yu**2 + yv**2, np.abs(xu * yv - xv * yu)
@@ -59,32 +74,24 @@ class Map:
         least = area / np.maximum(most, 1e-9)
         return max(float(np.percentile(least, _FEW)), 1e-3), float(np.percentile(most, _MOST))
 
-    def sampled_slopes(self) -> NDArray[np.float64]:
-        """The slopes at some thousand of the pixels that show the picture, 4×n."""
-        height, width = self.x.shape
-        if min(height, width) < 3:
-            return np.stack([slope[self.shown] for slope in self.slopes()]).astype(np.float64)
-        rows, columns = (np.arange(1, n - 1, 1 + n // _ACROSS) for n in (height, width))
-        neighbours = {
-            (dy, dx): np.ix_(rows + dy, columns + dx) for dy, dx in ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0))
-        }
-        found = np.empty((4, len(rows), len(columns)))
-        for k, values in enumerate((self.x, self.y)):
-            found[2 * k] = (values[neighbours[0, 1]] - values[neighbours[0, -1]]) / 2
-            found[2 * k + 1] = (values[neighbours[1, 0]] - values[neighbours[-1, 0]]) / 2
-        return found[:, np.logical_and.reduce([self.shown[at] for at in neighbours.values()])]
+    def in_output(self, x: NDArray[Any], y: NDArray[Any], at: Any = ...) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Small ways in the source, from the places of some pixels, as ways in the output; huge where it is flat."""
+        xu, xv, yu, yv = (slope[at].astype(np.float64) for slope in self.slopes)
+        area = xu * yv - xv * yu
+        area = np.where(np.abs(area) < _FLAT, _FLAT, area)
+        return (yv * x - xv * y) / area, (xu * y - yu * x) / area
 
     def coarsest(self) -> float:
         """Source px per px of the coarsest grid that it has passed, its own included."""
-        return max(grid.scales()[1] for grid in (*self.grids, self))
+        return max(grid.scales[1] for grid in (*self.grids, self))
 
     def spread(self) -> float:
         """How many px of the source the steps that made it blend into one, to one side: one of each grid they read."""
-        return 1.0 + sum(grid.scales()[1] for grid in self.grids[:-1])
+        return 1.0 + sum(grid.scales[1] for grid in self.grids[:-1])
 
     def smear(self) -> int:
-        """The same in px of the output, and one more."""
-        return 1 + int(np.ceil(max(1.0, self.spread() / self.scales()[0])))
+        """The same in px of the output, and one more; no more than there are."""
+        return 1 + min(int(np.ceil(max(1.0, self.spread() / self.scales[0]))), max(self.x.shape))
 
     def inside(self, margin: float) -> NDArray[np.bool_]:
         """Where the picture is shown, and not the last `margin` px before its edge, where borders begin."""
@@ -93,58 +100,52 @@ class Map:
         return self.shown & x_ok & y_ok
 
 
-def legs_of(probe: Probe, given: Sample, epoch: int, origins: dict[str, str]) -> list[tuple[Leg, dict[str, Map]]]:
-    """Send ramps through a pipeline: its legs, and of each the maps by target.
+def ramps(height: int, width: int) -> tuple[F32, F32, F32]:
+    """Column and row of each pixel in units of `unit`, and the mark, float32 H×W each.
 
-    Args:
-        probe: of the pipeline.
-        given: the sample.
-        epoch: of its draws.
-        origins: from the target that comes out to the one that it is made of.
+    >>> [plane[1, 2].item() for plane in ramps(3, 4)[:2]]
+    [0.25, 0.125]
     """
-    channels = min(image.shape[2] for image in given.images.values())
-    runs = []
-    for start in range(0, PLANES, channels):
-
-        def picture(leg: int, name: str, shape: tuple[int, int, int], start: int = start) -> F32:
-            made = ramps(*shape[:2])
-            return np.stack([made[min(start + c, PLANES - 1)] for c in range(shape[2])], axis=-1)
-
-        runs.append(probe.run(given, epoch, picture))
-    return [(parts[0], _maps(parts, origins)) for parts in zip(*runs, strict=True)]
+    y, x = np.mgrid[:height, :width].astype(np.float32)
+    px = unit(height, width)
+    return x / px, y / px, np.full((height, width), MARK)
 
 
-def _maps(parts: tuple[Leg, ...], origins: dict[str, str]) -> dict[str, Map]:
-    """Of one leg, whose planes came in several runs."""
-    first = parts[0]
-    found = {}
-    for name in first.images:
-        shape = first.shapes[origins.get(name, name)]
-        count = min(shape[2] for shape in first.shapes.values())
-        passed = zip(*(leg.passed for leg in parts), strict=True) if len(first.shapes) == 1 else ()
-        grids = tuple(map_from(_planes(images, count), shape[:2]) for images in passed)
-        whole = map_from(_planes([leg.images[name] for leg in parts], count), shape[:2])
-        found[name] = replace(whole, grids=grids)
-    return found
+def unit(height: int, width: int) -> np.float32:
+    """What px are divided by to lie in 0..1: a power of two, so that no place is rounded.
+
+    >>> float(unit(300, 512))
+    1024.0
+    """
+    return np.float32(1 << max(height, width).bit_length())
 
 
-def map_from(planes: Sequence[F32], size: tuple[int, int]) -> Map:
-    """The map that three planes show, which were `ramps` of `size` before."""
+def places_mask(height: int, width: int, axis: int) -> F32:
+    """A mask that says where its pixels lie, their columns (axis 0) or rows: −1, −2, …, because borders show 0 or more.
+
+    >>> places_mask(2, 3, 0).tolist()
+    [[-1.0, -2.0, -3.0], [-1.0, -2.0, -3.0]]
+    """
+    return -1 - np.mgrid[:height, :width].astype(np.float32)[1 - axis]
+
+
+def map_from(planes: Sequence[F32], size: tuple[int, int], grids: Sequence[Sequence[F32]] = ()) -> Map:
+    """The map that three planes show, which were `ramps` of `size` before; and those of the grids passed before."""
     x, y, mark = planes
     px = unit(*size)
-    return Map(x * px, y * px, np.abs(mark - MARK) < _MARK_ROUNDING, *size)
+    passed = tuple(map_from(grid, size) for grid in grids)
+    return Map(x * px, y * px, np.abs(mark - MARK) < _MARK_ROUNDING, *size, passed)
 
 
-def _planes(images: Sequence[NDArray[Any]], channels: int) -> list[F32]:
-    return [image[..., c] for image in images for c in range(channels)][:PLANES]
+def shrunk(where: NDArray[np.bool_], by: int) -> NDArray[np.bool_]:
+    """What is further than `by` px from where it is False; the frame of the picture is no edge."""
+    return np.asarray(cv2.erode(where.astype(np.uint8), _square(by)), bool)
 
 
-def _gradient(values: F32) -> tuple[F32, F32]:
-    """Along rows and along columns; 0 along an axis of one px."""
-    return _slope(values, 0), _slope(values, 1)
+def grown(where: NDArray[np.bool_], by: int) -> NDArray[np.bool_]:
+    """What is at most `by` px from where it is True."""
+    return np.asarray(cv2.dilate(where.astype(np.uint8), _square(by)), bool)
 
 
-def _slope(values: F32, axis: int) -> F32:
-    if values.shape[axis] < 2:
-        return np.zeros_like(values)
-    return np.asarray(np.gradient(values, axis=axis), np.float32)
+def _square(by: int) -> NDArray[Any]:
+    return np.ones((2 * by + 1, 2 * by + 1), np.uint8)

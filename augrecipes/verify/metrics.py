@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from augrecipes.flow import Dtype
 
@@ -69,7 +69,10 @@ class Figure:
 LAWS: dict[str, tuple[str, str]] = {
     "outcome": ("samples", "both give the same targets of the same sizes, or both refuse the sample"),
     "levels": ("levels", "largest difference of a picture's values, 0..255 before normalisation"),
-    "colours": ("levels", "the same for the colour steps alone, on the picture as the geometry leaves it"),
+    "colours": (
+        "levels",
+        "the same for colours and distortions alone, on the picture as the other steps leave it",
+    ),
     "displacement": ("px", "how far apart the sources of one output pixel are, in px of the output"),
     "hidden": ("px", "pixels that show the picture where the other shows what lies beyond it"),
     "truth": ("×", "distance to a band-limited picture that is known everywhere: optimised over unoptimised"),
@@ -106,41 +109,18 @@ def number(value: float) -> str:
     return f"{value:.2g}" if abs(value) < 1 else f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
-@dataclass
-class _Metric:
-    limit: float | None
-    values: int = 0
-    worst: float = -math.inf
-    total: float = 0.0
-    shares: float = 0.0
-    shared: int = 0
-    broken: int = 0
-    warned: int = 0
-    where: SampleRef | None = None
-    where_broken: bool = False
-
-    def add(self, value: float, mean: float, share: float | None, place: SampleRef, broken: bool, warned: bool) -> None:
-        self.values += 1
-        self.total += mean
-        self.broken += broken
-        self.warned += warned
-        if share is not None:
-            self.shares += share
-            self.shared += 1
-        if (broken, value) > (self.where_broken, self.worst) or self.where is None:
-            self.where, self.where_broken = place, broken
-        self.worst = max(self.worst, value)
-
-
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One law on one sample."""
+    """One law on one sample; attributes as of `Figure`."""
 
     target: str
     law: str
     value: float
     limit: float | None
+    mean: float
+    share: float | None
     broken: bool
+    warned: bool
 
     def rank(self) -> tuple[bool, float, float]:
         """Broken laws first; then what is nearest to its limit; then what has none."""
@@ -164,9 +144,8 @@ class Worst:
 
 @dataclass
 class Metrics:
-    """Collects what samples measure, and remembers each."""
+    """All that was measured, by sample."""
 
-    kept: dict[tuple[Dtype, str, str], _Metric] = field(default_factory=dict)
     readings: dict[SampleRef, list[Measurement]] = field(default_factory=dict)
 
     def add(
@@ -185,23 +164,20 @@ class Metrics:
         """One sample's value; `broken` where that is more than `value > limit` says."""
         if broken is None:
             broken = limit is not None and not value <= limit
-        metric = self.kept.setdefault((place.dtype, target, law), _Metric(limit))
-        metric.add(value, value if mean is None else mean, share, place, broken, warned)
-        self.readings.setdefault(place, []).append(Measurement(target, law, value, limit, broken))
+        mean = value if mean is None else mean
+        self.readings.setdefault(place, []).append(Measurement(target, law, value, limit, mean, share, broken, warned))
 
     def figures(self) -> tuple[Figure, ...]:
         """All laws, by dtype and by target in the order in which they were first measured."""
-        dtypes = list(dict.fromkeys(dtype for dtype, _, _ in self.kept))
-        targets = list(dict.fromkeys(("sample", *(target for _, target, _ in self.kept))))
+        found: dict[tuple[Dtype, str, str], list[tuple[SampleRef, Measurement]]] = {}
+        for place, readings in self.readings.items():
+            for one in readings:
+                found.setdefault((place.dtype, one.target, one.law), []).append((place, one))
+        dtypes = list(dict.fromkeys(dtype for dtype, _, _ in found))
+        targets = list(dict.fromkeys(("sample", *(target for _, target, _ in found))))
         laws = list(LAWS)
-        order = sorted(self.kept, key=lambda key: (dtypes.index(key[0]), targets.index(key[1]), laws.index(key[2])))
-        return tuple(
-            Figure(
-                target, law, g.limit, g.worst, g.total / g.values, g.shares / g.shared if g.shared else None,
-                g.values, g.broken, g.warned, g.where, dtype,
-            )
-            for (dtype, target, law), g in ((key, self.kept[key]) for key in order)
-        )  # fmt: skip
+        order = sorted(found, key=lambda key: (dtypes.index(key[0]), targets.index(key[1]), laws.index(key[2])))
+        return tuple(_figure(key, found[key]) for key in order)
 
     def worst(self, count: int) -> tuple[Worst, ...]:
         """The samples nearest to, or furthest beyond, what is allowed; the worst first."""
@@ -211,3 +187,15 @@ class Metrics:
         ]
         found.sort(key=lambda one: [reading.rank() for reading in one.readings], reverse=True)
         return tuple(found[:count])
+
+
+def _figure(key: tuple[Dtype, str, str], found: list[tuple[SampleRef, Measurement]]) -> Figure:
+    dtype, target, law = key
+    where, worst = max(found, key=lambda one: (one[1].broken, one[1].value))
+    each = [one for _, one in found]
+    shares = [one.share for one in each if one.share is not None]
+    return Figure(
+        target, law, worst.limit, max(one.value for one in each), fmean(one.mean for one in each),
+        fmean(shares) if shares else None, len(each), sum(one.broken for one in each), sum(one.warned for one in each),
+        where, dtype,
+    )  # fmt: skip

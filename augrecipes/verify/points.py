@@ -89,10 +89,7 @@ def _astray(found: NDArray[Any], meant: NDArray[Any], where: Map, seen: NDArray[
     if not shown.any():
         return 0.0
     at = rows[shown], columns[shown]
-    xu, xv, yu, yv = (slope[at].astype(np.float64) for slope in where.slopes())
-    dx, dy = meant[shown, 0] - where.x[at], meant[shown, 1] - where.y[at]
-    area = xu * yv - xv * yu
-    area = np.where(np.abs(area) < 1e-9, np.inf, area)
     # Where the picture shows the point: from the nearest px, by the inverse of the slopes.
-    u, v = columns[shown] + (yv * dx - xv * dy) / area, rows[shown] + (xu * dy - yu * dx) / area
-    return float(np.hypot(u - found[shown, 0], v - found[shown, 1]).max())
+    right, down = where.in_output(meant[shown, 0] - where.x[at], meant[shown, 1] - where.y[at], at)
+    far = np.hypot(columns[shown] + right - found[shown, 0], rows[shown] + down - found[shown, 1])
+    return float(far.max())

@@ -1,160 +1,111 @@
-"""Pictures of our own sent through a plan: steps that move pixels run as the plan has them, all others are left out.
-
-A step that no rule merges, and that is no matrix (a distortion, a shuffle, a warp by the nearest pixel), folds and
-tears what is sent through, and whatever comes after it would be measured on the tears. There pictures begin afresh:
-what has come so far is kept, the step is seen alone, and new pictures go on from it. Each such leg is compared by
-itself.
-"""
+"""Planes of our own sent through the steps of a plan that move pixels, and what comes of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compiler.plan.nodes import Node, is_open, is_single, opened, singles
-from augrecipes.compiler.run.instrument import SINK, instrument
+from augrecipes.compiler.plan.nodes import is_single, opened
+from augrecipes.compiler.run.instrument import instrument
 from augrecipes.flow import Dtype
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.registry import effective
-from augrecipes.recipe.model import Step
 from augrecipes.sources.sample import Sample
-from augrecipes.verify.ramps import places_mask
-from augrecipes.verify.variants import moves_pixels
+from augrecipes.verify.maps import F32, Map, map_from, places_mask, ramps
+from augrecipes.verify.variants import only_moves
 
-# (number of the leg, target, shape H×W×C) → the picture that it begins with.
-Picture: TypeAlias = Callable[[int, str, tuple[int, int, int]], NDArray[Any]]
+# Height and width → one channel of a picture, float32 H×W in 0..1.
+Plane: TypeAlias = Callable[[int, int], F32]
 
-
-@dataclass(slots=True)
-class Leg:
-    """A stretch of a plan, from one place where pictures are made to the next, or to the end.
-
-    Attributes:
-        before: label of the step that it ends before, or that it is; "" at the end of the plan.
-        alone: it is that step, and nothing else.
-        shapes: by target H×W×C where it begins.
-        images: by target what came out, float32 or uint8 H×W×C.
-        mask: what came out of a `places_mask`, or None.
-        passed: the image after each step that resampled it, in order: those of a plan of the steps as written.
-    """
-
-    before: str
-    alone: bool
-    shapes: dict[str, tuple[int, int, int]]
-    images: dict[str, NDArray[Any]] = field(default_factory=dict)
-    mask: NDArray[Any] | None = None
-    passed: list[NDArray[Any]] = field(default_factory=list)
+_RAMPS: list[Plane] = [lambda height, width, k=k: ramps(height, width)[k] for k in range(3)]  # type: ignore[misc]
 
 
 class Probe:
-    """One pipeline, of which only what moves pixels runs.
+    """A pipeline of which only what moves pixels runs, as the plan for some dtype has it.
 
     Args:
         pipeline: compiled; it stays as it is.
-        dtype: whose plan is looked at, whatever the pictures are.
-        afresh: labels of the steps at which pictures begin afresh, see `tears`.
+        plan: for images of which dtype.
+        dtype: of the pictures that are sent through.
     """
 
-    def __init__(self, pipeline: Any, dtype: Dtype, afresh: frozenset[str] = frozenset()) -> None:
-        plans = pipeline.compiled.plans
-        compiled = replace(pipeline.compiled, plans={**plans, "uint8": plans[dtype], "float32": plans[dtype]})
-        steps = {step.site: step for top in plans[dtype].steps for step in opened(top)}
-        self._left_out = frozenset(site for site, step in steps.items() if not is_open(step) and not _moves(step))
-        self._resamples = frozenset(site for site, step in steps.items() if _resamples(step))
-        self._afresh = afresh
-        self.pipeline = pipeline.again(compiled)
+    def __init__(self, pipeline: Any, plan: Dtype, dtype: Dtype) -> None:
+        self.pipeline, self._dtype = only_moves(pipeline, plan, dtype), dtype
+
+    def planes(self, given: Sample, epoch: int, planes: Sequence[Plane], axis: int = 0) -> dict[str, list[F32]]:
+        """What comes of planes, by target, in 0..1; as many go at once as there are channels. What went in is `sent`.
+
+        Args:
+            given: the sample that they stand in for, in all of its targets alike.
+            epoch: of its draws.
+            planes: in order.
+            axis: of what a mask is made that stands in for the sample's own, see `places_mask`.
+        """
+        channels = min(image.shape[2] for image in given.images.values())
+        found: dict[str, list[F32]] = {name: [] for name in self.pipeline.outputs}
+        self.sent: dict[str, list[NDArray[Any]]] = {name: [] for name in given.images}
+        for start in range(0, len(planes), channels):
+            part = planes[start : start + channels]
+            images = {name: self._picture(part, *image.shape) for name, image in given.images.items()}
+            done = self.send(given, epoch, images, axis)
+            for name, image in images.items():
+                self.sent[name] += [image[..., c] for c in range(len(part))]
+            for name, of_target in found.items():
+                of_target += [values(done[name][..., c]) for c in range(len(part))]
+        return found
+
+    def _picture(self, planes: Sequence[Plane], height: int, width: int, channels: int) -> NDArray[Any]:
+        made: list[NDArray[Any]] = [plane(height, width) for plane in planes]
+        if self._dtype == "uint8":
+            made = [cv2.convertScaleAbs(plane, alpha=255) for plane in made]
+        return np.stack([made[min(c, len(made) - 1)] for c in range(channels)], axis=-1)
+
+    def send(
+        self, given: Sample, epoch: int, images: Mapping[str, NDArray[Any]], axis: int = 0
+    ) -> dict[str, NDArray[Any]]:
+        """What comes of a sample with such pictures and masks; it is kept as `done`."""
+        mask = {name: places_mask(of.shape[0], of.shape[1], axis) for name, of in given.rest.items() if name == "mask"}
+        self.done = given.run(self.pipeline, epoch, **images, **mask)
+        return self.done
+
+
+def values(picture: NDArray[Any]) -> F32:
+    """A picture in 0..1."""
+    return np.asarray(picture / np.float32(255) if picture.dtype == np.uint8 else picture, np.float32)
+
+
+class RampProbe(Probe):
+    """Where the pixels of outputs come from, as the recipe is written: told by coordinate ramps.
+
+    Args:
+        pipeline: of the steps as they are written.
+        plan: the same as of a `Probe`.
+    """
+
+    def __init__(self, pipeline: Any, plan: Dtype) -> None:
+        super().__init__(pipeline, plan, "float32")
+        steps = [step for top in self.pipeline.compiled.plans[plan].steps for step in opened(top)]
+        records = {step.site: capability(step.name) for step in steps if is_single(step)}
+        self._resamples = {site for site, record in records.items() if record is None or record.resamples}
+        self._passed: list[NDArray[Any]] = []
         self.pipeline.dress(lambda copy: instrument(copy, self._call))
 
-    def run(self, given: Sample, epoch: int, picture: Picture, through: Any = None, **more: Any) -> list[Leg]:
-        """Send pictures through; `more` targets instead of the sample's own.
-
-        A mask, where the sample has one, says where its pixels lie.
-        """
-        self._picture = picture
-        shapes = {name: (*image.shape[:2], image.shape[2]) for name, image in given.images.items()}
-        self._legs: list[Leg] = [Leg("", False, shapes)]
-        pictures = {name: picture(0, name, shape) for name, shape in shapes.items()}
-        if "mask" in given.rest:
-            pictures["mask"] = places_mask(*given.rest["mask"].shape[:2])
-        self.done = given.run(through or self.pipeline, epoch, **pictures, **more)
-        last = self._legs[-1]
-        last.images = {name: image for name, image in self.done.items() if name in self.pipeline.outputs}
-        last.mask = self.done.get("mask")
-        return self._legs
+    def maps(self, given: Sample, epoch: int, origins: Mapping[str, str]) -> dict[str, Map]:
+        """The maps of a sample by target; `origins`: from each target that comes out to the one that it is made of."""
+        self._passed = []  # by each step that resamples, in order; so often as ramps are sent through
+        found = self.planes(given, epoch, _RAMPS)
+        sizes = {name: image.shape[:2] for name, image in given.images.items()}
+        channels = min(image.shape[2] for image in given.images.values())
+        each = len(self._passed) // -(-len(_RAMPS) // channels)
+        passed = [np.dstack(self._passed[k::each]) for k in range(each)] if len(sizes) == 1 else []
+        grids = [[grid[..., c] for c in range(len(_RAMPS))] for grid in passed]
+        return {name: map_from(planes, sizes[origins[name]], grids) for name, planes in found.items()}
 
     def _call(self, label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if label == SINK:
-            return np.array(args[0] if isinstance(args[0], np.ndarray) else args[0].array())
-        if label in self._left_out:
-            return {name: value for name, value in kwargs.items() if name != "force_apply"}
-        if label in self._afresh:
-            return self._begin(label, step, args, kwargs)
         done = step(*args, **kwargs)
         if label in self._resamples and "image" in kwargs and done["image"] is not kwargs["image"]:
-            self._legs[-1].passed.append(np.array(done["image"]))
+            self._passed.append(np.atleast_3d(np.array(done["image"])))  # kernels use their memory again
         return done
-
-    def _begin(self, label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The step alone, on new pictures, and new ones behind it."""
-        leg = len(self._legs)
-        fresh = self._fresh(leg, kwargs)
-        done = step(*args, **{**kwargs, **fresh})
-        if done["image"] is fresh["image"]:  # it did not act
-            return {**done, **{name: kwargs[name] for name in fresh}}
-        self._end(label, kwargs)
-        self._legs.append(Leg(label, True, {"image": fresh["image"].shape}))
-        self._end(label, done)
-        behind = self._fresh(leg + 1, done)
-        self._legs.append(Leg("", False, {"image": behind["image"].shape}))
-        return {**done, **behind}
-
-    def _fresh(self, leg: int, data: dict[str, Any]) -> dict[str, Any]:
-        height, width, *channels = data["image"].shape
-        made = {"image": self._picture(leg, "image", (height, width, *(channels or [1])))}
-        if data.get("mask") is not None:
-            made["mask"] = places_mask(*data["mask"].shape[:2])
-        return made
-
-    def _end(self, label: str, data: dict[str, Any]) -> None:
-        leg = self._legs[-1]
-        image = np.array(data["image"])  # kernels use their memory again
-        leg.before, leg.images = label, {"image": image if image.ndim == 3 else image[..., None]}
-        leg.mask = None if data.get("mask") is None else np.array(data["mask"])
-
-
-def tears(plain: Any, fast: Any, dtype: Dtype) -> frozenset[str]:
-    """Labels of the steps, run as they are by both pipelines, that are no linear resampling by one matrix."""
-    both = [
-        {step.site: step for top in pipeline.compiled.plans[dtype].steps for step in opened(top)}
-        for pipeline in (plain, fast)
-    ]
-    return frozenset(
-        site
-        for site, step in both[0].items()
-        if site in both[1] and is_single(step) and moves_pixels(step) and not _is_smooth(step)
-    )
-
-
-def _is_smooth(step: Step) -> bool:
-    """Whether ramps come out of a step as ramps, but for borders and edges."""
-    record = capability(step.name)
-    action = "opaque" if record is None else record.action_for(effective(step))
-    return action in ("identity", "window", "dihedral") or (
-        action == "warp" and effective(step).get("interpolation", "linear") == "linear"
-    )
-
-
-def _moves(node: Node) -> bool:
-    """Whether a step, or one of those that a rule has fused in it, moves pixels."""
-    return any(map(moves_pixels, singles(node)))
-
-
-def _resamples(step: Node) -> bool:
-    if not is_single(step):
-        return False
-    record = capability(step.name)
-    return record is None or record.resamples

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from augrecipes.compiler.compile import build as build_pipeline
@@ -111,9 +110,10 @@ def verify(
 ) -> Verification:
     """Run a recipe as it is written and as the optimiser plans it, with the same draws, and compare what comes out.
 
-    Where the plan merges no resampling, pictures are compared value by value. Where it does, coordinate ramps, a
-    band-limited picture and the real picture go through the steps that move pixels, and the colour steps are compared
-    on their own. Masks, boxes and keypoints are compared in both cases.
+    Where the plan merges no resampling, pictures are compared value by value. Where it does, waves, constants and the
+    real picture go through the steps of the plan that move pixels, as samples do, and are held against the places that
+    coordinate ramps tell of the recipe as it is written; colour steps are compared on their own. Masks, boxes and
+    keypoints are compared in both cases.
 
     The plans for uint8 and for float32 images differ, so each is compared on its own: images are read as uint8, and
     float32 is the same picture in 0..1.
@@ -143,62 +143,44 @@ def verify(
     pipeline = recipe.compile(mode, optimize, seed)
     reader = open_data(recipe, pipeline.targets, data, masks) if reader is None else reader
     keys = places(len(reader), samples, epochs, mode)
-    metrics, sources = Metrics(), pipeline.origins
-    promises: dict[Dtype, Promise] = {}
+    metrics, origins = Metrics(), pipeline.origins
+    promises = {dtype: promise or promise_of(pipeline, dtype) for dtype in dtypes}
+    comparisons = [
+        Comparison(recipe, mode, optimize, seed, build or builder(mode, seed), origins, dtype, promises[dtype], metrics)
+        for dtype in dtypes
+    ]
     left_out: dict[str, DataError] = {}
-    done = 0
-    for turn, dtype in enumerate(dtypes):
-        promises[dtype] = promise or promise_of(pipeline, dtype)
-        comparison = Comparison(
-            recipe, mode, optimize, seed, build or builder(mode, seed), sources, dtype, promises[dtype], metrics
-        )
-        advance = progress and partial(_advance, progress, turn * len(keys), len(keys) * len(dtypes))
-        compared, errors = _compare(comparison, reader, keys, advance)
-        comparison.close()
-        done = max(done, compared)
-        left_out |= {str(error): error for error in errors}  # a file that cannot be read is none for either
-    if not done:
-        first = f"; the first: {next(iter(left_out))}" if left_out else ""
-        raise DataError(f"no sample of {len(reader)} could be compared{first}")
-    return Verification(
-        recipe, mode, optimize, seed, promises, done, metrics.figures(), sources, metrics.worst(_WORST),
-        tuple(left_out.values()),
-    )  # fmt: skip
-
-
-def _compare(
-    comparison: Comparison, reader: RecipeSource, keys: list[SampleRef], advance: Callable[[int], None] | None
-) -> tuple[int, list[DataError]]:
-    """How many samples were compared, and what was wrong with the others."""
-    left_out: list[DataError] = []
-    done = 0
+    done = Counter(dict.fromkeys(dtypes, 0))
     given: tuple[int, Sample] | None = None
-    for number, place in enumerate(keys):
+    for k, place in enumerate(keys):
         if len(left_out) > _SPARE_TRIES:
             break
         try:
             if given is None or given[0] != place.number:
-                given = place.number, reader.read(place.number).of(comparison.dtype)
+                given = place.number, reader.read(place.number)
         except DataError as error:
-            left_out.append(error)
-            given = None
+            left_out[str(error)], given = error, None
             continue
         sample = given[1]
-        refused = comparison.sample(
-            sample,
-            replace(place, index=sample.index, tile=sample.tile, path=sample.path, dtype=comparison.dtype),
-        )
-        if refused is None:
-            done += 1
-        else:
-            left_out.append(refused if refused.path else refused.with_path(sample.path))
-        if advance:
-            advance(number + 1)
-    return done, left_out
-
-
-def _advance(progress: Progress, before: int, whole: int, done: int) -> None:
-    progress(before + done, whole)
+        for dtype, comparison in zip(dtypes, comparisons, strict=True):
+            at = replace(place, index=sample.index, tile=sample.tile, path=sample.path, dtype=dtype)
+            refused = comparison.sample(sample.of(dtype), at)
+            if refused is None:
+                done[dtype] += 1
+            else:
+                refused = refused if refused.path else refused.with_path(sample.path)
+                left_out[str(refused)] = refused
+        if progress:
+            progress((k + 1) * len(dtypes), len(keys) * len(dtypes))
+    for comparison in comparisons:
+        comparison.close()
+    if not any(done.values()):
+        first = f"; the first: {next(iter(left_out))}" if left_out else ""
+        raise DataError(f"no sample of {len(reader)} could be compared{first}")
+    return Verification(
+        recipe, mode, optimize, seed, promises, max(done.values()), metrics.figures(), origins, metrics.worst(_WORST),
+        tuple(left_out.values()),
+    )  # fmt: skip
 
 
 def replay(

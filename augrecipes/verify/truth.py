@@ -4,19 +4,18 @@ at every real position."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.verify.maps import Map
-from augrecipes.verify.ramps import F32
+from augrecipes.verify.maps import F32, Map
 
 SUBSAMPLES = 8  # of a pixel's area, along each side
 _WAVES = 8
 _OF_NYQUIST = 0.5  # the highest frequency, of half a cycle per px of the output
-_CV2_CHANNELS = frozenset({1, 3, 4})
 
 
 def integrated(source: NDArray[Any], where: Map, wanted: NDArray[np.bool_]) -> F32:
@@ -31,23 +30,15 @@ def integrated(source: NDArray[Any], where: Map, wanted: NDArray[np.bool_]) -> F
         float32 h×w×C in the values of `source`.
     """
     picture = source.astype(np.float32)
+    parts = [np.ascontiguousarray(picture[..., c : c + 4]) for c in range(0, source.shape[2], 4)]  # as cv2 takes them
     # Beyond the picture the map may say anything, and cv2 takes its time with positions that are far away.
-    x, y, xu, xv, yu, yv = (np.where(wanted, part, np.float32(0)) for part in (where.x, where.y, *where.slopes()))
+    x, y, xu, xv, yu, yv = (np.where(wanted, part, 0).astype(np.float32) for part in (where.x, where.y, *where.slopes))
     total = np.zeros((*x.shape, source.shape[2]), np.float32)
-    offsets = (np.arange(SUBSAMPLES, dtype=np.float32) + 0.5) / SUBSAMPLES - 0.5
-    for v in offsets:
-        for u in offsets:
-            total += _sampled(picture, x + xu * u + xv * v, y + yu * u + yv * v)
+    for v, u in product((np.arange(SUBSAMPLES, dtype=np.float32) + 0.5) / SUBSAMPLES - 0.5, repeat=2):
+        at = x + xu * u + xv * v, y + yu * u + yv * v
+        total += np.dstack([cv2.remap(one, *at, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE) for one in parts])
     total /= SUBSAMPLES**2
     return total
-
-
-def _sampled(picture: F32, x: F32, y: F32) -> F32:
-    """Bilinear samples at (x, y)."""
-    if picture.shape[2] in _CV2_CHANNELS:
-        out = cv2.remap(picture, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-        return np.asarray(out, np.float32).reshape(*x.shape, picture.shape[2])
-    return np.concatenate([_sampled(picture[..., c : c + 1], x, y) for c in range(picture.shape[2])], axis=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,33 +66,30 @@ class Waves:
 
     def at(self, x: NDArray[Any], y: NDArray[Any]) -> F32:
         """The values at positions, any shape."""
-        total = np.zeros(x.shape, np.float64)
-        for kx, ky, phase in zip(self.x, self.y, self.phase, strict=True):
-            total += np.cos(kx * x + ky * y + phase)
-        return (0.5 + 0.4 / _WAVES * total).astype(np.float32)
+        return (0.5 + 0.4 * np.cos(self.phases(x, y)).mean(axis=0)).astype(np.float32)
+
+    def phases(self, x: NDArray[Any], y: NDArray[Any]) -> F32:
+        """Those of each wave at positions, radians."""
+        waves = (part.reshape(-1, *[1] * y.ndim).astype(np.float32) for part in (self.x, self.y, self.phase))
+        along, down, phase = waves
+        return np.asarray(along * x + down * y + phase, np.float32)
 
     def over(self, where: Map) -> F32:
         """The mean over the area of the coarsest grid's px that each output pixel lies in, h×w."""
-        coarsest = max((*where.grids, where), key=lambda grid: grid.scales()[1])
-        slopes = coarsest.slopes()
+        coarsest = max((*where.grids, where), key=lambda grid: grid.scales[1])
+        slopes = coarsest.slopes
         if coarsest is not where:
-            slopes = tuple(np.median(slope[coarsest.shown]) for slope in slopes)  # type: ignore[assignment]
+            slopes = np.median(slopes[:, coarsest.shown], axis=1)[:, None, None]
         xu, xv, yu, yv = slopes
-        total = np.zeros(where.x.shape, np.float64)
-        for kx, ky, phase in zip(self.x, self.y, self.phase, strict=True):
-            along, down = kx * xu + ky * yu, kx * xv + ky * yv
-            # np.sinc(t) is sin(πt) / πt; a wave of a radians a px keeps sin(a/2) / (a/2) over one px.
-            kept = np.sinc(along / (2 * np.pi)) * np.sinc(down / (2 * np.pi))
-            total += kept * np.cos(kx * where.x + ky * where.y + phase)
-        return (0.5 + 0.4 / _WAVES * total).astype(np.float32)
+        along = np.multiply.outer(self.x, xu) + np.multiply.outer(self.y, yu)
+        down = np.multiply.outer(self.x, xv) + np.multiply.outer(self.y, yv)
+        # np.sinc(t) is sin(πt) / πt; a wave of a radians a px keeps sin(a/2) / (a/2) over one px.
+        kept = np.sinc(along / (2 * np.pi)) * np.sinc(down / (2 * np.pi))
+        return (0.5 + 0.4 * (kept * np.cos(self.phases(where.x, where.y))).mean(axis=0)).astype(np.float32)
 
     def picture(self, height: int, width: int) -> F32:
         """The values at the centres of pixels, H×W."""
-        x, y = np.arange(width), np.arange(height)
-        total = np.zeros((height, width), np.complex128)
-        for kx, ky, phase in zip(self.x, self.y, self.phase, strict=True):
-            total += np.outer(np.exp(1j * (ky * y + phase)), np.exp(1j * kx * x))
-        return (0.5 + 0.4 / _WAVES * total.real).astype(np.float32)
+        return self.at(np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32)[:, None])
 
 
 def rms(a: NDArray[Any], b: NDArray[Any], where: NDArray[np.bool_]) -> float:

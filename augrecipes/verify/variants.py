@@ -1,18 +1,28 @@
-"""Variants of a recipe that show one thing at a time: what becomes of colours, or of points.
+"""Variants of recipes and plans that show one thing at a time: where pixels come from, what becomes of colours, or of
+points.
 
 A step that is left out becomes a NoOp with the same label and probability, so that groups choose as before and every
-other step draws as before. Rules see NoOps, not the steps they stand for: they may join more than in the recipe itself.
+other step draws as before. Of a variant of a recipe the optimiser makes a plan of its own, in which it may join more
+than in the recipe's; `only_moves` is the plan itself, with the joins that it has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import combinations
+from typing import Any
 
+from augrecipes.compiler.plan import Plan
+from augrecipes.compiler.plan.nodes import Fused, Nodes, is_single, singles, with_inside
+from augrecipes.flow import Dtype
 from augrecipes.ops.capabilities import capability, claims
 from augrecipes.ops.groups import NO_OP
-from augrecipes.ops.registry import chance, get_class
-from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Mode, Recipe, Step
+from augrecipes.ops.registry import chance, effective, get_class
+from augrecipes.recipe.model import Arguments, Boxes, Keypoints, Mode, Output, Recipe, Step
+
+# What stands in the place of a single step; None: a step that does nothing.
+Change = Callable[[Step], Step | None]
 
 
 def moves_pixels(step: Step) -> bool:
@@ -29,45 +39,92 @@ def moves_pixels(step: Step) -> bool:
     return issubclass(get_class(step.name), A.DualTransform)
 
 
-def only_colours(recipe: Recipe, mode: Mode) -> Recipe:
-    """The recipe without the steps that move pixels; its output stays as it is."""
-    return _with(recipe, mode, lambda step: not moves_pixels(step))
+def smoothly(step: Step) -> Step | None:
+    """A step that moves pixels, as one that keeps neighbours side by side; None of one that does not.
+
+    What distorts or shuffles pictures is None: no rule merges it, and it keeps sizes. What takes the nearest pixel, or
+    overshoots, is told to interpolate linearly: no rule merges that either, and it may change sizes.
+
+    >>> smoothly(Step("RandomCrop")) == Step("RandomCrop"), smoothly(Step("GridDistortion"))
+    (True, None)
+    """
+    record = capability(step.name)
+    if not moves_pixels(step):
+        return None
+    if record is not None and record.action == "opaque" and record.size is None and record.resizes is None:
+        return None
+    if effective(step).get("interpolation", "linear") == "linear":
+        return step
+    return replace(step, args=Arguments({**step.args.plain(), "interpolation": "linear"}))
 
 
-def _with(recipe: Recipe, mode: Mode, keeps: Callable[[Step], bool]) -> Recipe:
-    """The recipe with those single steps that are kept, for pictures alone."""
-    steps = tuple(_kept(step, keeps) for step in recipe.section(mode) or ())
-    inputs = replace(recipe.inputs, min_size=None, mask="optional", boxes=None, keypoints=None)
-    changed = replace(recipe, inputs=inputs)
-    return replace(changed, steps=steps) if mode == "train" else replace(changed, eval=steps)
+def only_moves(pipeline: Any, plan: Dtype, image: Dtype) -> Any:
+    """A pipeline that runs of one of its plans only what moves pixels smoothly.
+
+    Args:
+        pipeline: compiled; it stays as it is.
+        plan: for images of which dtype.
+        image: dtype of the pictures that come out, H×W×C; they should come in as such.
+    """
+    compiled = pipeline.compiled
+    kept = Plan(_kept(compiled.plans[plan].steps, smoothly))
+    recipe = replace(compiled.recipe, output=Output(image, "hwc"), outputs=Arguments())
+    return pipeline.again(replace(compiled, recipe=recipe, plans=dict.fromkeys(compiled.plans, kept)))
+
+
+def order(pipeline: Any, plan: Dtype) -> set[tuple[str, str]]:
+    """Labels of steps that move pixels, the earlier one first, of each two that no rule may swap: one distorts."""
+    steps = [one for node in pipeline.compiled.plans[plan].steps for one in singles(node) if moves_pixels(one)]
+    return {(a.site, b.site) for a, b in combinations(steps, 2) if smoothly(a) is None or smoothly(b) is None}
+
+
+def not_merged(recipe: Recipe, mode: Mode) -> Recipe:
+    """The recipe without the steps that move pixels smoothly; its output stays as it is."""
+    return _with(recipe, mode, lambda step: None if smoothly(step) else step)
 
 
 def only_noise(recipe: Recipe, mode: Mode) -> Recipe:
     """The recipe with the steps alone whose noise the optimiser may make itself; of a pair all steps, since no rule of
     pairs changes a bit otherwise."""
-    return recipe if recipe.facts.scales else _with(recipe, mode, lambda step: bool(claims(step.name).own_noise))
+    noisy: Change = lambda step: step if claims(step.name).own_noise else None  # noqa: E731
+    return recipe if recipe.facts.scales else _with(recipe, mode, noisy)
 
 
 def without_noise(recipe: Recipe, mode: Mode) -> Recipe:
     """The recipe without them."""
-    return _with(recipe, mode, lambda step: not claims(step.name).own_noise)
+    return _with(recipe, mode, lambda step: None if claims(step.name).own_noise else step)
 
 
-def has_colours(recipe: Recipe, mode: Mode) -> bool:
-    """Whether some step leaves pixels in their place."""
-    steps = [step for top in recipe.section(mode) or () for step in top.walk()]
-    return any(not step.steps and step.name != NO_OP and not moves_pixels(step) for step in steps)
+def does_something(recipe: Recipe, mode: Mode) -> bool:
+    """Whether a variant has any step left."""
+    return any(not step.steps and step.name != NO_OP for top in recipe.section(mode) or () for step in top.walk())
 
 
 def with_free_points(recipe: Recipe) -> Recipe:
     """The recipe with boxes and keypoints declared so that none is dropped or cut."""
-    inputs: Inputs = recipe.inputs
+    inputs = recipe.inputs
     boxes = Boxes(labels="box_labels") if inputs.boxes else None
     keypoints = Keypoints(labels="point_labels", remove_invisible=False) if inputs.keypoints else None
     return replace(recipe, inputs=replace(inputs, boxes=boxes, keypoints=keypoints))
 
 
-def _kept(step: Step, keeps: Callable[[Step], bool]) -> Step:
-    if step.steps:
-        return replace(step, steps=tuple(_kept(child, keeps) for child in step.steps))
-    return step if keeps(step) else replace(step, name=NO_OP, args=Arguments(), places=Arguments(), p=chance(step))
+def _with(recipe: Recipe, mode: Mode, change: Change) -> Recipe:
+    """The recipe with its single steps changed, for pictures alone."""
+    steps: Any = _kept(recipe.section(mode) or (), change)
+    inputs = replace(recipe.inputs, min_size=None, mask="optional", boxes=None, keypoints=None)
+    changed = replace(recipe, inputs=inputs)
+    return replace(changed, steps=steps) if mode == "train" else replace(changed, eval=steps)
+
+
+def _kept(nodes: Nodes, change: Change) -> Nodes:
+    """The nodes with their single steps changed; what rules have fused goes where none of it is left."""
+    made: list[Any] = []
+    for node in nodes:
+        if is_single(node):
+            nothing = Step(NO_OP, p=chance(node), target=node.target, share=node.share, site=node.site)
+            made.append(change(node) or nothing)
+        elif not isinstance(node, Fused):
+            made.append(with_inside(node, _kept(node.steps, change)))
+        elif any(map(change, singles(node))):
+            made.append(replace(node, steps=_kept(node.steps, change)))  # type: ignore[arg-type]
+    return tuple(made)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 import slow_steps
 from numpy.random import default_rng
 
-from augrecipes.bench import clock, measure, step, sweep, training
+from augrecipes.bench import measure, step, sweep, training
+from augrecipes.compiler.run import clock
+from augrecipes.compiler.run.clock import Clock
 from augrecipes.data import fetch
 from augrecipes.data.collate import Collate
 
@@ -65,6 +67,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> MovedClock:
     for module in (clock, measure, training, sweep):
         monkeypatch.setattr(module, "perf_counter", made.perf_counter)
     monkeypatch.setattr(measure, "process_time", made.process_time)
+    monkeypatch.setattr(Clock, "charge", _of_ticks(made, Clock.charge))
     monkeypatch.setattr(step, "time", made)
     monkeypatch.setattr(slow_steps, "work", made.work)
     monkeypatch.setattr(slow_steps, "wait", made.wait)
@@ -72,6 +75,17 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> MovedClock:
     monkeypatch.setattr(Collate, "__call__", _taking_time(made, Collate.__call__))
     monkeypatch.setattr(fetch, "joined", _taking_time(made, fetch.joined))
     return made
+
+
+def _of_ticks(clock: MovedClock, charge: Callable[..., None]) -> Callable[..., None]:
+    """What native plans say of real time, by this clock: each part has taken a tick."""
+
+    def charged(spent: Clock, parts: Iterable[tuple[str, float]]) -> None:
+        ticks = [(what, _TICK) for what, _ in parts]
+        clock.work(_TICK * len(ticks), even=True)
+        charge(spent, ticks)
+
+    return charged
 
 
 def _taking_time(clock: MovedClock, collate: Callable[..., Any]) -> Callable[..., Any]:

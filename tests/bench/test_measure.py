@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moved_clock import MovedClock
 
-from augrecipes.bench.clock import Clock
 from augrecipes.bench.compare import differs, verdict
 from augrecipes.bench.measure import FEWEST_ROUNDS, Work, _order, in_turns, ratio, size_for
+from augrecipes.compiler.run.clock import Clock
 
 
 def noisy(draw: np.random.Generator, rounds: int, stalls: float = 0.1) -> np.ndarray:

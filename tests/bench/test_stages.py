@@ -14,6 +14,8 @@ from augrecipes.bench.measure import in_turns
 from augrecipes.bench.run import Options, bench
 from augrecipes.bench.sides import Setting, dataset_of, sides_of, work_of
 from augrecipes.bench.stages import staged
+from augrecipes.compiler.run.clock import DECODE, READ, REST
+from augrecipes.compiler.run.instrument import SINK
 from augrecipes.recipe.parse import parse_text
 
 CROP = "RandomResizedCrop: {size: [96, 96]}"
@@ -59,7 +61,10 @@ def test_every_stage_is_clocked(kind: str, level: Any, tmp_path: Path) -> None:
     one = staged(side, Setting(data))
     for _ in one.work(2).start():
         pass
-    assert set(one.labels) | {"read", "decode", "\x00sink", "\x00collate"} == set(one.clock.take())
+    found = set(one.clock.take())
+    if level != "none":
+        found.add("\x00collate")  # samples that native plans have written side by side are a batch already
+    assert {*one.labels, READ, DECODE, SINK, REST, "\x00collate"} == found
 
 
 def test_the_stages_of_a_round_are_its_time(photos: Path) -> None:
@@ -68,10 +73,10 @@ def test_the_stages_of_a_round_are_its_time(photos: Path) -> None:
     work = one.work(4)
     next(work.start())
     found = in_turns([work], 3, 2)
-    for (turn, batch), (seconds, parts) in one.taken.items():
-        assert seconds == found.wall[0, turn, batch]
-        assert sum(parts.values()) < seconds
-        assert set(parts) == {"read", "decode", "RandomResizedCrop#1", "\x00sink", "\x00collate"}
+    for (turn, batch), parts in one.taken.items():
+        whole = found.wall[0, turn, batch]
+        assert 0.5 * whole < sum(parts.values()) < whole
+        assert set(parts) == {READ, DECODE, "RandomResizedCrop#1", SINK, REST, "\x00collate"}
         assert min(parts.values()) > 0
 
 

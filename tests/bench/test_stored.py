@@ -14,6 +14,7 @@ from augrecipes.bench.effects import effects
 from augrecipes.bench.run import Options, bench
 from augrecipes.bench.sides import Setting, all_of, dataset_of, sides_of, work_of
 from augrecipes.bench.stages import staged
+from augrecipes.compiler.run.clock import READ
 from augrecipes.errors import BenchError, DataError, StoreError
 from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
@@ -91,7 +92,7 @@ def test_a_whole_batch_that_is_gathered_is_timed_as_reading_and_sink(tmp_path: P
     (side,) = sides_of({"it": made}, ["none"], setting, 4)
     one = staged(side, setting)
     next(one.work(4).start())
-    assert one.clock.spent["read"] > 0
+    assert one.clock.spent[READ] > 0
     assert one.clock.spent["\x00sink"] > 0
     assert "\x00collate" not in one.clock.spent
 

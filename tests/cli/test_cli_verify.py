@@ -54,7 +54,7 @@ def test_a_broken_contract_is_status_1(run, photos, tmp_path, monkeypatch, contr
     assert result.exit_code == 1
     law = "levels" if contract == "EXACT" else "displacement"
     assert f"broken: {law} of image, uint8: 3 of 3 samples; " in result.stdout
-    assert f"contract: {contract} · forget_turns" in result.stdout
+    assert re.search(rf"contract: uint8 {contract}\b.* · forget_turns", result.stdout)
     assert result.stdout.splitlines()[-1] == "out/worst.png"
     assert cv2.imdecode(np.fromfile(tmp_path / "out/worst.png", np.uint8), cv2.IMREAD_COLOR).shape[2] == 3
     line = re.search(r"the worst sample again:\n((?:.*\n){3})", result.stdout)

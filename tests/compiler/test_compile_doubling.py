@@ -31,7 +31,7 @@ SHAPES: dict[str, str] = {
     "colours": "ColorJitter, Blur",
     "noise": "GaussNoise, Rotate, CLAHE",
     "groups": "{OneOf: {steps: [Blur, RandomGamma]}}, {Sequential: {steps: [Blur, NoOp]}}",
-    "a merge in each group": "{Sequential: {steps: [HorizontalFlip, VerticalFlip]}}, Blur",
+    "a merge in each group": "{Sequential: {p: 0.5, steps: [Rotate, Affine]}}, Blur",
 }
 
 
@@ -40,18 +40,13 @@ FIRINGS: dict[str, str] = {
     "open_groups": "{Sequential: {steps: [Blur]}}, Blur",
     "drop_noops": "NoOp, Blur",
     "crop_first": "RandomGamma, {RandomCrop: {height: 9, width: 9}}",
-    "resize_window": "{Resize: {height: 20, width: 20}}, {RandomCrop: {height: 9, width: 9}}, CLAHE",
-    "join_crops": "{RandomCrop: {height: 9, width: 9}}, {CenterCrop: {height: 9, width: 9}}, CLAHE",
-    "join_flips": "HorizontalFlip, VerticalFlip, Blur",
-    "join_tables": "RandomGamma, Solarize, Blur",
-    "fold_sink": "{RandomCrop: {height: 9, width: 9}}, D4",
+    "crop_first, of pairs": "RandomGamma, {RandomCrop: {height: 9, width: 9}}, {Blur: {target: b}}",
     "shrink_first": "ChannelShuffle, {CenterCrop: {height: 9, width: 9}}",
     "join_warps": "Rotate, {RandomCrop: {height: 9, width: 9}}, CLAHE",
     "join_warps, all one": "Rotate, {RandomCrop: {height: 9, width: 9}}",
     "reduce_first": "Rotate, {Resize: {height: 9, width: 9}}, Sharpen",
     "join_colours": "ToSepia, ToGray, Blur",
     "join_colours, all one": "ColorJitter",
-    "defer_flips": "D4, {RandomCrop: {height: 9, width: 9}}, {Blur: {target: b}}",
 }
 
 

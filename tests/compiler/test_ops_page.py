@@ -28,6 +28,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "CropAndPad": {"px": 5},
     "RandomResizedCrop": {"size": [9, 8]},
     "RandomSizedCrop": {"min_max_height": [3, 5], "size": [9, 8]},
+    "ResizeToTarget": {"method": "area"},
 }
 _RESIZES = ({"interpolation": "lanczos4"},)
 _WARPS = ({"interpolation": "cubic"},)
@@ -66,6 +67,7 @@ OPAQUE_WITH: dict[str, tuple[dict[str, Any], ...]] = {
     "RandomShadow": ({"num_shadows_limit": [1, 8]}, {"shadow_dimension": 17}),
     "RandomSizedBBoxSafeCrop": _RESIZES,
     "RandomSnow": ({"method": "texture"},),
+    "ResizeToTarget": ({"method": "matlab_bicubic"},),
     "Rotate": (*_WARPS, {"crop_border": True}),
     **dict.fromkeys(("SafeRotate", "ShiftScaleRotate"), _WARPS),
     "Sharpen": ({"method": "gaussian"}, {"lightness": [0, 267]}),

@@ -26,6 +26,23 @@ SCALES: tuple[Scales, ...] = (
     {"hr": 4, "lr": 2},
     {"a": 6, "b": 4, "c": 9},
 )
+# What all targets may share, and what one of them may go through alone.
+PLAIN = (
+    ("RandomGamma", {}),
+    ("InvertImg", {}),
+    ("RandomBrightnessContrast", {}),
+    ("HueSaturationValue", {}),
+    ("ToGray", {}),
+    ("ColorJitter", {}),
+    ("Blur", {}),
+)
+ONE_TARGET = (*PLAIN, ("GaussNoise", {}), ("PixelDropout", {}), ("ImageCompression", {}), ("Perspective", {}))
+# Inside a Degrade.
+WORSE = (
+    *ONE_TARGET, ("RandomScale", {"scale_limit": [-0.4, 0.5]}),
+    ("RandomScale", {"scale_limit": [-0.4, 0.5], "interpolation": "area"}), ("Affine", {"rotate": [-20, 20]}),
+    ("Sharpen", {}), ("ResizeToTarget", {"method": "cubic"}), ("Defocus", {"radius": [1, 2]}), ("HorizontalFlip", {}),
+)  # fmt: skip
 AS_IT_IS = Output(dtype="float32", layout="hwc")
 
 
@@ -123,3 +140,63 @@ def moves(draw: st.DrawFn, scales: Scales) -> Recipe:
         args = Arguments({"n": 1} if group == "SomeOf" else {})
         steps.insert(draw(st.integers(0, len(steps))), Step(group, args, steps=children))
     return pair(scales, steps)
+
+
+@st.composite
+def degrades(draw: st.DrawFn, source: str, target: str) -> Step:
+    """A Degrade whose steps may change the size on the way; some of them in groups."""
+    step = st.builds(
+        lambda known, p: Step(known[0], Arguments(known[1]), p=p),
+        st.sampled_from(WORSE), st.sampled_from([None, 0.5, 1.0]),
+    )  # fmt: skip
+    steps: list[Step] = draw(st.lists(step, max_size=3))
+    if draw(st.booleans()):
+        group = draw(st.sampled_from(["OneOf", "SomeOf", "Sequential", "RandomOrder"]))
+        inside = tuple(draw(st.lists(step, min_size=1, max_size=3)))
+        steps.append(Step(group, Arguments({"n": 1} if group == "SomeOf" else {}), steps=inside))
+    method = draw(st.sampled_from(["area", "linear", "cubic", "matlab_bicubic"]))
+    last = Step("ResizeToTarget", Arguments({"method": method}), p=1.0)
+    return Step("Degrade", Arguments({"source": source, "target": target}), steps=(*steps, last))
+
+
+@st.composite
+def recipes(draw: st.DrawFn) -> Recipe:
+    """Windows, turns, steps of one target, of some and of all, groups, and targets that are made of others."""
+    scales: Scales = draw(st.sampled_from(SCALES))
+    names = sorted(scales)
+    chance = st.sampled_from([None, 0.0, 0.5, 1.0])
+    turn = st.builds(Step, st.sampled_from(TURNS), p=chance)
+    some = st.one_of(st.just(()), st.lists(st.sampled_from(names), min_size=1, unique=True).map(tuple))
+    shared = st.builds(
+        lambda known, p, names: Step(known[0], Arguments(known[1]), p=p, target=names),
+        st.sampled_from(PLAIN),
+        chance,
+        some,
+    )
+    alone = st.builds(
+        lambda known, p, name: Step(known[0], Arguments(known[1]), p=p, target=(name,)),
+        st.sampled_from(ONE_TARGET), chance, st.sampled_from(names),
+    )  # fmt: skip
+    any_step = st.one_of(turn, turn, shared, alone)
+    group = st.builds(
+        lambda name, children: Step(name, Arguments({"n": 1} if name == "SomeOf" else {}), steps=tuple(children)),
+        st.sampled_from(["OneOf", "SomeOf", "Sequential", "RandomOrder"]),
+        st.lists(any_step.filter(lambda step: step.p != 0), min_size=1, max_size=3),
+    )
+    steps = draw(st.lists(st.one_of(any_step, any_step, any_step, group), max_size=6))
+    place = draw(st.integers(0, len(steps)))
+    steps.insert(place, draw(windows(scales, first=True)))
+    if draw(st.booleans()):
+        steps.insert(draw(st.integers(place + 1, len(steps))), draw(windows(scales, first=False)))
+    coarse, *_, fine = sorted(names, key=scales.__getitem__)
+    if not draw(st.booleans()):
+        return pair(scales, steps)
+    at = draw(st.integers(place + 1, len(steps)))
+    before, behind = steps[:at], steps[at:]
+    degrade = draw(degrades(fine, coarse))
+    return pair(scales, [*(step for step in before if _without(coarse, step)), degrade, *behind])
+
+
+def _without(name: str, step: Step) -> bool:
+    """Whether a step, and all inside it, can do before a target is made."""
+    return name != step.at and name not in step.target and all(_without(name, child) for child in step.steps)

@@ -176,35 +176,35 @@ class TestPlantedFaults:
         return False
 
     def test_each_target_draws_for_itself(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        share = shared.Shared._share
+        act = shared.Shared.act
 
         def alone(self: shared.Shared, scene: Scene, names: list[str]) -> None:
             for name in names:
                 one = Scene({name: scene.arrays[name]}, scene.units, scene.region)
-                share(self, one, [name])
+                act(self, one, [name])
                 scene.arrays[name] = one.arrays[name]
 
-        monkeypatch.setattr(shared.Shared, "_share", alone)
+        monkeypatch.setattr(shared.Shared, "act", alone)
         assert self.caught({"lr": 1, "hr": 4})
 
     def test_a_window_one_pixel_off_on_the_finest_target(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        share = shared.Shared._share
+        act = shared.Shared.act
 
         def off(self: shared.Shared, scene: Scene, names: list[str]) -> None:
             if self.how == "window":
                 scene.arrays[names[-1]] = np.roll(np.asarray(scene.arrays[names[-1]]), 1, axis=0)
-            share(self, scene, names)
+            act(self, scene, names)
 
-        monkeypatch.setattr(shared.Shared, "_share", off)
+        monkeypatch.setattr(shared.Shared, "act", off)
         assert self.caught({"lr": 1, "hr": 4})
 
     def test_a_turn_that_one_target_misses(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        share = shared.Shared._share
+        act = shared.Shared.act
 
         def missed(self: shared.Shared, scene: Scene, names: list[str]) -> None:
-            share(self, scene, names[:-1] if self.how == "dihedral" else names)
+            act(self, scene, names[:-1] if self.how == "dihedral" else names)
 
-        monkeypatch.setattr(shared.Shared, "_share", missed)
+        monkeypatch.setattr(shared.Shared, "act", missed)
         assert self.caught({"a": 2, "b": 3})
 
     def test_a_matrix_without_the_half_pixel(self, monkeypatch: pytest.MonkeyPatch) -> None:

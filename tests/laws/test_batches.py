@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,6 @@ from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.images.encoded import open_encoded
 from augrecipes.kinds.bag.pipeline import BagPipeline
 from augrecipes.kinds.image.dataset import ImageFolder
-from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.native.libjpeg import Coded, codec
 from augrecipes.packing.run import pack
 from augrecipes.recipe.model import Boxes, Inputs, Optimize, Recipe, Step
@@ -46,7 +44,7 @@ pytestmark = [
 N = 12
 BROKEN, CUT_OFF = 4, 7  # no picture; a JPEG without its end
 BROKEN_ROW, CUT_OFF_ROW = 2, 9  # even ones come first
-LEVELS: tuple[tuple[Optimize, Optimize], ...] = (("exact", "none"), ("fast", "fast"))  # what is held to what
+LEVELS: tuple[tuple[Optimize, Optimize], ...] = (("exact", "none"), ("fast", "fast"))  # batches to samples one by one
 ENDS: Pool = (("Resize", {"height": 16, "width": 18}), ("RandomResizedCrop", {"size": [16, 18]}))
 AMONG_PIXELS: Pool = (
     ("ColorJitter", {}),
@@ -65,14 +63,6 @@ class Folder(ImageFolder):
     def _compiled(self, mode: Any) -> Any:
         del mode
         return build(self.recipe, self._compile["optimize"] or "exact", self.seed)
-
-
-@contextmanager
-def in_python() -> Iterator[None]:
-    """No plan is carried out natively inside."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ImagePipeline, "native", property(lambda _: "not here"))
-        yield
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -155,9 +145,8 @@ def test_pictures_in_memory(recipe: Recipe, seed: int, levels: tuple[Optimize, O
         images = np.stack([np.resize(image, (40, 37, c)) for image in images])
     indices = [int(k) for k in rng.integers(0, 2**40, len(images))]
     made = told(lambda: build(recipe, levels[0], seed).batch(images, indices, 2, threads=threads))
-    with in_python():
-        plain = build(recipe, levels[1], seed)
-        found = [told(lambda k=k: plain.at(indices[k], 2)(image=images[k])["image"]) for k in range(len(images))]
+    plain = build(recipe, levels[1], seed)
+    found = [told(lambda k=k: plain.at(indices[k], 2)(image=images[k])["image"]) for k in range(len(images))]
     check_batch(made, found)
 
 
@@ -174,9 +163,8 @@ def test_files_in_memory(
         files = [path for path in files if path.name != f"{CUT_OFF:02}.jpg"] or files[:1]
     images = [open_encoded(path, channels=(3, 3, None)[seed % 7 % 3]) for path in files]
     made = told(lambda: build(recipe, levels[0], seed).batch(images, threads=threads))
-    with in_python():
-        plain = build(recipe, levels[1], seed)
-        found = [told(lambda k=k: plain.at(k)(image=images[k])["image"]) for k in range(len(images))]
+    plain = build(recipe, levels[1], seed)
+    found = [told(lambda k=k: plain.at(k)(image=images[k])["image"]) for k in range(len(images))]
     check_batch(made, found)
 
 
@@ -189,9 +177,8 @@ def check_folder(recipe: Recipe, folder: Path, seed: int, levels: tuple[Optimize
     here = Folder(folder, recipe, optimize=levels[0], **options)
     found = [told(lambda: here.__getitems__([(3, k) for k in order]))]
     found.append(told(lambda: Collate("list")([here[3, k] for k in order])))
-    with in_python():
-        there = Folder(folder, recipe, optimize=levels[1], **options)
-        wanted = told(lambda: [there[3, k] for k in order])
+    there = Folder(folder, recipe, optimize=levels[1], **options)
+    wanted = told(lambda: [there[3, k] for k in order])
     if isinstance(wanted, tuple):
         assert found == [wanted, wanted]
         return
@@ -221,12 +208,11 @@ def test_every_backend(folder: Path, options: dict[str, Any], collate: Any) -> N
     here = Folder(folder, recipe, on_error="skip", cache=False)
     assert here.gathers
     made = loader(here, 5, shuffle=True, samples_per_epoch=31, collate=collate, **options)
-    with in_python():
-        there = Folder(folder, recipe, optimize="none", on_error="skip", cache=False)
-        assert not there.gathers
-        reference = loader(there, 5, shuffle=True, samples_per_epoch=31, collate=collate)
-        wanted = [[*reference] for _ in range(2)]
-        skipped = reference.skipped
+    there = Folder(folder, recipe, optimize="none", on_error="skip", cache=False)
+    assert not there.gathers
+    reference = loader(there, 5, shuffle=True, samples_per_epoch=31, collate=collate)
+    wanted = [[*reference] for _ in range(2)]
+    skipped = reference.skipped
     for expected in wanted:
         for batch, other in zip(made, expected, strict=True):
             same(batch, other)
@@ -336,8 +322,7 @@ def check_bag(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], thre
         return [done.image, done.kept, [(k, error.path, error.step) for k, error in done.dropped]]
 
     made = told(lambda: bag(levels[0], threads))
-    with in_python():
-        wanted = told(lambda: bag(levels[1], 1))
+    wanted = told(lambda: bag(levels[1], 1))
     if isinstance(wanted, tuple) and isinstance(made, tuple) and not skip:
         # Which size most tiles have depends on how many were made before one was found broken.
         assert made == wanted or "CollateError" in (made[0], wanted[0])
@@ -374,9 +359,8 @@ def test_stores(folder: Path, tmp_path: Path, kept: str) -> None:
     here = Packed(tmp_path / "store", recipe, seed=5)
     assert not isinstance(here.pipeline.at_once, str)  # type: ignore[attr-defined]
     batch = here.read_batch(1, order)
-    with in_python():
-        there = Packed(tmp_path / "store", recipe, seed=5, optimize="none")
-        same(batch, Collate()([there[1, k] for k in order]))
+    there = Packed(tmp_path / "store", recipe, seed=5, optimize="none")
+    same(batch, Collate()([there[1, k] for k in order]))
     with pytest.raises(DataError):
         here.read_batch(1, [0, BROKEN_ROW, 1])
 
@@ -414,7 +398,11 @@ def test_a_fork_after_batches_in_threads(folder: Path) -> None:
             [("BBoxSafeRandomCrop", {})],
             "yes, samples with boxes, one by one: BBoxSafeRandomCrop#1 draws by boxes",
         ),
-        ("none", [("HorizontalFlip", {})], "no: `none` runs its steps as albumentations does"),
+        (
+            "none",
+            [("HorizontalFlip", {})],
+            "no, every step as it is written: `none` runs its steps as albumentations does",
+        ),
     ],
 )
 def test_explain_says_so(optimize: Optimize, steps: Any, said: str) -> None:

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import Pool, label, recipes
 from same_samples import same
-from test_batches import ENDS, LEVELS, N, in_python
+from test_batches import ENDS, LEVELS, N
 from test_exact_equals_none import build
 from test_native_boxes import ABOUT_BOXES
 from test_native_plan import BENT, NATIVE, ON_MASKS, SETS, WARPED, WARPED_MASKS
@@ -127,8 +127,7 @@ def check(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], *, lying
         )  # fmt: skip
     except DataError:
         broken = True
-    with in_python():
-        wanted = one_by_one(build(recipe, levels[1], seed), samples, indices.tolist(), ragged)
+    wanted = one_by_one(build(recipe, levels[1], seed), samples, indices.tolist(), ragged)
     whole = [one for one in wanted if one is not None]
     try:
         batch = Collate("default", ragged_keys=ragged)(whole) if whole else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -15,13 +14,10 @@ from test_exact_equals_none import build
 from augrecipes.compiler.plan import contracts
 from augrecipes.compiler.plan.rules import join_colours, join_warps, shrink_first
 from augrecipes.errors import DataError
-from augrecipes.native.kernels import using
-from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Arguments, Inputs, Output, Recipe, Step
 from augrecipes.recipe.sites import label
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # some classes warn on every call
-BOTH = pytest.mark.parametrize("dtype", ["uint8", "float32"])
 
 
 def sure(name: str, **arguments: Any) -> Step:
@@ -36,37 +32,34 @@ MERGES: dict[str, tuple[Step, ...]] = {
     "join_colours": (JITTER, sure("ToSepia")),
     "join_colours in a group": (Step("Sequential", p=0.9, steps=(JITTER, sure("ToSepia"))),),  # p = 1: it is opened
     "shrink_first": (sure("InvertImg"), sure("ToGray"), RESIZED),
-    "join_tables": (sure("RandomGamma"), sure("RandomBrightnessContrast")),
     "crop_first": (sure("RandomGamma"), sure("RandomCrop", height=61, width=64)),
-    "join_crops": (sure("RandomCrop", height=64, width=66), sure("CenterCrop", height=60, width=62)),
-    "join_flips": (sure("HorizontalFlip"), sure("RandomRotate90")),
     "join_warps": TURNED,
 }
 ACTS = pytest.mark.parametrize("merge", MERGES)
 
 
-def recipe_of(merge: str, *behind: Step, dtype: Any = "uint8") -> Recipe:
-    output = Output(dtype=dtype, layout="hwc")
+def recipe_of(merge: str, *behind: Step) -> Recipe:
+    output = Output(dtype="uint8", layout="hwc")
     steps = label((*MERGES[merge], *behind))
     # Noise of our own is no merge, and no two pictures with it are near each other.
     return Recipe("law", without_rules=("own_noise",), steps=steps, inputs=Inputs(min_size=SIZE), output=output)
 
 
-def law(merge: str, step: Step, dtype: Any, seeds: range, every: int = 1) -> None:
-    # A kernel that draws by itself makes no generator to look at.
-    with using(None) if claims(step.name).twin == "sensor:TWIN" else nullcontext():
-        behind(merge, step, dtype, seeds, every)
+def is_called(pipeline: Any, site: str) -> bool:
+    """Whether albumentations runs a step, so that there are generators to look at."""
+    native = pipeline.coming("uint8").native
+    return isinstance(native, str) or site in native.stops
 
 
-def behind(merge: str, step: Step, dtype: Any, seeds: range, every: int) -> None:
-    recipe = recipe_of(merge, step, dtype=dtype)
+def law(merge: str, step: Step, seeds: range, every: int = 1) -> None:
+    recipe = recipe_of(merge, step)
     none, fast = build(recipe, "none"), build(recipe, "fast")
-    fast.__dict__["native"] = "not here"  # native plans have laws of their own, and no generators to look at
-    fired = fast.compiled.plans[dtype].fired
-    promised = sum(firing.levels for firing in fired) + (0 if dtype == "uint8" else 0.001)  # what the sinks round
+    site, fired = recipe.steps[-1].site, fast.compiled.plans["uint8"].fired
+    promised = sum(firing.levels for firing in fired)
     for seed in seeds:
-        for image in islice(pictures(seed, dtype), 0, None, every):
-            made, drawn = [], []
+        for image in islice(pictures(seed, "uint8"), 0, None, every):
+            made: list[dict[str, Any]] = []
+            drawn: list[list[bytes]] = []
             for pipeline in (none, fast):
                 with states() as drawn_here:
                     try:
@@ -74,31 +67,30 @@ def behind(merge: str, step: Step, dtype: Any, seeds: range, every: int) -> None
                     except DataError as error:  # a key of its own that is not there: both must say so
                         made.append({"image": np.zeros(0), "mask": np.array(str(error))})
                 drawn.append(drawn_here)
-            assert drawn[0] == drawn[1], "draws something else"
+            if is_called(fast, site):
+                assert drawn[0] == drawn[1], "draws something else"
             one, other = (sample["image"].astype(np.float64) for sample in made)
             assert one.shape == other.shape
             assert made[0]["mask"].shape == made[1]["mask"].shape
             if one.size and all(firing.contract != "GEOMETRY" for firing in fired):
-                assert np.abs(one - other).max() * (1 if dtype == "uint8" else 255) <= promised
+                assert np.abs(one - other).max() <= promised
                 np.testing.assert_array_equal(made[0]["mask"], made[1]["mask"])
 
 
-@BOTH
 @EACH
-def test_behind_one_merge(step: Step, dtype: str) -> None:
+def test_behind_one_merge(step: Step) -> None:
     """Which merge goes by the class, so that each kind meets many of them; the soak has all."""
     kinds = sorted(MERGES)
     place = STEPS.index(step)
     for merge in {"join_colours", kinds[place % len(kinds)]}:
-        law(merge, step, dtype, range(1), every=3)
+        law(merge, step, range(1), every=3)
 
 
 @pytest.mark.soak
 @ACTS
-@BOTH
 @EACH
-def test_behind_every_merge(step: Step, dtype: str, merge: str) -> None:
-    law(merge, step, dtype, range(1 if step.name in SLOW else 6))
+def test_behind_every_merge(step: Step, merge: str) -> None:
+    law(merge, step, range(1 if step.name in SLOW else 6))
 
 
 @pytest.mark.parametrize("merge", MERGES)
@@ -113,8 +105,7 @@ def faults(merge: str, *names: str, seeds: int = 4) -> list[str]:
     for name in names:
         step = next(one for one in STEPS if one.name == name)
         try:
-            for dtype in ("uint8", "float32"):
-                law(merge, step, dtype, range(seeds))
+            law(merge, step, range(seeds))
         except AssertionError:
             found.append(name)
     return found

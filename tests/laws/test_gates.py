@@ -90,7 +90,7 @@ def _draw_without_what_is_fixed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _boxes_that_are_not_filtered_inside(monkeypatch: pytest.MonkeyPatch) -> None:
     true = prepared._filter
-    monkeypatch.setattr(prepared, "_filter", lambda step, group: true(step, group) if group.main_compose else None)
+    monkeypatch.setattr(prepared, "_filter", lambda group: true(group) if group.main_compose else None)
     monkeypatch.setattr(A.BaseCompose, "main_compose", False)
     monkeypatch.setattr(A.Compose, "main_compose", True)
 

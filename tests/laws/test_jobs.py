@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from itertools import product
 from typing import Any
 
@@ -15,8 +16,8 @@ from hypothesis import strategies as st
 from job_in_numpy import CONSTANT, CONTRAST, HSV, HUE, LINEAR, TABLES, WRAP, Job, made
 from kernel_sets import KERNEL_SETS, spoil_first, spoil_last
 
-from augrecipes.compiler.kernels.jobs import Kernel
 from augrecipes.native.kernels import VALUES, Library
+from augrecipes.native.op_numbers import LIMITS
 
 NATIVE = [kernels for kernels in KERNEL_SETS if kernels is not None]
 pytestmark = pytest.mark.skipif(not NATIVE, reason="no native kernels")
@@ -24,12 +25,32 @@ SIDES = st.integers(1, 70)
 TYPES = ("uint8", "float32", "float16")
 
 
-class Tight(Kernel):
-    """Has no more memory to work in than it asks for, and behind it what nobody may touch."""
+# The fields of `Job` in order: picture; matrix; border, fill, reduction; size; target; scales and shifts; the rest.
+HEAD = struct.Struct("=5q9d3q2q5q6d5q")
+OPERATION = struct.Struct("=q12dq")
 
-    def room(self, size: int) -> None:
-        self._room = guarded(np.zeros(64 if size == 1 << 16 else size, np.uint8), at_end=True)
-        self.scratch = self._room.ctypes.data, self._room.size
+
+class Kernel:
+    """The kernel, with no more memory to work in than it asks for, and behind it what nobody may touch."""
+
+    begins: tuple[int, int] = (0, 0)
+
+    def __init__(self, carry_out: Any) -> None:
+        self._carry_out = carry_out
+        self._job = (ctypes.c_char * (HEAD.size + LIMITS.MOST_OPERATIONS * OPERATION.size))()
+
+    def __call__(self, head: tuple[Any, ...], operations: list[tuple[Any, ...]]) -> bool:
+        at = HEAD.size
+        for one in operations:
+            OPERATION.pack_into(self._job, at, *one)
+            at += OPERATION.size
+        answer = 64
+        for _ in range(2):
+            room = guarded(np.zeros(answer, np.uint8), at_end=True)
+            HEAD.pack_into(self._job, 0, *head, room.ctypes.data, room.size, *self.begins, len(operations))
+            if (answer := self._carry_out(ctypes.addressof(self._job))) <= 0:
+                break
+        return answer == 0
 
 
 def carried_out(kernels: Any, job: Job, out: np.ndarray, begins: tuple[int, int] = (0, 0), far: bool = False) -> bool:
@@ -38,7 +59,7 @@ def carried_out(kernels: Any, job: Job, out: np.ndarray, begins: tuple[int, int]
     `begins`: the column and row of a larger picture, else of the fill alone, at which the job's own begins. `far`: the
     result is not read soon.
     """
-    works = Tight(kernels.kernel("fused", "p"))
+    works = Kernel(kernels.kernel("fused", "p"))
     works.begins = begins
     source, size = job.source, out.itemsize
     fill = sum(v << 8 * c for c, v in enumerate(job.fill[: source.shape[2]]))

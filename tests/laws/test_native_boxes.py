@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS
 from random_recipes import Pool, recipes, targets
 from test_exact_equals_none import build, outcome
-from test_native_merges import MERGED
 from test_native_plan import NATIVE, ON_MASKS, WARPED, carried_out_by_albumentations, recipe_of
 
 from augrecipes.compat.normals import normals
@@ -49,6 +48,8 @@ def are_alike(one: Any, other: Any) -> None:
         if isinstance(value, np.ndarray):
             assert (value.dtype, value.shape) == (other[key].dtype, other[key].shape)
             np.testing.assert_array_equal(value, other[key])
+        elif key == "applied":  # a step that does nothing is left out of plans
+            assert [step for step in value if step[1] != "NoOp"] == [step for step in other[key] if step[1] != "NoOp"]
         else:
             assert value == other[key]
 
@@ -77,25 +78,6 @@ def test_boxes_are_those_of_the_steps() -> None:
 
     law()
     assert sum(carried_out)
-
-
-def test_boxes_are_those_that_python_moves_where_warps_are_merged() -> None:
-    carried_out = []
-
-    @DEAR
-    @given(recipes(MERGED + ABOUT_BOXES * 2, max_steps=5).filter(has_boxes), st.integers(0, 2**32))
-    def law(recipe: Recipe, seed: int) -> None:
-        fast, python = build(recipe, "fast", seed), build(recipe, "fast", seed)
-        python.__dict__["native"] = "not here"
-        for index in range(4):
-            sample = given_to(recipe, seed + index)
-            made = fast._natively(2, index, 0, sample, np.empty)
-            if made is not None:
-                carried_out.append(index)
-                are_alike(outcome(python, index, sample), made)
-
-    law()
-    assert carried_out
 
 
 MOVING: Pool = (("Morphological", {"p": 0.7}), ("RandomGridShuffle", {"p": 0.7}), ("Spatter", {"p": 0.7}))

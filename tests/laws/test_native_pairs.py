@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,20 +14,20 @@ from guarded import guarded
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS
-from random_pairs import SCALES, TURNS, moves, pair, unit_of
-from test_pair_rules import recipes
+from random_pairs import SCALES, TURNS, moves, pair, recipes, unit_of
 from undecoded_pictures import Picture
 
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.compiler.native_plan import keyed_steps
+from augrecipes.compiler.native_plan.carrying_out import NativePlan, Stopped
 from augrecipes.compiler.native_plan.pictures import InMemory
+from augrecipes.compiler.native_plan.steps import NativeStep
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
-from augrecipes.compiler.run import scene_plans
-from augrecipes.compiler.run.scene_plans import ScenePlans
+from augrecipes.compiler.run import scene_lowering
+from augrecipes.compiler.run.scene_plans import SceneOnTheWay, ScenePlans
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.native.kernels import Library, using
 from augrecipes.recipe.model import Arguments, Optimize, Output, Recipe, Step
-from augrecipes.recipe.parse import parse_text
 
 SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
 pytestmark = pytest.mark.skipif(not SETS, reason="no native kernels here")
@@ -34,9 +36,24 @@ OUTPUTS = (Output(), Output(dtype="uint8", layout="hwc"), Output(layout="hwc", r
 Scene = dict[str, np.ndarray]
 
 
-def build(recipe: Recipe, optimize: Optimize, seed: int) -> PairPipeline:
+def build(recipe: Recipe, optimize: Optimize, seed: int, *, applied: bool = False) -> PairPipeline:
     plans = {arrival: plan(recipe, recipe.steps, optimize, arrival) for arrival in ARRIVALS}
-    return PairPipeline(Compiled(recipe, "train", optimize, seed, False, plans))
+    return PairPipeline(Compiled(recipe, "train", optimize, seed, applied, plans))
+
+
+@contextmanager
+def carried_out_by_albumentations(which: int) -> Iterator[None]:
+    """Inside, some of the steps are taken to be unknown to the kernels, each by a bit of `which`."""
+    known, alone = dict[int, bool](), keyed_steps.alone
+
+    def some(step: Any, interpolation: int) -> NativeStep | None:
+        opaque = known.setdefault(id(step), bool(which >> len(known) & 1))
+        return None if opaque else alone(step, interpolation)
+
+    with pytest.MonkeyPatch.context() as patched:
+        for module in (keyed_steps, scene_lowering):
+            patched.setattr(module, "alone", some)
+        yield
 
 
 def scene_of(pipeline: PairPipeline, recipe: Recipe, seed: int, at_end: bool, *, alike: bool) -> Scene:
@@ -68,21 +85,20 @@ def same(found: Any, wanted: Any, names: Any) -> None:
         np.testing.assert_array_equal(found[name], wanted[name], err_msg=name)
 
 
-def law(recipe: Recipe, seed: int, kernels: Library, at_end: bool, *, alike: bool) -> int:
+def law(recipe: Recipe, seed: int, kernels: Library, at_end: bool, *, alike: bool, which: int = 0) -> int:
     """How many samples were carried out natively."""
     plain = build(recipe, "none", seed)
-    with using(kernels):
-        exact = build(recipe, "exact", seed)
-        native, files = exact.native, exact.coming("encoded").native
+    with using(kernels), carried_out_by_albumentations(which):
+        exact, asked = build(recipe, "exact", seed), build(recipe, "exact", seed, applied=True)
+        native, _ = exact.native, asked.native
     scenes = [scene_of(plain, recipe, seed + k, at_end, alike=alike) for k in range(N)]
     indices = [int(n) for n in np.random.default_rng(seed).integers(0, 2**40, N)]
     wanted = [told(lambda k=k: plain.at(indices[k], EPOCH)(**scenes[k])) for k in range(N)]
     for k, scene in enumerate(scenes):
-        for coming in (scene, {name: Picture(array) for name, array in scene.items()}):
+        backwards = {name: array[::-1].copy()[::-1] for name, array in scene.items()}
+        for coming in (scene, backwards, {name: Picture(array) for name, array in scene.items()}):
             same(told(lambda k=k, coming=coming: exact.at(indices[k], EPOCH)(**coming)), wanted[k], exact.outputs)
-    if not isinstance(native, ScenePlans):
-        return 0
-    assert isinstance(files, ScenePlans) or not exact.reads
+        same(told(lambda k=k, scene=scene: asked.at(indices[k], EPOCH)(**scene)), wanted[k], exact.outputs)
     pictures = {name: InMemory.of([scene[name] for scene in scenes]) for name in exact.targets}
     batch = told(lambda: exact.many(EPOCH, indices, pictures, lambda _, shape, dtype: np.empty((N, *shape), dtype)))
     if any(isinstance(one, str) for one in wanted):
@@ -93,10 +109,10 @@ def law(recipe: Recipe, seed: int, kernels: Library, at_end: bool, *, alike: boo
         return 0
     for k, one in enumerate(wanted):
         same({name: batch[name][k] for name in exact.outputs}, one, exact.outputs)
-    left = native.many(
-        EPOCH, indices, pictures, lambda name: lambda shape, dtype: (np.empty((N, *shape), dtype), range(N))
-    )
-    return 0 if left is None else N - len(left)
+    return 0 if isinstance(native, str) else sum(
+        native.sample((EPOCH, index, 0), exact._whole_cells(scene), lambda _: np.empty) is not None
+        for index, scene in zip(indices, scenes, strict=True)
+    )  # fmt: skip
 
 
 def check(kernels: Library, examples: Any, pool: Any) -> int:
@@ -112,6 +128,28 @@ def check(kernels: Library, examples: Any, pool: Any) -> int:
 
 
 ANY = st.one_of(st.sampled_from(SCALES).flatmap(moves), recipes())
+
+
+@DEAR
+@given(recipes(), st.integers(0, 2**32), st.booleans(), st.integers(0, 2**10 - 1))
+def test_a_sample_may_stop_at_any_step(recipe: Recipe, seed: int, at_end: bool, which: int) -> None:
+    law(recipe, seed, SETS[-1], at_end, alike=True, which=which)
+
+
+@DEAR
+@given(recipes(), st.integers(0, 2**32))
+def test_fast_makes_the_same_whoever_asks(recipe: Recipe, seed: int) -> None:
+    """Alone, in a batch, of other strides, of files, and with what its steps drew."""
+    fast, asked = (build(recipe, "fast", seed, applied=applied) for applied in (False, True))
+    scene = scene_of(fast, recipe, seed, True, alike=True)
+    wanted = told(lambda: fast.at(seed, EPOCH)(**scene))
+    backwards = {name: array[::-1].copy()[::-1] for name, array in scene.items()}
+    for coming in (backwards, {name: Picture(array) for name, array in scene.items()}):
+        same(told(lambda coming=coming: fast.at(seed, EPOCH)(**coming)), wanted, fast.outputs)
+    same(told(lambda: asked.at(seed, EPOCH)(**scene)), wanted, fast.outputs)
+    pictures = {name: InMemory.of([array]) for name, array in scene.items()}
+    batch = told(lambda: fast.many(EPOCH, [seed], pictures, lambda _, shape, dtype: np.empty((1, *shape), dtype)))
+    same({name: rows[0] for name, rows in batch.items()} if isinstance(batch, dict) else batch, wanted, fast.outputs)
 
 
 @pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
@@ -150,19 +188,42 @@ def test_targets_that_no_longer_fit_are_refused(recipe: Recipe, seed: int) -> No
     fits_as_in_python(recipe, seed)
 
 
+def _a_step_too_far(sample: Any) -> Any:
+    return lambda self, *args: sample(self, *args[:5], *(begin + (begin >= 0) for begin in args[5:]))
+
+
+def _before_the_last_step(sample: Any) -> Any:
+    def spoilt(self: NativePlan, *args: Any) -> Any:
+        made = sample(self, *args)
+        return Stopped(made.place, args[3]) if isinstance(made, Stopped) else made
+
+    return spoilt
+
+
+STOPS = st.just(
+    pair(
+        {"lr": 1, "hr": 2},
+        [
+            Step("VerticalFlip", p=1.0), Step("PixelDropout", p=1.0, target=("lr",)), Step("Transpose", p=1.0),
+            Step("ColorJitter", p=0.5), Step("HorizontalFlip", p=1.0), Step("InvertImg", p=1.0, target=("hr",)),
+        ],
+    )
+)  # fmt: skip
+
+
 class TestPlantedFaults:
-    def caught(self) -> bool:
+    def caught(self, pool: Any = None) -> bool:
         try:
-            check(SETS[-1], PLANTED, st.sampled_from(SCALES).flatmap(moves))
+            check(SETS[-1], PLANTED, st.sampled_from(SCALES).flatmap(moves) if pool is None else pool)
         except AssertionError:
             return True
         return False
 
     def test_windows_that_count_pixels(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Every target is cut where the coarsest is."""
-        keyed = scene_plans._of_target
+        keyed = scene_lowering._of_target
         monkeypatch.setattr(
-            scene_plans,
+            scene_lowering,
             "_of_target",
             lambda *given: ((step, replace(one, cell=1)) for step, one in keyed(*given)),
         )
@@ -187,9 +248,28 @@ class TestPlantedFaults:
 
     def test_targets_that_part(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """What only some targets go through is carried out as what all do."""
-        monkeypatch.setattr(scene_plans, "_is_shared", lambda *_: True)
+        monkeypatch.setattr(scene_lowering._WalkOfTarget, "_is_native", lambda *_: True)
         with pytest.raises(AssertionError):
             PLANTED(given(parting(), st.integers(0, 2**32))(fits_as_in_python))()
+
+    def test_a_step_that_comes_too_early(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It is carried out before all of its targets have come to it."""
+        monkeypatch.setattr(SceneOnTheWay, "_first", lambda self: max(self._stops.values()))
+        assert self.caught(STOPS)
+
+    def test_a_step_that_draws_for_another_sample(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        made = SceneOnTheWay.__init__
+
+        def elsewhere(self: SceneOnTheWay, plans: ScenePlans, *given: Any) -> None:
+            made(self, replace(plans, position=lambda epoch, *key: plans.position(epoch + 1, *key)), *given)
+
+        monkeypatch.setattr(SceneOnTheWay, "__init__", elsewhere)
+        assert self.caught(STOPS)
+
+    @pytest.mark.parametrize("fault", [_a_step_too_far, _before_the_last_step])
+    def test_a_sample_that_goes_on_elsewhere(self, fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(NativePlan, "sample", fault(NativePlan.sample))
+        assert self.caught(STOPS)
 
     def test_a_sample_that_is_spoilt(self, monkeypatch: pytest.MonkeyPatch) -> None:
         sample = NativePlan.sample
@@ -202,24 +282,3 @@ class TestPlantedFaults:
 
         monkeypatch.setattr(NativePlan, "sample", spoilt)
         assert self.caught()
-
-
-def parsed(steps: str) -> Recipe:
-    return parse_text(f"{{version: 1, recipe: law, kind: pair, scales: {{lr: 1, hr: 2}}, steps: {steps}}}")
-
-
-@pytest.mark.parametrize(
-    ("steps", "why"),
-    [
-        ("[{RandomCrop: {height: 8, width: 8, at: lr}}, D4]", None),
-        ("[{RandomCrop: {height: 8, width: 8, at: lr}}, {OneOf: {steps: [HorizontalFlip, Transpose]}}]", None),
-        ("[{RandomCrop: {height: 8, width: 8, at: lr}}, {InvertImg: {target: lr}}]", None),
-        ("[{RandomCrop: {height: 8, width: 8, at: lr}}, {Affine: {p: 1.0}}]", "Affine#1 runs in Python"),
-        ("[{Perspective: {target: hr, p: 1.0}}, D4]", "Perspective#1 runs in Python"),
-        ("[{Degrade: {source: hr, target: lr, steps: [ResizeToTarget]}}]", "Degrade is made in Python"),
-    ],
-)
-def test_which_run_natively(steps: str, why: str | None) -> None:
-    with using(SETS[-1]):
-        native = build(parsed(steps), "exact", 0).native
-    assert isinstance(native, ScenePlans) if why is None else native == why

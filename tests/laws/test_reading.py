@@ -13,7 +13,8 @@ from random_recipes import MOVES, Pool, assert_same, recipes, steps_for, targets
 from test_exact_equals_none import build, outcome
 from undecoded_pictures import Picture
 
-from augrecipes.compiler.kernels.undecoded import Undecoded, is_encoded, undecoded
+from augrecipes.compiler.kernels.undecoded import Undecoded, is_encoded
+from augrecipes.compiler.native_plan import carrying_out
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 
@@ -94,7 +95,8 @@ def test_reads_a_window_once(steps: str, level: Any) -> None:
 
 def test_a_mask_and_boxes_follow() -> None:
     recipe = parse_text(
-        "version: 1\nrecipe: law\ninputs: {mask: required, boxes: {format: pascal_voc, labels: kinds}}\n"
+        "version: 1\nrecipe: law\n"
+        "inputs: {mask: required, boxes: {format: pascal_voc, labels: box_labels}, keypoints: {format: xy}}\n"
         "steps: [{RandomResizedCrop: {size: [20, 30], scale: [0.2, 0.5]}}, HorizontalFlip]\n"
     )
     assert check(recipe, "exact", 3, 1) > 0
@@ -109,17 +111,23 @@ SMALLER: Pool = (
 
 
 def ramps(height: int, width: int) -> np.ndarray:
-    y, x = np.mgrid[:height, :width].astype(np.float32)
-    return np.dstack([y, x, y + x]) / 1024
+    y, x = np.mgrid[:height, :width]
+    slopes = np.dstack([1.1 * y, 0.93 * x, 0.6 * y + 0.4 * x])
+    noise = np.random.default_rng(0).uniform(-1, 1, slopes.shape)  # otherwise all means are rounded alike
+    return np.clip(np.rint(slopes + noise), 0, 255).astype(np.uint8)
 
 
 def off(steps: str, index: int, scales: tuple[int, ...]) -> tuple[float, int]:
-    """Largest displacement in px, a rim of two output pixels left out, and the reduction that was read."""
-    pipeline = build(parsed(steps), "fast")
+    """How far places are off in the mean, in px, a rim of two output pixels left out; and the reduction that was read.
+
+    A rounded level is 0.3 px here, and of some hundred pixels in the mean 0.03; halves are rounded up, an eighth of a
+    level in the mean, and noise of a level is seen at a few places by the one and in means by the other.
+    """
     picture = Picture(ramps(205, 243), scales)
     a = build(parsed(steps), "none").at(index)(image=picture.pixels)["image"]
-    b = pipeline.at(index)(image=picture)["image"]
-    return float(np.abs(a - b)[:, 2:-2, 2:-2].max() * 1024), picture.read[0][4]
+    b = build(parsed(steps), "fast").at(index)(image=picture)["image"]
+    inside = (a - b)[:2, 2:-2, 2:-2] * 255
+    return float(np.abs(inside.mean(axis=(1, 2))).max()), picture.read[0][4]
 
 
 @DEAR
@@ -127,28 +135,37 @@ def off(steps: str, index: int, scales: tuple[int, ...]) -> tuple[float, int]:
 def test_smaller_decoding_keeps_places(step: tuple[str, dict[str, Any]], index: int) -> None:
     distance, k = off(f"[{{{step[0]}: {step[1]}}}]", index, (2, 4, 8))
     assert k in (1, 2, 4)
-    assert distance < 0.01
+    assert distance < 0.45
 
 
 def test_half_a_pixel_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = "[{Resize: {height: 31, width: 40}}]"
     assert off(steps, 0, (2, 4, 8))[1] == 4
-    right = Undecoded.reduced
+    right = carrying_out.reduced_pixels
 
-    def wrong(self: Undecoded, *box: int) -> Any:
-        found = right(self, *box)
-        return found and (found[0], found[1] + 1, found[2])
+    def wrong(*what: Any) -> Any:
+        pixels, top, left = right(*what)
+        return pixels[:, 1:], top, left
 
-    monkeypatch.setattr(Undecoded, "reduced", wrong)
-    assert off(steps, 0, (2, 4, 8))[0] > 0.01
+    monkeypatch.setattr(carrying_out, "reduced_pixels", wrong)
+    assert off(steps, 0, (2, 4, 8))[0] > 0.9
 
 
-def test_blocks_do_not_show_what_is_cut_away() -> None:
-    picture = Picture(np.zeros((64, 64, 3), np.uint8), (2, 4, 8))
-    window = undecoded(picture)
-    assert window[8:40, 8:64].reduced(0, 0, 32, 60, 8) is not None
-    assert picture.read == [(8, 8, 40, 64, 8)]
-    assert window[9:40, 8:64].reduced(0, 0, 31, 56, 8) is None
-    assert window[8:43, 8:64].reduced(0, 0, 99, 99, 8) is not None
-    assert picture.read[1] == (8, 8, 40, 64, 8)
-    assert window.reduced(0, 0, 8, 8, 3) is None
+CUT = "{CenterCrop: {height: 13, width: 12}}"
+
+
+@pytest.mark.parametrize(("first", "reduce"), [(8, 8), (9, 1), (16, 8)])
+def test_blocks_do_not_show_what_is_cut_away(first: int, reduce: int) -> None:
+    pixels = np.full((216, 216, 3), 255, np.uint8)
+    pixels[first : first + 192, first : first + 192] = 100
+    picture = Picture(pixels, (2, 4, 8))
+    end = first + 192
+    cut = f"{{Crop: {{x_min: {first}, y_min: {first}, x_max: {end}, y_max: {end}}}}}"
+    made = build(parsed(f"[{cut}, {{Resize: {{height: 15, width: 15}}}}, {CUT}]"), "fast").at(0)(image=picture)["image"]
+    assert picture.read[0][4] == reduce
+    np.testing.assert_allclose(made, 100 / 255, atol=1e-6)
+
+
+def test_a_decoder_without_such_a_scale_decodes_all() -> None:
+    steps = "[{Resize: {height: 20, width: 24}}]"
+    assert off(steps, 0, ())[1] == 1

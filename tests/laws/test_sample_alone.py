@@ -21,13 +21,13 @@ from test_golden import GALLERY
 from test_golden import given as of_gallery
 
 import augrecipes as ar
-from augrecipes.compiler.kernels import jobs, warps
 from augrecipes.compiler.native_plan import pictures
-from augrecipes.compiler.run.instrument import instrumented
+from augrecipes.compiler.run import natively
+from augrecipes.compiler.run.clock import Clock, clocked
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.ops.capabilities import claims
-from augrecipes.recipe.model import Arguments, Optimize, Output, Recipe, Step
+from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Optimize, Output, Recipe, Step
 from augrecipes.recipe.sites import label
 
 # Grey images make some colour steps warn on every call, and one warp says that it is a special case of another.
@@ -82,10 +82,12 @@ _LAID = 4  # ways in which one picture is laid
 def ways(recipe: Recipe, optimize: Optimize, seed: int) -> dict[str, ImagePipeline]:
     """The pipeline, and others that make the same samples."""
     made = build(recipe, optimize, seed)
+    timed = made.again()
+    clocked(timed, Clock())
     return {
         "as it is": made,
         "applied parameters asked for": made.again(replace(made.compiled, save_applied_params=True)),
-        "looked at": instrumented(made, lambda _, step, args, kwargs: step(*args, **kwargs)),
+        "timed": timed,
         "pickled": pickle.loads(pickle.dumps(made)),
     }
 
@@ -112,7 +114,7 @@ def variations(made: dict[str, ImagePipeline], sample: Sample, index: int, wante
     for left in ({"mask"}, {"boxes", "box_labels"}, {"keypoints"}, sample.keys() - {"image"}):
         few = {name: value for name, value in sample.items() if name not in left}
         yield f"without {sorted(left)}", lambda few=few: pipeline.at(index, 2)(**few)["image"]
-    for name in ("applied parameters asked for", "looked at", "pickled"):
+    for name in ("applied parameters asked for", "timed", "pickled"):
         yield name, lambda name=name: made[name].at(index, 2)(**sample)["image"]
     yield "in another thread", lambda: in_a_thread(at)
     two = [sample["image"], LAID["columns backwards"](sample["image"])]
@@ -190,6 +192,17 @@ def test_a_group_that_nobody_knows_among_merged_warps() -> None:
         check(recipe, "fast", targets(recipe, seed, 3, "uint8"), seed)
 
 
+@pytest.mark.parametrize("p", [0.0, 0.5])
+def test_a_group_that_nobody_knows_behind_noise(p: float) -> None:
+    """Native plans stop there whether it acts or not, and boxes beside a picture change nothing of that."""
+    flip = Step("HorizontalFlip", p=1.0)
+    steps = (Step("GaussNoise", p=1.0), Step("SomeOf", Arguments({"n": 1, "replace": True}), p=p, steps=(flip,)))
+    inputs = Inputs(boxes=Boxes("pascal_voc", labels="box_labels"), keypoints=Keypoints("xy"))
+    recipe = Recipe("law", steps=label(steps), inputs=inputs)
+    for seed in range(6):
+        check(recipe, "fast", targets(recipe, seed, 3, "uint8"), seed)
+
+
 @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
 def test_means_of_floats_do_not_go_by_how_they_lie(optimize: Optimize) -> None:
     steps = (Step("RandomBrightnessContrast", Arguments({"brightness_by_max": False}), p=1.0),)
@@ -243,19 +256,25 @@ class TestPlantedFaults:
         return ""
 
     def test_kernels_that_refuse_rows_because_of_where_they_lie(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for module in (jobs, pictures):
-            monkeypatch.setattr(module, "lies_well", lambda picture: picture.strides[1:] == (picture.shape[2], 1))
+        monkeypatch.setattr(pictures, "lies_well", lambda picture: picture.strides[1:] == (picture.shape[2], 1))
+        monkeypatch.setattr(pictures, "is_picture", _lies_well)
+        monkeypatch.setattr(natively, "is_picture", _lies_well)
         assert "rows backwards" in self.caught(JOINED)
 
-    def test_samples_that_are_watched_are_resampled_by_other_kernels(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(jobs, "kernel", lambda: None)
-        assert "fast: " in self.caught(JOINED)
+    def test_masks_that_keep_pictures_from_running_natively(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: Any) -> Any:
+            raise natively.NotHereError
 
-    def test_masks_that_keep_pictures_from_being_resampled_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        honest = warps.PendingWarps._then
-
-        def then(self: warps.PendingWarps, warp: Any) -> bool:
-            return (self.mask is None or self.image.matrix is None) and honest(self, warp)
-
-        monkeypatch.setattr(warps.PendingWarps, "_then", then)
+        monkeypatch.setattr(natively.NativelyRun, "_take_mask", refuse)
         assert "fast: " in self.caught(RESAMPLED)
+
+    def test_boxes_that_keep_pictures_from_running_natively(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: Any) -> Any:
+            raise natively.NotHereError
+
+        monkeypatch.setattr(natively.NativelyRun, "_without_pixels", refuse)
+        assert "fast: " in self.caught(RESAMPLED)
+
+
+def _lies_well(picture: Any, *, files: bool) -> bool:
+    return not files and bool(picture.flags.c_contiguous) and picture.dtype == np.uint8

@@ -17,7 +17,7 @@ from augrecipes.compiler.kernels import channels_in_turn
 from augrecipes.compiler.kernels import sink as sinks
 from augrecipes.compiler.kernels.formulas import scales_and_shifts
 from augrecipes.compiler.kernels.gathering import Views
-from augrecipes.compiler.kernels.moves import IDENTITY, Moved, Symmetry
+from augrecipes.compiler.kernels.moves import IDENTITY, Symmetry
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.native.kernels import Library, using
 from augrecipes.recipe.model import Normalize, Output
@@ -90,7 +90,7 @@ def check(
     before, expected = given.copy(), said(output, np.ascontiguousarray(symmetry.view(image)))
     sink = Sink(output)
     with using(kernels):
-        made = sink(Moved(given, symmetry))
+        made = sink(symmetry.view(given))
     assert made.dtype == expected.dtype
     assert made.flags.c_contiguous
     assert not np.shares_memory(made, given)
@@ -98,7 +98,7 @@ def check(
     for step, start in ((1, 1), (2, 0)):  # a row of a batch that begins anywhere; a row whose values lie apart
         room = np.full(step * expected.size + 9, 99, expected.dtype)
         row = room[start : start + step * expected.size : step].reshape(expected.shape)
-        assert sink(Moved(given, symmetry), lambda shape, dtype, row=row: row) is row
+        assert sink(symmetry.view(given), lambda shape, dtype, row=row: row) is row
         np.testing.assert_array_equal(row, expected)
         assert (np.delete(room, np.s_[start : start + step * expected.size : step]) == 99).all()
     np.testing.assert_array_equal(made, expected)  # still
@@ -188,7 +188,7 @@ def test_no_native_kernel_reads_or_writes_beside_its_arrays(kernels: Library, at
                     expected = said(output, np.ascontiguousarray(turn.view(image)))
                     room = guarded(np.zeros_like(expected), at_end)
                     with using(kernels):
-                        Sink(output)(Moved(image, turn), lambda shape, dtype, room=room: room)
+                        Sink(output)(turn.view(image), lambda shape, dtype, room=room: room)
                     np.testing.assert_array_equal(room, expected)
 
 

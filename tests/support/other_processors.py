@@ -26,13 +26,11 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         ),
         RESIZES,
     ),
-    "test_hue.py": {"test_a_turned_hue_is_that_of_the_step[base]": "HueSaturationValue"},
     "test_native_boxes.py": {"test_planted_faults_are_found": RESIZES},
     "test_native_clahe.py": dict.fromkeys(("test_nothing_is_read", "test_the_probe_sees"), "CLAHE"),
     "test_native_merges.py": {
         "test_a_planted_fault": RESIZES,
         "test_plans_make_them": RESIZES,
-        "test_what_decoding_costs": RESIZES,
     },
     "test_native_plan.py": {
         "test_a_planted_fault_in_masks": RESIZES,

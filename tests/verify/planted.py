@@ -10,8 +10,12 @@ from typing import Any
 
 import cv2
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
+from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.compiler.native_plan.steps import KeyedStep
+from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Arguments, Optimize, Recipe, Step
 from augrecipes.recipe.parse import parse_text
 from augrecipes.verify.compare import Build
@@ -114,9 +118,58 @@ def rewritten(change: Callable[[tuple[Step, ...]], tuple[Step, ...]], seed: int 
     return make
 
 
+class OfDtype:
+    """A pipeline that makes samples of one dtype of image in another way."""
+
+    def __init__(self, usual: Any, other: Any, dtype: Dtype) -> None:
+        self.usual, self.other, self.dtype = usual, other, dtype
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.usual, name)
+
+    def at(self, index: int, epoch: int = 0, tile: int = 0) -> Callable[..., dict[str, Any]]:
+        """The sample."""
+
+        def run(**targets: Any) -> dict[str, Any]:
+            chosen = self.other if targets["image"].dtype == self.dtype else self.usual
+            done: dict[str, Any] = chosen.at(index, epoch, tile)(**targets)
+            return done
+
+        return run
+
+
+def of_dtype(dtype: Dtype, build: Build) -> Build:
+    """Pipelines that have a fault where images are of a dtype alone."""
+    usual = builder("train", 0)
+    return lambda recipe, optimize: OfDtype(usual(recipe, optimize), build(recipe, optimize), dtype)
+
+
+def in_native_plans(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[list[KeyedStep], bool], list[KeyedStep]]
+) -> None:
+    """Let native plans carry out something else: `change` gets steps, and whether they are those of a mask."""
+    init = NativePlan.__init__
+
+    def made(self: NativePlan, kernels: Any, steps: Any, *rest: Any, labels: bool = False) -> None:
+        # Single steps are what is held to albumentations when a plan is made: there nobody would see a merge.
+        init(self, kernels, change([*steps], labels) if len(steps) > 1 else steps, *rest, labels=labels)
+
+    monkeypatch.setattr(NativePlan, "__init__", made)
+
+
 def noop(step: Step) -> Step:
     """The step, doing nothing."""
     return replace(step, name="NoOp", args=Arguments())
+
+
+def half_pixel_forgotten(done: dict[str, Any]) -> None:
+    """As if a resize by 4 : 3 had counted from the first pixel's middle, not from its corner."""
+    done["image"] = shifted(done["image"], 0.125)
+
+
+def last_two_swapped(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """What is cut off is cut off later."""
+    return (*steps[:-2], steps[-1], steps[-2])
 
 
 def shifted(picture: NDArray[Any], dx: float, how: int = cv2.INTER_LINEAR) -> NDArray[Any]:

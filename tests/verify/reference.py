@@ -2,52 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.plan.nodes import is_single, opened
+from augrecipes.compiler.run.instrument import instrument
 from augrecipes.flow import Dtype
 from augrecipes.sources.sample import Sample
-from augrecipes.verify.apart import grown, seams
-from augrecipes.verify.maps import Map, legs_of
-from augrecipes.verify.probe import Probe
-from augrecipes.verify.variants import moves_pixels
+from augrecipes.verify.apart import seams
+from augrecipes.verify.maps import Map, grown, map_from, ramps
+from augrecipes.verify.variants import only_moves
 
 F64 = NDArray[np.float64]
 
 
-def composed(
-    plain: Any, tears: frozenset[str], given: Sample, dtype: Dtype
-) -> list[tuple[F64, F64, NDArray[np.bool_]]]:
-    """Of each stretch between steps that tear: x and y of the source, and where they are certain.
+def composed(plain: Any, given: Sample, dtype: Dtype) -> tuple[F64, F64, NDArray[np.bool_]]:
+    """x and y of the source of what moves pixels smoothly, and where they are certain.
 
     A place between pixels of a step's input is interpolated in the map of the step before, in float64, and is not
     certain where that map has a kink, or shows a border.
     """
-    every = frozenset(
-        step.site
-        for top in plain.compiled.plans[dtype].steps
-        for step in opened(top)
-        if is_single(step) and moves_pixels(step)
-    )
-    legs = legs_of(Probe(plain, dtype, every), given, 0, {"image": "image"})
-    found, stretch = [], [_identity(*given.images["image"].shape[:2])]
-    for leg, maps in legs:
-        if not leg.alone:
-            continue
-        if leg.before in tears:
-            found += [stretch, []]
-            stretch = [_identity(*leg.images["image"].shape[:2])]
-        else:
-            stretch.append(maps["image"])
-    return [_through(one) if one else _through([_identity(1, 1)]) for one in (*found, stretch)]
+    pipeline = only_moves(plain, dtype, "float32")
+    nodes = [node for top in pipeline.compiled.plans[dtype].steps for node in opened(top)]
+    labels = {node.site for node in nodes if is_single(node)}
+    y, x = np.mgrid[: given.images["image"].shape[0], : given.images["image"].shape[1]].astype(np.float32)
+    maps = [Map(x, y, np.ones(x.shape, np.bool_), *x.shape)]
 
+    def alone(label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if label not in labels:
+            return step(*args, **kwargs)
+        size = kwargs["image"].shape[:2]
+        fresh = np.stack(ramps(*size), axis=-1)
+        done = step(*args, **{**kwargs, "image": fresh})
+        if done["image"] is not fresh:
+            maps.append(map_from(np.moveaxis(np.array(done["image"]), 2, 0), size))
+        return done
 
-def _identity(height: int, width: int) -> Map:
-    y, x = np.mgrid[:height, :width].astype(np.float32)
-    return Map(x, y, np.ones((height, width), np.bool_), height, width)
+    pipeline.dress(lambda copy: instrument(copy, alone))
+    given.run(pipeline, 0, image=np.zeros((*x.shape, 3), np.float32))
+    return _through(maps)
 
 
 def _through(maps: list[Map]) -> tuple[F64, F64, NDArray[np.bool_]]:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import albumentations as A
 import numpy as np
 import pytest
-from planted import COLOURS, MOVES, draw_data, recipe
+from planted import COLOURS, MOVES, draw_data, noop, of_dtype, planted, recipe, rewritten
 
-from augrecipes.compiler.plan.nodes import Nodes, is_single
-from augrecipes.compiler.plan.rule import Edit, Rule, join_runs
 from augrecipes.compiler.plan.rules import FAST, RULES
-from augrecipes.flow import Dtype, Flow
-from augrecipes.recipe.model import Arguments
+from augrecipes.flow import Dtype
 from augrecipes.verify import Verification, render_worst, replay, verify
 
 TABLES = "\n  - RandomGamma: {p: 1.0}\n  - Solarize: {p: 1.0}\n"
@@ -32,16 +28,11 @@ def broken(found: Verification) -> set[tuple[str, str, Dtype]]:
     return {(figure.target, figure.law, figure.dtype) for figure in found.broken}
 
 
-def planted(monkeypatch: pytest.MonkeyPatch, name: str, rewrite: Any, **more: Any) -> None:
-    """Put a rule in the place of the optimiser's."""
-    monkeypatch.setitem(RULES, "fast", (Rule(name, "", rewrite=rewrite, fires="", leaves="", **more),))
-
-
 def test_both_plans_are_compared(data: Path) -> None:
-    found = verify(recipe(TABLES), data / "images", samples=3)
+    found = verify(recipe(JITTER), data / "images", samples=3)
     assert found.ok
-    assert [dtype for dtype, promise in found.promises.items() if "join_tables" in promise.rules] == ["uint8"]
-    assert {figure.dtype for figure in found.figures} == {"uint8", "float32"}
+    assert "join_colours" in found.promises["uint8"].rules
+    assert {figure.dtype for figure in found.figures} == set(found.promises) == {"uint8", "float32"}
     assert found.samples == 3
 
 
@@ -53,7 +44,7 @@ def test_one_alone(data: Path) -> None:
 
 def test_boxes_masks_and_merged_warps(data: Path) -> None:
     more = "inputs: {mask: optional, boxes: {format: pascal_voc, labels: box_labels}, keypoints: {format: xy}}"
-    found = verify(recipe(MOVES + COLOURS, more, FLOATS), data / "list.csv", samples=3, dtypes=("float32",))
+    found = verify(recipe(MOVES + COLOURS, more, FLOATS), data / "list.csv", samples=3)
     assert found.promise.geometry
     assert found.ok, found.broken
 
@@ -63,48 +54,38 @@ def test_floats_are_held_to_a_part_of_a_level(data: Path) -> None:
     limits = {figure.dtype: figure.limit for figure in found.figures if figure.law == "levels"}
     assert limits["uint8"] is not None
     assert limits["uint8"] > 4
-    assert limits["float32"] == pytest.approx(0.021)
+    assert limits["float32"] is not None
+    assert limits["float32"] < 0.03
     assert found.ok
 
 
 def test_a_float_that_is_rounded_to_another_level_is_no_fault(data: Path) -> None:
     found = verify(recipe(JITTER), data / "images", samples=6, dtypes=("float32",))
     assert found.ok, found.broken
-    assert next(figure.limit for figure in found.figures if figure.law == "levels") == pytest.approx(1.02)
 
 
 class TestPlantedFaults:
-    """Rules that are right on uint8 and wrong on float32."""
+    """Plans that are right on uint8 and wrong on float32."""
 
-    def test_tables_for_floats(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def careless(steps: Nodes, flow: Flow) -> list[Edit]:
-            if flow.dtype == "float32":  # a table for floats: every other step is lost
-                return [Edit(place, place + 1, ()) for place, step in enumerate(steps) if step.site == "Solarize#1"]
-            return join_runs(steps, "lookup", "JoinedTable")
-
-        planted(monkeypatch, "join_tables_of_floats", careless, contract="EXACT")
-        found = verify(recipe(TABLES, output=FLOATS), data / "images", samples=3)
+    def test_a_step_that_is_lost(self, data: Path) -> None:
+        lost = rewritten(lambda steps: tuple(noop(step) if step.name == "Solarize" else step for step in steps))
+        build = of_dtype("float32", lost)
+        found = verify(recipe(TABLES, output=FLOATS), data / "images", samples=3, build=build)
         assert broken(found) == {("image", "levels", "float32")}
         worst = found.worst[0].place
         assert worst.dtype == "float32"
-        again = replay(found.recipe, data / "images", worst.number, epoch=worst.epoch, dtype=worst.dtype)
+        again = replay(found.recipe, data / "images", worst.number, epoch=worst.epoch, dtype=worst.dtype, build=build)
         assert again.given.images["image"].dtype == np.float32
         assert np.abs(again.plain["image"] - again.fast["image"]).max() > 0.01
-        assert render_worst(found, data / "images").dtype == np.uint8
+        assert render_worst(found, data / "images", build=build).dtype == np.uint8
 
-    def test_within_the_bound_of_uint8_only(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """One level is allowed where steps round to levels; floats are not rounded."""
+    def test_within_the_bound_of_uint8_only(self, data: Path) -> None:
+        """Some levels are allowed where steps round to levels; floats are not rounded."""
 
-        def careless(steps: Nodes, flow: Flow) -> list[Edit]:
-            off = 0.1 + 1 / 255
-            first = steps[0]
-            assert is_single(first)
-            brighter = Arguments({**first.args.plain(), "brightness_limit": [off, off]})
-            return [Edit(0, 1, (replace(first, args=brighter),), 2)]
+        def one_level(done: dict[str, Any]) -> None:
+            done["image"] = done["image"] + np.float32(1 / 255)
 
-        planted(monkeypatch, "one_level", careless, contract="LEVELS")
-        steps = "\n  - RandomBrightnessContrast: {brightness_limit: [0.1, 0.1], contrast_limit: [0, 0], p: 1.0}\n"
-        found = verify(recipe(steps, output=FLOATS), data / "images", samples=2)
+        found = verify(recipe(JITTER, output=FLOATS), data / "images", samples=2, build=planted(one_level))
         assert broken(found) == {("image", "levels", "float32")}
 
     def test_the_optimisers_own_rules_are_sound(self, data: Path) -> None:

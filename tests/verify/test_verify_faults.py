@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
 import pytest
-from planted import COLOURS, EXACT, GEOMETRY, MOVES, Fault, draw_data, noop, planted, recipe, rewritten, shifted
+from planted import (
+    COLOURS,
+    EXACT,
+    GEOMETRY,
+    MOVES,
+    Fault,
+    draw_data,
+    half_pixel_forgotten,
+    in_native_plans,
+    last_two_swapped,
+    noop,
+    planted,
+    recipe,
+    rewritten,
+    shifted,
+)
 
-from augrecipes.compiler.kernels import moves, warped
+from augrecipes.compiler.native_plan.steps import KeyedStep, NativeStep
 from augrecipes.compiler.plan.rule import Edit, Rule
 from augrecipes.compiler.plan.rules import RULES
 from augrecipes.errors import DataError
-from augrecipes.ops import warps
-from augrecipes.recipe.model import Step
+from augrecipes.native.op_numbers import EFFECTS
+from augrecipes.recipe.model import Arguments, Step
 from augrecipes.verify import Verification, verify
 from augrecipes.verify.compare import Build
 from augrecipes.verify.contract import Promise
@@ -30,6 +46,7 @@ HIDES = """
   - Rotate: {limit: [20, 40], border_mode: constant, p: 1.0}
 """
 HIDDEN = "\n  - CenterCrop: {height: 60, width: 60}\n  - Rotate: {limit: [20, 40], border_mode: constant, p: 1.0}\n"
+RESIZED = "\n  - RandomCrop: {height: 64, width: 80}\n  - Resize: {height: 48, width: 60}\n"
 WINDOW = "\n  - RandomCrop: {height: 64, width: 80}\n  - HorizontalFlip\n"
 
 
@@ -98,12 +115,11 @@ def test_other_numbers_of_channels(tmp_path: Path, channels: int) -> None:
 # -- faults -----------------------------------------------------------------------------------------------------------
 
 
-def made(name: str, how: Callable[[Any], Any], of: Any = None) -> Build:
-    """Pipelines of which the optimised one makes another thing of a target, where it is of a dtype."""
+def made(name: str, how: Callable[[Any], Any]) -> Build:
+    """Pipelines of which the optimised one makes another thing of a target."""
 
     def fault(done: dict[str, Any]) -> None:
-        if of is None or done["image"].dtype == of:
-            done[name] = how(done[name])
+        done[name] = how(done[name])
 
     return planted(fault)
 
@@ -143,8 +159,15 @@ def crop_first(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     return steps[::-1]
 
 
-def brighter(image: Any) -> Any:
-    return cv2.add(image, (3, 3, 3, 0))  # type: ignore[call-overload]
+def brighter(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Three levels are added to whatever is drawn."""
+    other = Arguments({"brightness_limit": [-0.2 + 3 / 255, 0.2 + 3 / 255]})
+    return tuple(replace(step, args=other) if step.name == "RandomBrightnessContrast" else step for step in steps)
+
+
+def of_points(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Resizes that read a pixel here and there, not areas."""
+    return tuple(replace(step, args=Arguments({"max_size": 24})) for step in steps)
 
 
 def smeared(mask: Any) -> Any:
@@ -173,9 +196,7 @@ CASES = {
     "imagenet": Case(TWO_OFF, LEVELS, EXACT, output="{dtype: float32, layout: chw, normalize: imagenet}"),
     "signed": Case(TWO_OFF, LEVELS, EXACT, output="{dtype: float32, layout: hwc, range: [-1, 1]}"),
     "half": Case(TWO_OFF, LEVELS, EXACT, output="{dtype: float16, layout: chw}"),
-    "colours beside warps": Case(
-        made("image", brighter, np.uint8), "image colours", GEOMETRY, MOVES + COLOURS
-    ),
+    "colours beside warps": Case(rewritten(brighter), "image colours", GEOMETRY, MOVES + COLOURS),
     "draws": Case(OTHER_DRAWS, LEVELS),
     "not a number": Case(at(0, 0, 0, by=lambda value: np.nan), LEVELS, output="{dtype: float32}"),
     "half a pixel": Case(planted(off(0.5)), PLACE, GEOMETRY, MOVES),
@@ -184,6 +205,9 @@ CASES = {
     "a forgotten window": Case(forget("RandomCrop"), PLACE, GEOMETRY, MOVES),
     # Turned before it is cut, the image fills the corners. Both turn about their middle, which is the same.
     "a border that shows what was hidden": Case(rewritten(crop_first), "+image hidden", GEOMETRY, HIDDEN),
+    "a window is a pixel off": Case(made("image", lambda image: np.roll(image, 1, axis=1)), LEVELS, EXACT, WINDOW),
+    "a matrix without the half pixel": Case(planted(half_pixel_forgotten), PLACE, GEOMETRY, RESIZED),
+    "a window that is forgotten": Case(rewritten(last_two_swapped), "+image hidden", GEOMETRY, HIDES),
     "draws of warps": Case(OTHER_DRAWS, PLACE, GEOMETRY, MOVES),
     "softer than need be": Case(
         made("image", lambda image: cv2.blur(image, (3, 3))), "image truth", GEOMETRY,
@@ -206,7 +230,7 @@ CASES = {
     ),
     "a box too few": Case(planted(one_box_less), "boxes equal", EXACT, MOVES, BOXES),
     "one refuses": Case(fails(), "sample outcome"),
-    "one refuses ramps": Case(fails(np.float32), "sample outcome", GEOMETRY, MOVES),
+    "one refuses floats": Case(fails(np.float32), "sample outcome", GEOMETRY, MOVES),
     "the recipe alone refuses": Case(rewritten(lambda steps: ()), "sample outcome", steps=HUGE),
     "another size": Case(made("image", lambda image: image[1:]), "sample outcome"),
     "another dtype": Case(made("image", lambda image: image.astype(np.float32)), "sample outcome"),
@@ -234,9 +258,8 @@ def test_how_far_it_is_off_is_measured(data: Path) -> None:
 
 
 def test_an_image_that_is_far_noisier_is_a_warning(data: Path) -> None:
-    build = made("image", lambda one: cv2.add(one, np.indices(one.shape).sum(0).astype(np.uint8) % 2 * 60), np.uint8)
-    chosen = recipe("\n  - Resize: {height: 24, width: 32}\n")
-    found = verify(chosen, data / "list.csv", samples=4, build=build, promise=GEOMETRY)
+    chosen = recipe("\n  - SmallestMaxSize: {max_size: 24, area_for_downscale: image}\n")
+    found = verify(chosen, data / "list.csv", samples=4, build=rewritten(of_points), promise=GEOMETRY)
     assert (found.ok, {figure.law for figure in found.warned}) == (True, {"loss"})
 
 
@@ -245,44 +268,56 @@ def test_both_refuse_every_sample(data: Path) -> None:
         verify(recipe(HUGE), data / "images", samples=3)
 
 
-def half_pixel_forgotten(x: float, y: float, x0: float = 0.0, y0: float = 0.0) -> Any:
-    return (x, 0.0, x0, 0.0, y, y0, 0.0, 0.0, 1.0)
-
-
-def one_to_the_left(self: Any, x0: int, y0: int, x1: int, y1: int, cut: Any = moves.Moved.cut) -> Any:
-    return cut(self, max(x0 - 1, 0), y0, max(x0 - 1, 0) + x1 - x0, y1)
-
-
-def other_order(a: Any, b: Any, multiply: Any = warped.multiply) -> Any:
-    return multiply(b, a)
-
-
 def forget_turns(steps: Any, flow: Any) -> list[Edit]:
     del flow
     return [Edit(place, place + 1, ()) for place, step in enumerate(steps) if getattr(step, "name", "") == "Rotate"]
 
 
-# Of the optimiser itself: what is replaced, by what, in which recipe, and the laws that are broken then.
-PATCHES: dict[str, tuple[Any, str, Any, str, str]] = {
-    "a window is a pixel off": (moves.Moved, "cut", one_to_the_left, WINDOW.replace("64", "40"), "image levels"),
-    "a matrix without the half pixel": (warps, "scaling", half_pixel_forgotten, MOVES, "image displacement"),
-    "a window that is forgotten": (warped, "stays_inside", lambda *_: True, HIDES, "image hidden"),
-    "matrices in the wrong order": (warped, "multiply", other_order, MOVES, "image displacement"),
-    "masks are interpolated": (warps.Warp, "for_mask", lambda self: self, MOVES, "mask labels"),
-    "a rule forgets a step": (
-        RULES, "fast", (Rule("forget_turns", "", "GEOMETRY", "", "", forget_turns),), MOVES + COLOURS,
-        "image displacement, image truth",
-    ),
-}  # fmt: skip
+def test_a_rule_that_forgets_a_step(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RULES, "fast", (Rule("forget_turns", "", "GEOMETRY", "", "", forget_turns),))
+    found = verify(recipe(MOVES + COLOURS, ALL), data / "list.csv", samples=6)
+    assert {"image displacement", "image truth"} <= broken(found)
+    assert found.promises["uint8"] == Promise(True, 0, ("forget_turns",))
+    assert "image colours" not in broken(found)
 
 
-@pytest.mark.parametrize("name", PATCHES)
-def test_faults_of_the_optimiser_are_found(data: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    owner, what, instead, steps, wanted = PATCHES[name]
-    (monkeypatch.setitem if isinstance(owner, dict) else monkeypatch.setattr)(owner, what, instead)
-    exact: Any = "exact" if owner is moves.Moved else "fast"
-    found = verify(recipe(steps, ALL), data / "list.csv", samples=6, optimize=exact)
-    assert {*wanted.split(", ")} <= broken(found)
-    if owner is RULES:
-        assert found.promise == Promise(True, 0, ("forget_turns",))
-        assert "image colours" not in broken(found)
+def of_warps(steps: list[KeyedStep], change: Callable[[NativeStep], NativeStep]) -> list[KeyedStep]:
+    """The steps, with other numbers of those that warp."""
+    warps = (EFFECTS.WARPS, EFFECTS.MERGES + EFFECTS.WARPS)
+    return [replace(one, numbers=change(one.numbers)) if one.numbers.effect in warps else one for one in steps]
+
+
+def too_far(steps: list[KeyedStep], labels: bool) -> list[KeyedStep]:
+    del labels
+    return of_warps(steps, lambda one: replace(one, arguments=tuple(1.01 * limit for limit in one.arguments)))
+
+
+def other_border(steps: list[KeyedStep], labels: bool) -> list[KeyedStep]:
+    del labels
+    return of_warps(steps, lambda one: replace(one, does=(cv2.BORDER_REFLECT_101, *one.does[1:])))
+
+
+def other_order(steps: list[KeyedStep], labels: bool) -> list[KeyedStep]:
+    del labels
+    return [steps[1], steps[0], *steps[2:]]
+
+
+def mask_forgets(steps: list[KeyedStep], labels: bool) -> list[KeyedStep]:
+    return [one for one in steps if "Flip" not in one.label] if labels else steps
+
+
+# Of the native plans themselves: what they get to do, in which recipe, and the laws that are broken then.
+NATIVE: dict[str, tuple[Any, str, str]] = {
+    "a turn that goes too far": (too_far, MOVES, "image displacement"),
+    "a border that shows the picture": (other_border, MOVES, "image hidden"),
+    "steps in the wrong order": (other_order, MOVES, "image displacement"),
+    "a mask that is not mirrored": (mask_forgets, MOVES, "mask nearest"),
+}
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_faults_of_native_plans_are_found(data: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    change, steps, wanted = NATIVE[name]
+    in_native_plans(monkeypatch, change)
+    found = verify(recipe(steps, KEPT), data / "list.csv", samples=6, dtypes=("uint8",))
+    assert wanted in broken(found)

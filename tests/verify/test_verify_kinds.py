@@ -88,7 +88,9 @@ class TestBags:
             if len(calls) == 6:
                 done["image"] = done["image"] * 0.5
 
-        found = verify(parse_text(BAG), data / "bags", samples=6, build=planted(fault), promise=EXACT)
+        found = verify(
+            parse_text(BAG), data / "bags", samples=6, dtypes=("uint8",), build=planted(fault), promise=EXACT
+        )
         (figure,) = found.broken
         assert figure.where is not None
         assert (figure.where.index, figure.where.tile, figure.where.number) == (2, 2, 5)

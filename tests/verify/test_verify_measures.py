@@ -5,16 +5,17 @@ from __future__ import annotations
 import cv2
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from planted import COLOURS, MOVES, recipe
 
 from augrecipes.recipe.model import Arguments, Mode, Step
 from augrecipes.verify import variants
-from augrecipes.verify.apart import compare
+from augrecipes.verify.apart import certain
+from augrecipes.verify.displacement import Grating
 from augrecipes.verify.labels import beside, beyond, fills, invented
-from augrecipes.verify.maps import Map, map_from
+from augrecipes.verify.maps import F32, Map, map_from, places_mask, ramps
 from augrecipes.verify.metrics import Metrics, SampleRef
 from augrecipes.verify.points import PointGrid
-from augrecipes.verify.ramps import places_mask, planes, ramps
 from augrecipes.verify.run import places
 from augrecipes.verify.truth import Waves, integrated, rms
 
@@ -24,15 +25,24 @@ def affine(
     given: tuple[int, int] = (90, 120),
 ) -> Map:  # fmt: skip
     """The map of one warp; `matrix` takes an output pixel to its source."""
+    planes = [warped(plane, matrix, size, border, fill=1) for plane in ramps(*given)]
+    return map_from(planes, given)
+
+
+def warped(
+    plane: F32, matrix: list[list[float]], size: tuple[int, int], border: int = cv2.BORDER_CONSTANT, fill: float = 0.0
+) -> F32:
+    """A plane through the same warp."""
+    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
     made = cv2.warpAffine(
-        np.dstack(ramps(*given)),
+        plane.astype(np.float32),
         np.array(matrix, np.float64),
         size[::-1],
-        flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP,
+        flags=flags,
         borderMode=border,
-        borderValue=(1, 1, 1, 1),
+        borderValue=fill,
     )
-    return map_from([made[..., c] for c in range(3)], given)
+    return np.asarray(made, np.float32)
 
 
 class TestMaps:
@@ -42,9 +52,8 @@ class TestMaps:
         assert found.shown.all()
         np.testing.assert_allclose(found.x, 1.5 * x + 0.25 * y + 8, atol=0.02)
         np.testing.assert_allclose(found.y, -0.125 * x + 1.25 * y + 12, atol=0.02)
-        assert found.scale() == pytest.approx(np.sqrt((1.5**2 + 0.25**2 + 0.125**2 + 1.25**2) / 2), abs=0.01)
         sizes = np.linalg.svd(np.array([[1.5, 0.25], [-0.125, 1.25]]))[1]
-        assert found.scales() == pytest.approx(sizes[::-1], abs=0.02)
+        assert found.scales == pytest.approx(sizes[::-1], abs=0.02)
 
     @pytest.mark.parametrize("border", [cv2.BORDER_REFLECT_101, cv2.BORDER_REPLICATE, cv2.BORDER_WRAP])
     def test_nothing_near_the_edge_is_inside(self, border: int) -> None:
@@ -54,28 +63,53 @@ class TestMaps:
         assert not inside[30:32].any()
         assert not inside[:, 30:32].any()
 
-    def test_distances_count_pixels_of_the_output(self) -> None:
-        plain = affine([[2, 0, 10], [0, 4, 10]], (18, 40))
-        apart = compare(plain, affine([[2, 0, 11], [0, 4, 10]], (18, 40)))
-        assert apart.largest == pytest.approx(0.5, abs=1e-3)
-        assert apart.hidden == 0
-        apart = compare(plain, affine([[2, 0, 10], [0, 4, 11]], (18, 40)))
-        assert apart.largest == pytest.approx(0.25, abs=1e-3)
-
-    def test_where_only_one_shows_the_picture(self) -> None:
-        plain, fast = affine([[1, 0, 0], [0, 1, 0]], (90, 120)), affine([[1, 0, -20], [0, 1, 0]], (90, 120))
-        assert compare(plain, fast).hidden > 1000
-        assert compare(plain, plain).hidden == 0
-
     def test_nothing_can_be_compared(self) -> None:
         nowhere = affine([[1, 0, 500], [0, 1, 500]], (20, 20))
-        apart = compare(nowhere, nowhere)
-        assert (apart.largest, apart.share, apart.hidden) == (0.0, 0.0, 0)
-        assert nowhere.scale() == 1.0
+        assert not certain(nowhere, nowhere.shown).any()
+        assert nowhere.scales == (1.0, 1.0)
 
     def test_one_row(self) -> None:
         found = affine([[1, 0, 20], [0, 1, 30]], (1, 60))
-        assert compare(found, found).largest == 0.0
+        assert not certain(found, found.shown).any()
+
+
+class TestDisplacement:
+    """How far samples are from a map, told by waves alone."""
+
+    def apart(
+        self, matrix: list[list[float]], other: list[list[float]], size: tuple[int, int], *, levels: bool = True
+    ) -> NDArray[np.float64]:
+        """What is said of one warp where another one is meant."""
+        where = affine(matrix, size)
+        grating = Grating.of(where, levels=levels)
+        read = [np.rint(255 * plane(90, 120)) if levels else plane(90, 120) for plane in grating.planes()]
+        made = [warped(plane, other, size) for plane in read]
+        off = grating.off([np.rint(one) if levels else one for one in made], read, where)
+        return grating.distances(*off, where, certain(where, where.shown))
+
+    @pytest.mark.parametrize("levels", [True, False])
+    @pytest.mark.parametrize(("along", "px"), [((2.0, 0.0), 1.0), ((0.0, 2.0), 0.5), ((0.1, 0.0), 0.05)])
+    def test_distances_count_pixels_of_the_output(self, along: tuple[float, float], px: float, *, levels: bool) -> None:
+        matrix = [[2.0, 0.0, 10.0], [0.0, 4.0, 10.0]]
+        moved = [[2.0, 0.0, 10.0 + along[0]], [0.0, 4.0, 10.0 + along[1]]]
+        found = self.apart(matrix, moved, (18, 40), levels=levels)
+        assert found.mean() == pytest.approx(px, abs=0.03 if levels else 0.004)
+        assert found.min() > 0.01
+
+    @pytest.mark.parametrize("scale", [0.25, 0.5, 1.0, 1.7, 3.0])
+    @pytest.mark.parametrize("turn", [0.0, 0.3])
+    def test_the_rounding_of_levels_is_no_distance(self, scale: float, turn: float) -> None:
+        matrix = [[scale, turn, 9.3], [-turn, scale, 12.1]]
+        assert self.apart(matrix, matrix, (22, 30)).max() < 1e-3
+
+    def test_brighter_or_softer_pictures_lie_where_they_did(self) -> None:
+        matrix = [[1.0, 0.2, 9.3], [-0.2, 1.0, 30.0]]
+        where = affine(matrix, (40, 60))
+        grating = Grating.of(where, levels=False)
+        read = [plane(90, 120) for plane in grating.planes()]
+        made = [0.7 * warped(plane, matrix, (40, 60)) + 0.2 for plane in read]
+        x, y = grating.off(made, read, where)
+        assert np.hypot(x, y)[certain(where, where.shown)].max() < 2e-3
 
 
 class TestTruth:
@@ -95,7 +129,7 @@ class TestTruth:
         waves = Waves.for_scale(4.0, (3,))
         scaled = affine([[4, 0.5, 9], [-0.5, 3, 12]], (18, 20))
         wanted = scaled.inside(4.0)
-        drawn = integrated(planes(waves.picture(90, 120), 1), scaled, wanted)[..., 0]
+        drawn = integrated(waves.picture(90, 120)[..., None], scaled, wanted)[..., 0]
         apart = rms(waves.over(scaled), waves.at(scaled.x, scaled.y), wanted)
         assert rms(drawn, waves.over(scaled), wanted) < 0.2 * apart
         assert rms(drawn, waves.at(scaled.x, scaled.y), wanted) > 0.8 * apart
@@ -124,15 +158,15 @@ class TestLabels:
 
     def test_where_labels_are_taken_from(self) -> None:
         here = affine([[2, 0, 4], [0, 2, 4]], (30, 40))
-        own = places_mask(90, 120)
-        sharp = own[4:64:2, 4:84:2]
+        own = [places_mask(90, 120, axis) for axis in (0, 1)]
+        sharp = [mask[4:64:2, 4:84:2] for mask in own]
         assert beside(sharp, here, here.inside(4.0)) < 0.01
-        assert beside(own[4:64:2, 6:86:2], here, here.inside(4.0)) == pytest.approx(2, abs=0.01)
-        assert beyond(sharp, sharp, here) == 0
-        filled = sharp.copy()
+        assert beside([mask[4:64:2, 6:86:2] for mask in own], here, here.inside(4.0)) == pytest.approx(2, abs=0.01)
+        assert beyond(sharp[0], sharp[0], here) == 0
+        filled = sharp[0].copy()
         filled[:10] = 0
-        assert beyond(sharp, filled, here) > 100
-        assert beside(np.zeros_like(sharp), here, here.inside(4.0)) == 0
+        assert beyond(sharp[0], filled, here) > 100
+        assert beside([np.zeros_like(mask) for mask in sharp], here, here.inside(4.0)) == 0
 
     def test_fills(self) -> None:
         steps = (
@@ -164,19 +198,19 @@ class TestPoints:
 class TestVariants:
     def test_steps_keep_their_labels_and_weights(self) -> None:
         whole = recipe(MOVES + COLOURS + "  - OneOf: {steps: [{Affine: {p: 0.3}}, {Rotate: {p: 0.7}}]}\n")
-        colours = variants.only_colours(whole, "train")
+        colours = variants.not_merged(whole, "train")
         assert [step.site for step in colours.walk()] == [step.site for step in whole.walk()]
         names = [step.name for step in colours.walk()]
         assert names[4:8] == ["RandomBrightnessContrast", "OneOf", "ToGray", "HueSaturationValue"]
         assert [*names[:4], *names[8:]] == [*["NoOp"] * 4, "OneOf", *["NoOp"] * 2]
-        assert variants.has_colours(whole, "train")
-        assert not variants.has_colours(recipe(MOVES), "train")
+        assert variants.does_something(colours, "train")
+        assert not variants.does_something(variants.not_merged(recipe(MOVES), "train"), "train")
         assert [step.p for step in colours.walk()][-2:] == [0.3, 0.7]
 
     @pytest.mark.parametrize("mode", ["train", "eval"])
     def test_only_one_section_changes(self, mode: Mode) -> None:
         whole = recipe(COLOURS)
-        changed = variants.only_colours(whole, mode)
+        changed = variants.not_merged(whole, mode)
         assert changed.section("eval" if mode == "train" else "train") == whole.section(
             "eval" if mode == "train" else "train"
         )

@@ -9,7 +9,6 @@ import pytest
 from planted import COLOURS, MOVES, draw_data, recipe
 
 from augrecipes.compiler.kernels import own_noise, own_numbers, photons
-from augrecipes.native.kernels import using
 from augrecipes.verify import Verification, verify
 
 NOISE = "\n  - GaussNoise: {std_range: [0.1, 0.2], p: 0.8}\n"
@@ -88,12 +87,11 @@ class TestPlantedFaults:
         assert "noise" in self.caught(data)
 
     def test_another_distribution_of_the_same_deviation(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        by = own_noise.pieces
+        by = own_numbers.pieces
+        monkeypatch.setattr(own_numbers, "pieces", lambda _: by("uniform"))
         monkeypatch.setattr(own_noise, "pieces", lambda _: by("uniform"))
         self.parameters(monkeypatch, lambda mean, deviation: (mean, 3**0.5 * deviation))
-        with using(None):
-            monkeypatch.setattr(own_numbers, "_columns", lambda _: by("uniform").T.copy())
-            assert "noise" in self.caught(data)
+        assert "noise" in self.caught(data)
 
     def test_channels_that_are_alike(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         init = own_noise.Noise.__init__
@@ -107,17 +105,6 @@ class TestPlantedFaults:
     def test_the_same_noise_for_every_sample(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(own_noise, "mix", lambda *_: 7)
         assert self.caught(data) == {"independence"}
-
-    @pytest.mark.parametrize("by", [2, 3])
-    def test_a_counter_that_stands_still(self, data: Path, monkeypatch: pytest.MonkeyPatch, by: int) -> None:
-        words = own_numbers.words
-
-        def slow(key: int, first: int, count: int) -> Any:
-            return words(key, first // by, count // by + 2).repeat(by)[first % by :][:count]
-
-        monkeypatch.setattr(own_numbers, "words", slow)
-        with using(None):
-            assert "independence" in self.caught(data)
 
     def test_photons_that_are_too_many(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         made = photons._bounds

@@ -99,8 +99,8 @@ class Stack:
 def short(label: str) -> str:
     """A step's label without its groups, what it stands for, and the ordinal that says nothing.
 
-    >>> short("OneOf#1/Blur#1"), short("JoinedFlips(HorizontalFlip#1 + VerticalFlip#1)"), short("Rotate#2")
-    ('Blur', 'JoinedFlips', 'Rotate#2')
+    >>> short("OneOf#1/Blur#1"), short("JoinedWarps(Rotate#1 + Resize#1)"), short("Rotate#2")
+    ('Blur', 'JoinedWarps', 'Rotate#2')
     """
     return label.partition("(")[0].rpartition("/")[2].removesuffix("#1")
 

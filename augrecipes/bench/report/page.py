@@ -141,8 +141,8 @@ def _levels(values: Sequence[float | None], between: str = " ", digits: int = 0)
 def _words(label: str) -> str:
     """A step's label with what groups it, and without the ordinals that say nothing.
 
-    >>> _words("OneOf#1/Blur#1"), _words("JoinedFlips(Flip#1 + Flip#2)")
-    ('OneOf / Blur', 'JoinedFlips (Flip + Flip#2)')
+    >>> _words("OneOf#1/Blur#1"), _words("JoinedWarps(Rotate#1 + Rotate#2)")
+    ('OneOf / Blur', 'JoinedWarps (Rotate + Rotate#2)')
     """
     return re.sub(r"#1(?!\d)", "", label).replace("/", " / ").replace("(", " (")
 

@@ -9,8 +9,6 @@ import cv2
 import numpy as np
 
 from augrecipes.compiler.kernels.scratch import Scratch
-from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.kernels.unmade import Pixels, realised
 from augrecipes.ops.capabilities import claims
 
 # What cv2.flip and cv2.transpose take in every OpenCV from 4.10 on; other arrays are moved by numpy.
@@ -99,61 +97,3 @@ def symmetry_of(name: str, params: dict[str, Any]) -> Symmetry:
     if (fixed := claims(name).symmetry) is not None:
         return D4[fixed]
     return QUARTERS[params["factor"] % 4] if "factor" in params else D4[params["group_element"]]
-
-
-@dataclass(slots=True)  # never changed once it is handed out; frozen ones take three times as long to make
-class Moved:
-    """An array that is to be cut and then turned, and has not been yet.
-
-    Attributes:
-        base: the array, H×W or H×W×C; or a picture that is decoded, resized or padded when it is asked for.
-        symmetry: applied to `base`.
-    """
-
-    base: Pixels
-    symmetry: Symmetry = IDENTITY
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape after the moves."""
-        height, width, *rest = self.base.shape
-        return (width, height, *rest) if self.symmetry.transpose else (height, width, *rest)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The dtype, which no move changes."""
-        return self.base.dtype
-
-    def stand_in(self) -> np.ndarray:
-        """What a step that draws sees of it."""
-        return stand_in(self.shape, self.base.dtype)
-
-    def turned(self, symmetry: Symmetry) -> Moved:
-        """Turned once more."""
-        return Moved(self.base, self.symmetry.then(symmetry))
-
-    def cut(self, x_min: int, y_min: int, x_max: int, y_max: int) -> Moved:
-        """Cut to a window of the turned array, ends exclusive. A view: nothing is copied."""
-        x_min, y_min, x_max, y_max = self.symmetry.before((x_min, y_min, x_max, y_max), *self.shape[:2])
-        part = self.base[y_min:y_max, x_min:x_max]
-        if isinstance(part, Moved):
-            return Moved(part.base, part.symmetry.then(self.symmetry))
-        return Moved(part, self.symmetry)
-
-    def __getitem__(self, cut: tuple[slice, slice]) -> Moved:
-        """A window of the turned array."""
-        height, width = self.shape[:2]
-        (y_min, y_max, _), (x_min, x_max, _) = cut[0].indices(height), cut[1].indices(width)
-        return self.cut(x_min, y_min, max(x_min, x_max), max(y_min, y_max))
-
-    def view(self, scratch: Scratch) -> np.ndarray:
-        """The moved array, flips as a view; transposed in `scratch`, because columns are slow to read."""
-        base, symmetry = realised(self.base, scratch), self.symmetry
-        if symmetry.transpose:
-            base = Symmetry(transpose=True).apply(base, scratch)
-            symmetry = Symmetry(False, symmetry.flip_y, symmetry.flip_x)
-        return base if symmetry == IDENTITY else symmetry.view(base)
-
-    def array(self, scratch: Scratch | None = None) -> np.ndarray:
-        """The moves carried out: a C-contiguous array, in `scratch` where given, possibly the one that came in."""
-        return np.ascontiguousarray(self.symmetry.apply(realised(self.base, scratch), scratch))

@@ -11,11 +11,9 @@ import numpy as np
 from augrecipes.compiler.kernels.channels_in_turn import Affine, Turns
 from augrecipes.compiler.kernels.formulas import LUMAS, Luma, check_color, scales_and_shifts
 from augrecipes.compiler.kernels.gathering import Gathered
-from augrecipes.compiler.kernels.jobs import ToMake
-from augrecipes.compiler.kernels.moves import CV_CHANNELS, IDENTITY, Moved
+from augrecipes.compiler.kernels.moves import CV_CHANNELS
 from augrecipes.compiler.kernels.scratch import Scratch, is_free
 from augrecipes.compiler.kernels.sink_native import NativeSink
-from augrecipes.compiler.kernels.unmade import realised
 from augrecipes.recipe.model import Output
 
 _UINT8, _FLOAT16, _FLOAT32, _FLOAT64 = (np.dtype(t) for t in (np.uint8, np.float16, np.float32, np.float64))
@@ -51,7 +49,7 @@ class Sink:
         self._room_for: Any = None
 
     def __call__(
-        self, image: np.ndarray | Moved | ToMake, allocate: Allocate = np.empty, held: Sequence[Any] | None = None
+        self, image: np.ndarray, allocate: Allocate = np.empty, held: Sequence[Any] | None = None
     ) -> np.ndarray:
         """An image H×W×C, uint8 or float32, as C×H×W or H×W×C of the output's dtype, in memory from `allocate`.
 
@@ -61,38 +59,18 @@ class Sink:
             held: arrays that somebody else holds. An image that is none of them, and has memory of its own, may leave
                 as it is; None: no image may.
         """
-        if isinstance(image, ToMake):
-            return self._made(image, allocate)
         copies = held is None or allocate is not np.empty
         by_cv = self._as_it_is or (self._parts and image.shape[2] > 1)
         if not by_cv and (native := self._natively(image.dtype, image.shape[2])) is not None:
-            view = image.view(self._scratch) if isinstance(image, Moved) else image
-            out = allocate(self.shape(*view.shape), self.dtype)
-            if native(view, out):
+            out = allocate(self.shape(*image.shape), self.dtype)
+            if native(image, out):
                 return out
-            out[...] = self._in_python(view, np.empty, copies=True, held=None)
+            out[...] = self._in_python(image, np.empty, copies=True, held=None)
             return out
         return self._in_python(image, allocate, copies, held)
 
-    def _made(self, picture: ToMake, allocate: Allocate) -> np.ndarray:
-        """A picture that is still to be made: written by the kernel that makes it, wherever that can be."""
-        channels = picture.shape[2]
-        if picture.is_made or self._color not in ("rgb", "bgr"):
-            return self(picture.array(), allocate)
-        native, out = self.numbers(channels), allocate(self.shape(*picture.shape), self.dtype)
-        strides = native.strides(out[None], channels) if out.flags.aligned else None
-        if strides is None or not picture.write(out, strides, *native.values):
-            self(picture.array(), lambda *_: out)
-        return out
-
-    def _in_python(
-        self, image: np.ndarray | Moved, allocate: Allocate, copies: bool, held: Sequence[Any] | None
-    ) -> np.ndarray:
+    def _in_python(self, image: np.ndarray, allocate: Allocate, copies: bool, held: Sequence[Any] | None) -> np.ndarray:
         """A call without the native kernel."""
-        if isinstance(image, Moved):
-            # Reading rows backwards, or columns, is slower than letting cv2 move the pixels first.
-            room = self._scratch if copies or not self._as_it_is else None
-            image = image.array(room) if image.symmetry != IDENTITY else realised(image.base, room)
         if self._as_it_is and image.dtype == _UINT8:
             if not copies and is_free(image, held or ()):
                 return image

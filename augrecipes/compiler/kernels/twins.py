@@ -17,7 +17,7 @@ import numpy as np
 
 from augrecipes.compat import moved_boxes
 from augrecipes.compat.albumentations import wrap_apply
-from augrecipes.compat.instead import called_instead, with_functions
+from augrecipes.compat.instead import with_functions
 from augrecipes.compat.samplers import with_same_matrix
 from augrecipes.compiler.kernels import noise_native, padded, painted, resize_native, warp_native
 from augrecipes.compiler.kernels.maps import with_quick_maps
@@ -26,7 +26,6 @@ from augrecipes.compiler.kernels.streaks import with_quick_streak
 from augrecipes.native.kernels import library
 from augrecipes.ops.capabilities import claims
 
-_SAMPLERS = ("get_params", "get_params_dependent_on_data")
 _log = logging.getLogger("augrecipes")
 # (image, **what was drawn) → the result, in memory of its own or the image itself; None: that is albumentations' to do.
 Apply = Callable[..., np.ndarray | None]
@@ -64,18 +63,6 @@ def attach(steps: Iterable[Any]) -> None:
         with_functions(step, ("apply", "get_params_dependent_on_data"), pixels, "fpixel")
         if (works := quicker(step)) is not None:
             wrap_apply(step, _first, works)
-
-
-def quick_parts(step: Any) -> tuple[bool, bool]:
-    """Whether twins do a transform's work, and whether they make its draws; from now on they do where they can."""
-    own = dict(vars(step))
-    attach([step])
-    always = noise_native.functions().keys() | painted.functions().keys()  # a border in one call is no other work
-    work = any(
-        name in always or warp_native.acts(name, step) or resize_native.acts(name, step)
-        for name in called_instead(step.apply)
-    )
-    return work or quicker(step) is not None, any(vars(step).get(name) is not own.get(name) for name in _SAMPLERS)
 
 
 def quicker(step: Any) -> Apply | None:

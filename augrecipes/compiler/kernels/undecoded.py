@@ -78,28 +78,6 @@ class Undecoded:
             return self.source.array()
         return self.source.view(self.y0, self.x0, self.y1, self.x1)
 
-    def reduced(self, y0: int, x0: int, y1: int, x1: int, k: int) -> tuple[np.ndarray, int, int] | None:
-        """At least this part of the window, `k` × `k` pixels as one, and where it begins.
-
-        None where the decoder has no such scale, or where its blocks would show what lies outside the window.
-        """
-        if k not in self.source.scales() or self.y0 % k or self.x0 % k:
-            return None
-        top, left = self.y0 + max(y0, 0) // k * k, self.x0 + max(x0, 0) // k * k
-        bottom = _end(self.y0 + y1, self.y1, self.source.shape[0], k)
-        right = _end(self.x0 + x1, self.x1, self.source.shape[1], k)
-        if bottom <= top or right <= left:
-            return None
-        return self.source.view(top, left, bottom, right, k), top - self.y0, left - self.x0
-
-
-def _end(wanted: int, end: int, limit: int, k: int) -> int:
-    """Where the last block of `k` ends, for a window that ends at `end` in a picture of `limit` rows.
-
-    The picture's own last block may be a part of one, which encoders fill up by repeating its edge.
-    """
-    return min(-(-wanted // k) * k, limit if end == limit else end // k * k)
-
 
 def is_encoded(picture: Any) -> TypeGuard[Decodable]:
     """Whether a picture is still in its file format; `isinstance` would take longer than the decoder's own check."""

@@ -8,7 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.compiler.native_plan.pictures import InMemory, Picture, Pixels, coded_of, decoded, is_ready, pixels_of
+from augrecipes.compiler.native_plan.pictures import (
+    InMemory,
+    Picture,
+    Pixels,
+    coded_of,
+    decoded,
+    is_ready,
+    pixels_of,
+    reduced_pixels,
+)
 from augrecipes.compiler.native_plan.plan_in_memory import (
     ANSWER,
     BEGIN,
@@ -18,6 +27,7 @@ from augrecipes.compiler.native_plan.plan_in_memory import (
     KEY,
     LIES,
     MADE,
+    REDUCE,
     REFUSED,
     SAMPLE,
     SIZE,
@@ -32,6 +42,7 @@ from augrecipes.native.libjpeg import laid_out
 
 _UNSET = (0,) * 14  # where it lies, its file, result and window
 _MOST_SIZES = 64
+_MAY_REDUCE = 0
 # Gives where results of a shape and dtype lie: an array of them, and rows of it; None: nowhere.
 Places = Callable[[tuple[int, ...], np.dtype[Any]], tuple[np.ndarray, Sequence[int]] | None]
 
@@ -47,7 +58,14 @@ class NativePlan(PlanInMemory):
     """Steps that the native kernel carries out; see `PlanInMemory` for its arguments. One thread at a time."""
 
     def sample(
-        self, epoch: int, index: int, tile: int, picture: Picture, allocate: Allocate, begin: int = END
+        self,
+        epoch: int,
+        index: int,
+        tile: int,
+        picture: Picture,
+        allocate: Allocate,
+        begin: int = END,
+        reduce: int = _MAY_REDUCE,
     ) -> np.ndarray | Stopped | None:
         """One sample's result, or where it stops; None where Python has to make it. DataError: the file is damaged.
 
@@ -58,6 +76,7 @@ class NativePlan(PlanInMemory):
             picture: it, or what the step at `begin` has left of it.
             allocate: gives memory for the result.
             begin: place of the step that was carried out last.
+            reduce: 1: a picture that is not decoded yet is decoded as it is.
         """
         rows, columns, channels = shape = picture.shape
         if not self._takes(channels):
@@ -70,40 +89,41 @@ class NativePlan(PlanInMemory):
             if self._make(key, (fresh, 0, 0), out, guess):
                 return out
         self._begin(epoch, channels)
-        SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *_UNSET, begin, END, 0, 0)
+        SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *_UNSET, begin, END, 0, 0, reduce, 0, 0)
         if self._run_one():
             return None
-        height, width, *window, _, stop, changed, _ = SAMPLE.unpack_from(self._one)[12:]
+        height, width, *window, _, stop, changed, _, reduce, _, _ = SAMPLE.unpack_from(self._one)[12:]
+        if stop >= 0 and stop not in self.opaque:
+            return None
+        if stop >= 0 and not changed and isinstance(picture, np.ndarray):
+            return Stopped(stop, picture)
+        if guess and guess.size == (height, width):
+            return None
+        if (found := pixels_of(picture, window) if reduce == 1 else reduced_pixels(picture, window, reduce)) is None:
+            # The decoder knows no such scale.
+            return None if reduce == 1 else self.sample(epoch, index, tile, picture, allocate, begin, reduce=1)
         if stop >= 0:
-            return self._stopped(key, begin, stop, picture, window, (height, width) if changed else None)
-        if (guess and guess.size == (height, width)) or (found := pixels_of(picture, window)) is None:
+            size = (height, width) if changed else (rows, columns)
+            return self._stopped(key, begin, stop, found, size, reduce)
+        out = allocate(*(like := (self._sink.shape(height, width, channels), self._sink.dtype)))
+        if (strides := self._strides(out[None], channels)) is None:  # no kernel writes to memory that lies so
+            if isinstance(made := self.sample(epoch, index, tile, picture, np.empty, begin, reduce), np.ndarray):
+                out[...] = made
+                return out
             return None
-        out = allocate(*(made := (self._sink.shape(height, width, channels), self._sink.dtype)))
-        if (strides := self._strides(out[None], channels)) is None:
-            return None
-        place = ResultAt((height, width), made, *strides, written_as(out))
+        place = ResultAt((height, width), like, *strides, written_as(out))
         if fresh is not None and len(self._fresh) < _MOST_SIZES:  # where sizes differ they are asked for from now on
             self._fresh[shape] = None if shape in self._fresh else place
-        return out if self._make(key, found, out, place, begin) else None
+        return out if self._make(key, found, out, place, begin, reduce=reduce) else None
 
     def _stopped(
-        self,
-        key: tuple[int, ...],
-        begin: int,
-        stop: int,
-        picture: Picture,
-        window: Sequence[int],
-        size: tuple[int, int] | None,
+        self, key: tuple[int, ...], begin: int, stop: int, found: Pixels, size: tuple[int, int], reduce: int
     ) -> Stopped | None:
-        """A sample whose next step is not the kernels'; of no size nothing has been done to the picture."""
-        if size is None and isinstance(picture, np.ndarray):
-            return Stopped(stop, picture)
-        if (found := pixels_of(picture, window)) is None:
-            return None
-        (height, width), channels = size or picture.shape[:2], picture.shape[2]
+        """A sample of some size whose next step is not the kernels'."""
+        (height, width), channels = size, key[-1]
         out = np.empty((height, width, channels), np.uint8)
         place = ResultAt((height, width), (out.shape, out.dtype), 0, (width * channels, channels, 1), written_as(out))
-        return Stopped(stop, out) if self._make(key, found, out, place, begin, stop) else None
+        return Stopped(stop, out) if self._make(key, found, out, place, begin, stop, reduce) else None
 
     def _make(
         self,
@@ -113,6 +133,7 @@ class NativePlan(PlanInMemory):
         place: ResultAt,
         begin: int = END,
         stop: int = END,
+        reduce: int = 1,
     ) -> bool:
         """Write a result; False where it is of another size, or Python has to make it."""
         (epoch, index, tile, rows, columns, channels), (pixels, top, left) = key, found
@@ -120,7 +141,7 @@ class NativePlan(PlanInMemory):
         at, target = pixels.__array_interface__["data"][0], out.__array_interface__["data"][0] + place.start
         SAMPLE.pack_into(
             self._one, 0, index, tile, rows, columns, at, pixels.strides[0], top, left, 0, 0, 0, target, *place.size,
-            0, 0, 0, 0, begin, stop, 0, 0,
+            0, 0, 0, 0, begin, stop, 0, 0, reduce, *pixels.shape[:2],
         )  # fmt: skip
         return not self._run_one()
 
@@ -148,13 +169,16 @@ class NativePlan(PlanInMemory):
         else:
             shapes = np.array([picture.shape for picture in pictures], np.int64)
         channels = int(shapes[0, 2])
-        if self.given or not self._takes(channels) or (shapes[:, 2] != channels).any():
+        if self.given or not self.writes or not self._takes(channels) or (shapes[:, 2] != channels).any():
             return [*range(count)]
         numbers = np.zeros((count, FIELDS), np.int64)
         numbers[:, KEY] = np.asarray(keys, np.uint64).view(np.int64)
-        numbers[:, SIZE], numbers[:, BEGIN] = shapes[:, :2], END
+        # Files may be decoded smaller: one by one.
+        numbers[:, SIZE], numbers[:, BEGIN], numbers[:, REDUCE] = shapes[:, :2], END, isinstance(pictures, InMemory)
         self._begin(epoch, channels)
-        known = None if self._run(numbers) else np.flatnonzero((numbers[:, ANSWER] == 0) & (numbers[:, STOP] == END))
+        alike = self._run(numbers)
+        here = (numbers[:, ANSWER] == 0) & (numbers[:, STOP] == END) & (numbers[:, REDUCE] == 1)
+        known = None if alike and here.all() else np.flatnonzero(here)
         if known is not None:
             if not len(known):
                 return [*range(count)]

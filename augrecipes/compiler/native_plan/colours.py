@@ -11,9 +11,13 @@ from augrecipes.compiler.kernels.lab import tables
 from augrecipes.compiler.kernels.twins import quicker
 from augrecipes.compiler.native_plan.steps import NativeStep
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
+from augrecipes.ops.capabilities import claims
+from augrecipes.ops.colour_ops import Linear
 
 _AMOUNTS = ("brightness", "contrast", "saturation", "hue")
 _RGB, _MOST_TILES = 3, 64
+_FULL = 255.0
+_DROPPED = 0.499  # of a level: sums that drop their fraction are rounded after they lost as much
 _LAB = tables()
 
 
@@ -64,6 +68,17 @@ def stained(step: Any) -> NativeStep | None:
         DRAWS.STAINS, EFFECTS.STAINS, ranges(step.sigma, step.bias),
         lambda params: (*params["factors"], *params["shifts"]), where,
     )  # fmt: skip
+
+
+def mixed(step: Any) -> NativeStep | None:
+    """A step that draws nothing and mixes channels by one matrix; None where it is more than that."""
+    colour_ops = claims(type(step).__name__).colour_ops
+    operations = colour_ops(step, {}, _FULL) or [] if colour_ops is not None else []
+    if len(operations) != 1 or not isinstance(operations[0], Linear):
+        return None
+    less = _DROPPED if operations[0].truncates else 0.0
+    rows = tuple(value for *mix, add in operations[0].rows for value in (*mix, add * _FULL - less))
+    return NativeStep(DRAWS.NOTHING, EFFECTS.MIXES, rows, lambda _: ())
 
 
 def greyed(step: Any) -> NativeStep | None:

@@ -36,7 +36,7 @@ def _one(child: Unit) -> Unit:
     if len(child) == span + 1:
         return child
     every = NativeStep(DRAWS.NOTHING, EFFECTS.GROUPS, (), lambda _: (), (len(child), OPTIONS.ALL_STEPS, 0))
-    return [(None, KeyedStep("", False, 1.0, every)), *child]
+    return [(None, KeyedStep(child[0][1].label, False, 1.0, every)), *child]
 
 
 def _numbers(group: Any, span: int, count: int) -> NativeStep | None:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from augrecipes.compat.steps import group_of, is_gated, is_plain
 from augrecipes.compiler.kernels import cost, resize_native
-from augrecipes.compiler.kernels.colour_ops import ColourOps, ColourStep
-from augrecipes.compiler.kernels.jobs import numbers_of
-from augrecipes.compiler.kernels.joined import Joined
-from augrecipes.compiler.kernels.warps import Deferred, Warps
 from augrecipes.compiler.native_plan import groups, masks, warps
+from augrecipes.compiler.native_plan.colours import mixed
+from augrecipes.compiler.native_plan.lower import Lowered
 from augrecipes.compiler.native_plan.steps import LEFT, OPAQUE, KeyedStep, NativeStep, encode
+from augrecipes.compiler.plan.nodes import Fused, Node
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.capabilities import claims
-from augrecipes.ops.colour_ops import Linear
 from augrecipes.ops.warps import LINEAR
 
 _MOVED = {EFFECTS.CUTS, EFFECTS.TURNS}
@@ -29,9 +27,8 @@ _COLOURS = {
     EFFECTS.SCALES_LEVELS: EFFECTS.ADJUSTS,
     EFFECTS.SHIFTS_HSV: EFFECTS.SHIFTS_HUES,
 }  # among colours
-_FULL = 255.0
 _BOXES = frozenset({"bboxes"})  # what is moved in Python knows them
-# From a step, and how what it resamples is sampled, to its numbers; None: Python does that.
+# From a step, and how what it resamples is sampled, to its numbers; None: albumentations does that.
 AsNumbers = Callable[[Any, int], NativeStep | None]
 
 
@@ -45,81 +42,92 @@ class Walk:
 
     Attributes:
         made: of each that draws, by its id: its label, and whether the tiles of a bag draw as one.
-        reader: the kernel that pictures are handed to undecoded, if any.
+        files: pictures come undecoded.
         labels: numbers are those of what happens to a mask.
+        apart: merged steps, by their sites, that run one by one, because not all of them are known merged.
     """
 
     made: Mapping[int, tuple[str, bool]]
-    reader: Any = None
+    files: bool = False
     labels: bool = False
+    apart: set[str] = field(default_factory=set)
 
-    def keyed(self, transforms: Sequence[Any]) -> Iterator[tuple[Any, KeyedStep]]:
-        """The steps, with their numbers; None and numbers for what is done between them.
+    def keyed(self, plan: Sequence[Lowered]) -> Iterator[tuple[Any, KeyedStep]]:
+        """The steps of a plan, with their numbers; None and numbers for what is done between them.
 
         Raises:
-            NotNativeError: one of them is Python's, whether or not it acts.
+            NotNativeError: one of them runs in albumentations, whether or not it acts.
         """
-        for step in transforms:
-            if type(step) is Joined:
-                for one in step.transforms:
-                    yield one, replace(self.one(one, alone), alone=True)
-            elif type(step) is Deferred:
-                yield step.step, self.one(step.step, _merged)
-            elif type(step) is ColourStep:
-                yield step.step, self.one(step.step, _coloured)
-            elif type(step) is Warps:
-                yield from self._within(step.transforms)
-                decodes = cost.DECODED if step is self.reader else 0.0
-                of_picture = (*cost.CONSTANTS, step.to_sink + 2 * step.shrinks.reduces, decodes)
-                ends = masks.ends() if self.labels else of_picture
-                yield None, _between(EFFECTS.MERGED_ENDS, ends)
-            elif type(step) is ColourOps:
-                yield from self._within(step.transforms)
-                if not step.to_sink:
-                    yield None, _between(EFFECTS.MATERIALISES)
-            elif id(step) not in self.made:
-                raise NotNativeError("its steps are looked at one by one")
-            elif is_gated(step):
-                yield step, replace(self.one(step, alone), alone=True)
-            elif (group := self._group(step)) is not None:
-                yield from group
-            else:  # nobody else knows when it acts
-                yield step, KeyedStep(*self.made[id(step)], 1.0, OPAQUE, alone=True)
+        for place, one in enumerate(plan):
+            behind = plan[place + 1].node if place + 1 < len(plan) else None
+            yield from self._node(one, _is_last(one.node, behind), decodes=self.files and not place)
 
-    def _within(self, transforms: Sequence[Any]) -> Iterator[tuple[Any, KeyedStep]]:
-        """The same of steps that are merged: at none of them is there a picture with which a sample could stop."""
-        for step, keyed in self.keyed(transforms):
-            if keyed.numbers is OPAQUE:
-                raise NotNativeError(f"{keyed.label} runs in Python")
-            yield step, keyed
+    def _node(self, one: Lowered, last: bool = False, *, decodes: bool = False) -> Iterator[tuple[Any, KeyedStep]]:
+        """A node; of merged steps that are `last` the output makes what is left."""
+        node = one.node
+        if not isinstance(node, Fused):
+            yield from self._unit(one, alone)
+            return
+        merged = [] if node.site in self.apart else self._merged(one.inside, node)
+        if not merged:
+            for inside in one.inside:
+                yield from self._unit(inside, alone)
+            return
+        yield from merged
+        if node.kernel == "JoinedColours":
+            if not last:
+                yield None, _between(EFFECTS.MATERIALISES)
+            return
+        of_picture = (*cost.CONSTANTS, last + 2 * node.reduces, cost.DECODED if decodes else 0.0)
+        yield None, _between(EFFECTS.MERGED_ENDS, masks.ends() if self.labels else of_picture)
 
-    def _group(self, step: Any) -> groups.Unit | None:
-        """A group, opened; None where it is none, or chooses as only albumentations knows."""
-        if (kind := group_of(step)) is None:
-            return None
-        label, shared = self.made[id(step)]
-        units = [list(self.keyed([child])) for child in step.transforms]
-        if kind == "one":
-            # Of a child that is several steps each has a gate of its own.
-            units = [[(one, replace(keyed, forced=not rest)), *rest] for (one, keyed), *rest in units]
-        return groups.opened(step, label, units, shared=shared)
+    def _merged(self, steps: Sequence[Lowered], node: Fused) -> list[tuple[Any, KeyedStep]]:
+        """The steps of a node, merged; none where one of them is not known so: then they run one by one."""
+        as_numbers = _warped if node.kernel == "JoinedWarps" else _coloured
+        found = [pair for step in steps for pair in self._unit(step, as_numbers)]
+        if all(keyed.numbers not in (LEFT, OPAQUE) for _, keyed in found):
+            return found
+        if self.labels:
+            raise NotNativeError(f"{node.site} moves masks otherwise")
+        self.apart.add(node.site)
+        return []
+
+    def _unit(self, one: Lowered, as_numbers: AsNumbers) -> groups.Unit:
+        """A step or a group, opened; a group that chooses as only albumentations knows is one step."""
+        if is_gated(one.made):
+            keyed = self.one(one.made, as_numbers)
+            return [(one.made, replace(keyed, alone=as_numbers is alone))]
+        label, shared = self.made[id(one.made)]
+        if (kind := group_of(one.made)) is not None:
+            children = [[*self._node(inside)] if as_numbers is alone else self._unit(inside, as_numbers)
+                        for inside in one.inside]  # fmt: skip
+            if kind == "one":
+                # Of a child that is several steps each has a gate of its own.
+                children = [
+                    [(step, replace(keyed, forced=not rest)), *rest] for (step, keyed), *rest in map(list, children)
+                ]
+            if (group := groups.opened(one.made, label, children, shared=shared)) is not None:
+                return group
+        return [(one.made, KeyedStep(label, shared, 1.0, OPAQUE, alone=True))]  # nobody else knows when it acts
 
     def one(self, step: Any, as_numbers: AsNumbers) -> KeyedStep:
-        """A transform; NotNativeError where it is Python's, whether or not it acts."""
-        if id(step) not in self.made:
-            raise NotNativeError("its steps are looked at one by one")
+        """A transform; NotNativeError where it runs in albumentations, whether or not it acts."""
         label, shared = self.made[id(step)]
         numbers = None
         if is_plain(step, reads=_BOXES):
             numbers = masks.numbers_of(step, as_numbers) if self.labels else as_numbers(step, LINEAR)
         if numbers is None and not is_gated(step):
-            raise NotNativeError(f"{label} runs in Python")
+            raise NotNativeError(f"{label} runs in albumentations")
         kernels, native = numbers.kernels if numbers else (), resize_native.here()
         if kernels and (native is None or not all(map(native.has, kernels))):
-            if as_numbers is not alone:
-                raise NotNativeError(f"{label} resizes with OpenCV")
             numbers = None
         return KeyedStep(label, shared, float(step.p), numbers or LEFT)
+
+
+def _is_last(node: Node, behind: Node | None) -> bool:
+    """Whether the output makes what merged steps leave, or the colours behind them do."""
+    colours = isinstance(behind, Fused) and behind.kernel == "JoinedColours"
+    return behind is None or (colours and isinstance(node, Fused) and node.kernel == "JoinedWarps")
 
 
 def _between(effect: int, does: tuple[float, ...] = ()) -> KeyedStep:
@@ -135,7 +143,7 @@ def alone(step: Any, _: int) -> NativeStep | None:
     return found if found is not None and (found.changes or found.effect in _ALONE) else None
 
 
-def _merged(step: Any, interpolation: int) -> NativeStep | None:
+def _warped(step: Any, interpolation: int) -> NativeStep | None:
     """A step of a run that is resampled once."""
     found = encode(step)
     if found is None:
@@ -154,10 +162,7 @@ def _coloured(step: Any, _: int) -> NativeStep | None:
     """A step that changes colours behind such a run."""
     record = claims(type(step).__name__)
     if not record.random and record.colour_ops is not None:
-        operations = record.colour_ops(step, {}, _FULL) or []
-        numbers = [numbers_of(operation) for operation in operations]
-        same = len(numbers) == 1 and numbers[0] is not None and isinstance(operations[0], Linear)
-        return NativeStep(DRAWS.NOTHING, EFFECTS.MIXES, numbers[0][1:13], lambda _: ()) if same and numbers[0] else None
+        return mixed(step)
     if record.native_joined:
         return encode(step, joined=True)
     found = encode(step)

@@ -57,11 +57,11 @@ def numbers_of(step: Any, as_numbers: Callable[[Any, int], NativeStep | None]) -
     return other if same else None
 
 
-def refuses(step: Any, numbers: NativeStep, dtype: np.dtype[Any]) -> str | None:
+def refuses(step: Any, numbers: NativeStep, dtype: np.dtype[Any], *, exactly: bool) -> str | None:
     """Why the bytes of masks of such a dtype, which is not uint8, are not natively moved by a step; None: they are."""
     if np.any(getattr(step, "fill_mask", None) or 0):
         return f"fills masks of {dtype} with more than zeros"
-    if dtype == np.int16 and numbers.effect not in _WHOLE_PIXELS:
+    if exactly and dtype == np.int16 and numbers.effect not in _WHOLE_PIXELS:
         return "takes other pixels of masks of int16, as OpenCV does"
     return None
 

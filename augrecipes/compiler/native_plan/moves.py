@@ -101,6 +101,14 @@ def resize(step: Any) -> NativeStep | None:
     return NativeStep(DRAWS.NOTHING, EFFECTS.RESIZES, (), lambda _: (), (step.height, step.width, *both), kernels)
 
 
+def to_target(step: Any) -> NativeStep | None:
+    """A picture of the size of a target that is being made: see `PlanInMemory.resize_to`."""
+    how = step.interpolation
+    if how is None:
+        return None
+    return NativeStep(DRAWS.NOTHING, EFFECTS.RESIZES, (), lambda _: (), (0, 0, how, how), KERNELS[how])
+
+
 def shorter_side(step: Any) -> NativeStep | None:
     """A picture whose shorter side is of one length, or of one of several; or that covers a size."""
     return _to_side(step, OPTIONS.SHORTER_SIDE, OPTIONS.COVERS)

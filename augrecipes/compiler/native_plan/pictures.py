@@ -8,12 +8,12 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from augrecipes.compiler.kernels.jobs import lies_well
 from augrecipes.compiler.kernels.undecoded import Decodable, Undecoded, is_encoded, undecoded
 from augrecipes.compiler.native_plan.helping import mapped, of_this_thread
 from augrecipes.errors import DataError
 from augrecipes.native.libjpeg import Coded
 
+_FARTHEST = (1 << 30) - 1  # bytes from the first row to behind the last
 _AT_ONCE = 1 << 20  # bytes of decoded pixels
 _MASKS = (np.dtype(np.uint8), np.dtype(bool))
 Picture = np.ndarray | Decodable | Undecoded
@@ -132,6 +132,19 @@ def pixels_of(picture: Picture, window: Sequence[int]) -> Pixels | None:
     return pixels if lies_well(pixels) else pixels.copy(), top, left
 
 
+def reduced_pixels(picture: Picture, window: Sequence[int], reduce: int) -> Pixels | None:
+    """The pixels of a window of a file, `reduce` × `reduce` as one; None where its decoder has no such scale.
+
+    Raises:
+        DataError: the file is damaged there.
+    """
+    if isinstance(picture, np.ndarray | Undecoded) or reduce not in picture.scales():
+        return None
+    top, left, bottom, right = window
+    pixels = picture.view(top, left, bottom, right, reduce)
+    return pixels if lies_well(pixels) else pixels.copy(), top, left
+
+
 def decoded(
     places: Sequence[int], windows: Sequence[Sequence[int]], pictures: Sequence[Picture]
 ) -> Iterator[tuple[list[int], list[tuple[int, int, int, int]], list[np.ndarray]]]:
@@ -162,6 +175,19 @@ def decoded(
             part, lie, held, size = [], [], [], 0
     if part:
         yield part, lie, held
+
+
+def lies_well(picture: np.ndarray) -> bool:
+    """Whether kernels read a uint8 picture H×W×C where it lies: row below row, with its pixels side by side.
+
+    >>> picture = np.zeros((4, 5, 3), np.uint8)
+    >>> lies_well(picture[1:, 2:]), lies_well(picture[::-1]), lies_well(picture[:, ::2]), lies_well(picture[..., ::-1])
+    (True, False, False, False)
+    """
+    rows, columns, channels = picture.shape
+    down, across, beside = picture.strides
+    whole_pixels = (beside == 1 or channels == 1) and across == channels
+    return whole_pixels and columns * channels <= down < _FARTHEST // rows
 
 
 def is_ready(picture: Picture) -> TypeGuard[np.ndarray]:

@@ -21,15 +21,16 @@ from augrecipes.native.op_numbers import EFFECTS, LIMITS
 from augrecipes.recipe.model import Output
 from augrecipes.seeds import MASK, mix, site_key
 
-_HEAD, SAMPLE = struct.Struct("=2Q3q4q4f4f6q2q"), struct.Struct("=2Q20q")
+_HEAD, SAMPLE = struct.Struct("=2Q3q4q4f4f6q3q"), struct.Struct("=2Q23q")
 _STEP = struct.Struct(f"=4q2Qd{LIMITS.DRAW_ARGUMENTS}d{LIMITS.EFFECT_ARGUMENTS}d")
-_ROOM, _STEPS, _ARGUMENTS = struct.Struct("=6q"), struct.Struct("=2q"), 7 * 8  # bytes of a step before what it draws by
+_ROOM, _STEPS, _ARGUMENTS = struct.Struct("=6q"), struct.Struct("=3q"), 7 * 8  # bytes of a step before what it draws by
+_SPENT = _HEAD.size - 8  # where the head says to what counters its time goes; 0: to none
 _RGB = 3
 # Among the numbers of a sample: index and tile, rows and columns, where it lies and in what file, ...
-KEY, SIZE, LIES, FILE, TARGET, MADE, WINDOW, BEGIN, STOP, ANSWER = (
-    slice(2), slice(2, 4), slice(4, 8), slice(8, 11), 11, slice(12, 14), slice(14, 18), 18, 19, 21,
+KEY, SIZE, LIES, FILE, TARGET, MADE, WINDOW, BEGIN, STOP, ANSWER, REDUCE = (
+    slice(2), slice(2, 4), slice(4, 8), slice(8, 11), 11, slice(12, 14), slice(14, 18), 18, 19, 21, 22,
 )  # fmt: skip
-FIELDS = 22  # numbers of a sample
+FIELDS = 25  # numbers of a sample
 IDLE, REFUSED = 1, -1
 END = -1  # no step: where a sample begins, and where it has run through
 _RAW = Sink(Output(dtype="uint8", layout="hwc"))  # of pictures between two steps
@@ -47,9 +48,12 @@ class PlanInMemory:
         labels: pictures are masks.
 
     Attributes:
+        labels: of its steps; empty of what is done between two of them.
         left: labels of steps that only Python knows: it makes every sample in which one of them acts.
         stops: labels of steps that only albumentations knows: a sample stops there, and goes on behind them.
         opaque: these steps, by their places; and whether their group has chosen them.
+        apart: sites of merged steps that run one by one.
+        writes: results are the output's; otherwise uint8 H×W×C, which the sink makes into that.
         only_moves: pictures are cut and turned, and that is all.
         given: steps whose draws go by boxes, by their places: `take_given` is to be called when they have drawn.
     """
@@ -68,10 +72,13 @@ class PlanInMemory:
         self._seed, self._sink, self._limits = seed & MASK, sink, (most, int(labels))
         self._room = Room()
         self.only_moves = all(step.numbers.effect in (EFFECTS.CUTS, EFFECTS.TURNS, EFFECTS.KEEPS) for step in steps)
+        self.labels = tuple(step.label for step in steps)
         self.left = tuple(step.label for step in steps if step.numbers is LEFT)
         self.stops = tuple(step.label for step in steps if step.numbers is OPAQUE)
         self.given: dict[int, Any] = {}
         self.opaque: Mapping[int, tuple[Any, bool]] = {}
+        self.apart: set[str] = set()
+        self.writes = True
         self._seen = [step.numbers.seen for step in steps]
         self._plan = ctypes.create_string_buffer(_HEAD.size + len(steps) * _STEP.size)
         self._at, self._count = ctypes.addressof(self._plan), len(steps)
@@ -87,6 +94,26 @@ class PlanInMemory:
         self._one = ctypes.create_string_buffer(SAMPLE.size)
         self._one_at = ctypes.addressof(self._one)
 
+    def timed(self, charge: Callable[[list[int]], object]) -> None:
+        """Let a function have what each call takes from now on, in whatever thread, in nanoseconds.
+
+        It is called with that of each step, and behind these of what comes last (what is still pending is carried out,
+        and the result written), and of decoding. A group has its choice alone. A step whose work is put off, as that of
+        a crop is, takes next to nothing, and what carries the work out takes it all.
+        """
+        kernel = self._kernel
+
+        def counted(plan: int, *samples: Any) -> int:
+            spent, place = (ctypes.c_int64 * (self._count + 2))(), ctypes.c_int64.from_address(plan + _SPENT)
+            place.value = ctypes.addressof(spent)
+            try:
+                return kernel(plan, *samples)
+            finally:
+                place.value = 0
+                charge(list(spent))
+
+        self._kernel = counted
+
     def take_given(self) -> None:
         """Take over what the steps of `given` have drawn, those that have."""
         for place, step in self.given.items():
@@ -96,6 +123,11 @@ class PlanInMemory:
     def _take(self, place: int, numbers: Sequence[float]) -> None:
         """Let a step draw these."""
         struct.pack_into(f"={len(numbers)}d", self._plan, _HEAD.size + place * _STEP.size + _ARGUMENTS, *numbers)
+
+    def resize_to(self, place: int, size: tuple[int, int]) -> None:
+        """Let a step that resizes make pictures of this height and width, px."""
+        does = _ARGUMENTS + 8 * LIMITS.DRAW_ARGUMENTS
+        struct.pack_into("=2d", self._plan, _HEAD.size + place * _STEP.size + does, *size)
 
     def drawn(
         self, epoch: int, keys: Sequence[tuple[int, int]], rows: int, columns: int
@@ -142,7 +174,7 @@ class PlanInMemory:
         native = (_RAW if raw else self._sink).numbers(channels)
         _HEAD.pack_into(
             self._plan, 0, self._seed, epoch, channels, *self._limits, kind, *strides,
-            *native.four[0], *native.four[1], *self._room.numbers, self._at + _HEAD.size, self._count,
+            *native.four[0], *native.four[1], *self._room.numbers, self._at + _HEAD.size, self._count, 0,
         )  # fmt: skip
 
     def _grow(self, size: int) -> None:
@@ -153,7 +185,7 @@ class PlanInMemory:
     def _let_work_in(self, room: Room, plan: Any) -> None:
         """Have a copy of the plan, or itself, work in this memory."""
         _ROOM.pack_into(plan, _HEAD.size - _STEPS.size - _ROOM.size, *room.numbers)
-        _STEPS.pack_into(plan, _HEAD.size - _STEPS.size, ctypes.addressof(plan) + _HEAD.size, self._count)
+        _STEPS.pack_into(plan, _HEAD.size - _STEPS.size, ctypes.addressof(plan) + _HEAD.size, self._count, 0)
 
     def _run(self, numbers: np.ndarray, held: object = None) -> bool:
         """Carry out samples; those that lack memory to work in once more, with enough.
@@ -197,7 +229,7 @@ class PlanInMemory:
     def _run_one(self) -> bool:
         """Carry out the one sample; whether the kernel does not take it."""
         self._kernel(self._at, self._one_at, 1, None)
-        while (answer := SAMPLE.unpack_from(self._one)[-1]) > 0:
+        while (answer := SAMPLE.unpack_from(self._one)[ANSWER]) > 0:
             self._grow(answer)
             self._kernel(self._at, self._one_at, 1, None)
         return bool(answer)

@@ -15,6 +15,7 @@ from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.native_plan import groups, masks
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError, Walk
+from augrecipes.compiler.native_plan.lower import Lowered
 from augrecipes.compiler.native_plan.masks import MaskSink
 from augrecipes.compiler.native_plan.pictures import as_bytes, of_bytes
 from augrecipes.compiler.native_plan.steps import IN_PYTHON, KEPT, LEFT, OPAQUE, KeyedStep, NativeStep
@@ -31,12 +32,12 @@ _TRIED = tuple((index, index * 7) for index in range(4))  # keys at which draws 
 _SIZES = ((40, 61), (300, 200))
 _MANY, _SIDE = 64, 512  # samples at which it is counted how many are left to Python, px
 _AS_IT_IS = Output(dtype="uint8", layout="hwc")
-_BYTE = np.dtype(np.uint8)
+_BYTE, _WORD = np.dtype(np.uint8), np.dtype(np.uint16)
 _NEARLY = 1 - 2.0**-53  # a probability below which every draw is
 
 
 def native_plan(
-    transforms: Sequence[Any],
+    lowered: Sequence[Lowered],
     sites: Sequence[tuple[Any, str, bool]],
     sink: Sink,
     seed: int,
@@ -44,10 +45,10 @@ def native_plan(
     most: int | None,
     files: bool = False,
 ) -> NativePlan:
-    """The transforms of a pipeline as a native plan.
+    """The steps of a pipeline as a native plan.
 
     Args:
-        transforms: in order; kernels of several steps included.
+        lowered: in order.
         sites: of all that draws: the transform, its label, and whether the tiles of a bag draw as one.
         sink: of the pipeline.
         seed: of the pipeline.
@@ -58,8 +59,10 @@ def native_plan(
     Raises:
         NotNativeError: they do not run as one; it says why.
     """
-    walk = Walk({id(step): (label, shared) for step, label, shared in sites}, transforms[0] if files else None)
-    return plan_of(walk.keyed(transforms), sink, seed, position, most)
+    walk = Walk({id(step): (label, shared) for step, label, shared in sites}, files)
+    plan = plan_of(walk.keyed(lowered), sink, seed, position, most)
+    plan.apart = walk.apart
+    return plan
 
 
 def plan_of(
@@ -79,13 +82,12 @@ def plan_of(
         most: the same.
 
     Raises:
-        NotNativeError: one does not; or there are no kernels, or none for such an output.
+        NotNativeError: one does not; or there are no kernels.
     """
-    kernels, output = library(), sink.output
-    if kernels is None:
+    if (kernels := library()) is None:
         raise NotNativeError("there are no native kernels")
-    if sink.dtype not in (np.uint8, np.float32) or (output.color not in ("rgb", "bgr") and output.where == "host"):
-        raise NotNativeError(f"the output is {sink.dtype} and {output.color}")
+    writes = _writes(sink)
+    sink = sink if writes else Sink(_AS_IT_IS)
     made: list[KeyedStep] = []
     given, few = {}, _few(most)
     opaque: dict[int, tuple[Any, bool]] = {}
@@ -105,36 +107,45 @@ def plan_of(
             given[len(made)] = step
         made.append(replace(keyed, numbers=OPAQUE) if stops else keyed)
     plan = NativePlan(kernels, made, sink, seed, few)
-    plan.given, plan.opaque = given, opaque
+    plan.given, plan.opaque, plan.writes = given, opaque, writes
     if plan.left and plan.all_are_left(_EPOCH, _MANY, _SIDE * max(one.cell for one in made)):
         raise NotNativeError(f"{plan.left[0]} runs in Python")
     return plan
 
 
+def _writes(sink: Sink) -> bool:
+    """Whether the kernels write what a sink makes; otherwise the plan leaves uint8 H×W×C to it."""
+    output = sink.output
+    return sink.dtype in (np.uint8, np.float32) and (output.color in ("rgb", "bgr") or output.where != "host")
+
+
 def mask_plan(
-    transforms: Sequence[Any],
+    lowered: Sequence[Lowered],
     sites: Sequence[tuple[Any, str, bool]],
     seed: int,
     position: Position,
     most: int | None,
-    opaque: Mapping[int, Any],
+    pictures: NativePlan,
     *,
     wide: bool = False,
     dtype: np.dtype[Any] = _BYTE,
+    exactly: bool = False,
 ) -> NativePlan:
     """What happens to the masks of pictures that such a plan carries out, with the same draws.
 
     It takes the bytes of their pixels, H×W×B: of uint8 one, of float32 four.
 
     Args:
-        transforms: as of `native_plan`.
+        lowered: as of `native_plan`.
         sites: the same.
         seed: the same.
         position: the same.
         most: the same.
-        opaque: of the pictures' plan.
+        pictures: their plan.
         wide: results are int64, not uint8.
         dtype: of the masks.
+        exactly: no pixel may be another than the step takes, as OpenCV does of int16 in warps; otherwise these are
+            sampled as those of other dtypes.
 
     Raises:
         NotNativeError: no such plan.
@@ -142,17 +153,18 @@ def mask_plan(
     kernels = library()
     if kernels is None:
         raise NotNativeError("there are no native kernels")
-    walk = Walk({id(step): (label, shared) for step, label, shared in sites}, labels=True)
+    made = {id(step): (label, shared) for step, label, shared in sites}
+    walk, opaque = Walk(made, labels=True, apart=pictures.apart), pictures.opaque
     steps: list[KeyedStep] = []
-    given = {}
-    for step, known in walk.keyed(transforms):
+    given, like = {}, _WORD if dtype == np.int16 and not exactly else dtype
+    for step, known in walk.keyed(lowered):
         of_opaque = OPAQUE if _changes_masks(step) else KEPT
         keyed = replace(known, numbers=of_opaque) if len(steps) in opaque else known
         if keyed.numbers.given:
             given[len(steps)] = step
-        if dtype != _BYTE and (why := masks.refuses(step, keyed.numbers, dtype)):
+        if dtype != _BYTE and (why := masks.refuses(step, keyed.numbers, dtype, exactly=exactly)):
             raise NotNativeError(f"{keyed.label} {why}")
-        if step is not None and not _works_alike(kernels, step, keyed, seed, position, dtype):
+        if step is not None and not _works_alike(kernels, step, keyed, seed, position, like):
             raise NotNativeError(f"{keyed.label} changes masks otherwise here")
         steps.append(replace(keyed, p=1.0) if keyed.numbers is KEPT else keyed)
     plan = NativePlan(kernels, steps, MaskSink(wide=wide), seed, _few(most), labels=True)

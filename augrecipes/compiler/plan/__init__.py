@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from augrecipes.compiler.plan.nodes import Fused, Nodes
+from augrecipes.compiler.plan.nodes import Fused, Nodes, action_of
 from augrecipes.compiler.plan.rule import Firing, apply_rules
 from augrecipes.compiler.plan.rules import rules_for
 from augrecipes.flow import Arrival, Flow
+from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
 ARRIVALS: tuple[Arrival, ...] = ("uint8", "float32", "encoded", "together")
+PLAIN: tuple[Arrival, ...] = ("float32", "together")  # what runs as albumentations runs it
+_STILL = ("identity", "dihedral")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +24,12 @@ class Plan:
     Attributes:
         steps: what runs, in order: steps as they were written, or what rules have made of them.
         fired: the rules that made them.
+        reads: its first steps leave a part of a picture, so that the rest of a file need not be decoded.
     """
 
     steps: Nodes
     fired: tuple[Firing, ...] = ()
-
-    @property
-    def reads(self) -> bool:
-        """Whether its first step takes pictures that are not decoded yet."""
-        first = self.steps[0] if self.steps else None
-        return isinstance(first, Fused) and first.reads
+    reads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +69,33 @@ class Compiled:
 
 
 def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: Arrival) -> Plan:
-    """The rewritten steps for samples that come as `arrival` says; together with other targets, as they are written."""
-    if arrival == "together":
+    """The rewritten steps for samples that come as `arrival` says; of floats, and of several pictures that come
+    together, which no kernel takes, the steps as they are written."""
+    if arrival in PLAIN:
         return Plan(steps)
-    return Plan(*apply_rules(steps, flow_of(recipe, arrival), rules_for(recipe, optimize)))
+    nodes, fired = apply_rules(steps, flow_of(recipe, arrival), rules_for(recipe, optimize))
+    return Plan(nodes, fired, reads=optimize != "none" and arrival == "encoded" and _leaves_a_part(nodes))
+
+
+def _leaves_a_part(nodes: Nodes) -> bool:
+    """Whether the first steps, as long as they cut and turn, or are resampled together, leave a part of a picture."""
+    for node in nodes:
+        if isinstance(node, Fused):
+            return node.kernel == "JoinedWarps" or node.reads
+        action = action_of(node)
+        if not isinstance(node, Step) or node.steps or node.target or action not in (*_STILL, "window", "warp"):
+            return False
+        if action == "window" or claims(node.name).windowed:
+            return True
+        if action == "warp":
+            return False
+    return False
 
 
 def flow_of(recipe: Recipe, arrival: Arrival) -> Flow:
     """What rules may rely on where the recipe's steps begin."""
     inputs, output = recipe.inputs, recipe.output
     return Flow(
-        dtype="float32" if arrival == "float32" else "uint8",
         channels=inputs.channels,
         boxes=inputs.boxes is not None or inputs.keypoints is not None,
         encoded=arrival == "encoded",

@@ -14,11 +14,7 @@ from augrecipes.ops.registry import effective
 from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Step
 
-Fusion = Literal[
-    "JoinedFlips", "JoinedCrops", "JoinedResize", "JoinedTable", "IntoSink", "JoinedWarps", "JoinedColours",
-    "WindowRead",
-    "DeferredMoves",  # of a pair
-]  # fmt: skip
+Fusion = Literal["JoinedWarps", "JoinedColours"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +28,8 @@ class Fused:
         reduces: joined warps that may reduce a picture before they warp it.
         scales: and the decoder may do that, for a picture that is not decoded yet.
 
-    >>> Fused("JoinedFlips", (Step("HorizontalFlip", site="HorizontalFlip#1"), Step("D4", site="D4#1"))).site
-    'JoinedFlips(HorizontalFlip#1 + D4#1)'
+    >>> Fused("JoinedWarps", (Step("Rotate", site="Rotate#1"), Step("Resize", site="Resize#1"))).site
+    'JoinedWarps(Rotate#1 + Resize#1)'
     """
 
     kernel: Fusion

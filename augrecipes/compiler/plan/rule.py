@@ -9,20 +9,16 @@ from math import ceil
 from augrecipes.compiler.plan.contracts import FLOAT_LEVELS, Contract, before, before_each, enlarged
 from augrecipes.compiler.plan.nodes import (
     Fused,
-    Fusion,
     Node,
     Nodes,
     Steps,
-    action_of,
     is_open,
-    is_single,
     singles,
     with_inside,
 )
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.capability import Action
 from augrecipes.recipe.model import Step
 
 
@@ -124,12 +120,6 @@ def swaps(steps: Nodes, back: Sequence[bool], front: Sequence[bool]) -> Iterator
             start = stop = None
         elif start is not None:
             stop = place + 1
-
-
-def join_runs(nodes: Nodes, action: Action, fusion: Fusion) -> list[Edit]:
-    """Every stretch of neighbours of one action fused into one."""
-    found = runs(nodes, lambda step: is_single(step) and action_of(step) == action)
-    return [Edit(start, start + len(run), (Fused(fusion, run),)) for start, run in found if len(run) > 1]
 
 
 def apply_rules(steps: Nodes, flow: Flow, rules: tuple[Rule, ...]) -> tuple[Nodes, tuple[Firing, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from augrecipes.compat.albumentations import A
@@ -32,12 +32,15 @@ class Degrade(A.BaseCompose):  # type: ignore[misc]
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """The scene (`scene=`) with the target that was made; it is changed in place."""
         del force_apply
-        scene: Scene = data["scene"]
+        data["scene"].run(self, [self.source])
+        return data
+
+    def act(self, scene: Scene, _: Sequence[str]) -> None:
+        """Make the target of a scene."""
         rows, columns = scene.shape()
         size = (rows * scene.units[self.target], columns * scene.units[self.target])
-        for step in self._resizes:
-            step.size = size
-        inner: dict[str, Any] = {"image": scene.pixels(self.source)}
+        self.reach(size)
+        inner: dict[str, Any] = {"image": scene.arrays[self.source]}
         for step, label in zip(self.transforms, self.labels, strict=True):
             inner = step(**inner)
             scene.show(label, **{self.target: with_channels(inner["image"])})
@@ -48,7 +51,11 @@ class Degrade(A.BaseCompose):  # type: ignore[misc]
                 "end its steps in ResizeToTarget"
             )
         scene.arrays[self.target] = made
-        return data
+
+    def reach(self, size: tuple[int, int]) -> None:
+        """Let the steps that resize to the target make it of this height and width, px."""
+        for step in self._resizes:
+            step.size = size
 
 
 def _leaves(steps: list[Any]) -> Iterator[Any]:

@@ -51,7 +51,7 @@ class OnTheWay:
 
     def behind(self, data: Sample) -> None:
         """Go on behind the step that has left this."""
-        self._image = _in_between(data["image"])
+        self._image = in_between(data["image"])
         if "mask" in data:
             mask = data["mask"]
             if not isinstance(mask, np.ndarray) or mask.dtype != self.dtype or mask.ndim > _AXES or not mask.size:
@@ -89,7 +89,7 @@ class OnTheWay:
         return plan.sample(*self._key, self._labels, np.empty, self._masks_begin)
 
 
-def _in_between(picture: Any) -> np.ndarray:
+def in_between(picture: Any) -> np.ndarray:
     """A picture that a step has left, H×W×C of uint8."""
     if not isinstance(picture, np.ndarray) or picture.dtype != np.uint8 or not picture.size:
         raise NotHereError

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from augrecipes.compiler.plan import PLAIN
 from augrecipes.compiler.plan.nodes import Node, is_open, opened
 from augrecipes.compiler.run.pipeline import Pipeline
 
@@ -18,14 +19,14 @@ def instrument(pipeline: Pipeline, call: Call) -> list[str]:
     """Let every step and sink of a pipeline be called through `call`, those inside groups too.
 
     Args:
-        pipeline: of its own; it is changed, and no copy of it for another thread is.
+        pipeline: of its own, whose steps run as they are written; it is changed, and no copy for another thread is.
         call: calls the step, and returns what it returned.
 
     Returns:
         The steps' labels, groups before their children, as the plan has them.
 
     >>> import numpy as np, augrecipes as ar
-    >>> pipeline, seen = ar.load("folder-128").compile(), []
+    >>> pipeline, seen = ar.load("folder-128").compile(optimize="none"), []
     >>> labels = instrument(pipeline, lambda label, step, args, kwargs: (seen.append(label), step(*args, **kwargs))[1])
     >>> _ = pipeline.at(0)(image=np.zeros((200, 300, 3), np.uint8))
     >>> labels == seen[:-1], seen[-1] == SINK
@@ -33,26 +34,39 @@ def instrument(pipeline: Pipeline, call: Call) -> list[str]:
     """
     steps = pipeline.compiled.plans[pipeline.arrival].steps
     pipeline.run_through([_wrap(*pair, call) for pair in zip(pipeline.transforms, steps, strict=True)])
-    pipeline.sinks = {name: _InstrumentedSink(sink, SINK, call) for name, sink in pipeline.sinks.items()}
+    _wrap_sinks(pipeline, call)
     return [step.site for top in steps for step in opened(top)]
 
 
-def instrumented(pipeline: Pipeline, call: Call, *, natively: bool = False) -> Pipeline:
-    """A copy whose every step and sink is called through `call`, in whatever thread: so are those of its own copies.
+def route_steps(pipeline: Pipeline, call: Call, take: Callable[[Any], object] = lambda _: None) -> None:
+    """Let whatever step and sink Python runs be called through `call`; native plans go on as they are.
 
-    With `natively`, pictures that native plans carry out go on doing so, and their steps are not called; pairs do not.
+    Args:
+        pipeline: of its own; it is changed, and so is every copy of it.
+        call: calls the step, and returns what it returned.
+        take: called with each native plan, when it is made.
 
     >>> import numpy as np, augrecipes as ar
-    >>> seen = []
-    >>> pipeline = instrumented(ar.load("folder-128").compile(), lambda label, step, args, kwargs: (
-    ...     seen.append(label), step(*args, **kwargs))[1])
+    >>> pipeline, seen = ar.load("folder-128").compile(optimize="none"), []
+    >>> route_steps(pipeline, lambda label, step, args, kwargs: (seen.append(label), step(*args, **kwargs))[1])
     >>> _ = pipeline.again().at(0)(image=np.zeros((200, 300, 3), np.uint8))
     >>> seen[0]
-    'IntoSink(SmallestMaxSize#1 + RandomCrop#1 + HorizontalFlip#1)'
+    'SmallestMaxSize#1'
     """
-    made = pipeline.again()
-    made.dress(lambda copy: instrument(copy, call), natively=natively)
-    return made
+
+    def dress(copy: Pipeline) -> None:
+        copy.call, copy.take = call, take
+        copy.run_through(copy.transforms)  # what native plans there are is made again
+        if copy.optimize == "none" or copy.arrival in PLAIN:
+            instrument(copy, call)
+        else:
+            _wrap_sinks(copy, call)
+
+    pipeline.dress(dress)
+
+
+def _wrap_sinks(pipeline: Pipeline, call: Call) -> None:
+    pipeline.sinks = {name: _InstrumentedSink(sink, SINK, call) for name, sink in pipeline.sinks.items()}
 
 
 def _wrap(made: Any, step: Node, call: Call) -> Any:

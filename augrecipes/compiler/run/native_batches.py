@@ -135,7 +135,7 @@ class NativeBatches(NativelyRun):
         beside: Set[str] = frozenset(),
     ) -> list[int] | None:
         """The same of pictures that come as this pipeline's own plan takes them, with some targets `beside` them."""
-        alone = not (self._by_python or self.compiled.save_applied_params) and self._required <= beside
+        alone = not self.compiled.save_applied_params and self._required <= beside
         if alone and isinstance(self.native, NativePlan) and self._are_taken(pictures):
             return self.native.many(epoch, keys, pictures, places)
         return [*range(len(pictures))]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any
 
@@ -14,10 +13,11 @@ from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError
+from augrecipes.compiler.native_plan.lower import Lowered, Sites
 from augrecipes.compiler.native_plan.pictures import Picture, as_bytes, as_picture, is_mask, is_picture, of_bytes
 from augrecipes.compiler.native_plan.planned import mask_plan, native_plan
+from augrecipes.compiler.plan import PLAIN
 from augrecipes.compiler.run.exits import NotHereError, OnTheWay
-from augrecipes.compiler.run.lower import Sites
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.points import take_points
 from augrecipes.compiler.run.points_alone import point_steps
@@ -33,15 +33,16 @@ def kept_from_plans(pipeline: Pipeline) -> str | None:
     """What keeps a pipeline from native plans, whatever its steps are; None: nothing does."""
     if pipeline.optimize == "none":
         return "`none` runs its steps as albumentations does"
-    if any(type(step) is not step.__class__ for step in pipeline.transforms):
-        return "its steps are looked at"
-    return None if pipeline.arrival == "uint8" or pipeline.takes_files else "pictures are no uint8"
+    if pipeline.arrival in PLAIN:
+        return "pictures are no uint8, or come together with others"
+    return "pictures come decoded" if pipeline.arrival == "encoded" and not pipeline.takes_files else None
 
 
 class NativelyRun(Pipeline):
     """A compiled recipe that runs without Python wherever all of its steps are known to the native kernels."""
 
     _usual: frozenset[str]
+    _lowered: tuple[Lowered, ...]
     _sites: Sites
     _on_the_way: OnTheWay | None = None
 
@@ -51,22 +52,17 @@ class NativelyRun(Pipeline):
     ) -> dict[str, Any]:
         """One sample; `allocate(shape, dtype)` gives the memory that its image is written to."""
 
+    @abstractmethod
+    def _planned(
+        self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
+    ) -> dict[str, Any]:
+        """One sample that comes as this pipeline's own plan takes it."""
+
     def run_through(self, transforms: list[Any]) -> None:
         """Let samples go through these from now on."""
         super().run_through(transforms)
         for name in _NATIVE:
             self.__dict__.pop(name, None)
-
-    def dress(self, dress: Callable[[Pipeline], object], *, natively: bool = False) -> None:
-        """As every pipeline; its native plans are made of the steps as they were."""
-        kept = {name: getattr(self, name) for name in _NATIVE} if natively else {}
-        super().dress(dress, natively=natively)
-        self.__dict__.update(kept)
-
-    @property
-    def _by_python(self) -> bool:
-        """Whether every step of every sample is to be called."""
-        return self._dress is not None and not self._dress[1]
 
     @cached_property
     def native(self) -> NativePlan | str:
@@ -75,9 +71,8 @@ class NativelyRun(Pipeline):
             return why
         try:
             sink, seed = self.sinks["image"], self.compiled.seed
-            return native_plan(
-                self.transforms, self._sites, sink, seed, self.draws.position, self.recipe.max_bytes, self.takes_files
-            )
+            most, files = self.recipe.max_bytes, self.takes_files
+            return self.taken(native_plan(self._lowered, self._sites, sink, seed, self.draws.position, most, files))
         except NotNativeError as reason:
             return str(reason)
 
@@ -114,15 +109,16 @@ class NativelyRun(Pipeline):
             return "there are none"
         seed, position, most = self.compiled.seed, self.draws.position, self.recipe.max_bytes
         try:
-            return mask_plan(self.transforms, self._sites, seed, position, most, self.native.opaque, **how)
+            plan = mask_plan(self._lowered, self._sites, seed, position, most, self.native, **how)
         except NotNativeError as reason:
             return str(reason)
+        return self.taken(plan)
 
     def _natively(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
     ) -> dict[str, Any] | None:
         """A sample of a picture, and of what lies on it, through native plans; None: that is Python's."""
-        if self._by_python or isinstance(self.native, str) or not self._required <= targets.keys():
+        if isinstance(self.native, str) or not self._required <= targets.keys():
             return None
         image = targets.get("image")
         on_it = self._usual.intersection(targets) - {"image"} if len(targets) > 1 else _NOTHING
@@ -133,39 +129,49 @@ class NativelyRun(Pipeline):
         walks = bool(on_it - _MASK or self.native.given or applied)
         try:
             on_the_way = OnTheWay(self.native, key, image)
-            if mask is not None:
-                self._take_mask(on_the_way, mask, image)
+            apart = mask is not None and not self._take_mask(on_the_way, mask, image)
             if walks:
                 done = self._without_pixels(key, done, on_the_way)
-            act = _no_more if walks or self._dress else partial(self._at_an_exit, key)
-            made, labels = on_the_way.end(allocate, act)
+            act = _no_more if walks else partial(self._at_an_exit, key)
+            made, labels = on_the_way.end(allocate if self.native.writes else np.empty, act)
         except NotHereError:
             return None
+        if not self.native.writes:
+            made = self.sinks["image"](made, allocate)
         size = made.shape[1:] if self.recipe.output.layout == "chw" else made.shape[:2]
         if walks and done["image"].shape[:2] != size:
             return None
         done["image"] = made
         if labels is not None:
             done["mask"] = self._mask_out(labels, mask, on_the_way)
+        elif apart:
+            done["mask"] = self.plain._planned(*key, targets, np.empty)["mask"]
         if applied:
             done["applied"] = self.applied()
         return done
 
-    def _take_mask(self, on_the_way: OnTheWay, mask: Any, image: Picture) -> None:
-        """Let a mask go along; NotHereError where that is Python's."""
+    def _take_mask(self, on_the_way: OnTheWay, mask: Any, image: Picture) -> bool:
+        """Let a mask go along; False where it is made apart, as the recipe is written.
+
+        What `fast` makes of a picture goes by no mask; in `exact` both ways make the same, so that one is enough.
+        """
         if is_mask(mask, image):
             plan, labels, dtype = self.native_masks, as_picture(mask), _BYTE
         else:
             known = mask_in(mask, image)
-            if known.ndim != _FLAT or known.dtype == _BYTE:
-                raise NotHereError
-            labels, dtype = as_bytes(known), known.dtype
-            if dtype not in self._mask_plans:
-                self._mask_plans[dtype] = self._mask_plan(dtype=dtype)
-            plan = self._mask_plans[dtype]
-        if isinstance(plan, str):
+            dtype = known.dtype
+            if known.ndim != _FLAT or dtype == _BYTE:
+                plan = "its pixels have several channels"
+            else:
+                labels = as_bytes(known)
+                if dtype not in self._mask_plans:
+                    self._mask_plans[dtype] = self._mask_plan(dtype=dtype, exactly=self.optimize == "exact")
+                plan = self._mask_plans[dtype]
+        if not isinstance(plan, str):
+            on_the_way.take_mask(plan, labels, dtype)
+        elif self.optimize == "exact":
             raise NotHereError(plan)
-        on_the_way.take_mask(plan, labels, dtype)
+        return not isinstance(plan, str)
 
     def _mask_out(self, labels: np.ndarray, mask: Any, on_the_way: OnTheWay) -> np.ndarray:
         """The mask of what its plan has written."""
@@ -213,9 +219,9 @@ class NativelyRun(Pipeline):
 
     def _with_pixels(self, place: int, act: Act, data: dict[str, Any]) -> dict[str, Any]:
         """A sample without pixels behind a step that needs them: it has those that the native plan has made so far."""
-        if self._on_the_way is None or self._dress is not None:
+        if self._on_the_way is None:
             raise NotHereError
-        done = act({**data, **self._on_the_way.to(place)})
+        done = self._called(place, act, {**data, **self._on_the_way.to(place)})
         self._on_the_way.behind(done)
         done.pop("mask", None)
         done["image"] = stand_in(done["image"].shape, np.dtype(np.uint8))
@@ -225,9 +231,15 @@ class NativelyRun(Pipeline):
         """What the step that a native plan has stopped at leaves of picture and mask."""
         self.position(*key)
         try:
-            return self._opaque_steps[place](data)
+            return self._called(place, self._opaque_steps[place], data)
         except Exception as error:  # the whole sample in Python says where
             raise NotHereError from error
+
+    def _called(self, place: int, act: Act, data: dict[str, Any]) -> dict[str, Any]:
+        """What a step at this place of the native plan leaves of a sample."""
+        step = None if isinstance(self.native, str) else self.native.opaque[place][0]
+        done: dict[str, Any] = self.called(step, act, data)
+        return done
 
     @cached_property
     def _opaque_steps(self) -> dict[int, Act]:

@@ -14,17 +14,17 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import cv2
 
 from augrecipes.compat.albumentations import A, running
 from augrecipes.compiler.kernels import twins
-from augrecipes.compiler.plan import Compiled
+from augrecipes.compiler.native_plan.lower import Sites
+from augrecipes.compiler.plan import PLAIN, Compiled
 from augrecipes.compiler.run import streams
 from augrecipes.compiler.run.as_compose import AsCompose
 from augrecipes.compiler.run.draws import Draws
-from augrecipes.compiler.run.lower import Sites
 from augrecipes.compiler.run.made_size import guard
 from augrecipes.compiler.run.prepared import as_it_is, prepared
 from augrecipes.errors import AugrecipesError, DataError
@@ -34,6 +34,7 @@ from augrecipes.recipe.model import Mode, Optimize, Recipe
 
 # Bare calls live in epochs that `at` refuses, so that the two can never meet.
 _BARE = 1 << 63
+P = TypeVar("P")
 
 
 class Pipeline(AsCompose):
@@ -56,6 +57,8 @@ class Pipeline(AsCompose):
     targets: tuple[str, ...] = ("image",)
     outputs: tuple[str, ...] = ("image",)
     sinks: dict[str, Any]
+    call: Callable[..., Any] | None = None  # how steps are called that native plans leave to Python
+    take: Callable[[Any], object] | None = None  # what is to have each native plan that is made
     _cells: Mapping[int, int] = {}  # see `guard`
 
     def __init__(
@@ -63,7 +66,7 @@ class Pipeline(AsCompose):
     ) -> None:
         self.compiled = compiled
         self.arrival = arrival
-        if compiled.optimize != "none":
+        if compiled.optimize != "none" and arrival not in PLAIN:
             twins.attach(made for made, _, _ in sites)
         super().__init__(
             transforms, is_check_shapes=False, additional_targets=dict(compiled.added) or None, **processors
@@ -79,7 +82,7 @@ class Pipeline(AsCompose):
         self.seed = compiled.seed  # Compose has set its own, None
         self._owner, self._local = threading.get_ident(), threading.local()
         self._twins: dict[Arrival, Self] = {}
-        self._dress: tuple[Callable[[Pipeline], object], bool] | None = None
+        self._dress: Callable[[Pipeline], object] | None = None
         self._keep(sites)
 
     # What it was compiled from.
@@ -163,6 +166,11 @@ class Pipeline(AsCompose):
 
     # What the kinds build on.
 
+    @property
+    def plain(self) -> Self:
+        """The pipeline that runs its steps as they are written, one by one, in albumentations."""
+        return self.coming("float32")
+
     def run_through(self, transforms: list[Any]) -> None:
         """Let samples go through these from now on. Those that miss a sample, by their first draw, are not called."""
         prepare = as_it_is if self.arrival == "together" else prepared
@@ -174,7 +182,7 @@ class Pipeline(AsCompose):
         make: Any = type(self)
         made: Self = make(compiled or self.compiled, arrival or self.arrival)
         if self._dress is not None:
-            made.dress(self._dress[0], natively=self._dress[1])
+            made.dress(self._dress)
         return made
 
     def renew(self, compiled: Compiled) -> None:
@@ -182,10 +190,20 @@ class Pipeline(AsCompose):
         self.compiled = compiled
         self._twins, self._local = {}, threading.local()
 
-    def dress(self, dress: Callable[[Pipeline], object], *, natively: bool = False) -> None:
+    def dress(self, dress: Callable[[Pipeline], object]) -> None:
         """Do something to this pipeline, and to every copy that `again` makes: for other threads, and other plans."""
-        self._dress = dress, natively  # natively: what native plans carry out goes on as it was
+        self._dress = dress
         dress(self)
+
+    def called(self, step: Any, act: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """What a step does that a native plan has stopped at, called as is wanted."""
+        return act(*args, **kwargs) if self.call is None else self.call(self.label_of(step), act, args, kwargs)
+
+    def taken(self, plan: P) -> P:
+        """A native plan that was made, once who asked for it has it."""
+        if self.take is not None:
+            self.take(plan)
+        return plan
 
     def for_this_thread(self) -> Self:
         """This pipeline or, in another thread than it was made in, a copy of the thread's own: steps hold state."""

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from augrecipes.compat.steps import Sample, functions_of, sampler_of
-from augrecipes.compiler.kernels.colour_ops import ColourOps
-from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.kernels.warps import Warps
 from augrecipes.compiler.native_plan.sizes import size_behind
 from augrecipes.compiler.native_plan.steps import encode
-from augrecipes.compiler.run.prepared import Act, Executors, Prepared, prepared, unwrapped
+from augrecipes.compiler.run.prepared import Act, Executors, Prepared, prepared
 from augrecipes.ops.capabilities import claims
 
 _POINTS = frozenset({"boxes", "keypoints"})
@@ -25,21 +22,13 @@ def point_steps(
     """The steps of a pipeline that a native plan carries out, for samples whose `image` has a shape and no pixels.
 
     Args:
-        transforms: of the pipeline; kernels of several steps included.
+        transforms: of the pipeline.
         pipeline: that they stand in.
         exits: by the ids of steps that need pixels, what wraps what they do in albumentations, and gives them some.
         all_draw: those that move nothing draw, too.
     """
-    return [*_each(transforms, pipeline, Executors(_DRAWS if all_draw else _moves_points, exits))]
-
-
-def _each(transforms: Sequence[Any], group: Any, executors: Executors) -> Iterator[Prepared]:
-    for step in transforms:
-        if isinstance(step, Joined | Warps | ColourOps):
-            yield from _each(step.transforms, step, executors)
-        else:
-            # Kernels let their steps be called, which filters; a pipeline's own are filtered by it.
-            yield prepared(unwrapped(step), group, executors)
+    executors = Executors(_DRAWS if all_draw else _moves_points, exits)
+    return [prepared(step, pipeline, executors) for step in transforms]
 
 
 def _moves_points(self: Any, takes: bool, *, draws: bool = False) -> Act:

@@ -17,12 +17,10 @@ from augrecipes.compat.steps import (
     functions_of,
     gate_of,
     group_of,
+    is_gated,
     is_plain,
     sampler_of,
 )
-from augrecipes.compiler.kernels.colour_ops import ColourOps, ColourStep
-from augrecipes.compiler.kernels.joined import Joined
-from augrecipes.compiler.kernels.warps import Deferred, Warps
 
 # From a sample, which may be changed in place, to the sample after a step.
 Act = Callable[[Sample], Sample]
@@ -66,9 +64,12 @@ def prepared(step: Any, group: Any, executors: Executors | None = None) -> Prepa
         group: that it stands in.
         executors: how transforms are run; None: as albumentations does it.
     """
-    p = gate_of(step)
-    act = _act(step, executors or _PLAINLY, gated=p is not None)
-    return Prepared(None if p is None else step.py_random.first, 1.0 if p is None else p, act, _filter(step, group))
+    executors = executors or _PLAINLY
+    # At a group that only albumentations knows native plans always stop: it says for itself whether it acts.
+    stops = id(step) in executors.exits and not is_gated(step)
+    p = None if stops else gate_of(step)
+    act = _act(step, executors, gated=p is not None)
+    return Prepared(None if p is None else step.py_random.first, 1.0 if p is None else p, act, _filter(group))
 
 
 def alone(step: Any, group: Any, *, forced: bool) -> Act:
@@ -79,20 +80,13 @@ def alone(step: Any, group: Any, *, forced: bool) -> Act:
     return act if first is None else lambda data: act(data) if first() < p else data
 
 
-def unwrapped(step: Any) -> Any:
-    """The transform of a step whose effect a kernel leaves pending; any other step itself."""
-    return step.step if isinstance(step, Deferred | ColourStep) else step
-
-
 def as_it_is(step: Any, group: Any) -> Prepared:
     """The same for samples of any kind: the step is called as albumentations does it."""
-    return Prepared(None, 1.0, lambda data: step(**data), _filter(step, group))
+    return Prepared(None, 1.0, lambda data: step(**data), _filter(group))
 
 
-def _filter(step: Any, group: Any) -> Act | None:
-    if not group.check_each_transform or isinstance(step, Joined | Warps | ColourOps):  # these do it themselves
-        return None
-    return filters_of(group)
+def _filter(group: Any) -> Act | None:
+    return filters_of(group) if group.check_each_transform else None
 
 
 def _act(step: Any, executors: Executors, *, gated: bool = False, forced: bool = False) -> Act:
@@ -106,8 +100,6 @@ def _act(step: Any, executors: Executors, *, gated: bool = False, forced: bool =
     """
     if id(step) in executors.exits:
         return executors.exits[id(step)](_act(step, _PLAINLY, gated=gated, forced=forced))
-    if type(step) is Joined:
-        return step.run
     if gated or forced or getattr(step, "p", 0) >= 1:
         if is_plain(step):
             return executors.leaf(step, gated)
@@ -142,7 +134,7 @@ def _transform(self: Any, takes: bool) -> Act:
 
 
 def _one_of(self: Any, executors: Executors) -> Act:
-    acts = [_act(unwrapped(step), executors, forced=True) for step in self.transforms]
+    acts = [_act(step, executors, forced=True) for step in self.transforms]
     weights, choice = self.transforms_ps, self.random_generator
 
     def act(data: Sample) -> Sample:
@@ -152,7 +144,7 @@ def _one_of(self: Any, executors: Executors) -> Act:
 
 
 def _in_turn(self: Any, chosen: Callable[[list[Prepared]], list[Prepared]], executors: Executors) -> Act:
-    steps = [prepared(unwrapped(step), self, executors) for step in self.transforms]
+    steps = [prepared(step, self, executors) for step in self.transforms]
 
     def act(data: Sample) -> Sample:
         for first, p, one, filters in chosen(steps):

@@ -6,7 +6,6 @@ d = (c + 1/2)·k − 1/2, so a matrix M between cells is S·M·S⁻¹ between pi
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import cv2
@@ -14,13 +13,10 @@ import numpy as np
 
 from augrecipes.compat.albumentations import geometric
 
-Resize = Callable[[np.ndarray, tuple[int, int], int], np.ndarray]
 _CELLS = ("x_min", "x_max", "y_min", "y_max")
 
 
-def resample(
-    step: Any, params: dict[str, Any], image: np.ndarray, unit: int, resize: Resize = geometric.resize
-) -> np.ndarray:
+def resample(step: Any, params: dict[str, Any], image: np.ndarray, unit: int) -> np.ndarray:
     """The step with parameters that were drawn in cells, on a target with `unit` pixels a cell.
 
     Args:
@@ -28,14 +24,13 @@ def resample(
         params: drawn on the common grid.
         image: of the target.
         unit: pixels along a cell.
-        resize: what makes a picture of another size.
     """
     rows, columns = params["shape"][:2]
     if "matrix" not in params and "scale" in params:
         scale = params["scale"]
         size = (max(1, round(rows * scale)) * unit, max(1, round(columns * scale)) * unit)
         area = step.area_for_downscale in ("image", "image_mask") and scale < 1.0
-        return np.asarray(resize(image, size, cv2.INTER_AREA if area else step.interpolation))
+        return np.asarray(geometric.resize(image, size, cv2.INTER_AREA if area else step.interpolation))
     own = {**params, "shape": image.shape}
     if "crop_coords" in params:
         own["crop_coords"] = tuple(int(v) * unit for v in params["crop_coords"])

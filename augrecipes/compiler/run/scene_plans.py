@@ -3,75 +3,87 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from augrecipes.compat.steps import group_of
-from augrecipes.compiler.kernels.sink import Allocate, Sink
+from augrecipes.compiler.kernels.moves import symmetry_of
+from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.undecoded import Undecoded
-from augrecipes.compiler.native_plan import groups
-from augrecipes.compiler.native_plan.carrying_out import NativePlan, Places
-from augrecipes.compiler.native_plan.keyed_steps import NotNativeError, Walk, alone
-from augrecipes.compiler.native_plan.pictures import InMemory, is_picture
-from augrecipes.compiler.native_plan.planned import Position, plan_of
-from augrecipes.compiler.native_plan.steps import KEPT, LEFT, KeyedStep, NativeStep
-from augrecipes.compiler.run.lower import Sites
-from augrecipes.compiler.run.scene import Scene
-from augrecipes.compiler.run.shared import DeferredMoves, Shared
-from augrecipes.native.op_numbers import EFFECTS
+from augrecipes.compiler.native_plan.carrying_out import NativePlan, Places, Stopped
+from augrecipes.compiler.native_plan.pictures import InMemory, Picture, is_picture
+from augrecipes.compiler.native_plan.plan_in_memory import END
+from augrecipes.compiler.native_plan.planned import Position
+from augrecipes.compiler.run.degrade import Degrade
+from augrecipes.compiler.run.degrading import Degrading, Key, outline_of
+from augrecipes.compiler.run.exits import NotHereError, in_between
+from augrecipes.compiler.run.grid import Region
+from augrecipes.compiler.run.scene import Scene, common_cells
+from augrecipes.compiler.run.shared import Shared
 
-_OTHERS = KeyedStep("", False, 1.0, KEPT)  # a step of other targets
-_MOVES: dict[str, tuple[int, ...]] = {"window": (EFFECTS.CUTS, EFFECTS.PADS_AND_CUTS), "dihedral": (EFFECTS.TURNS,)}
-_WARPS = (EFFECTS.WARPS, EFFECTS.TILTS)  # whose pictures may be of another size
+
+class SceneExit(NamedTuple):
+    """A step at which samples of a pair stop.
+
+    Attributes:
+        step: it.
+        forced: its group has chosen it, so that it acts whatever its first draw would be.
+        names: the targets that stop there.
+    """
+
+    step: Shared | Degrading
+    forced: bool
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ScenePlans:
-    """What carries out the samples of a pair recipe without Python between its steps. One thread at a time.
+    """What carries out the samples of a pair recipe natively, from one step of albumentations' to the next.
+
+    One thread at a time.
 
     Attributes:
-        by_target: a plan for each target that comes out.
+        transforms: of the pipeline.
+        by_target: a plan for each target that comes out; the same step has the same place in each.
+        exits: the steps at which samples stop, by their places.
         units: pixels along a common cell, by target.
+        position: moves the generators of all steps to a sample's key.
+        called: calls a step that they stop at: (step, what it does, its arguments) → what it leaves.
+        stops: labels of the steps that albumentations carries out.
+        unfinished: the targets whose results still go to their sinks.
     """
 
+    transforms: Sequence[Any]
     by_target: Mapping[str, NativePlan]
+    exits: Mapping[int, SceneExit]
     units: Mapping[str, int]
+    position: Position
+    called: Callable[..., Any]
+    stops: tuple[str, ...]
+    unfinished: tuple[str, ...]
 
-    stops: tuple[str, ...] = ()
-
-    @property
-    def left(self) -> tuple[str, ...]:
-        """Labels of steps that Python carries out: it makes every sample in which one of them acts."""
-        return tuple(dict.fromkeys(label for plan in self.by_target.values() for label in plan.left))
+    def each(self) -> Iterator[NativePlan]:
+        """All of its plans, those of what a Degrade does, too."""
+        yield from self.by_target.values()
+        yield from (one.step.plan for one in self.exits.values() if isinstance(one.step, Degrading))
 
     def sample(
-        self,
-        epoch: int,
-        index: int,
-        tile: int,
-        scene: Scene,
-        allocate: Callable[[str], Allocate],
-    ) -> dict[str, np.ndarray] | None:
-        """One sample; None where Python has to make it.
+        self, key: Key, pictures: Mapping[str, Picture], allocate: Callable[[str], Allocate], *, draws: bool = False
+    ) -> tuple[dict[str, Any], Region | None] | None:
+        """The results of one sample by target, and the region that is left; None where the kernels do not take it.
 
         Args:
-            epoch: of its key.
-            index: the same.
-            tile: the same.
-            scene: the targets as they come, without what they have beyond their last whole cells.
+            key: epoch, index and tile.
+            pictures: of the targets that are given, without what they have beyond their last whole cells.
             allocate: gives what makes the memory for the result of a target.
+            draws: each step that acts keeps what it drew; without that no region is told.
         """
-        made = {}
-        for name, plan in self.by_target.items():
-            picture: Any = scene.arrays[name]
-            if not (isinstance(picture, Undecoded) or is_picture(picture, files=False)):
-                return None
-            if not isinstance(one := plan.sample(epoch, index, tile, picture, allocate(name)), np.ndarray):
-                return None
-            made[name] = one
-        return made
+        try:
+            on_the_way = SceneOnTheWay(self, key, pictures)
+            return on_the_way.drawn(allocate) if draws else (on_the_way.end(allocate), None)
+        except NotHereError:
+            return None
 
     def many(
         self,
@@ -80,14 +92,20 @@ class ScenePlans:
         pictures: Mapping[str, InMemory],
         places: Callable[[str], Places],
     ) -> list[int] | None:
-        """Samples of one size side by side: see `NativePlan.many`; what Python has to make, it has to of all targets.
+        """Samples of one size side by side, as far as they do not stop: see `NativePlan.many`.
 
         Args:
             epoch: of the draws.
             indices: that key the draws.
             pictures: by target; what they have beyond their last whole cells is left out.
             places: gives where the results of a target lie.
+
+        Returns:
+            Those that are to be made one by one, of all targets. None where sizes differ.
         """
+        everything = [*range(len(indices))]
+        if pictures.keys() != self.by_target.keys():
+            return everything  # a Degrade is to make the others
         keys = np.zeros((len(indices), 2), np.uint64)
         keys[:, 0] = indices
         whole, cells = {}, None
@@ -96,74 +114,163 @@ class ScenePlans:
             here = lying.shapes[:, :2] // unit
             cells = here if cells is None else cells
             if not ((here == cells) & (here > 0)).all():
-                return [*range(len(keys))]
+                return everything
             whole[name] = lying if unit == 1 else lying.first(here * unit)
         left: set[int] = set()
-        for name, plan in self.by_target.items():
-            found = plan.many(epoch, keys, whole[name], places(name))
-            if found is None:
-                return None
+        for name in sorted(whole, key=lambda name: not self.by_target[name].stops):
+            found = self.by_target[name].many(epoch, keys, whole[name], places(name))
+            if found is None or len(found) == len(indices):
+                return found
             left.update(found)
         return sorted(left)
 
 
-def scene_plans(
-    transforms: Sequence[Any],
-    sites: Sites,
-    sinks: Mapping[str, Sink],
-    units: Mapping[str, int],
-    seed: int,
-    position: Position,
-    most: int | None,
-) -> ScenePlans:
-    """The transforms of a pair's pipeline as native plans.
+class SceneOnTheWay:
+    """Pictures of one scene that native plans carry from exit to exit. No step comes twice.
 
     Args:
-        transforms: in order.
-        sites: of all that draws.
-        sinks: of the targets that come out.
-        units: pixels along a common cell, by target.
-        seed: of the pipeline.
-        position: moves the generators of its steps.
-        most: bytes that a picture may have on its way; None: any.
-
-    Raises:
-        NotNativeError: they do not run as such; it says why.
+        plans: that carry them.
+        key: of the sample.
+        pictures: of the targets that are given.
     """
-    walk = Walk({id(step): (label, shared) for step, label, shared in sites})
-    plans = {
-        name: plan_of(_of_target(walk, transforms, name), sink, seed, position, most) for name, sink in sinks.items()
-    }
-    return ScenePlans(plans, units)
+
+    __slots__ = ("_begins", "_key", "_made", "_pictures", "_plans", "_stops")
+
+    def __init__(self, plans: ScenePlans, key: Key, pictures: Mapping[str, Picture]) -> None:
+        for picture in pictures.values():
+            if not (is_picture(picture, files=False) or isinstance(picture, Undecoded)):
+                raise NotHereError
+        self._plans, self._key, self._pictures = plans, key, dict[str, Any](pictures)
+        self._begins, self._stops, self._made = dict[str, int](), dict[str, int](), dict[str, Any]()
+
+    def end(self, allocate: Callable[[str], Allocate]) -> dict[str, Any]:
+        """The results by target, before their sinks where native plans do not write what those make.
+
+        Args:
+            allocate: gives what makes the memory for that of a target.
+
+        Raises:
+            NotHereError: the kernels do not take the sample, or a step fails.
+        """
+        self._go_on([*self._pictures], allocate)
+        if self._stops:
+            self._plans.position(*self._key)
+        while self._stops:
+            made = self._act(self._first())
+            self._go_on([*made], allocate)
+        if len(self._made) < len(self._plans.by_target):
+            raise NotHereError
+        return self._made
+
+    def drawn(self, allocate: Callable[[str], Allocate]) -> tuple[dict[str, Any], Region | None]:
+        """The same, and the region that is left; all steps draw in Python, too, for those who ask what they drew."""
+        outlines = {name: outline_of(picture) for name, picture in self._pictures.items()}
+        region = Region(0, 0, *common_cells(outlines, self._plans.units))
+        outline = _Outline(outlines, self._plans.units, region, on_the_way=self)
+        self._plans.position(*self._key)
+        try:
+            for step in self._plans.transforms:
+                step(scene=outline)
+        except Exception as error:
+            raise NotHereError from error
+        self._go_on([*self._pictures], allocate)
+        if self._stops:
+            raise NotHereError
+        return self._made, outline.region
+
+    def behind(self, step: Shared | Degrade, outline: Scene) -> dict[str, np.ndarray] | None:
+        """The pictures that a step which acts leaves, if albumentations carries it out; None: the kernels do."""
+        for place, (one, _, names) in self._plans.exits.items():
+            if step is (one.degrade if isinstance(one, Degrading) else one):
+                self._go_on(names, lambda _: np.empty)
+                if any(self._stops.get(name) != place for name in names):
+                    raise NotHereError
+                return self._act(place, outline)
+        return None
+
+    def _go_on(self, names: Sequence[str], allocate: Callable[[str], Allocate]) -> None:
+        """Let native plans carry out targets up to their next stop."""
+        for name in names:
+            if name in self._stops:
+                continue
+            plan = self._plans.by_target[name]
+            room = allocate(name) if plan.writes else np.empty
+            made = plan.sample(*self._key, self._pictures[name], room, self._begins.get(name, END))
+            if made is None:
+                raise NotHereError
+            if isinstance(made, Stopped):
+                self._stops[name], self._pictures[name] = made
+            else:
+                self._made[name] = made
+
+    def _first(self) -> int:
+        """The first step at which all targets that take part in it have come to stand."""
+        for place in sorted(set(self._stops.values())):
+            if all(self._stops.get(name) == place for name in self._plans.exits[place].names):
+                return place
+        raise NotHereError
+
+    def _act(self, place: int, outline: Scene | None = None) -> dict[str, np.ndarray]:
+        """The pictures that the step at a place leaves, which go on from there."""
+        step, forced, names = self._plans.exits[place]
+        try:
+            if isinstance(step, Degrading):
+                made = self._plans.called(step.degrade, self._degraded, step, *names, draws=outline is not None)
+            else:
+                made = self._plans.called(step, self._shared, step, forced, names, outline)
+        except Exception as error:  # the whole sample, as it is written, says where
+            raise NotHereError from error
+        for name in names:
+            del self._stops[name]
+        self._pictures |= made
+        self._begins |= dict.fromkeys(made, place)
+        return made
+
+    def _degraded(self, step: Degrading, source: str, *, draws: bool) -> dict[str, np.ndarray]:
+        target, picture = step.degrade.target, self._pictures[source]
+        height, width = (n // self._plans.units[source] * self._plans.units[target] for n in picture.shape[:2])
+        try:
+            made = step.made(self._key, picture, (height, width), draws=draws)
+        except NotHereError:  # on the way there are sizes that the kernels do not make
+            self._plans.position(*self._key)
+            scene = Scene({source: picture}, self._plans.units)
+            step.degrade.act(scene, [source])
+            made = in_between(scene.arrays[target])
+        return {source: picture, target: made}
+
+    def _shared(self, step: Shared, forced: bool, names: Sequence[str], outline: Scene | None) -> dict[str, np.ndarray]:
+        scene = Scene({name: self._pictures[name] for name in names}, self._plans.units)
+        if outline is None:
+            step(scene=scene, force_apply=forced)
+        else:  # its gate has been asked
+            scene.region = outline.region
+            step.act(scene, scene.present(step.names))
+            outline.region = scene.region
+        scene.shape()
+        made = {name: in_between(scene.arrays[name]) for name in names}
+        for name, picture in made.items():
+            if len(names) < len(self._pictures) and picture.shape[:2] != self._pictures[name].shape[:2]:
+                raise NotHereError  # it may not fit the others any more
+        return made
 
 
-def _of_target(walk: Walk, transforms: Sequence[Any], name: str) -> Iterator[tuple[Any, KeyedStep]]:
-    """The steps with what they are to one target."""
-    for step in transforms:
-        if isinstance(step, DeferredMoves):
-            yield from _of_target(walk, step.transforms, name)
-        elif isinstance(step, Shared) and name in step.names:
-            keyed = walk.one(step.step, alone)
-            if keyed.numbers.given or not _is_shared(step, keyed.numbers):
-                keyed = replace(keyed, numbers=LEFT)
-            yield step.step, replace(keyed, cell=step.units[name] if step.how == "window" else 1)
-        elif isinstance(step, Shared):
-            yield None, _OTHERS
-        elif id(step) in walk.made and group_of(step) is not None:
-            label, shared = walk.made[id(step)]
-            units = [list(_of_target(walk, [child], name)) for child in step.transforms]
-            if (group := groups.opened(step, label, units, shared=shared)) is None:
-                raise NotNativeError(f"{label} chooses in Python")
-            yield from group
-        else:
-            raise NotNativeError(f"{walk.made.get(id(step), (type(step).__name__,))[0]} is made in Python")
+@dataclass(slots=True)
+class _Outline(Scene):
+    """A scene without pixels, whose steps draw; those that native plans stop at have what these have made."""
 
+    on_the_way: SceneOnTheWay | None = None
 
-def _is_shared(step: Shared, numbers: NativeStep) -> bool:
-    """Whether the kernels do what such a step does to its targets, and all targets still fit: nobody asks behind it."""
-    if numbers.effect == EFFECTS.KEEPS:
-        return True
-    if step.how in _MOVES:
-        return numbers.effect in _MOVES[step.how] and len(step.names) == len(step.units)
-    # Of several targets, the coarsest tells what is drawn: that may depend on its size.
-    return step.how == "plain" and len(step.names) == 1 and numbers.changes and numbers.effect not in _WARPS
+    def run(self, step: Any, names: Sequence[str]) -> None:
+        """As of a scene."""
+        made = None if self.on_the_way is None else self.on_the_way.behind(step, self)
+        if made is not None:
+            self.arrays |= {name: outline_of(picture) for name, picture in made.items()}
+            return
+        params = step.drawn(self, names)
+        for name in names:
+            array, k = self.arrays[name], self.units[name]
+            if step.how == "window":
+                x_min, y_min, x_max, y_max = (int(n) * k for n in params["crop_coords"])
+                self.arrays[name] = outline_of(array, (y_max - y_min, x_max - x_min))
+            elif step.how == "dihedral":
+                self.arrays[name] = symmetry_of(type(step.step).__name__, params).view(array)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from augrecipes.compat.albumentations import A, geometric
-from augrecipes.compiler.kernels import resize_native, twins
-from augrecipes.compiler.kernels.moves import Moved, symmetry_of
+import numpy as np
+
+from augrecipes.compat.albumentations import A
+from augrecipes.compiler.kernels.moves import symmetry_of
 from augrecipes.compiler.kernels.step_draws import draw, is_plain_window, with_channels
-from augrecipes.compiler.run.lower import transform
-from augrecipes.compiler.run.resampled import Resize, resample
+from augrecipes.compiler.native_plan.lower import transform
+from augrecipes.compiler.run.resampled import resample
 from augrecipes.compiler.run.scene import Scene
 from augrecipes.compiler.run.sharing import How, how_to_share, refusal
 from augrecipes.ops.capabilities import capability
@@ -49,13 +50,7 @@ class Shared(A.BaseCompose):  # type: ignore[misc]
         self.by_target: dict[str, Any] = {}
         if self.how == "resampled":
             self.by_target = {name: construct(_scaled(step, units[name], units[at])) for name in targets}
-        self._resize: Resize = geometric.resize
         super().__init__([self.step], p=self.step.p)
-
-    def quicken(self) -> None:
-        """Let twins do what is resampled for each target; the step that draws is a pipeline's to attach them to."""
-        twins.attach(self.by_target.values())
-        self._resize = resize_native.functions().get("resize", geometric.resize)
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """The scene (`scene=`) after the step; it is changed in place."""
@@ -63,76 +58,48 @@ class Shared(A.BaseCompose):  # type: ignore[misc]
         self.step.params = {}
         names = scene.present(self.names)
         if names and self.step.should_apply(force_apply=force_apply):
-            if len(names) == 1 and len(self.names) == 1:
-                done = self.step(force_apply=True, image=scene.pixels(names[0]))
-                scene.arrays[names[0]] = with_channels(done["image"])
-            else:
-                self._share(scene, names)
-            if not scene.defers and (len(self.names) > 1 or self.how != "plain"):
-                scene.shape()  # raises where the targets no longer fit
+            scene.run(self, names)
         return data
 
-    def _share(self, scene: Scene, names: list[str]) -> None:
-        if self.how == "plain":
-            params = draw(self.step, {"image": scene.pixels(names[0])})
+    def act(self, scene: Scene, names: Sequence[str]) -> None:
+        """Carry it out on these targets of a scene, the coarsest first."""
+        if len(names) == 1 and len(self.names) == 1:
+            done = self.step(force_apply=True, image=scene.arrays[names[0]])
+            scene.arrays[names[0]] = with_channels(done["image"])
         else:
-            try:
-                params = draw(self.step, {"image": scene.stand_in()})
-            except Exception as error:  # albumentations' own, for a window that is larger than the scene
-                sizes = ", ".join(f"{n} {scene.arrays[n].shape[0]}×{scene.arrays[n].shape[1]} px" for n in names)
-                raise ValueError(f"{error}; counted in cells of the common grid, of {sizes}") from error
-        if self.how == "window" and is_plain_window(params):
-            x_min, y_min, x_max, y_max = (int(v) for v in params["crop_coords"])
-            scene.region = scene.region and scene.region.cut(x_min, y_min, x_max, y_max)
+            params = self.drawn(scene, names)
             for name in names:
-                array, k = scene.arrays[name], scene.units[name]
-                if isinstance(array, Moved):
-                    scene.arrays[name] = array.cut(x_min * k, y_min * k, x_max * k, y_max * k)
-                else:
-                    scene.arrays[name] = array[y_min * k : y_max * k, x_min * k : x_max * k]
-            return
+                scene.arrays[name] = self._changed(params, scene.arrays[name], name)
+        if len(self.names) > 1 or self.how != "plain":
+            scene.shape()  # raises where the targets no longer fit
+
+    def drawn(self, scene: Scene, names: Sequence[str]) -> dict[str, Any]:
+        """What it draws for these targets; the scene's region follows, and nothing else."""
+        if self.how == "plain":
+            return draw(self.step, {"image": scene.arrays[names[0]]})
+        try:
+            params = draw(self.step, {"image": scene.stand_in()})
+        except Exception as error:  # albumentations' own, for a window that is larger than the scene
+            sizes = ", ".join(f"{n} {scene.arrays[n].shape[0]}×{scene.arrays[n].shape[1]} px" for n in names)
+            raise ValueError(f"{error}; counted in cells of the common grid, of {sizes}") from error
         if self.how == "dihedral":
-            symmetry = symmetry_of(type(self.step).__name__, params)
-            scene.region = scene.region and scene.region.turned(symmetry)
-            if scene.defers:
-                for name in names:
-                    array = scene.arrays[name]
-                    scene.arrays[name] = (array if isinstance(array, Moved) else Moved(array)).turned(symmetry)
-                return
-        elif self.how != "plain":
+            scene.region = scene.region and scene.region.turned(symmetry_of(type(self.step).__name__, params))
+        elif self.how == "window" and is_plain_window(params):
+            scene.region = scene.region and scene.region.cut(*map(int, params["crop_coords"]))
+        else:
             scene.region = None
-        for name in names:
-            array, k = scene.pixels(name), scene.units[name]
-            if self.how == "resampled":
-                scene.arrays[name] = with_channels(resample(self.by_target[name], params, array, k, self._resize))
-                continue
-            own = {**params, "shape": array.shape}
-            if self.how == "window":
-                own |= _in_pixels(params, k)
-            scene.arrays[name] = with_channels(self.step.apply_with_params(own, image=array)["image"])
+        return params
 
-
-class DeferredMoves(A.BaseCompose):  # type: ignore[misc]
-    """Windows, flips and turns of all targets: drawn one after another, and deferred until a target's pixels are read.
-
-    A turn after a window moves fewer pixels; one that nothing reads before the sink is carried out by the sink.
-
-    Args:
-        steps: in order.
-    """
-
-    def __init__(self, steps: list[Shared]) -> None:
-        super().__init__(steps, p=1.0)
-
-    def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
-        """The scene (`scene=`), with the moves pending; each step has its own gate."""
-        del force_apply
-        scene: Scene = data["scene"]
-        scene.defers = True
-        for step in self.transforms:
-            step(scene=scene)
-        scene.defers = False
-        return data
+    def _changed(self, params: dict[str, Any], array: np.ndarray, name: str) -> np.ndarray:
+        """The picture of a target after the step, by what it has drawn."""
+        unit = self.units[name]
+        if self.how == "resampled":
+            return with_channels(resample(self.by_target[name], params, array, unit))
+        if self.how == "window" and is_plain_window(params):
+            x_min, y_min, x_max, y_max = (int(v) * unit for v in params["crop_coords"])
+            return array[y_min:y_max, x_min:x_max]
+        own = {**params, "shape": array.shape} | (_in_pixels(params, unit) if self.how == "window" else {})
+        return with_channels(self.step.apply_with_params(own, image=array)["image"])
 
 
 def _in_pixels(params: dict[str, Any], unit: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 from augrecipes.compiler.kernels.scratch import is_free
-from augrecipes.compiler.kernels.undecoded import Undecoded, is_encoded, undecoded
+from augrecipes.compiler.kernels.undecoded import is_encoded, undecoded
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
 from augrecipes.recipe.model import Inputs, Output
@@ -61,7 +61,7 @@ def arrival_of(image: Any) -> Arrival:
     return "encoded" if is_encoded(image) else "uint8"
 
 
-def picture_in(image: Any, inputs: Inputs, name: str = "image", *, lazily: bool) -> np.ndarray | Undecoded:
+def picture_in(image: Any, inputs: Inputs, name: str = "image", *, lazily: bool = False) -> Any:
     """What `check_image` says of an array; a picture that is not decoded yet is decoded, unless `lazily`."""
     if isinstance(image, np.ndarray) or not is_encoded(image):
         return check_image(image, inputs, name)

@@ -10,14 +10,11 @@ import numpy as np
 
 from augrecipes.compat.albumentations import as_they_are, as_they_come
 from augrecipes.compat.boxes import forget_labels, quicken
-from augrecipes.compiler.kernels.jobs import ToMake
-from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.sink import Allocate, Sink
-from augrecipes.compiler.kernels.undecoded import Undecoded
-from augrecipes.compiler.plan import Compiled
+from augrecipes.compiler.native_plan.lower import lower, transforms_of
+from augrecipes.compiler.plan import PLAIN, Compiled
 from augrecipes.compiler.plan.nodes import singles
 from augrecipes.compiler.run.beside import LIKE, STACKS, is_array, take_beside
-from augrecipes.compiler.run.lower import lower
 from augrecipes.compiler.run.native_batches import NativeBatches
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.points import processors, rows_of, take_points
@@ -57,7 +54,8 @@ class ImagePipeline(NativeBatches):
     nests = True
 
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
-        transforms, sites = lower(compiled.plans[arrival].steps)
+        self._lowered, sites = lower(compiled.plans[arrival].steps)
+        transforms = [*transforms_of(self._lowered)]
         super().__init__(compiled, arrival, transforms, sites, **processors(compiled.recipe.inputs))
         self.sinks = {"image": Sink(compiled.recipe.output)}
         steps = compiled.plans[arrival].steps
@@ -96,6 +94,8 @@ class ImagePipeline(NativeBatches):
         """One sample that comes as this pipeline's own plan takes it."""
         if (made := self._natively(epoch, index, tile, targets, allocate)) is not None:
             return made
+        if self.optimize != "none" and self.arrival not in PLAIN:
+            return self.plain._planned(epoch, index, tile, targets, allocate)
         data, finish = self._prepare(targets, allocate)
         self.position(epoch, index, tile)
         return finish(self._steps(data, None))
@@ -171,13 +171,12 @@ class ImagePipeline(NativeBatches):
 
     def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
         """The picture after each outermost step."""
-        mine = self.coming(self._arrival_of(targets))
-        if mine is not self:
-            return mine.trace(epoch, index, tile, targets)
+        arrival = self._arrival_of(targets)
+        mine = self.coming(arrival) if arrival in PLAIN else self.plain
         found: list[tuple[str, Any]] = []
-        data, _ = self._prepare(targets, np.empty)
-        self.position(epoch, index, tile)
-        self._steps(data, found)
+        data, _ = mine._prepare(targets, np.empty)
+        mine.position(epoch, index, tile)
+        mine._steps(data, found)
         return found
 
     def _prepare(self, targets: dict[str, Any], allocate: Allocate) -> tuple[dict[str, Any], Finish]:
@@ -185,7 +184,7 @@ class ImagePipeline(NativeBatches):
         inputs, output = self.compiled.recipe.inputs, self.compiled.recipe.output
         data = dict(targets)
         beside = take_beside(data, self.likes, inputs) if self.arrival == "together" else []
-        data["image"] = image = picture_in(data.get("image"), inputs, lazily=self.takes_files)
+        data["image"] = image = picture_in(data.get("image"), inputs)
         mask = data.get("mask")
         check_presence("mask", inputs.mask, given=mask is not None)
         if mask is None:
@@ -223,10 +222,7 @@ class ImagePipeline(NativeBatches):
             if self._prepares:
                 for processor in self.processors.values():
                     forget_labels(processor)
-                first = data["image"]
-                data["image"] = Moved(first).stand_in() if isinstance(first, Undecoded) else first
                 self.preprocess(data)
-                data["image"] = first
             for place, (first, p, act, filters) in enumerate(self.prepared):
                 if first is None or first() < p:
                     data = act(data)
@@ -240,10 +236,8 @@ class ImagePipeline(NativeBatches):
                     f"the steps left an image of {image.dtype}; images are uint8 (0..255) or float32 (0..1)"
                 )
             if self._prepares:
-                if isinstance(image, Moved | ToMake):
-                    data["image"] = image.stand_in()  # the boxes' last filter reads its size
                 data = self.postprocess(data)
-            data["image"] = image if isinstance(image, Moved | ToMake) or image.ndim == 3 else image[..., None]
+            data["image"] = image if image.ndim == 3 else image[..., None]
         except Exception as error:
             blamed = self.blame(error)
             if blamed is error:

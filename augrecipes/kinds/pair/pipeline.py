@@ -5,40 +5,44 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from augrecipes.compiler.kernels.gathering import Views
-from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.kernels.undecoded import Undecoded
-from augrecipes.compiler.kernels.unmade import realised
 from augrecipes.compiler.native_plan.carrying_out import Places
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError
+from augrecipes.compiler.native_plan.lower import Lowered, Sites, group, lower, transforms_of
 from augrecipes.compiler.native_plan.pictures import InMemory
-from augrecipes.compiler.plan import Compiled
-from augrecipes.compiler.plan.nodes import Fused, Group, Node
+from augrecipes.compiler.plan import PLAIN, Compiled
+from augrecipes.compiler.plan.nodes import Steps
 from augrecipes.compiler.run.beside import is_array
 from augrecipes.compiler.run.degrade import Degrade
+from augrecipes.compiler.run.degrading import Key
 from augrecipes.compiler.run.grid import Region, unit
-from augrecipes.compiler.run.lower import Sites, group, lower_step
 from augrecipes.compiler.run.natively import kept_from_plans
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.compiler.run.scene import Scene
-from augrecipes.compiler.run.scene_plans import ScenePlans, scene_plans
-from augrecipes.compiler.run.shared import DeferredMoves, Shared
-from augrecipes.compiler.run.targets import arrival_of, picture_in
+from augrecipes.compiler.run.scene import Scene, common_cells
+from augrecipes.compiler.run.scene_lowering import scene_plans
+from augrecipes.compiler.run.scene_plans import ScenePlans
+from augrecipes.compiler.run.shared import Shared
+from augrecipes.compiler.run.targets import picture_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
 from augrecipes.ops import groups
 from augrecipes.recipe.model import Inputs, Step
 
 Take = Callable[[str, tuple[int, ...], np.dtype[Any]], np.ndarray]
+Pictures = Mapping[str, np.ndarray | Undecoded]
 
 # What lies on one picture cannot lie on a scene of several.
 _FOREIGN = ("image", "images", "mask", "masks", "boxes", "bboxes", "keypoints")
+
+
+class _UnevenError(Exception):
+    """Samples that were to lie side by side differ in size."""
 
 
 class PairPipeline(Pipeline):
@@ -64,14 +68,11 @@ class PairPipeline(Pipeline):
         sites: Sites = []
         labels: list[tuple[Any, str]] = []
         self.units = unit(scales)
-        steps = compiled.plans[arrival].steps
-        transforms = [_lower(step, tuple(scales), self.units, sites, labels) for step in steps]
+        steps = cast("Steps", compiled.plans[arrival].steps)  # rules of pairs merge none
+        self._lowered = tuple(_lower(step, tuple(scales), self.units, sites, labels) for step in steps)
         shared = [made for made, _ in labels if isinstance(made, Shared)]
-        if compiled.optimize != "none":
-            for one in shared:
-                one.quicken()
         self._cells = {id(made.step): made.cell for made in shared}
-        super().__init__(compiled, arrival, transforms, sites)
+        super().__init__(compiled, arrival, [*transforms_of(self._lowered)], sites)
         self._sites = sites
         self._labels |= {id(made): site for made, site in labels}
         made = {step.args["target"] for step in steps if isinstance(step, Step) and step.name == groups.DEGRADE}
@@ -91,26 +92,34 @@ class PairPipeline(Pipeline):
 
     def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
         """One sample at one key."""
-        return self.coming(arrival_of(targets.get(self.targets[0])))._planned(epoch, index, tile, targets)
-
-    def _planned(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
-        """One sample that comes as this pipeline's own plan takes it."""
         targets = dict(targets)
         out = self._outs(targets)
-        scene, rest = self._scene(targets)
+        pictures, rest = self._pictures(targets)
         allocate: Callable[[str], Allocate] = lambda name: out[name][1] if name in out else np.empty  # noqa: E731
-        plans = self.plans
-        made = None if plans is None else plans.sample(epoch, index, tile, scene, allocate)
-        if made is None:
-            self._steps(scene, epoch, index, tile)
-            made = {name: self.sinks[name](scene.moved(name), allocate(name)) for name in self.outputs}
-        for name in self.outputs:
-            rest[name] = out[name][0] if name in out and not callable(out[name][0]) else made[name]
-        if self.compiled.save_applied_params:
-            rest["applied"] = self.applied()
-            region = scene.region
-            rest["window"] = {name: region and region.pixels(self.units[name]) for name in self.targets}
+        rest.update(self._run((epoch, index, tile), pictures, allocate))
+        rest.update((name, array) for name, (array, _) in out.items() if not callable(array))
         return rest
+
+    def _run(self, key: Key, pictures: Pictures, allocate: Callable[[str], Allocate]) -> dict[str, Any]:
+        """What comes out of one sample, of pictures that have whole cells alone."""
+        asked, plans = self.compiled.save_applied_params, self.plans
+        if plans is None and self.optimize != "none" and self.arrival not in PLAIN:
+            return self.plain._run(key, pictures, allocate)
+        if asked:
+            self.position(*key)  # what steps drew for another sample is forgotten
+        if plans is None:
+            scene = self._steps(key, pictures)
+            made, region, unfinished = dict[str, Any](scene.arrays), scene.region, self.outputs
+        elif (found := plans.sample(key, pictures, allocate, draws=asked)) is not None:
+            (made, region), unfinished = found, plans.unfinished
+        else:
+            return self.plain._run(key, pictures, allocate)
+        for name in unfinished:
+            made[name] = self.sinks[name](made[name], allocate(name))
+        if asked:
+            made["applied"] = self.applied()
+            made["window"] = {name: region and region.pixels(self.units[name]) for name in self.targets}
+        return made
 
     def many(
         self, epoch: int, indices: Sequence[int] | np.ndarray, pictures: Mapping[str, InMemory], take: Take
@@ -123,74 +132,53 @@ class PairPipeline(Pipeline):
             pictures: by target, as an earlier part of the recipe left them: not checked again.
             take: gives the memory for a target's results: (target, shape of one, dtype) → array (n, *shape).
         """
-        mine = self.for_this_thread()
-        if (plans := mine.plans) is None:
-            return mine._many(epoch, [*map(int, indices)], pictures, range(len(indices)), take)
-        out: dict[str, np.ndarray] = {}
+        mine, out, everything = self.for_this_thread(), dict[str, np.ndarray](), range(len(indices))
 
-        def places(name: str) -> Places:
-            def rows(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[np.ndarray, Sequence[int]]:
+        def room(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+            if name not in out:
                 out[name] = take(name, shape, dtype)
-                return out[name], range(len(indices))
+            if out[name].shape[1:] != shape:
+                raise _UnevenError
+            return out[name]
 
-            return rows
-
-        left = plans.many(epoch, indices, pictures, places)
-        if left is None or not left:
-            return None if left is None else out
-        if len(left) == len(indices):
-            return mine._many(epoch, [*map(int, indices)], pictures, left, take)
-        own: Take = lambda _, shape, dtype: np.empty((len(left), *shape), dtype)  # noqa: E731
-        one_by_one = mine._many(epoch, [int(indices[k]) for k in left], pictures, left, own)
-        if one_by_one is None or any(found.shape[1:] != out[name].shape[1:] for name, found in one_by_one.items()):
+        places: Callable[[str], Places] = lambda name: lambda *made: (room(name, *made), everything)  # noqa: E731
+        plans = mine.plans
+        left = everything if plans is None else plans.many(epoch, indices, pictures, places)
+        try:
+            for k in left or ():
+                row: Callable[[str], Allocate] = lambda name, k=k: lambda *made: room(name, *made)[k]  # type: ignore[misc]  # noqa: E731
+                one = mine._whole_cells({name: lying.array(k) for name, lying in pictures.items()})
+                mine._run((epoch, int(indices[k]), 0), one, row)
+        except _UnevenError:
             return None
-        for name, found in one_by_one.items():
-            out[name][left] = found
-        return out
-
-    def _many(
-        self, epoch: int, indices: Sequence[int], pictures: Mapping[str, InMemory], places: Sequence[int], take: Take
-    ) -> dict[str, np.ndarray] | None:
-        """The same of the pictures at some places, cut one by one and finished together."""
-        found: dict[str, list[np.ndarray]] = {name: [] for name in self.outputs}
-        for index, k in zip(indices, places, strict=True):
-            scene = self._whole_cells({name: lying.array(k) for name, lying in pictures.items()})
-            self._steps(scene, epoch, index, 0)
-            for name, made in found.items():
-                made.append(_as_view(scene.moved(name)))
-        first = {name: arrays[0] for name, arrays in found.items()}
-        if any(a.shape != first[n].shape or a.dtype != np.uint8 for n, arrays in found.items() for a in arrays):
-            return None
-        return {
-            name: self.sinks[name].many(
-                Views(arrays), first[name].shape, lambda shape, dtype, name=name: take(name, shape[1:], dtype)
-            )
-            for name, arrays in found.items()
-        }
+        return None if left is None else out
 
     @property
     def plans(self) -> ScenePlans | None:
-        """What carries out samples now; None: steps run one by one, for instance because they are looked at."""
-        return self.native if self._dress is None and isinstance(self.native, ScenePlans) else None
+        """What carries out samples now; None: nothing does."""
+        return self.native if isinstance(self.native, ScenePlans) else None
 
     @property
     def at_once(self) -> ScenePlans | str:
-        """What carries out its samples, however they come, without Python; or why nothing does."""
-        return self.coming("encoded" if self.reads else "uint8").native
+        """What carries out its samples natively, however they come; or why nothing does."""
+        return self.native
 
     @cached_property
     def native(self) -> ScenePlans | str:
-        """What carries out samples without Python between their steps, or why nothing does."""
-        if (why := kept_from_plans(self)) is not None or self.compiled.save_applied_params:
-            return why or "what its steps draw is asked for"
+        """What carries out samples natively, or why nothing does."""
+        if (why := kept_from_plans(self)) is not None:
+            return why
         sinks, compiled = {name: self.sinks[name] for name in self.outputs}, self.compiled
         try:
-            return scene_plans(
-                self.transforms, self._sites, sinks, self.units, compiled.seed, self.draws.position,
-                self.recipe.max_bytes,
+            plans = scene_plans(
+                self._lowered, self._sites, sinks, self.units, compiled.seed, self.draws.position,
+                self.recipe.max_bytes, self.called,
             )  # fmt: skip
         except NotNativeError as reason:
             return str(reason)
+        for plan in plans.each():
+            self.taken(plan)
+        return plans
 
     def _outs(self, targets: dict[str, Any]) -> dict[str, tuple[Any, Allocate]]:
         """What the results are to be written into, by target; taken out of the targets."""
@@ -204,31 +192,25 @@ class PairPipeline(Pipeline):
 
     def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
         """The pictures after each outermost step, and each of those inside a Degrade, by target."""
-        scene, _ = self._scene(targets)
         found: list[tuple[str, Any]] = []
-        scene.stages = found
-        self._steps(scene, epoch, index, tile)
+        self._steps((epoch, index, tile), self._pictures(targets)[0], found)
         return found
 
-    def _scene(self, targets: dict[str, Any]) -> tuple[Scene, dict[str, Any]]:
-        """The scene of the targets that were given, and whatever else was given."""
+    def _pictures(self, targets: dict[str, Any]) -> tuple[Pictures, dict[str, Any]]:
+        """The whole cells of the targets that were given, and whatever else was given."""
         rest = dict(targets)
         self._check_names(rest)
-        arrays: dict[str, np.ndarray | Undecoded] = {}
+        pictures: dict[str, np.ndarray | Undecoded] = {}
         for name in self.targets:
-            arrays[name] = picture_in(rest.pop(name), self._inputs[name], name, lazily=self.takes_files)
+            pictures[name] = picture_in(rest.pop(name), self._inputs[name], name, lazily=self.reads)
         if not self.compiled.resumes:  # what steps have left may differ
-            _check_alike(arrays)
-        return self._whole_cells(arrays), rest
+            _check_alike(pictures)
+        return self._whole_cells(pictures), rest
 
-    def _whole_cells(self, arrays: Mapping[str, np.ndarray | Undecoded]) -> Scene:
-        """The scene of these targets, without what they have beyond their last whole cells."""
-        scene = Scene(dict(arrays), self.units, None)
-        rows, columns = scene.shape()
-        scene.region = Region(0, 0, rows, columns)
-        for name, array in arrays.items():
-            scene.arrays[name] = array[: rows * self.units[name], : columns * self.units[name]]
-        return scene
+    def _whole_cells(self, pictures: Pictures) -> Pictures:
+        """These targets without what they have beyond their last whole cells."""
+        rows, columns = common_cells(pictures, self.units)
+        return {name: one[: rows * self.units[name], : columns * self.units[name]] for name, one in pictures.items()}
 
     def _check_names(self, given: Mapping[str, Any]) -> None:
         wrong, others = "", given.keys() - set(self.outputs)
@@ -243,9 +225,11 @@ class PairPipeline(Pipeline):
         if wrong:
             raise DataError(f"{wrong}; the recipe's targets are {', '.join(f'{name}=' for name in self.targets)}")
 
-    def _steps(self, scene: Scene, epoch: int, index: int, tile: int) -> None:
-        """Run the steps on the scene, every step at its key."""
-        self.position(epoch, index, tile)
+    def _steps(self, key: Key, pictures: Pictures, stages: list[tuple[str, Any]] | None = None) -> Scene:
+        """The scene behind the steps, every step at its key."""
+        arrays = {name: one.array() if isinstance(one, Undecoded) else one for name, one in pictures.items()}
+        scene = Scene(arrays, self.units, Region(0, 0, *common_cells(arrays, self.units)), stages)
+        self.position(*key)
         try:
             for step in self.transforms:
                 step(scene=scene)
@@ -260,6 +244,7 @@ class PairPipeline(Pipeline):
         for name, array in scene.arrays.items():
             if array.dtype not in (np.uint8, np.float32):
                 raise DataError(f"the steps left {name} as {array.dtype}; images are uint8 or float32")
+        return scene
 
 
 def _check_alike(arrays: Mapping[str, np.ndarray | Undecoded]) -> None:
@@ -269,11 +254,6 @@ def _check_alike(arrays: Mapping[str, np.ndarray | Undecoded]) -> None:
         for what, mine, its in (("channels", array.shape[2], one.shape[2]), ("dtype", array.dtype, one.dtype)):
             if mine != its:
                 raise DataError(f"{first} and {name} must have the same {what}, got {its} and {mine}")
-
-
-def _as_view(image: np.ndarray | Moved) -> np.ndarray:
-    """The pixels of an image whose moves may be pending: nothing is copied unless it has to be decoded."""
-    return image.symmetry.view(realised(image.base)) if isinstance(image, Moved) else image
 
 
 def _named(out: Any) -> str:
@@ -290,31 +270,31 @@ def _inputs_of(name: str, inputs: Inputs, units: Mapping[str, int]) -> Inputs:
 
 
 def _lower(
-    node: Node,
+    step: Step,
     targets: tuple[str, ...],
     units: Mapping[str, int],
     sites: Sites,
     labels: list[tuple[Any, str]],
-) -> Any:
-    """The object of one step; `targets` are those of the group around it."""
+) -> Lowered:
+    """One step, lowered; `targets` are those of the group around it."""
     made: Any
-    if isinstance(node, Fused):
-        return DeferredMoves([_lower(child, targets, units, sites, labels) for child in node.steps])
-    step = node.written if isinstance(node, Group) else node
     if step.name == groups.DEGRADE:
-        children = [lower_step(child, sites) for child in step.steps]
-        made = Degrade(step.args["source"], step.args["target"], children, [child.site for child in step.steps])
+        inside, more = lower(step.steps)
+        sites += more
+        children = [child.site for child in step.steps]
+        made = Degrade(step.args["source"], step.args["target"], [*transforms_of(inside)], children)
         labels.append((made, step.site))
-        return made
+        return Lowered(step, made, inside)
     targets = step.target or targets
     if step.is_group:
-        made = group(step, [_lower(child, targets, units, sites, labels) for child in node.steps])
+        inside = tuple(_lower(child, targets, units, sites, labels) for child in step.steps)
+        made = group(step, [*transforms_of(inside)])
         sites.append((made, step.site, False))
-        return made
+        return Lowered(step, made, inside)
     made = Shared(step, targets, units)
     sites.append((made.step, step.site, False))
     labels.append((made, step.site))
-    return made
+    return Lowered(step, made)
 
 
 PIPELINE = PairPipeline

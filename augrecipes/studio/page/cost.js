@@ -22,7 +22,7 @@ function build(element) {
   fill(element, make("div", {class: "bar"}, chooser(),
     make("button", {type: "button", onclick: refresh}, "Measure again"),
     make("button", {type: "button", title: "Compare the optimised pipeline with the plain one on the shown data", onclick: verify}, "Verify on this data"),
-    make("span", {class: "quiet-words"}, "Times of one thread on this machine, for the chosen sample.")),
+    make("span", {class: "quiet-words"}, "Times of one thread on this machine, for the chosen sample. Work that a step puts off counts where it is done.")),
     drawing.place, drawing.trouble, make("div", {class: "scroll"}, make("div", {}, proving.place, proof, place)))
 }
 

@@ -5,55 +5,34 @@ from __future__ import annotations
 from augrecipes.compiler.plan.rule import Rule
 from augrecipes.compiler.plan.rules import (
     crop_first,
-    defer_flips,
     drop_noops,
-    fold_sink,
     join_colours,
-    join_crops,
-    join_flips,
-    join_tables,
     join_warps,
     open_groups,
     own_noise,
     read_scaled,
-    read_window,
-    read_windows,
     reduce_first,
-    resize_window,
     shrink_first,
 )
 from augrecipes.kinds import facts
 from augrecipes.recipe.model import Optimize, Recipe
 
-# Rules that change no bit.
+# Rules that change no bit. That moves and tables in a row are one pass needs no rule: the native program leaves them
+# pending until somebody reads pixels.
 EXACT: tuple[Rule, ...] = (
     open_groups.RULE,  # first: what it brings out has neighbours there
     drop_noops.RULE,  # before the others: what it removes may stand between two neighbours
-    crop_first.RULE,  # before join_crops and join_tables: it makes crops neighbours, and tables too
-    resize_window.RULE,  # before the other joins: it takes crops and flips with it
-    join_crops.RULE,
-    join_flips.RULE,
-    join_tables.RULE,
-    fold_sink.RULE,  # it takes joined crops and flips as they are
-    read_window.RULE,  # last: it takes whatever comes first
+    crop_first.RULE,
 )
 
 # Rules that keep within a bound.
 FAST: tuple[Rule, ...] = (
-    open_groups.RULE,
-    drop_noops.RULE,
-    crop_first.RULE,  # before join_warps: a table between two warps parts them no more
+    *EXACT,  # before join_warps: a table between two warps parts them no more
     shrink_first.RULE,  # the same for colours; after crop_first, which keeps every bit
-    join_warps.RULE,  # before the other joins: it takes crops and flips with it
+    join_warps.RULE,
     reduce_first.RULE,  # of what join_warps has made
     read_scaled.RULE,  # the same, and of a resize that begins
-    resize_window.RULE,  # of what they have left, and before the other joins
-    join_crops.RULE,
-    join_flips.RULE,
-    join_colours.RULE,  # before join_tables: some tables are matrices as well
-    join_tables.RULE,
-    fold_sink.RULE,
-    read_window.RULE,
+    join_colours.RULE,
     own_noise.RULE,  # whatever stands beside it
 )
 
@@ -61,8 +40,11 @@ FAST: tuple[Rule, ...] = (
 PAIR: tuple[Rule, ...] = (
     drop_noops.RULE,
     crop_first.RULE,
-    defer_flips.RULE,  # after crop_first: it makes windows and turns neighbours
-    read_windows.RULE,  # last: it takes what comes first
+)
+
+# Names that `without_rules` may still hold: what they did is no rewriting any more.
+GIVEN_UP = frozenset(
+    {"defer_flips", "fold_sink", "join_crops", "join_flips", "join_tables", "read_window", "read_windows"}
 )
 
 RULES: dict[Optimize, tuple[Rule, ...]] = {"none": (), "exact": EXACT, "fast": FAST}
@@ -72,7 +54,7 @@ def rules_for(recipe: Recipe, optimize: Optimize) -> tuple[Rule, ...]:
     """The rules that a recipe is rewritten by, in order: those of its kind and of `optimize` that it does not refuse.
 
     >>> [rule.name for rule in rules_for(Recipe("sr", kind="pair", without_rules=("drop_noops",)), "exact")]
-    ['crop_first', 'defer_flips', 'read_windows']
+    ['crop_first']
     """
     rules = RULES[optimize]
     if facts(recipe.kind).scales and optimize != "none":

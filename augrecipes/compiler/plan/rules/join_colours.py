@@ -48,7 +48,7 @@ def _pays(run: Steps, before: Node | None) -> bool:
     # Alone, what is no more than one pass is quick as it is, but behind warps it needs no pass of its own.
     warped = isinstance(before, Fused) and before.kernel in ("JoinedWarps", "JoinedColours")
     if not warped and all(action_of(step) == "lookup" for step in run):
-        return False  # one table is quicker than a matrix, and changes no bit: join_tables
+        return False  # one table of several is quicker than a matrix, and changes no bit
     return len(leaves) > 1 or warped or any(map(_is_slow, leaves))
 
 
