@@ -136,7 +136,7 @@ static inline int draw_gaussian(Drawing *d, const double *a, double *to) {
     return 1;
 }
 
-/* Draw; 0 where that is Python's to do. */
+/* Draw; 0 where it is not known how. */
 static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double *to) {
     switch (kind) {
     case DRAWS_NUMBERS:

@@ -57,7 +57,7 @@ static inline void affine(Drawing *d, const double *a, double *to) {
     about_middle(d, between(s, a[0], a[1]), scale, shift, shear, to);
 }
 
-/* Draw; 0 where that is Python's to do. */
+/* Draw; 0 where it is not known how. */
 static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
     double down, across;
     switch (kind) {

@@ -194,7 +194,7 @@ KERNEL(fused)(const Job *job) {
             quad.bottom <= (double)(job->rows - 1) + near)
             source.border = REPLICATE; /* nothing beyond is seen: none of it may be blended in */
         double k = (double)job->reduction;
-        int64_t x = ((int64_t)floor(quad.left) - MARGIN) & (job->reduction - 1); /* as the kernel in Python begins */
+        int64_t x = ((int64_t)floor(quad.left) - MARGIN) & (job->reduction - 1);
         int64_t y = ((int64_t)floor(quad.top) - MARGIN) & (job->reduction - 1);
         for (int i = 0; i < 6; i++)
             m[i] = m[i] / k + ((0.5 - (double)(i < 3 ? x : y)) / k - 0.5) * m[6 + i % 3];

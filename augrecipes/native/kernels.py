@@ -1,6 +1,6 @@
 """The native kernels, where they were built: loaded once, with the best instruction set that this processor has.
 
-Without a build, or with `AUGRECIPES_NATIVE=0`, there are none, and their Python twins do the work. `AUGRECIPES_NATIVE`
+Without a build, or with `AUGRECIPES_NATIVE=0`, there are none, and steps run as they are written. `AUGRECIPES_NATIVE`
 may also name one, `base`, `v3` (AVX2) or `v4` (AVX-512), and `AUGRECIPES_KERNELS` a library built elsewhere, such
 as one that watches over memory.
 """

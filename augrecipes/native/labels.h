@@ -1,7 +1,5 @@
 /* Masks that were cut, turned and warped: resampled in one go, or step by step where that costs less, each pixel to one
-   that was there.
-
-   Beside compiler/kernels/warped.py and resample.py. */
+   that was there. */
 
 #ifndef AUGRECIPES_LABELS_H
 #define AUGRECIPES_LABELS_H

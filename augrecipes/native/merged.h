@@ -1,7 +1,6 @@
 /* Windows, turns and warps as one resampling: where that is the same as one after another, and what it costs.
 
-   Beside compiler/kernels/warped.py, which says why. Sums and products stand in its order, so that matrices have the
-   same bits. */
+   Sums and products stand in one order, so that matrices have the same bits. */
 
 #ifndef AUGRECIPES_MERGED_H
 #define AUGRECIPES_MERGED_H

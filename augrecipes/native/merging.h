@@ -1,6 +1,4 @@
-/* Steps of a run that is resampled once, and the colours behind it: a job for the kernel `fused`.
-
-   Beside compiler/kernels/warps.py and colour_ops.py. */
+/* Steps of a run that is resampled once, and the colours behind it: a job for the kernel `fused`. */
 
 #ifndef AUGRECIPES_MERGING_H
 #define AUGRECIPES_MERGING_H
@@ -46,7 +44,7 @@ static inline int is_more_of_border(const Run *run, const Warped *w) {
     uint32_t differs = (v->fill ^ (uint32_t)w->fill) & (v->channels == 1 ? 0xff : 0xffffff);
     return v->kind == PADDED && v->how == CONSTANT && w->border == CONSTANT && !differs && m->job.reduction == 1 &&
            !m->reads && !m->reduced && v->rows <= INT16_MAX && v->columns <= INT16_MAX &&
-           v->rows * v->columns * v->channels < INT32_MAX / 2; /* otherwise Python is refused, too */
+           v->rows * v->columns * v->channels < INT32_MAX / 2; /* more no job takes */
 }
 
 /* The picture without its border; `left` and `top`: where it begins in what was seen of that. */

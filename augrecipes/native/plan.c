@@ -209,7 +209,7 @@ static int64_t finish(Run *run, Ahead *ahead) {
                                p->across, p->apart, ahead);
 }
 
-enum { STOPPED = -2 }; /* of a step: Python carries it out */
+enum { STOPPED = -2 }; /* at a step that albumentations carries out */
 
 /* Behind a step, or a group with all that is in it. */
 static int64_t behind(const Plan *p, int64_t k) {

@@ -60,7 +60,7 @@ typedef struct {
     int64_t height, width; /* of the result; where it has a target, what that has room for: others are refused */
     int64_t window[4];     /* top, left, bottom, right of the pixels that are read */
     int64_t begin;         /* a step that was carried out elsewhere: the picture is what it left; -1: none was */
-    int64_t stop;          /* the step that it stops at, for Python to carry out, or -1; where it has a target, it has to */
+    int64_t stop;          /* the step that it stops at, for albumentations, or -1; where it has a target, it has to */
     int64_t changed;       /* whether a step before that did anything */
     int64_t answer;        /* DONE, REFUSED, or how much room is needed */
     int64_t reduce;        /* where nothing is made yet 0: pixels may be read reduced, and it is said by how much; else what

@@ -1,7 +1,7 @@
 /* Warps with the bits of albumentations: by the kernel `warp`, which reads matrices as float32.
 
    Albumentations multiplies six matrices, and the order in which its library adds is not ours, nor are its sines. So it is
-   known how far a number may be off; where that might be another float32, the sample is left to Python. */
+   known how far a number may be off; where that might be another float32, the sample is refused. */
 
 #ifndef AUGRECIPES_WARPED_H
 #define AUGRECIPES_WARPED_H
