@@ -35,14 +35,6 @@ def with_functions(step: Any, methods: tuple[str, ...], instead: Functions, home
     return step
 
 
-def called_instead(method: Any) -> frozenset[str]:
-    """The names of the functions that stand for a module's own in a method of a step: see `with_functions`."""
-    function = getattr(method, "__func__", method)
-    seen = getattr(function, "__globals__", {})
-    found = (seen[home].names for home in _HOMES if isinstance(seen.get(home), _Instead))
-    return frozenset().union(*found) & frozenset(getattr(getattr(function, "__code__", None), "co_names", ()))
-
-
 class _Instead:
     """A module with some functions replaced."""
 

@@ -6,7 +6,7 @@ Positions are pixel centres. A matrix takes (x, y, 1) of an output pixel to the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -41,10 +41,6 @@ class Warp:
     fill: Any = 0
     fill_mask: Any = 0
     mask_interpolation: int = NEAREST
-
-    def for_mask(self) -> Warp:
-        """The same for the mask."""
-        return replace(self, interpolation=self.mask_interpolation, fill=self.fill_mask)
 
 
 def scaling(x: float, y: float, x0: float = 0.0, y0: float = 0.0) -> Matrix:

@@ -40,8 +40,3 @@ def of_warp(rows: int, columns: int, height: int, width: int, *, labels: bool = 
     if labels:
         return _CALL + _LABEL_WARPED * height * width
     return _CALL + _WARPED * height * width + _READ * rows * columns
-
-
-def of_decoding(rows: int, columns: int) -> float:
-    """The first `rows` rows of a JPEG of `columns` columns decoded."""
-    return DECODED * rows * columns

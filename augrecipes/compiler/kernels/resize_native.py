@@ -137,15 +137,6 @@ def functions() -> dict[str, Callable[..., Any]]:
     return {} if found is None else found.functions()
 
 
-def acts(name: str, step: Any) -> bool:
-    """Whether kernels do on this machine what a step asks of the function of this name."""
-    found, asked = here(), {getattr(step, "interpolation", None)}
-    if getattr(step, "area_for_downscale", None):
-        asked.add(AREA)
-    kernels = [kernel for kernel, known in _INTERPOLATIONS.items() if not asked.isdisjoint(known)]
-    return found is not None and name in found.functions() and any(map(found.has, kernels))
-
-
 def here() -> NativeResize | None:
     """The native resize of this machine; None where there is none."""
     found = library()

@@ -160,12 +160,6 @@ def functions() -> dict[str, Callable[..., Any]]:
     return {} if found is None else found.functions()
 
 
-def acts(name: str, step: Any) -> bool:
-    """Whether the kernel does on this machine what a step asks of the function of this name."""
-    found, kind, sampling = here(), _KINDS.get(name), getattr(step, "interpolation", None)
-    return found is not None and kind is not None and sampling in (NEAREST, LINEAR) and found.has(kind, sampling)
-
-
 def here() -> NativeWarp | None:
     """The native warp of this machine; None where there is none."""
     found = library()

@@ -15,9 +15,9 @@ import numpy as np
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.native_plan.helping import of_this_thread
 from augrecipes.compiler.native_plan.room import Needs, ResultAt, Room, spare_room
-from augrecipes.compiler.native_plan.steps import LEFT, OPAQUE, KeyedStep
+from augrecipes.compiler.native_plan.steps import OPAQUE, KeyedStep
 from augrecipes.native.kernels import Library
-from augrecipes.native.op_numbers import EFFECTS, LIMITS
+from augrecipes.native.op_numbers import LIMITS
 from augrecipes.recipe.model import Output
 from augrecipes.seeds import MASK, mix, site_key
 
@@ -49,12 +49,10 @@ class PlanInMemory:
 
     Attributes:
         labels: of its steps; empty of what is done between two of them.
-        left: labels of steps that only Python knows: it makes every sample in which one of them acts.
         stops: labels of steps that only albumentations knows: a sample stops there, and goes on behind them.
         opaque: these steps, by their places; and whether their group has chosen them.
         apart: sites of merged steps that run one by one.
         writes: results are the output's; otherwise uint8 H×W×C, which the sink makes into that.
-        only_moves: pictures are cut and turned, and that is all.
         given: steps whose draws go by boxes, by their places: `take_given` is to be called when they have drawn.
     """
 
@@ -71,9 +69,7 @@ class PlanInMemory:
         self._kernel, self._draws = kernels.kernel("plan", "pplp"), kernels.kernel("plan_draws", "pplp")
         self._seed, self._sink, self._limits = seed & MASK, sink, (most, int(labels))
         self._room = Room()
-        self.only_moves = all(step.numbers.effect in (EFFECTS.CUTS, EFFECTS.TURNS, EFFECTS.KEEPS) for step in steps)
         self.labels = tuple(step.label for step in steps)
-        self.left = tuple(step.label for step in steps if step.numbers is LEFT)
         self.stops = tuple(step.label for step in steps if step.numbers is OPAQUE)
         self.given: dict[int, Any] = {}
         self.opaque: Mapping[int, tuple[Any, bool]] = {}
@@ -142,23 +138,6 @@ class PlanInMemory:
         self._draws(self._at, numbers.ctypes.data, len(numbers), drawn.ctypes.data)
         for answer, made in zip(numbers[:, ANSWER].tolist(), drawn.tolist(), strict=True):
             yield None if answer == IDLE else [np.nan] * LIMITS.DRAWN if answer == REFUSED else made
-
-    def all_are_left(self, epoch: int, count: int, side: int) -> bool:
-        """Whether Python has to make each of the first samples, of pictures of `side` × `side` px.
-
-        Windows that boxes have a say in are taken to be the whole picture, and then a pixel: some step may be behind
-        them that a pixel is too small for, or before them one that leaves less.
-        """
-        for window in (side, 1) if self.given else (side,):
-            for place in self.given:
-                self._take(place, (0.0, 0.0, float(window), float(window)))
-            numbers = np.zeros((count, FIELDS), np.int64)
-            numbers[:, 0], numbers[:, SIZE], numbers[:, BEGIN] = range(count), side, END
-            self._begin(epoch, _RGB)
-            self._run(numbers)
-            if (numbers[:, ANSWER] == 0).any():
-                return False
-        return True
 
     def _takes(self, channels: int) -> bool:
         """Whether a result may be made of pictures of so many channels."""

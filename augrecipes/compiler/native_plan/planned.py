@@ -30,7 +30,6 @@ _EPOCH = 3
 Position = Callable[[int, int, int], None]  # of epoch, index and tile
 _TRIED = tuple((index, index * 7) for index in range(4))  # keys at which draws are compared
 _SIZES = ((40, 61), (300, 200))
-_MANY, _SIDE = 64, 512  # samples at which it is counted how many are left to Python, px
 _AS_IT_IS = Output(dtype="uint8", layout="hwc")
 _BYTE, _WORD = np.dtype(np.uint8), np.dtype(np.uint16)
 _NEARLY = 1 - 2.0**-53  # a probability below which every draw is
@@ -108,8 +107,6 @@ def plan_of(
         made.append(replace(keyed, numbers=OPAQUE) if stops else keyed)
     plan = NativePlan(kernels, made, sink, seed, few)
     plan.given, plan.opaque, plan.writes = given, opaque, writes
-    if plan.left and plan.all_are_left(_EPOCH, _MANY, _SIDE * max(one.cell for one in made)):
-        raise NotNativeError(f"{plan.left[0]} runs in Python")
     return plan
 
 

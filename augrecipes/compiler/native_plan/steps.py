@@ -62,7 +62,7 @@ class KeyedStep:
 
 
 KEPT = NativeStep(DRAWS.NOTHING, EFFECTS.KEEPS, (), lambda _: ())
-LEFT = NativeStep(IN_PYTHON, EFFECTS.KEEPS, (), lambda _: ())  # Python makes all of a sample in which it acts
+LEFT = NativeStep(IN_PYTHON, EFFECTS.KEEPS, (), lambda _: ())  # not known: a sample in which it acts is refused
 OPAQUE = NativeStep(IN_PYTHON, EFFECTS.EXITS, (), lambda _: ())  # albumentations carries it out, and nothing else
 
 

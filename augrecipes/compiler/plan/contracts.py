@@ -17,7 +17,6 @@ Contract = Literal["EXACT", "LEVELS", "GEOMETRY", "DISTRIBUTION"]
 INEXACT: tuple[Contract, ...] = ("LEVELS", "GEOMETRY", "DISTRIBUTION")
 
 ALL = 255  # levels: no two pictures are further apart
-FLOAT_LEVELS = 0.02  # of 255: what arithmetic in float32 rounds differently in one merge
 _MOST = 2.0  # the largest gain behind a merge: beyond, a few levels are no few levels any more
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
-from augrecipes.compiler.plan.contracts import FLOAT_LEVELS, Contract, before, before_each, enlarged
+from augrecipes.compiler.plan.contracts import Contract, before, before_each, enlarged
 from augrecipes.compiler.plan.nodes import (
     Fused,
     Node,
@@ -62,8 +62,7 @@ class Edit:
     Attributes:
         start, stop: of the steps that it replaces; the end is exclusive.
         steps: that it puts in their place.
-        levels: of a rule with contract `LEVELS`: by how many levels of 255 it may change what comes out of them on
-            uint8. On float32, where no step rounds to levels, `FLOAT_LEVELS` is the bound of every such edit.
+        levels: of a rule with contract `LEVELS`: by how many levels of 255 it may change what comes out of them.
     """
 
     start: int
@@ -158,11 +157,10 @@ def _edited(rule: Rule, steps: Nodes, flow: Flow, fired: list[Firing]) -> Nodes:
         if rule.contract == "LEVELS":
             # What edits before this one have changed goes through its steps too.
             apart = enlarged(apart, edit.steps, flow) if apart else 0
-            apart += edit.levels if flow.dtype == "uint8" else FLOAT_LEVELS
+            apart += edit.levels
             apart = enlarged(apart, steps[edit.stop : end], flow) if apart else 0
         before, after = (tuple(s.site for s in part) for part in (steps[edit.start : edit.stop], edit.steps))
-        rounded = ceil if flow.dtype == "uint8" else float
-        fired.append(Firing(rule.name, before, after, rule.contract, rounded(apart) - rounded(were)))
+        fired.append(Firing(rule.name, before, after, rule.contract, ceil(apart) - ceil(were)))
     return (*made, *steps[place:])
 
 

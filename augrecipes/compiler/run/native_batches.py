@@ -243,4 +243,4 @@ class NativeBatches(NativelyRun):
 
 def _leaves_nothing(plan: NativePlan | str) -> bool:
     """Whether no step of any sample is left to Python."""
-    return isinstance(plan, NativePlan) and not (plan.left or plan.stops or plan.given)
+    return isinstance(plan, NativePlan) and not (plan.stops or plan.given)
