@@ -22,10 +22,12 @@ from test_golden import given as of_gallery
 
 import augrecipes as ar
 from augrecipes.compiler.native_plan import pictures
+from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.run import natively
 from augrecipes.compiler.run.clock import Clock, clocked
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
+from augrecipes.native.kernels import library
 from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Optimize, Output, Recipe, Step
 from augrecipes.recipe.sites import label
@@ -76,6 +78,7 @@ LAID: dict[str, Lay] = {
     "a subclass": lambda a: a.view(Subclass),
 }
 
+KERNELS = pytest.mark.skipif(library() is None, reason="no native kernels")
 _LAID = 4  # ways in which one picture is laid
 
 
@@ -190,6 +193,53 @@ def test_a_group_that_nobody_knows_among_merged_warps() -> None:
     recipe = Recipe("law", steps=label(steps))
     for seed in range(8):
         check(recipe, "fast", targets(recipe, seed, 3, "uint8"), seed)
+
+
+@KERNELS
+@pytest.mark.parametrize("output", [Output(dtype="float16"), Output(color="gray"), Output(dtype="uint8", color="y")])
+def test_outputs_that_no_kernel_writes_are_those_of_none(output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = label((Step("RandomCrop", Arguments({"height": 20, "width": 24}), p=1.0), Step("RandomGamma", p=1.0)))
+    recipe = Recipe("law", steps=steps, output=output)
+    none, exact = build(recipe, "none"), build(recipe, "exact")
+    assert not isinstance(exact.native, str)
+
+    def apart() -> int:
+        images = [targets(recipe, seed, 3, "uint8")["image"] for seed in range(4)]
+        return sum(
+            not np.array_equal(none.at(seed)(image=image)["image"], exact.at(seed)(image=image)["image"])
+            for seed, image in enumerate(images)
+        )
+
+    assert apart() == 0
+    whole: Any = NativePlan.sample
+    monkeypatch.setattr(NativePlan, "sample", lambda *args: whole(*args) ^ 16)  # planted
+    assert apart() == 4
+
+
+@KERNELS
+def test_masks_that_kernels_do_not_move_are_those_of_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = label(
+        (Step("Rotate", Arguments({"limit": 30}), p=1.0), Step("RandomCrop", Arguments({"height": 20, "width": 24})))
+    )
+    recipe = Recipe("law", steps=steps)
+    sample = targets(recipe, 1, 3, "uint8")
+    sample["mask"] = np.dstack([sample["mask"] % 200] * 3).astype(np.uint8)
+
+    def apart() -> int:
+        none, fast = build(recipe, "none"), build(recipe, "fast")
+        assert fast._natively(0, 1, 0, sample, np.empty) is not None
+        return sum(
+            not np.array_equal(none.at(index)(**sample)["mask"], fast.at(index)(**sample)["mask"]) for index in range(4)
+        )
+
+    assert apart() == 0
+    planned: Any = ImagePipeline._planned
+
+    def at_another_key(self: ImagePipeline, epoch: int, *more: Any) -> Any:
+        return planned(self, epoch + (self.optimize == "fast" and self.arrival == "float32"), *more)
+
+    monkeypatch.setattr(ImagePipeline, "_planned", at_another_key)
+    assert apart() > 0
 
 
 @pytest.mark.parametrize("p", [0.0, 0.5])
