@@ -34,7 +34,7 @@ from augrecipes.machine import bytes_of
 from augrecipes.paths import STAGED
 from augrecipes.remote import RemotePath
 from augrecipes.remote_requests import OF_THE_DISK
-from augrecipes.store.disk import map_file, naming, record_of
+from augrecipes.store.disk import naming, record_of
 
 SIZE = "AUGRECIPES_CACHE_SIZE"
 _LOOK = 0.02  # seconds between two looks at a lock that another process holds
@@ -120,8 +120,7 @@ class FileCache:
             if path.stat().st_size == size:
                 with suppress(OSError):  # a cache that cannot be written can be read
                     os.utime(path)
-                with path.open("rb") as file:
-                    return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
+                return _map(path, size)
             path.unlink()  # not ours: whatever is renamed is of its size
         return None
 
@@ -139,11 +138,11 @@ class FileCache:
                 os.fsync(file.fileno())
             staged.chmod(0o444)
             # Mapped before others may take it away; on Windows nothing that is mapped is renamed.
-            found = None if os.name == "nt" else map_file(staged, size)
+            found = None if os.name == "nt" else _map(staged, size)
             with self._lock("room"):
                 self._make_room(size)
                 staged.replace(path)
-            return map_file(path, size) if found is None else found
+            return _map(path, size) if found is None else found
         finally:
             with suppress(OSError):
                 staged.unlink(missing_ok=True)
@@ -172,6 +171,12 @@ class FileCache:
     def _lock(self, name: str) -> AbstractContextManager[object]:
         """Waits until nobody else, in any process, has this lock."""
         return FileLock(self.folder / f"{name}.lock", thread_local=False).acquire(poll_interval=_LOOK)
+
+
+def _map(path: Path, size: int) -> mmap.mmap | bytes:
+    """Maps a file for reading; what the system says against it names the cache in `FileCache.mapped`."""
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
 
 
 class Fetched:

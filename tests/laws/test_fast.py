@@ -393,9 +393,10 @@ class TestPlantedFaults:
 
         monkeypatch.setattr(sys.modules[__name__], "build", careless)
 
-    def test_a_twentieth_of_a_pixel_off(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        shift = Step("Affine", Arguments({"translate_percent": {"x": 0.05 / 60, "y": 0}}), p=1.0, site="Affine#99")
-        self.planted(monkeypatch, lambda steps: (*steps, shift))
+    def test_a_tenth_of_a_degree_off(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A twentieth of a pixel, 30 px from the middle."""
+        turn = Step("Affine", Arguments({"rotate": [0.1, 0.1]}), p=1.0, site="Affine#99")
+        self.planted(monkeypatch, lambda steps: (*steps, turn))
         assert self.caught()
 
     def test_a_forgotten_window(self, monkeypatch: pytest.MonkeyPatch) -> None:

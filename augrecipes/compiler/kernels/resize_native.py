@@ -21,8 +21,6 @@ _MOST = 16  # pixels along a block
 _LEAST = 4  # pixels of a side: of smaller pictures OpenCV makes larger or smaller ones by cubics in another way
 _BYTES = 32  # of a pixel
 _DTYPES = frozenset("bBhHifd")  # what OpenCV resizes
-# Instruction sets with which a kernel is quicker than OpenCV.
-_QUICK = {"resize": ("v3", "v4"), "shrink": ("v3", "v4")}
 
 
 class NativeResize:
@@ -73,8 +71,8 @@ class NativeResize:
         return self.forced(name, image, size, out, window) if name is not None and self.has(name) else None
 
     def has(self, name: str) -> bool:
-        """Whether a kernel is quick here, and has OpenCV's bits."""
-        return self._isa in _QUICK.get(name, (self._isa,)) and same_bits(self._isa, name, self)
+        """Whether a kernel has OpenCV's bits here."""
+        return same_bits(self._isa, name, self)
 
     def forced(
         self,
