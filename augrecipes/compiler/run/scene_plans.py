@@ -140,8 +140,11 @@ class SceneOnTheWay:
         for picture in pictures.values():
             if not (is_picture(picture, files=False) or isinstance(picture, Undecoded)):
                 raise NotHereError
-        self._plans, self._key, self._pictures = plans, key, dict[str, Any](pictures)
-        self._begins, self._stops, self._made = dict[str, int](), dict[str, int](), dict[str, Any]()
+        self._plans, self._key = plans, key
+        self._pictures: dict[str, Any] = {**pictures}
+        self._begins: dict[str, int] = {}
+        self._stops: dict[str, int] = {}
+        self._made: dict[str, Any] = {}
 
     def end(self, allocate: Callable[[str], Allocate]) -> dict[str, Any]:
         """The results by target, before their sinks where native plans do not write what those make.
