@@ -1,4 +1,4 @@
-"""A packed store and a recipe as a torch Dataset; whole batches are gathered, or run as they lie in memory."""
+"""A packed store and a recipe as a torch Dataset; whole batches run as they lie in memory."""
 
 from __future__ import annotations
 
@@ -20,13 +20,11 @@ from augrecipes.data.order import Indices
 from augrecipes.data.picking import Pick
 from augrecipes.data.running import picking
 from augrecipes.errors import StoreError
-from augrecipes.images.format import stage
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.packed_columns import Unreadable
 from augrecipes.sources.paths import PathLike
 from augrecipes.sources.stored import StoredSource, check_section, check_store, check_targets
 from augrecipes.store import Store, Verify, open_store, reopen_store
-from augrecipes.store.columns import DTYPES
 
 RowNumbers = npt.NDArray[np.int64]
 PointsOf = Callable[[int], dict[str, Any]]  # boxes and keypoints of a stored row
@@ -220,8 +218,6 @@ class Packed(RecipeDataset, takes=RunSettings):
             return pairs(pipeline, self.store, stored, epoch, virtual, take)
         targets, files = self._taken(), pipeline.reads and self.store.format == "jpeg"
         points = source.points(0)
-        if not points and gathers(pipeline, self.store, targets):
-            return gathered(pipeline, self.store, targets, stored, take)
         if pipeline.kept_apart({*targets}, files=files) is not None:
             return None
         given: Any = columns(self.store, targets, stored, source.points if points else None)
@@ -241,35 +237,6 @@ def items_of(store: Store, target: str, stored: RowNumbers) -> RowNumbers | None
     rows = store.tables[target].rows
     first = rows[stored]
     return cast("RowNumbers", first) if (rows[stored + 1] > first).all() else None
-
-
-def gathers(pipeline: Pipeline, store: Store, targets: Sequence[str]) -> bool:
-    """Whether samples need no more than to be gathered and finished: no step is left, and all are of one shape."""
-    compiled = pipeline.compiled
-    plain = not compiled.plans["uint8"].steps and pipeline.recipe.inputs.min_size is None
-    tables = [store.tables[name] for name in targets]
-    even = all(of.alike and of.decode is None and DTYPES[of.sample[0]].itemsize < _LOOKED_AT for of in tables)
-    return plain and pipeline.outputs == ("image",) and even
-
-
-def gathered(
-    pipeline: Pipeline, store: Store, targets: Sequence[str], stored: RowNumbers, take: Take
-) -> dict[str, Any] | None:
-    """The images of some stored rows, side by side, and their masks; None where one is unreadable."""
-    found: dict[str, Any] = {}
-    for name in targets:
-        if (items := items_of(store, name, stored)) is None:
-            return None
-        shape: Any = store.shape(name, 0)
-        with stage("read"):
-            if name == "mask":
-                found[name] = take(name, shape, np.dtype(np.int64))
-                for labels, item in zip(found[name], items.tolist(), strict=True):
-                    labels[...] = store.array(name, item)
-            else:
-                rows, sink = _in_memory(store, name, items), pipeline.for_this_thread().sinks[name]
-                found[name] = sink.many(rows, shape, lambda shape, dtype: take("image", shape[1:], dtype))
-    return found
 
 
 def columns(store: Store, targets: Sequence[str], stored: RowNumbers, points_of: PointsOf | None) -> Together | None:

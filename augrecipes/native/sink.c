@@ -109,27 +109,18 @@ EXPORT int32_t JOIN(sink_one, ISA)(const uint8_t *picture, int64_t row, int64_t 
     return DONE;
 }
 
-/* Many uint8 pictures of one shape, H x W x C with C of 1 to 4, wherever each of them lies.
+/* A uint8 picture, H x W x C with C of 1 to 4, wherever it lies.
 
-   places:         3 x count: the address of each picture's first pixel, its strides from row to row and from pixel to
-                   pixel, in bytes; channels lie side by side
+   picture:        its first pixel; row, pixel: its strides in bytes; channels lie side by side
    scale, shift:   one for each channel; a scale of 1 and a shift of -0.0 change nothing
-   target, each:   picture k goes to target + k * each: float32, or uint8 that takes the values as they are
+   target:         float32, or uint8 that takes the values as they are
    type:           of it: UINT8, FLOAT32 or FLOAT32_FAR
    down, across, apart: its strides from row to row, pixel to pixel and channel to channel, in elements */
-KERNEL(sink)(const int64_t *places, int64_t count, int64_t height, int64_t width, int32_t channels, const float *scale,
-             const float *shift, void *target, int32_t type, int64_t each, int64_t down, int64_t across,
+KERNEL(sink)(const uint8_t *picture, int64_t row, int64_t pixel, int64_t height, int64_t width, int32_t channels,
+             const float *scale, const float *shift, void *target, int32_t type, int64_t down, int64_t across,
              int64_t apart) {
-    int32_t answer = count < 0 || height < 0 || width < 0 ? REFUSED : DONE;
-    for (int64_t k = 0; k < count && answer == DONE; k++) {
-        Ahead ahead = {0};
-        if (k + 1 < count && width > 0 && places[2 * count + k + 1] > 0)
-            ahead = (Ahead){(const uint8_t *)(uintptr_t)places[k + 1], places[count + k + 1], height,
-                            (width - 1) * places[2 * count + k + 1] + channels};
-        answer = JOIN(sink_one, ISA)((const uint8_t *)(uintptr_t)places[k], places[count + k], places[2 * count + k],
-                                     height, width, channels, scale, shift,
-                                     (uint8_t *)target + k * each * (type == UINT8 ? 1 : (int64_t)sizeof(float)), type,
-                                     down, across, apart, &ahead);
-    }
-    return answer;
+    Ahead nothing = {0};
+    return height < 0 || width < 0 ? REFUSED
+                                   : JOIN(sink_one, ISA)(picture, row, pixel, height, width, channels, scale, shift,
+                                                         target, type, down, across, apart, &nothing);
 }

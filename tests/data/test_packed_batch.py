@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import pickle
 import random
@@ -18,12 +19,10 @@ from support.folders import draw
 from support.kinds import IMAGE, KINDS, PAIR, Kind, N, packed, pixels, recipe_of
 
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
-from augrecipes.compiler.native_plan.pictures import InMemory
-from augrecipes.data.batching import Take
 from augrecipes.data.collate import Collate
 from augrecipes.data.loader import loader
-from augrecipes.data.packed import Packed, gathers
-from augrecipes.errors import StoreError
+from augrecipes.data.packed import Packed
+from augrecipes.errors import DataError, StoreError
 from augrecipes.native.kernels import Library, using
 from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
@@ -190,7 +189,8 @@ def test_unreadable_rows_are_blamed_one_by_one(roots: dict[str, Path], tmp_path:
     recipe = parse_text(WHOLE.replace("OUTPUT", OUTPUTS[0]))
     pack(recipe, str(tmp_path / "files"), tmp_path / "store", workers=0)
     ds = Packed(tmp_path / "store", recipe)
-    assert ds.read_batch(0, [0, 1]) is None
+    with pytest.raises(DataError, match=r"cat/1\.png: not a picture"):
+        ds.read_batch(0, [0, 1])
     assert agrees(ds, 0, [11, 2, 0])  # the items behind the missing one are found
 
 
@@ -203,25 +203,11 @@ def test_a_batch_shares_no_memory_with_the_store(stores: dict[str, Path]) -> Non
         assert not np.may_share_memory(np.asarray(batch["image"]), block)
 
 
-def _lends_the_map(pipeline: Any, store: Any, targets: Any, stored: Any, take: Take) -> dict[str, Any]:
-    """A planted fault: a gather that hands out the store itself."""
-    first = store.array("image", stored[0])
-    return {"image": np.ndarray((len(stored), *first.shape), np.uint8, store.tables["image"].shards.mapped(0))}
-
-
-@pytest.mark.parametrize("kernels", KERNEL_SETS, ids=lambda kernels: kernels and kernels.isa)
-def test_a_sink_that_forgets_a_chunk_is_noticed(
-    stores: dict[str, Path], monkeypatch: pytest.MonkeyPatch, kernels: Library | None
-) -> None:
-    """A planted fault: every chunk is filled with the first images."""
-    copy, places = InMemory.copy, InMemory.places
-    monkeypatch.setattr(InMemory, "copy", lambda self, i, j, into: copy(self, 0, j - i, into))
-    monkeypatch.setattr(InMemory, "places", lambda self: places(self)[:, :1].repeat(len(self), axis=1))
-    monkeypatch.setattr("augrecipes.compiler.kernels.sink._AT_ONCE", 5_000)
-    with using(kernels):
-        ds = Packed(stores["image"], parse_text(WHOLE.replace("OUTPUT", OUTPUTS[3])))
-        assert not agrees(ds, 0, [3, 0, 11, 5])
-    assert gathers(ds.pipeline, ds.store, ["image"])
+def _lends_the_map(pipeline: Any, given: Any, epoch: int, virtual: Any, *_: Any) -> dict[str, Any]:
+    """A planted fault: a batch that hands out the store itself."""
+    first, place = given.image.array(0), int(given.image.lie[0, 0])
+    held = (ctypes.c_uint8 * (len(virtual) * first.size)).from_address(place)
+    return {"image": np.frombuffer(held, np.uint8).reshape(len(virtual), *first.shape)}
 
 
 # `verify=`: a flipped byte of a store is told at the first read of its row, or at every one; with None, it is read.
@@ -315,7 +301,7 @@ test_planted_faults_are_caught = planted_faults(
         ),
         "a gather that lends the map": (  # torch, too, warns of memory that cannot be written to
             lambda fixture: test_a_batch_shares_no_memory_with_the_store(fixture("stores")),
-            ("augrecipes.data.packed.gathered", _lends_the_map),
+            ("augrecipes.data.packed.native_batch", _lends_the_map),
         ),
     },
     (AssertionError, UserWarning),

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES
 
-from augrecipes.compiler.kernels import channels_in_turn
+from augrecipes.compiler.kernels import sink as sinks
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.run import natively
 from augrecipes.errors import DataError
@@ -181,10 +181,13 @@ def test_channels_in_turn_have_the_bits_of_channels_one_by_one(
 
 
 def test_the_law_of_channels_sees_values_that_slip_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    repeated = channels_in_turn._repeated
-    monkeypatch.setattr(
-        channels_in_turn, "_repeated", lambda values, neutral: repeated(values[1:] + values[:1], neutral)
-    )
+    numbers = sinks.scales_and_shifts
+
+    def slipped(output: Output, *rest: Any) -> list[tuple[float, float]]:
+        found = numbers(output, *rest)
+        return found[1:] + found[:1] if output.layout == "hwc" else found
+
+    monkeypatch.setattr(sinks, "scales_and_shifts", slipped)
     output = Output(layout="hwc", normalize=Normalize((0.1, 0.2, 0.3), (0.25,)))
     with using(None):
         assert not np.array_equal(Sink(output)(IMAGE), _by_channel(output, IMAGE))

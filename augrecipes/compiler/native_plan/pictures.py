@@ -47,15 +47,6 @@ class InMemory:
     def __len__(self) -> int:
         return len(self.lie)
 
-    def places(self) -> np.ndarray:
-        """As of `augrecipes.compiler.kernels.gathering.Gathered`."""
-        return np.array([self.lie[:, 0], self.lie[:, 1], self.shapes[:, 2]])
-
-    def copy(self, start: int, stop: int, out: np.ndarray) -> None:
-        """The same."""
-        for k, row in zip(range(start, stop), out, strict=True):
-            row[...] = self.array(k)
-
     def first(self, sizes: np.ndarray) -> InMemory:
         """As many rows and columns of each, int64 (n, 2), from its first pixel on."""
         shapes = self.shapes.copy()

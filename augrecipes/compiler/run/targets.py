@@ -8,7 +8,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compiler.kernels.scratch import is_free
+from augrecipes.compiler.kernels.sink import is_free
 from augrecipes.compiler.kernels.undecoded import is_encoded, undecoded
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
