@@ -3,6 +3,8 @@
 #ifndef AUGRECIPES_LOOK_UP_H
 #define AUGRECIPES_LOOK_UP_H
 
+#include <string.h>
+
 #include "kernels.h"
 
 #if defined(__AVX2__)
@@ -75,27 +77,54 @@ static inline int64_t look_up_some(const uint8_t *from, int64_t length, const ui
 
 #elif defined(__AVX2__)
 
-/* Each row of sixteen levels holds, of an exclusive or, what it adds to those before it: a shuffle gives nothing where
-   an index is negative. */
-static inline int64_t look_up_some(const uint8_t *from, int64_t length, const uint8_t *levels, uint8_t *to) {
-    __m256i table[16];
-    int64_t x = 0;
+/* A table as 32 bytes at a time are looked up in it. Each row of sixteen levels holds, of an exclusive or, what it adds
+   to those before it: a shuffle gives nothing where an index is negative. */
+static inline void rows_of_levels(const uint8_t *levels, __m256i *table) {
     for (int k = 0; k < 16; k++) {
         __m128i row = _mm_loadu_si128((const __m128i *)(levels + 16 * k));
         if (k % 8)
             row = _mm_xor_si128(row, _mm_loadu_si128((const __m128i *)(levels + 16 * k - 16)));
         table[k] = _mm256_broadcastsi128_si256(row);
     }
-    for (; x + 32 <= length; x += 32) {
-        __m256i bytes = _mm256_loadu_si256((const __m256i *)(from + x)), low = _mm256_setzero_si256(), high = low;
-        __m256i at = _mm256_and_si256(bytes, _mm256_set1_epi8(127));
-        for (int k = 0; k < 8; k++) {
-            low = _mm256_xor_si256(low, _mm256_shuffle_epi8(table[k], at));
-            high = _mm256_xor_si256(high, _mm256_shuffle_epi8(table[8 + k], at));
-            at = _mm256_sub_epi8(at, _mm256_set1_epi8(16));
-        }
-        _mm256_storeu_si256((__m256i *)(to + x), _mm256_blendv_epi8(low, high, bytes));
+}
+
+static inline __attribute__((always_inline)) __m256i looked_up(const __m256i *table, __m256i bytes) {
+    __m256i low = _mm256_setzero_si256(), high = low, at = _mm256_and_si256(bytes, _mm256_set1_epi8(127));
+    for (int k = 0; k < 8; k++) {
+        low = _mm256_xor_si256(low, _mm256_shuffle_epi8(table[k], at));
+        high = _mm256_xor_si256(high, _mm256_shuffle_epi8(table[8 + k], at));
+        at = _mm256_sub_epi8(at, _mm256_set1_epi8(16));
     }
+    return _mm256_blendv_epi8(low, high, bytes);
+}
+
+static inline int64_t look_up_some(const uint8_t *from, int64_t length, const uint8_t *levels, uint8_t *to) {
+    __m256i table[16];
+    int64_t x = 0;
+    rows_of_levels(levels, table);
+    for (; x + 32 <= length; x += 32)
+        _mm256_storeu_si256((__m256i *)(to + x), looked_up(table, _mm256_loadu_si256((const __m256i *)(from + x))));
+    return x;
+}
+
+/* The same in three tables by turns. */
+static inline int64_t look_up_three(const uint8_t *from, int64_t length, const uint8_t (*levels)[LEVELS], uint8_t *to) {
+    __m256i table[3][16], next, last;
+    uint8_t turns[2][32];
+    int64_t x = 0;
+    for (int c = 0; c < 3; c++)
+        rows_of_levels(levels[c], table[c]);
+    for (int i = 0; i < 32; i++)
+        turns[0][i] = i % 3 == 1 ? 255 : 0, turns[1][i] = i % 3 == 2 ? 255 : 0;
+    next = _mm256_loadu_si256((const __m256i *)turns[0]), last = _mm256_loadu_si256((const __m256i *)turns[1]);
+    for (; x + 96 <= length; x += 96)
+        for (int k = 0; k < 3; k++) { /* register k begins with the colour 2 k: 32 is two more than a multiple of 3 */
+            __m256i bytes = _mm256_loadu_si256((const __m256i *)(from + x + 32 * k));
+            __m256i made = looked_up(table[2 * k % 3], bytes);
+            made = _mm256_blendv_epi8(made, looked_up(table[(2 * k + 1) % 3], bytes), next);
+            made = _mm256_blendv_epi8(made, looked_up(table[(2 * k + 2) % 3], bytes), last);
+            _mm256_storeu_si256((__m256i *)(to + x + 32 * k), made);
+        }
     return x;
 }
 
@@ -108,17 +137,48 @@ static inline int64_t look_up_some(const uint8_t *from, int64_t length, const ui
 
 #endif
 
+enum { TOGETHER = 96 }; /* bytes that are worked on together: of three channels the same each time */
+
+/* Where each table keeps every level, turns them all round, or makes one of them: how many bytes are done so, else 0. */
+static inline int64_t masked(const uint8_t *from, int64_t length, int64_t channels, const uint8_t (*levels)[LEVELS],
+                             int alike, uint8_t *to) {
+    uint8_t keeps[TOGETHER], turns[TOGETHER], some[TOGETHER];
+    int64_t x = 0;
+    if (!alike && channels != 3)
+        return 0;
+    for (int c = 0; c < 3; c++) {
+        const uint8_t *table = levels[alike ? 0 : c];
+        int kept = 1, one = 1;
+        for (int k = 0; k < LEVELS; k++)
+            kept &= (table[k] ^ table[0]) == k, one &= table[k] == table[0];
+        if (!one && !(kept && (table[0] == 0 || table[0] == LEVELS - 1)))
+            return 0;
+        for (int i = c; i < TOGETHER; i += 3)
+            keeps[i] = one ? 0 : LEVELS - 1, turns[i] = table[0];
+    }
+    for (; x + TOGETHER <= length; x += TOGETHER) {
+        memcpy(some, from + x, TOGETHER);
+        for (int i = 0; i < TOGETHER; i++)
+            some[i] = (some[i] & keeps[i]) ^ turns[i];
+        memcpy(to + x, some, TOGETHER);
+    }
+    return x;
+}
+
 /* So many bytes, of as many channels by turns, each in its table; `alike`: all tables are one. `to` may be `from`. */
 static inline void look_up(const uint8_t *from, int64_t length, int64_t channels, const uint8_t (*levels)[LEVELS],
                            int alike, uint8_t *to) {
-    int64_t x = 0;
+    int64_t x = masked(from, length, channels, levels, alike, to);
     if (alike) {
-        for (x = look_up_some(from, length, levels[0], to); x < length; x++)
+        for (x += look_up_some(from + x, length - x, levels[0], to + x); x < length; x++)
             to[x] = levels[0][from[x]];
         return;
     }
 #if defined(__AVX512BW__)
-    if (channels == 3 && ar_shuffles_bytes)
+    if (channels == 3 && !x && ar_shuffles_bytes)
+        x = look_up_three(from, length, levels, to);
+#elif defined(__AVX2__)
+    if (channels == 3 && !x)
         x = look_up_three(from, length, levels, to);
 #endif
     for (; x < length; x += channels)
