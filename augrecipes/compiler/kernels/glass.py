@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compat.albumentations import A
-from augrecipes.compiler.kernels.twins import Apply, Twin
+from augrecipes.compiler.kernels.quick_apply import Apply, QuickApply
 from augrecipes.native.kernels import Library, library
 
 
@@ -79,4 +79,4 @@ def agrees(kernels: Library) -> bool:
     return True
 
 
-TWIN = Twin(_make, lambda _: ())
+QUICK = QuickApply(_make)

@@ -1,4 +1,4 @@
-"""Fog and shadows painted where they are: albumentations blends, and compares, the whole picture for each of them.
+"""Fog painted where it is: albumentations blends, and compares, the whole picture for each of its particles.
 
 The functions have the names, arguments and results of albumentations' own, which do whatever these do not take.
 """
@@ -16,7 +16,6 @@ from augrecipes.compat.albumentations import pixel
 from augrecipes.compiler.kernels.discs import paint
 from augrecipes.native.kernels import library
 
-_LEVELS = np.arange(256, dtype=np.uint8)
 _LIGHT = (255, 255, 255)
 _CHANNELS = 4
 _RADII = "get_fog_particle_radiuses"
@@ -57,48 +56,25 @@ def get_fog_particle_radiuses(
     return list(random_generator.integers(max(1, most // 2), most, num_particles))
 
 
-def add_shadow(img: np.ndarray, vertices_list: Sequence[np.ndarray], intensities: np.ndarray) -> np.ndarray:
-    """A picture with polygons darkened, one after another."""
-    if img.dtype != np.uint8 or img.ndim != 3 or img.shape[2] > _CHANNELS:
-        made: np.ndarray = pixel.add_shadow(img, vertices_list, intensities)
-        return made
-    height, width = img.shape[:2]
-    out = img.copy()
-    for vertices, intensity in zip(vertices_list, intensities, strict=False):
-        mask = np.zeros((height, width), np.uint8)
-        cv2.fillPoly(mask, [vertices], (255,))
-        left, top, across, down = cv2.boundingRect(mask)
-        if not across:
-            continue
-        window = np.s_[top : top + down, left : left + across]
-        dark = np.clip(_LEVELS * (1 - intensity), 0, 255).astype(np.uint8)
-        part = np.ascontiguousarray(out[window])
-        inside = cv2.copyTo(cv2.LUT(part, dark), np.ascontiguousarray(mask[window]), part.copy())
-        out[window] = inside.reshape(part.shape)
-    return out
-
-
 def functions() -> dict[str, Callable[..., Any]]:
     """What may be called in place of albumentations' own functions, with the OpenCV that is installed."""
-    found = {name: made for name, (made, arguments) in _PROBED.items() if _agrees(name, made, arguments, library())}
+    found: dict[str, Callable[..., Any]] = {"add_fog": add_fog} if _agrees(library()) else {}
     return found | ({_RADII: get_fog_particle_radiuses} if _draws_alike() else {})
 
 
 @cache
-def _agrees(
-    name: str, made: Callable[..., Any], arguments: Callable[[Any, int, int], tuple[Any, ...]], kernels: Any
-) -> bool:
-    """Whether a function gives the bits of albumentations' own, probed with pictures of noise."""
+def _agrees(kernels: Any) -> bool:
+    """Whether fog has the bits of albumentations' own, probed with pictures of noise."""
     del kernels  # those that `library` gives
     for seed, shape in enumerate([(61, 67, 3), (90, 50, 1), (33, 147, 3), (40, 41, 4)] * 2):
         rng = np.random.default_rng(seed)
         image = rng.integers(0, 256, shape, np.uint8)
-        given = arguments(rng, *shape[:2])
+        given = fog(rng, *shape[:2])
         try:
-            expected = getattr(pixel, name)(image, *given)
+            expected = pixel.add_fog(image, *given)
         except Exception:  # another release of albumentations, say
             return False
-        if not np.array_equal(made(image, *given), expected):
+        if not np.array_equal(add_fog(image, *given), expected):
             return False
     return True
 
@@ -126,16 +102,3 @@ def fog(rng: Any, height: int, width: int) -> tuple[Any, ...]:
     count = int(rng.integers(0, 12))
     places = [(int(rng.integers(-3, width + 3)), int(rng.integers(-3, height + 3))) for _ in range(count)]
     return rng.uniform(0, 1), rng.uniform(0, 1), places, [int(rng.integers(1, 30)) for _ in range(count)]
-
-
-def shadows(rng: Any, height: int, width: int) -> tuple[Any, ...]:
-    """Arguments of `add_shadow` for a picture of this size."""
-    count = int(rng.integers(0, 4))
-    corners = [rng.integers((-5, -5), (width + 5, height + 5), (5, 2)).astype(np.int32) for _ in range(count)]
-    return corners, rng.uniform(0, 1, count)
-
-
-_PROBED: dict[str, tuple[Callable[..., Any], Callable[[Any, int, int], tuple[Any, ...]]]] = {
-    "add_fog": (add_fog, fog),
-    "add_shadow": (add_shadow, shadows),
-}

@@ -11,9 +11,8 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compiler.kernels.colour_native import takes
 from augrecipes.compiler.kernels.of_three import OfThree
-from augrecipes.compiler.kernels.twins import Apply, Case, Twin
+from augrecipes.compiler.kernels.quick_apply import Apply, Case, QuickApply, takes
 from augrecipes.native.kernels import library
 
 _LEVELS = np.arange(256, dtype=np.float32) / 255
@@ -91,4 +90,4 @@ def _cases(cls: type) -> Iterator[Case]:
         yield step, {"alpha_vector": np.array(alphas, np.float32)}
 
 
-TWIN = Twin(_make, _cases)
+QUICK = QuickApply(_make, _cases)

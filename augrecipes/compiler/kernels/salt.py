@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compiler.kernels.twins import Apply, Twin
+from augrecipes.compiler.kernels.quick_apply import QuickApply
 
 _FULL = {np.dtype(np.uint8): 255, np.dtype(np.float32): 1}
 
@@ -22,10 +22,5 @@ def _scatter(img: NDArray[Any], salt_mask: NDArray[np.bool_], pepper_mask: NDArr
     return out
 
 
-def _make(step: Any) -> Apply | None:
-    del step
-    return _scatter
-
-
 # Nothing of OpenCV is in it that a probe would have to ask.
-TWIN = Twin(_make, lambda _: ())
+QUICK = QuickApply(lambda _: _scatter)

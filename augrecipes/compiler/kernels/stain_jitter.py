@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.kernels.colour_native import takes
 from augrecipes.compiler.kernels.of_three import OfThree
-from augrecipes.compiler.kernels.twins import Apply, Case, Twin
+from augrecipes.compiler.kernels.quick_apply import Apply, Case, QuickApply, takes
 from augrecipes.native.kernels import library
 from augrecipes.ops.stain import density_matrix, through_density
 
@@ -78,4 +77,4 @@ def _cases(cls: type) -> Iterator[Case]:
         yield step, {"factors": (1 + a, 1 - a / 2, 1 + a / 3), "shifts": (b, -b / 2, b / 3)}
 
 
-TWIN = Twin(_make, _cases)
+QUICK = QuickApply(_make, _cases)
