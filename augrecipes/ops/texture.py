@@ -88,7 +88,7 @@ CAPABILITIES = (
     _texture("Illumination", grids="alike", gain=lit, steadied="corner:with_steady_corner"),
     _texture("PlasmaBrightnessContrast", statistics="the mean (for its contrast)"),
     _texture("PlasmaShadow", gain=1.0),
-    _texture("RandomFog", channels=_RGB, gain=1.0, in_levels=True),
+    _texture("RandomFog", channels=_RGB, gain=1.0, in_levels=True, quick="fog"),
     _texture("RandomGravel", channels=_RGB),
     _texture("RandomRain", channels=_RGB, gain=1.0, in_levels=True),
     _texture(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pickle
 import threading
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
 from itertools import product
 from typing import Any
 
@@ -16,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS
 
-from augrecipes.compiler.kernels import quick_apply, stain_jitter
+from augrecipes.compiler.kernels import principal_colours, quick_apply, stain_jitter
 from augrecipes.compiler.kernels.step_draws import draw
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.native.kernels import using
@@ -27,6 +30,7 @@ from augrecipes.recipe.parse import parse_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 QUICK = [step for step in STEPS if claims(step.name).quick]
+QUICK_PCA = next(step for step in QUICK if step.name == "FancyPCA")
 SIZES = st.one_of(st.tuples(st.integers(1, 70), st.integers(1, 70)), st.sampled_from([(64, 64), (1, 513), (130, 3)]))
 
 
@@ -110,9 +114,9 @@ def test_each_shows_its_bits_on_the_opencv_that_is_installed() -> None:
     for level in KERNEL_SETS:
         with using(level):
             for step in QUICK:
-                made = construct(step)
-                if quick_apply.found(claims(step.name).quick).make(made) is not None:
-                    assert quick_apply.quicker(made) is not None, (step.name, level)
+                module: Any = import_module(f"augrecipes.compiler.kernels.{claims(step.name).quick}")
+                if module.quick(construct(step)) is not None:
+                    assert quick_apply.quicker(construct(step)) is not None, (step.name, level)
 
 
 RECIPE = """
@@ -164,67 +168,54 @@ def test_samples_are_those_of_none(level: Any) -> None:
         alike(samples(exact, floats), samples(recipe().compile(optimize="none", save_applied_params=True), floats))
 
 
-def _calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    calls: list[Any] = []
-    found = quick_apply.found
-
-    def counting(name: str) -> quick_apply.QuickApply:
-        def make(step: Any) -> Any:
-            works = found(name).make(step)
-            return None if works is None else lambda *args, **drawn: (calls.append(step), works(*args, **drawn))[1]
-
-        return replace(found(name), make=make)
-
-    monkeypatch.setattr(quick_apply, "found", counting)
-    return calls
+@contextmanager
+def instead(monkeypatch: pytest.MonkeyPatch, works: Callable[..., Any]) -> Iterator[None]:
+    """Inside, `works(step, quick, image, **drawn)` is what stands for FancyPCA, by its own quick way."""
+    own = principal_colours.quick
+    with monkeypatch.context() as planted:
+        planted.setattr(principal_colours, "quick", lambda step: partial(works, step, own(step)))
+        planted.setattr(quick_apply, "_KNOWN", {})
+        yield
 
 
 @pytest.mark.parametrize(("optimize", "acts"), [("none", False), ("exact", True), ("fast", True)])
 def test_they_act_in_optimised_plans_and_in_their_groups(
     optimize: Any, acts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls = _calls(monkeypatch)
-    pipeline = recipe().compile(optimize=optimize)
+    calls: list[Any] = []
+    with instead(monkeypatch, lambda step, quick, *args, **drawn: (calls.append(step), quick(*args, **drawn))[1]):
+        pipeline = recipe().compile(optimize=optimize)
     calls.clear()
     samples(pipeline)
     assert len({id(step) for step in calls}) == (4 if acts else 0)
 
 
-def test_one_with_other_bits_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def _off(step: Any, quick: Any, *args: Any, **drawn: Any) -> Any:
     """As on an OpenCV that rounds otherwise."""
+    made = type(step).apply(step, *args, **drawn).copy()
+    made[-1, -1, 0] ^= 1
+    return made
+
+
+def _outgrown(step: Any, quick: Any, img: Any, *, alphas: Any, **drawn: Any) -> Any:
+    """As if the class had come to draw something else."""
+    return quick(img, **drawn)
+
+
+def test_one_with_other_bits_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = samples(recipe().compile(optimize="none"))
-    true = quick_apply.found("principal_colours")
-
-    def off(*args: Any, **drawn: Any) -> Any:
-        done = true.make(None)(*args, **drawn)  # type: ignore[misc]
-        done[-1, -1, 0] ^= 1
-        return done
-
-    monkeypatch.setattr(quick_apply, "found", lambda name: replace(true, make=lambda step: off))
-    quick_apply.same_bits.cache_clear()
-    try:
+    with instead(monkeypatch, _off):
         alike(samples(recipe().compile(optimize="exact")), expected)
         monkeypatch.setattr(quick_apply, "same_bits", lambda *_: True)
         with pytest.raises(AssertionError):  # the law sees it
             alike(samples(recipe().compile(optimize="exact")), expected)
-    finally:
-        monkeypatch.undo()
-        quick_apply.same_bits.cache_clear()
 
 
-@pytest.mark.parametrize("error", [TypeError, KeyError, AttributeError])
-def test_one_that_the_class_has_outgrown_is_left_alone(error: type, monkeypatch: pytest.MonkeyPatch) -> None:
-    def cases(cls: type) -> Any:
-        raise error
-
-    true = quick_apply.found
-    monkeypatch.setattr(quick_apply, "found", lambda name: replace(true(name), cases=cases))
-    quick_apply.same_bits.cache_clear()
-    try:
+def test_one_that_the_class_has_outgrown_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    with instead(monkeypatch, _outgrown):
+        assert quick_apply.quicker(construct(QUICK_PCA)) is None
         alike(samples(recipe().compile(optimize="exact")), samples(recipe().compile(optimize="none")))
-    finally:
-        monkeypatch.undo()
-        quick_apply.same_bits.cache_clear()
+    assert quick_apply.quicker(construct(QUICK_PCA)) is not None
 
 
 @pytest.mark.parametrize("kernels", KERNEL_SETS[1:], ids=lambda kernels: kernels.isa)

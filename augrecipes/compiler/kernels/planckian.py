@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import in_place_through_table
-from augrecipes.compiler.kernels.quick_apply import Apply, Case, QuickApply, takes
+from augrecipes.compiler.kernels.quick_apply import Apply, takes
 
 _SMALL = 32 * 32 * 3  # below that the step is as quick
 _LINE = 64  # bytes of memory that are read together
@@ -31,8 +30,8 @@ class Planes:
         return list(cv2.split(img, self._room))
 
 
-def _by_table(step: Any) -> Apply:
-    """A step that is a table for each channel: it makes them itself, of a ramp."""
+def quick(step: Any) -> Apply:
+    """What PlanckianJitter does: it makes its tables itself, of a ramp."""
     planes, true = Planes(), type(step).apply
     ramp = np.repeat(np.arange(256, dtype=np.uint8)[:, None, None], 3, axis=2)
 
@@ -46,12 +45,3 @@ def _by_table(step: Any) -> Apply:
         return cv2.merge(channels)
 
     return tables
-
-
-def _temperatures(cls: type) -> Iterator[Case]:
-    for mode in ("blackbody", "cied"):
-        for temperature in (4000, 6250, 9999, 15000):
-            yield cls(mode=mode), {"temperature": temperature}
-
-
-QUICK = QuickApply(_by_table, _temperatures)

@@ -7,10 +7,9 @@ that its bits are those of albumentations on the OpenCV that is installed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,8 @@ from augrecipes.compat import moved_boxes
 from augrecipes.compat.albumentations import wrap_apply
 from augrecipes.compat.instead import with_functions
 from augrecipes.compat.samplers import with_same_matrix
-from augrecipes.compiler.kernels import noise_native, painted, resize_native, warp_native
+from augrecipes.compat.steps import sampler_of
+from augrecipes.compiler.kernels import noise_native, resize_native, warp_native
 from augrecipes.compiler.kernels.maps import with_quick_maps
 from augrecipes.compiler.kernels.places import with_quick_places
 from augrecipes.compiler.kernels.probes import pictures
@@ -29,21 +29,8 @@ from augrecipes.ops.capabilities import claims
 _log = logging.getLogger("augrecipes")
 # (image, **what was drawn) → the result, in memory of its own or the image itself; None: that is albumentations' to do.
 Apply = Callable[..., np.ndarray | None]
-# A transform, and what it may have drawn.
-Case = tuple[Any, dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class QuickApply:
-    """What stands for the `apply` of a class.
-
-    Attributes:
-        make: from a transform to what does its work; None where its arguments, or this machine, do not allow it.
-        cases: from the class to what it is probed with, on each of the pictures of `probes.py`.
-    """
-
-    make: Callable[[Any], Apply | None]
-    cases: Callable[[type], Iterable[Case]] = lambda _: ()
+_SEEDS = 2  # of what is drawn for each picture
+_KNOWN: dict[tuple[Any, ...], bool] = {}  # answers of this process
 
 
 def attach(steps: Iterable[Any]) -> None:
@@ -52,7 +39,7 @@ def attach(steps: Iterable[Any]) -> None:
     The functions that they share, which they call for geometry and pixels, have quicker ones, too.
     """
     shapes = {**warp_native.functions(), **resize_native.functions()}
-    pixels = {**noise_native.functions(), **painted.functions()}
+    pixels = noise_native.functions()
     for step in steps:
         for drawn_by in (with_quick_places, with_quick_maps, with_same_matrix):
             drawn_by(step)
@@ -64,16 +51,14 @@ def attach(steps: Iterable[Any]) -> None:
 
 
 def quicker(step: Any) -> Apply | None:
-    """What does the work of a transform's `apply`; None where there is nothing, or its bits are others."""
-    cls: Any = type(step)
-    name = claims(cls.__name__).quick
-    return found(name).make(step) if name and same_bits(cls, name, library()) else None
+    """What does the work of a transform's `apply`; None where there is nothing, or its bits are others.
 
-
-def found(name: str) -> QuickApply:
-    """What a module of this folder has for a class."""
-    made: QuickApply = import_module(f"{__package__}.{name}").QUICK
-    return made
+    A class's module of this folder makes it of a transform by `quick`; None: its arguments, or this machine, do not
+    allow it.
+    """
+    name = claims(type(step).__name__).quick
+    works: Apply | None = import_module(f"{__package__}.{name}").quick(step) if name else None
+    return works if works is not None and same_bits(step, works) else None
 
 
 def takes(img: np.ndarray) -> bool:
@@ -83,25 +68,32 @@ def takes(img: np.ndarray) -> bool:
     return img.dtype == np.uint8 and img.ndim == 3 and img.shape[2] == 3 and img.size > 0 and img.flags.c_contiguous
 
 
-@cache
-def same_bits(cls: Any, name: str, kernels: Any) -> bool:
-    """Whether it makes of all pictures what the class does, on these native kernels: asked once a process."""
-    del kernels  # those that `library` gives; an answer for others would be another
-    try:
-        return all(_agrees(found(name), *case) for case in found(name).cases(cls))
-    except Exception as error:  # another release of albumentations, say, which draws something else
-        _log.debug("%s runs as it is: %s: %s", cls, type(error).__name__, error)
-        return False
+def same_bits(step: Any, works: Apply) -> bool:
+    """Whether it makes of pictures what the class does, of what the step draws: asked once a process."""
+    cls = type(step)
+    known = cls, cls.apply, repr(step.get_transform_init_args()), library()
+    if known not in _KNOWN:
+        try:
+            found = [*_agree(step, works)]
+            _KNOWN[known] = bool(found) and all(found)
+        except Exception as error:  # another release of albumentations, say, which draws something else
+            _log.debug("%s runs as it is: %s: %s", cls, type(error).__name__, error)
+            _KNOWN[known] = False
+    return _KNOWN[known]
 
 
-def _agrees(one: QuickApply, step: Any, drawn: dict[str, Any]) -> bool:
-    if (works := one.make(step)) is None:
-        return True
-    for picture in pictures():
+def _agree(step: Any, works: Apply) -> Iterator[bool]:
+    """Of each picture that the class takes, and some draws, whether both make the same of it."""
+    draw = sampler_of(step)
+    for seed, picture in product(range(_SEEDS), pictures()):
+        step.set_random_seed(seed)
+        try:
+            drawn = draw({"image": picture})
+            expected = type(step).apply(step, picture.copy(), **drawn)
+        except Exception:  # it is too small
+            continue
         done = works(picture.copy(), **drawn)
-        if done is not None and not np.array_equal(done, step.apply(picture.copy(), **drawn)):
-            return False
-    return True
+        yield done is None or np.array_equal(done, expected)
 
 
 def _first(works: Apply, apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
