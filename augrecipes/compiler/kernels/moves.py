@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import cv2
 import numpy as np
 
-from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.ops.capabilities import claims
 
-# What cv2.flip and cv2.transpose take in every OpenCV from 4.10 on; other arrays are moved by numpy.
-_CV_DTYPES = frozenset(np.dtype(t) for t in (np.uint8, np.int8, np.uint16, np.int16, np.int32, np.float32, np.float64))
 CV_CHANNELS = 4
 
 
@@ -41,39 +37,11 @@ class Symmetry:
             x_min, x_max = width - x_max, width - x_min
         return (y_min, x_min, y_max, x_max) if self.transpose else (x_min, y_min, x_max, y_max)
 
-    def after(self, box: tuple[int, int, int, int], height: int, width: int) -> tuple[int, int, int, int]:
-        """Where a window (x_min, y_min, x_max, y_max) is in the moved array, `height` × `width`."""
-        x_min, y_min, x_max, y_max = (box[1], box[0], box[3], box[2]) if self.transpose else box
-        if self.flip_y:
-            y_min, y_max = height - y_max, height - y_min
-        if self.flip_x:
-            x_min, x_max = width - x_max, width - x_min
-        return x_min, y_min, x_max, y_max
-
     def view(self, array: np.ndarray) -> np.ndarray:
         """The moved array as a view; axes 0 and 1 are rows and columns."""
         if self.transpose:
             array = array.swapaxes(0, 1)
         return array[:: -1 if self.flip_y else 1, :: -1 if self.flip_x else 1]
-
-    def apply(self, array: np.ndarray, scratch: Scratch | None = None) -> np.ndarray:
-        """The moved array, C-contiguous, in memory of `scratch` where given; `array` itself where nothing moves."""
-        if not (self.transpose or self.flip_y or self.flip_x):
-            return array
-        channels = 1 if array.ndim == 2 else array.shape[2] if array.ndim == 3 else CV_CHANNELS + 1
-        if array.dtype not in _CV_DTYPES or channels > CV_CHANNELS or not array.size:
-            return np.ascontiguousarray(self.view(array))
-
-        def room(name: str, shape: tuple[int, ...]) -> np.ndarray | None:
-            return None if scratch is None else scratch.array(name, shape, array.dtype)
-
-        out = array
-        if self.transpose:
-            out = cv2.transpose(out, dst=room("transposed", (array.shape[1], array.shape[0], *array.shape[2:])))
-        if self.flip_y or self.flip_x:
-            code = -1 if self.flip_y and self.flip_x else 0 if self.flip_y else 1
-            out = cv2.flip(out, code, dst=room("flipped", out.shape))
-        return out if out.ndim == array.ndim else out[..., None]  # cv2 drops a channel axis of one
 
 
 IDENTITY = Symmetry()
