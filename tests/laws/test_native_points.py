@@ -21,7 +21,7 @@ from test_native_plan import OUTPUTS, picture, recipe_of
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.native_plan import keyed_steps, planned
+from augrecipes.compiler.native_plan import keyed_steps, planned, prober
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.keyed_steps import Walk
 from augrecipes.compiler.native_plan.steps import KeyedStep, NativeStep, encode
@@ -293,6 +293,19 @@ def test_a_class_with_other_bits_has_its_work_left(name: str, monkeypatch: pytes
     monkeypatch.setattr(planned, "works_alike", lambda *_, **__: True)
     with pytest.raises(AssertionError):
         check(recipe, "exact", image, 3, SETS[-1])
+
+
+def test_a_step_is_asked_once_a_process_for_the_same_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    own, asked = prober._does_alike, list[str]()
+    monkeypatch.setattr(
+        prober, "_does_alike", lambda plan, step, *more: (asked.append(str(step)), own(plan, step, *more))[1]
+    )
+    for blur_limit in (5, 5, 3, 5):
+        for seed in (0, 1):
+            assert isinstance(
+                build(recipe_of(("MedianBlur", {"blur_limit": blur_limit})), "exact", seed).native, NativePlan
+            )
+    assert len(asked) == len(set(asked)) == 2
 
 
 def check_polygons(kernels: Library, corners: int) -> int:
