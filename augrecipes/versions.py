@@ -18,6 +18,7 @@ import cv2
 import numpy as np
 
 from augrecipes.compat.guard import installed_version
+from augrecipes.native.kernels import library
 
 _log = logging.getLogger("augrecipes")
 # Measured: with AVX-512 the bits are those of AVX2.
@@ -66,8 +67,8 @@ def family(features: str) -> str:
 
 
 def made_with() -> dict[str, str]:
-    """Versions and `processor`, for records."""
-    return {**versions(), "processor": features()}
+    """Versions, `processor` and `kernels`, for records: without kernels all runs as with `optimize: none`."""
+    return {**versions(), "processor": features(), "kernels": "none" if library() is None else "native"}
 
 
 def differences(then: Mapping[str, Any]) -> list[str]:

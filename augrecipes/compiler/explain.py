@@ -20,6 +20,7 @@ from augrecipes.display import Displayed
 from augrecipes.errors import counted
 from augrecipes.flow import Arrival, Dtype, Flow
 from augrecipes.native.described import described
+from augrecipes.native.kernels import library
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
@@ -205,15 +206,16 @@ def explain(
     chosen: Optimize = recipe.optimize if optimize is None else optimize
     steps = steps_of(recipe, mode)
     check(recipe)
-    planned = plan(recipe, steps, chosen, arrival)
-    rules = {rule.name: rule for rule in rules_for(recipe, chosen)}
+    carried: Optimize = "none" if library() is None else chosen
+    planned = plan(recipe, steps, carried, arrival)
+    rules = {rule.name: rule for rule in rules_for(recipe, carried)}
     fired = tuple(
         FiredRule(f.rule, rules[f.rule].contract, rules[f.rule].equation, ", ".join(f.before), ", ".join(f.after))
         for f in planned.fired
     )
     touched = {site for f in planned.fired for site in f.before}
     flow = flow_of(recipe, arrival)
-    barred = _barred(steps, flow) | _kept(steps, flow) if chosen == "fast" and not recipe.facts.scales else {}
+    barred = _barred(steps, flow) | _kept(steps, flow) if carried == "fast" and not recipe.facts.scales else {}
     native, opaque = _native(recipe, mode, chosen, arrival)
     return Explanation(
         recipe=recipe.name,
@@ -229,7 +231,7 @@ def explain(
         rules=fired,
         plan=planned_steps(planned.steps, opaque),
         stayed=tuple(
-            Stayed(step.site, barred.get(step.site) or _why(recipe, step, chosen))
+            Stayed(step.site, barred.get(step.site) or _why(recipe, step, carried))
             for root in steps
             for step, _ in _walk(root, 0)
             if touched.isdisjoint((root.site, step.site))  # a group that was moved, or joined, went with its children
@@ -298,7 +300,7 @@ def _barred(steps: Steps, flow: Flow) -> dict[str, str]:
 
 def _why(recipe: Recipe, step: Step, optimize: Optimize) -> str:
     if optimize == "none":
-        return "optimize: none runs every step as it is"
+        return "optimize: none, or no native kernels: every step runs as it is written"
     if step.name == groups.DEGRADE:
         return "makes a target; the steps inside run as they are"
     if step.is_group:

@@ -19,6 +19,7 @@ from augrecipes.data.visits import Visits
 from augrecipes.display import Displayed
 from augrecipes.errors import DataError
 from augrecipes.images.format import in_force
+from augrecipes.native.kernels import library
 from augrecipes.recipe.model import Bag, Mode, Recipe
 from augrecipes.sources.columns import Columns, digest_of
 from augrecipes.sources.sample import RecipeSource, Sample
@@ -125,8 +126,8 @@ class IndexedRows(Displayed):
             "dataset_seed": self.seed,
             "files": self.table.digest(),
             "subset": None if self._order is None else digest_of(self._order),
-            # What `none` and `exact` make is the same.
-            "optimize": "fast" if self.pipeline.optimize == "fast" else "exact",
+            # What `none` and `exact` make is the same, and without kernels `fast` makes that, too.
+            "optimize": "fast" if self.pipeline.optimize == "fast" and library() is not None else "exact",
             **self._marks(),
         }
 

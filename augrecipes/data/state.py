@@ -163,7 +163,10 @@ def restore(state: Any, plan: BatchSchedule, marks: Mapping[str, Any]) -> EpochP
     names = [name for name in {**saved, **marks} if _differ(saved.get(name), marks.get(name))]
     if names:
         text = "; ".join(f"{name}: saved {reprlib.repr(saved.get(name))}, here {marks.get(name)!r}" for name in names)
-        raise LoaderError(f"the state belongs to another loader: {text}")
+        plain = (
+            "; without native kernels `fast` has the samples of `none`, so has `exact`" if "optimize" in names else ""
+        )
+        raise LoaderError(f"the state belongs to another loader: {text}{plain}")
     epoch, read = _number(state, "epoch", 0, _LARGEST), _number(state, "read", 0, plan.total)
     others = _number(state, "world_size", 1, 2**31), _number(state, "batch_size", 1, _LARGEST)
     if _differ(state.get("ahead", []), []) or state.get("rank") is not None:

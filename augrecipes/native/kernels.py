@@ -87,7 +87,10 @@ def using(kernels: Library | None) -> Iterator[None]:
 @cache
 def _found() -> Library | None:
     asked = os.environ.get(SWITCH, "")
-    if asked == "0" or not where().exists():
+    if asked == "0":
+        return None
+    if not where().exists():
+        _log.warning("there are no native kernels (%s): recipes run as with optimize: none", where())
         return None
     try:
         return load(asked)

@@ -23,6 +23,7 @@ from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.loader import loader
 from augrecipes.data.packed import Packed
 from augrecipes.errors import AugrecipesError, LoaderError
+from augrecipes.native.kernels import library, using
 from augrecipes.recipe.parse import parse_text
 
 # Of every argument of every kind another value than the default: text stands for a path below the data. A new argument
@@ -175,11 +176,19 @@ def test_what_reading_depends_on_is_named_when_a_state_is_refused(kind: Kind, na
         other.load_state_dict(state)
 
 
+@pytest.mark.skipif(library() is None, reason="no native kernels here")
 def test_fast_is_another_level_and_none_is_not(roots: dict[str, Path]) -> None:
     made = {level: loader(IMAGE.open(roots["image"], optimize=level), 4) for level in ("none", "exact", "fast")}
     made["exact"].load_state_dict(made["none"].state_dict())
     with pytest.raises(LoaderError, match="optimize: saved 'fast', here 'exact'"):
         made["none"].load_state_dict(made["fast"].state_dict())
+    state = made["fast"].state_dict()
+    with using(None):  # as on a machine for which none were built
+        plain = loader(IMAGE.open(roots["image"], optimize="fast"), 4)
+        plain.load_state_dict(made["none"].state_dict())
+        with pytest.raises(LoaderError, match="optimize: saved 'fast', here 'exact'; without native kernels"):
+            plain.load_state_dict(state)
+        assert plain.state_dict()["made_with"]["kernels"] == "none"
     with pytest.raises(LoaderError, match="channels: saved 3, here 1"):
         loader(IMAGE.open(roots["image"], channels=1), 4).load_state_dict(made["exact"].state_dict())
 

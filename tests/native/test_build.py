@@ -140,7 +140,9 @@ def test_the_hook_asks_for_a_compiler_only_where_there_is_none(monkeypatch: pyte
 def test_the_switch_turns_them_off_or_names_an_instruction_set(programs: Programs) -> None:
     none = "no native kernels"
     assert told(programs, "AUGRECIPES_NATIVE", "0") == (none, "")
-    assert told(programs, "AUGRECIPES_KERNELS", "/nowhere") == (none, "")
+    out, complaint = told(programs, "AUGRECIPES_KERNELS", "/nowhere")
+    assert out == none
+    assert "recipes run as with optimize: none" in complaint
     if kernels.where().exists():
         out, complaint = told(programs, "AUGRECIPES_NATIVE", "base")
         assert (out.partition(",")[0], complaint) == ("native base", "")
