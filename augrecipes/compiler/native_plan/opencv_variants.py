@@ -15,7 +15,7 @@ import numpy as np
 from augrecipes.compat.normals import normals
 from augrecipes.native.kernels import Library
 
-_WIDTH = 255  # of the pictures that OpenCV is asked with
+_ASKED = 255  # of the pictures that OpenCV is asked with
 _ALL = 1 << 30  # a row, however long
 _STRIPS, _TRIED = 256, 40_000
 # A weight on both sides of the middle; levels in the middle and beside it whose sum is another level where products are
@@ -30,20 +30,20 @@ SHOWING = (
 @cache
 def hsv() -> tuple[int, bool]:
     """How many pixels of a row it takes from HSV to RGB at a time, dropping fractions, and whether it fuses there."""
-    row: Any = np.full((1, _WIDTH, 3), (0, 1, 3), np.uint8)
+    row: Any = np.full((1, _ASKED, 3), (0, 1, 3), np.uint8)
     dropped = int((cv2.cvtColor(row, cv2.COLOR_HSV2RGB)[0, :, 1] == 2).sum())
     green = int(cv2.cvtColor(np.full((1, 1, 3), (1, 153, 25), np.uint8), cv2.COLOR_HSV2RGB)[0, 0, 1])
-    return _WIDTH + 1 - dropped if dropped else _ALL, green == 10  # 11 where it does not
+    return _ASKED + 1 - dropped if dropped else _ALL, green == 10  # 11 where it does not
 
 
 @cache
 def hls() -> tuple[int, bool]:
     """How many pixels of a row it takes from HLS to RGB at a time, and whether it fuses, there and back."""
     # A hue below 0 is another one in what is left of a row.
-    row: Any = cv2.cvtColor(np.full((1, _WIDTH, 3), (-70, 0.3, 0.7), np.float32), cv2.COLOR_HLS2RGB)[0]
+    row: Any = cv2.cvtColor(np.full((1, _ASKED, 3), (-70, 0.3, 0.7), np.float32), cv2.COLOR_HLS2RGB)[0]
     taken = int((row == row[0]).all(axis=-1).sum())
     colour: Any = cv2.cvtColor(np.full((1, 1, 3), (0.7, 0.9, 0.6), np.float32), cv2.COLOR_RGB2HLS)
-    return _WIDTH + 1 - taken if taken < _WIDTH else _ALL, bool(colour[0, 0, 0] > 100)  # 100 where it does not
+    return _ASKED + 1 - taken if taken < _ASKED else _ALL, bool(colour[0, 0, 0] > 100)  # 100 where it does not
 
 
 @cache
@@ -56,7 +56,7 @@ def sums() -> bool:
 def gaussian() -> tuple[int, int]:
     """How many numbers it takes at a time where it fuses weighed pixels, in rows and then in columns; 0: nowhere."""
     beside, across, sum_across, along, sum_along = SHOWING[0]
-    column, row = np.full((3, _WIDTH), across[1], np.uint8), np.full((1, _WIDTH), along[1], np.uint8)
+    column, row = np.full((3, _ASKED), across[1], np.uint8), np.full((1, _ASKED), along[1], np.uint8)
     column[1], row[:, ::2] = across[0], along[0]
     weights, one = weights_of(beside), np.ones(1)
     summed: Any = cv2.sepFilter2D(row, -1, weights, one), cv2.sepFilter2D(column, -1, one, weights)
@@ -71,7 +71,7 @@ def weights_of(beside: float) -> np.ndarray:
 def _taken(fused: np.ndarray, every: int = 1) -> int:
     """How many of 255 numbers, of which every so many are looked at, are taken at a time: what is left is not fused."""
     count = int(fused.sum())
-    return 1 if count == len(fused) else _WIDTH + 1 - every * count if count else 0
+    return 1 if count == len(fused) else _ASKED + 1 - every * count if count else 0
 
 
 class NumpyNormals:
