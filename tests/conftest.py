@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,6 +43,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     while _kept:
         shutil.rmtree(_kept.pop(), ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def _asked_anew() -> None:
+    """What a test plants is not what the next one finds: whether native steps work alike is asked again."""
+    if (prober := sys.modules.get("augrecipes.compiler.native_plan.prober")) is not None:
+        prober._KNOWN.clear()
 
 
 @pytest.fixture(scope="session")

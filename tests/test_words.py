@@ -30,6 +30,8 @@ RETIRED = {
     "owed": "pending",
     "surround": "write_frame, or instrument",
     "into": "output buffer",
+    "twin": "quick apply, or counterpart",
+    "twins": "quick applies, or counterparts",
 }
 # Whole names that meant two things each; the words have a meaning left.
 GONE = {

@@ -186,7 +186,7 @@ def _undecided(run: _Run) -> Iterator[bool]:
 
 
 def _clocked(run: _Run, side: int) -> int:
-    """The place of a side's clocked twin among the times."""
+    """The place of a side's clocked run among the times."""
     return len(run.sides) + list(run.staged).index(side)
 
 

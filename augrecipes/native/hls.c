@@ -1,37 +1,6 @@
-/* Colours to hue, lightness and saturation and back, as OpenCV computes them: lightness through a table between; and by
-   themselves, which shows that hls.h has the bits. */
+/* Colours to hue, lightness and saturation and back, as OpenCV computes them, and lightness through a table between. */
 
 #include "hls.h"
-
-static void convert(Planes p, int64_t count, int32_t back, Way way) {
-    if (back)
-        from_hls(p, count, 360.0f, way);
-    else
-        to_hls(p, count, 360.0f, way);
-}
-
-/* Red, green and blue, 0..1, to hue in degrees, lightness and saturation, 0..1; or back.
-
-   source, target: rows x columns x 3 float32, each row behind the other
-   lanes: pixels that OpenCV takes at a time; fused: whether it fuses */
-KERNEL(hls_floats)(const float *source, int64_t rows, int64_t columns, int32_t back, int64_t lanes, int32_t fused,
-                   float *target) {
-    Planes planes;
-    int64_t body = columns - columns % MAX(lanes, 1);
-    if (rows < 0 || columns < 0 || lanes < 1)
-        return REFUSED;
-    for (int64_t y = 0; y < rows; y++)
-        for (int64_t x = 0, some; x < columns; x += some) {
-            const float *from = source + COLOURS * (y * columns + x);
-            some = MIN(ACROSS, (x < body ? body : columns) - x);
-            for (int64_t k = 0; k < COLOURS * some; k++)
-                planes[k % COLOURS][k / COLOURS] = from[k];
-            convert(planes, some, back, (Way){x >= body, fused});
-            for (int64_t k = 0; k < COLOURS * some; k++)
-                target[COLOURS * (y * columns + x) + k] = planes[k % COLOURS][k / COLOURS];
-        }
-    return DONE;
-}
 
 static inline int32_t nearest_level(float x) { return (int32_t)(x + 12582912.0f - 12582912.0f); }
 

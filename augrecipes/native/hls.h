@@ -1,8 +1,8 @@
 /* Hue, lightness and saturation of colours in single floats, as OpenCV computes them.
 
    It works through a row some pixels at a time, and what is left of the row it does in another order: the last bits are
-   others there. Where the processor has fused multiply-add, it uses it in both. compiler/kernels/hls.py finds out how
-   many pixels that are, and whether it fuses. */
+   others there. Where the processor has fused multiply-add, it uses it in both. opencv_variants.py of
+   compiler/native_plan finds out how many pixels that are, and whether it fuses. */
 
 #ifndef AUGRECIPES_HLS_H
 #define AUGRECIPES_HLS_H

@@ -102,7 +102,7 @@ class Capability:
         channels_after: from the arguments (defaults merged) to how many channels it makes; None: as many as before.
         wide: the arguments whose default is far wider than that of the same step elsewhere.
         instead: what stands for it in an evaluation that is written by hand.
-        twin: what does the work of its `apply` quicker, with the same bits: module and name in compiler/kernels.
+        quick: of a class without a native op, what does its `apply` quicker, bit for bit: a module of compiler/kernels.
         native: what makes it a part of plans that run without Python: module and name in compiler/native_plan.
         native_when: the arguments with which it is one, in words for people; "": with any.
         native_joined: the same where `fast` joins its colours with others: its pass alone is no part of plans.
@@ -152,7 +152,7 @@ class Capability:
     channels_after: Callable[[Mapping[str, Any]], int] | None = None
     wide: tuple[str, ...] = ()
     instead: str = ""
-    twin: str = ""
+    quick: str = ""
     native: str = ""
     native_when: str = ""
     native_joined: str = ""

@@ -38,7 +38,7 @@ class EvalStep:
 GONE = EvalStep((), "draws anew for every sample")
 
 
-def twin(step: Step, unit: int = 1) -> EvalStep | None:
+def counterpart(step: Step, unit: int = 1) -> EvalStep | None:
     """What `step`, a class and no group, becomes; None where nothing is known of its class.
 
     Args:
@@ -47,9 +47,9 @@ def twin(step: Step, unit: int = 1) -> EvalStep | None:
 
     >>> from augrecipes.ops.frozen import Arguments
     >>> from augrecipes.ops.step import Step
-    >>> [name for name, _ in twin(Step("RandomResizedCrop", Arguments({"size": [224, 224]}))).steps]
+    >>> [name for name, _ in counterpart(Step("RandomResizedCrop", Arguments({"size": [224, 224]}))).steps]
     ['SmallestMaxSize', 'CenterCrop']
-    >>> twin(Step("Rotate", Arguments({"limit": 10}))).steps, twin(Step("ClassOfYours"))
+    >>> counterpart(Step("Rotate", Arguments({"limit": 10}))).steps, counterpart(Step("ClassOfYours"))
     ((), None)
     """
     given = step.args.plain()

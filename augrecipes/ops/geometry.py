@@ -59,10 +59,10 @@ CAPABILITIES = (
     _flip("HorizontalFlip", symmetry="h", native="moves:flip"),
     _flip("VerticalFlip", symmetry="v", native="moves:flip"),
     _flip("TimeReverse", symmetry="h", native="moves:flip"),
-    _flip("Transpose", symmetry="t", size=sizes.transposed, twin="turns:TWIN", native="moves:flip"),
-    _turn("RandomRotate90", instead="no step at all", twin="turns:TWIN", native="moves:quarter_turn"),
-    _turn("D4", instead="no step at all", twin="turns:TWIN", native="moves:any_turn"),
-    _turn("SquareSymmetry", twin="turns:TWIN", native="moves:any_turn"),
+    _flip("Transpose", symmetry="t", size=sizes.transposed, native="moves:flip"),
+    _turn("RandomRotate90", instead="no step at all", native="moves:quarter_turn"),
+    _turn("D4", instead="no step at all", native="moves:any_turn"),
+    _turn("SquareSymmetry", native="moves:any_turn"),
     # Windows. Where one pads first, the kernel sees the padding in the drawn parameters and runs the step itself.
     _crop(
         "Crop",

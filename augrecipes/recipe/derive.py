@@ -69,10 +69,10 @@ def _row(step: Step, scales: Mapping[str, int], *, picked: bool = False, weighte
     record = capability(step.name)
     if picked and record is not None and record.action == "dihedral":
         return DerivedRow(step, (), evaluation.GONE.why)
-    twin = evaluation.twin(step, _unit(step, scales))
-    if twin is None:
+    made = evaluation.counterpart(step, _unit(step, scales))
+    if made is None:
         return DerivedRow(step, (), "nothing is known that could stand for it", unknown=True)
-    return DerivedRow(step, tuple(_made(step, name, arguments) for name, arguments in twin.steps), twin.why)
+    return DerivedRow(step, tuple(_made(step, name, arguments) for name, arguments in made.steps), made.why)
 
 
 def _made(step: Step, name: str, arguments: dict[str, object]) -> Step:

@@ -103,9 +103,9 @@ class TestCounterRandom:
     def test_state_survives_copies_and_pickles(self) -> None:
         r = CounterRandom(5)
         r.gauss(0, 1)
-        for twin in (copy.deepcopy(r), pickle.loads(pickle.dumps(r))):
-            assert twin.gauss(0, 1) == CounterRandomAt(5, 1)
-            assert isinstance(twin, random.Random)
+        for copied in (copy.deepcopy(r), pickle.loads(pickle.dumps(r))):
+            assert copied.gauss(0, 1) == CounterRandomAt(5, 1)
+            assert isinstance(copied, random.Random)
 
     def test_refuses_what_has_no_key(self) -> None:
         with pytest.raises(TypeError, match="integer"):

@@ -129,8 +129,8 @@ def test_one_pipeline_twice_draws_twice() -> None:
 def test_copies_go_on_where_it_stands(again: Any) -> None:
     made = A.Compose([A.OneOf([compiled(), A.NoOp()], p=1)], seed=4)
     images(made, 3)
-    twin = again(made)
-    assert images(twin) == images(made)
+    copied = again(made)
+    assert images(copied) == images(made)
 
 
 class Pictures(Dataset):  # type: ignore[type-arg]

@@ -83,10 +83,10 @@ class TestKeys:
 class TestTravel:
     def test_pickles(self) -> None:
         pipeline = recipe().compile(seed=3)
-        twin = pickle.loads(pickle.dumps(pipeline))
-        assert same(pipeline.at(5)(image=IMAGE), twin.at(5)(image=IMAGE))
-        assert (twin.recipe, twin.mode, twin.seed, twin.optimize) == (pipeline.recipe, "train", 3, "exact")
-        assert isinstance(twin, A.Compose)
+        copied = pickle.loads(pickle.dumps(pipeline))
+        assert same(pipeline.at(5)(image=IMAGE), copied.at(5)(image=IMAGE))
+        assert (copied.recipe, copied.mode, copied.seed, copied.optimize) == (pipeline.recipe, "train", 3, "exact")
+        assert isinstance(copied, A.Compose)
 
     def test_many_threads_give_the_digests_of_one(self) -> None:
         pipeline = recipe().compile(seed=3)

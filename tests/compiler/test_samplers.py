@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from augrecipes.compat import samplers
 from augrecipes.compat.samplers import with_quick_matrix
-from augrecipes.compiler.kernels import twins
+from augrecipes.compiler.kernels import quick_apply
 
 STEPS: list[tuple[type, dict[str, Any]]] = [
     (A.Rotate, {"limit": 200}),
@@ -112,7 +112,7 @@ def test_that_law_sees_products_in_another_order(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(("cls", "arguments"), STEPS)
 def test_steps_of_exact_draw_what_albumentations_draws(cls: type, arguments: dict[str, Any]) -> None:
     own, quick = cls(p=1.0, **arguments), cls(p=1.0, **arguments)
-    twins.attach([quick])
+    quick_apply.attach([quick])
     for seed in range(50):
         made = []
         for step in (own, quick):

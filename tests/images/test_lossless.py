@@ -159,7 +159,7 @@ def test_any_bytes_are_no_picture() -> None:
                 LosslessPicture(start + rng.bytes(size))
 
 
-def test_kernels_and_their_twin_agree() -> None:
+def test_kernels_and_what_stands_for_them_agree() -> None:
     """To the bit, in every instruction set, and no byte is touched that is of neither array."""
     rng = np.random.default_rng(1)
     for planes, way in [*product((1, 2, 3, 4, 5, 9), (0, 1)), *product((3, 4, 5), (2, 3))]:

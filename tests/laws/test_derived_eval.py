@@ -26,7 +26,7 @@ from augrecipes.recipe.parse import parse_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
-# Sizes, ranges without their neutral value, lists and random places: what a twin has to settle.
+# Sizes, ranges without their neutral value, lists and random places: what a counterpart has to settle.
 SETTLED: Pool = (
     ("RandomResizedCrop", {"size": [24, 24]}),
     ("RandomResizedCrop", {"size": [21, 27], "scale": [0.3, 0.5], "ratio": [1.0, 1.0], "interpolation": "area"}),
@@ -124,7 +124,7 @@ def size_after(steps: tuple[Step, ...]) -> tuple[float, float] | None:
 def check(recipe: Recipe, channels: int = 3) -> None:
     recipe = with_eval(recipe)
     assert recipe.eval is not None
-    # The twin of the twin is the twin.
+    # The counterpart of a counterpart is itself.
     assert steps_of(derive(recipe.eval)) == recipe.eval
     # Every seed, epoch and index gives the same, and where training has one size, evaluation has it.
     wanted = size_after(recipe.steps)

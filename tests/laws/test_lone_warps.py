@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_exact_equals_none import build
 
-from augrecipes.compiler.kernels.colour_native import colours
-from augrecipes.compiler.native_plan import keyed_steps
+from augrecipes.compiler.native_plan import keyed_steps, opencv_variants
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.plan import flow_of, plan
 from augrecipes.compiler.plan.nodes import Fused
@@ -87,8 +86,7 @@ def test_levels_are_those_of_the_step(warp: Any, border: str, fill: Any, turns: 
 
 def body() -> int:
     """How many pixels of a row OpenCV takes at a time from HSV on this processor."""
-    native = colours()
-    return 0 if native is None else native.hsv_ways[0]
+    return opencv_variants.hsv()[0]
 
 
 @given(seed=st.integers(0, 2**31), turn=st.sampled_from([None, "Transpose", "HorizontalFlip", "VerticalFlip"]))

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS, Spoilt, spoil_first
 
-from augrecipes.compiler.kernels.gaussian import SHOWING, gaussian, weights_of
+from augrecipes.compiler.native_plan import opencv_variants
+from augrecipes.compiler.native_plan.opencv_variants import SHOWING, weights_of
 
 NATIVE = [kernels for kernels in KERNEL_SETS if kernels is not None]
 pytestmark = pytest.mark.skipif(not NATIVE, reason="no native kernels here")
@@ -114,9 +115,7 @@ def smoothed(
 
 def check_gaussian(kernels: Any, image: np.ndarray, weights: np.ndarray, at_end: bool) -> bool:
     """The same as `check`, of a Gaussian."""
-    native = gaussian()
-    assert native is not None
-    out = smoothed(kernels, image, weights, native.fused, at_end)
+    out = smoothed(kernels, image, weights, opencv_variants.gaussian(), at_end)
     if out is not None:
         np.testing.assert_array_equal(out, cv2.sepFilter2D(image, -1, weights, weights).reshape(image.shape))
     return out is not None
@@ -128,10 +127,8 @@ def bell(deviation: float, size: int) -> np.ndarray:
 
 
 BELLS = st.builds(bell, st.floats(0.2, 5), st.integers(0, 33).map(lambda far: 2 * far + 1))
-OF_OPENCV = pytest.mark.skipif(gaussian() is None, reason="no native kernels here that are quicker than OpenCV")
 
 
-@OF_OPENCV
 @ON_EACH
 def test_weighed_levels_are_those_of_opencv(kernels: Any) -> None:
     @DEAR
@@ -159,7 +156,6 @@ def check_rounding(kernels: Any, columns: int) -> None:
         assert check_gaussian(kernels, wide, weights_of(beside), columns % 2 == 0)
 
 
-@OF_OPENCV
 @ON_EACH
 def test_weighed_levels_are_rounded_as_opencv_rounds_in_every_column(kernels: Any) -> None:
     for columns in (*range(1, 71), 255):
@@ -167,12 +163,10 @@ def test_weighed_levels_are_rounded_as_opencv_rounds_in_every_column(kernels: An
 
 
 @pytest.mark.parametrize("fused", [(0, 0), (1, 1), (16, 4)])
-@OF_OPENCV
 def test_sums_that_are_fused_elsewhere_are_found(fused: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    native: Any = gaussian()
-    if fused == native.fused:
+    if fused == opencv_variants.gaussian():
         pytest.skip("so does OpenCV here")
-    monkeypatch.setattr(native, "fused", fused)
+    monkeypatch.setattr(opencv_variants, "gaussian", lambda: fused)
     with pytest.raises(AssertionError):
         for columns in range(60, 71):
             check_rounding(NATIVE[-1], columns)
@@ -240,7 +234,7 @@ LINE = np.array([(0, -1), (0, 0), (1, 1)])
     [
         (6, lambda spoilt: check(spoilt, PICTURE, 5, False)),
         (8, lambda spoilt: check_streak(spoilt, PICTURE, LINE, 1, False)),
-        pytest.param(9, lambda spoilt: check_gaussian(spoilt, PICTURE, bell(1.0, 5), False), marks=OF_OPENCV),
+        (9, lambda spoilt: check_gaussian(spoilt, PICTURE, bell(1.0, 5), False)),
         (6, lambda spoilt: check_median(spoilt, PICTURE, 5, False)),
     ],
     ids=["means", "along lines", "Gaussian", "medians"],

@@ -18,9 +18,10 @@ from random_recipes import Pool, recipes
 from test_exact_equals_none import build, outcome
 from test_native_plan import OUTPUTS, picture, recipe_of
 
+from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.native_plan import keyed_steps, planned
+from augrecipes.compiler.native_plan import keyed_steps, planned, prober
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.keyed_steps import Walk
 from augrecipes.compiler.native_plan.steps import KeyedStep, NativeStep, encode
@@ -125,6 +126,7 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         {"clip_limit": _range(1, 20), "tile_grid_size": st.tuples(*[st.integers(1, 9)] * 2)}
     ),
 }  # fmt: skip
+WARPS = ("Affine", "GridDistortion", "OpticalDistortion", "Perspective", "Rotate")
 MOVED: Pool = (
     ("HorizontalFlip", {}),
     ("Transpose", {}),
@@ -232,11 +234,13 @@ def test_draws_are_those_of_the_sampler(name: str) -> None:
     law()
 
 
+USUAL: dict[str, dict[str, Any]] = {"RandomGamma": {"gamma_limit": [50, 90]}, "MotionBlur": {"blur_limit": 3}}
+
+
 @pytest.mark.parametrize("name", sorted(ARGUMENTS))
 def test_plans_make_them(name: str) -> None:
     """Not Python behind a refusal."""
-    usual: dict[str, dict[str, Any]] = {"RandomGamma": {"gamma_limit": [50, 90]}, "MotionBlur": {"blur_limit": 3}}
-    assert is_made(name, usual.get(name, {}))
+    assert is_made(name, USUAL.get(name, {}))
 
 
 OWN = [("GaussNoise", {}), ("GaussNoise", {"per_channel": False, "mean_range": [-0.5, 0.5]}), ("ISONoise", {})]
@@ -260,9 +264,48 @@ def test_planted_faults_are_found(name: str, monkeypatch: pytest.MonkeyPatch) ->
         native = build(recipe, "exact").native
     assert isinstance(native, NativePlan)
     assert native.opaque
-    monkeypatch.setattr(planned, "_works_alike", lambda *_, **__: True)
+    monkeypatch.setattr(planned, "works_alike", lambda *_, **__: True)
     with pytest.raises(AssertionError):
         check(recipe, "exact", image, 3, SETS[-1])
+
+
+def _other_apply(own: Any) -> Any:
+    """As where OpenCV or numpy rounds otherwise than the kernels do: one level is another."""
+
+    def apply(step: Any, img: np.ndarray, **drawn: Any) -> np.ndarray:
+        made = own(step, img, **drawn).copy()
+        made[-1, -1, 0] ^= 1
+        return made
+
+    return apply
+
+
+@pytest.mark.parametrize("name", [*sorted(ARGUMENTS), *WARPS])
+def test_a_class_with_other_bits_has_its_work_left(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    cls: Any = getattr(A, name)
+    recipe, image = recipe_of((name, {**USUAL.get(name, {}), "p": 1.0})), picture(8)[:60, :60].copy()
+    monkeypatch.setattr(cls, "apply", _other_apply(cls.apply))
+    with using(SETS[-1]):
+        native = build(recipe, "exact").native
+    assert isinstance(native, NativePlan)
+    assert native.opaque
+    check(recipe, "exact", image, 3, SETS[-1])
+    monkeypatch.setattr(planned, "works_alike", lambda *_, **__: True)
+    with pytest.raises(AssertionError):
+        check(recipe, "exact", image, 3, SETS[-1])
+
+
+def test_a_step_is_asked_once_a_process_for_the_same_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    own, asked = prober._does_alike, list[str]()
+    monkeypatch.setattr(
+        prober, "_does_alike", lambda plan, step, *more: (asked.append(str(step)), own(plan, step, *more))[1]
+    )
+    for blur_limit in (5, 5, 3, 5):
+        for seed in (0, 1):
+            assert isinstance(
+                build(recipe_of(("MedianBlur", {"blur_limit": blur_limit})), "exact", seed).native, NativePlan
+            )
+    assert len(asked) == len(set(asked)) == 2
 
 
 def check_polygons(kernels: Library, corners: int) -> int:
@@ -292,6 +335,6 @@ def test_polygons_of_other_corners_are_found(monkeypatch: pytest.MonkeyPatch) ->
         return found and replace(found, does=(4.0,))
 
     monkeypatch.setattr(keyed_steps, "encode", another)
-    monkeypatch.setattr(planned, "_works_alike", lambda *_, **__: True)
+    monkeypatch.setattr(planned, "works_alike", lambda *_, **__: True)
     with pytest.raises(AssertionError):
         check_polygons(SETS[-1], 5)

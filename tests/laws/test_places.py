@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from augrecipes.compat.albumentations import A
-from augrecipes.compiler.kernels import places, twins
+from augrecipes.compiler.kernels import places, quick_apply
 
 DTYPES = st.sampled_from([np.uint8, np.uint16, np.int16, np.float32])
 
 
 def check(mask: np.ndarray, seed: int, **args: Any) -> None:
     own, quick = (A.CropNonEmptyMaskIfExists(3, 5, p=1, **args) for _ in range(2))
-    twins.attach([quick])
+    quick_apply.attach([quick])
     seen = []
     for step in (own, quick):
         step.py_random = random.Random(seed)

@@ -1,4 +1,4 @@
-"""Of the kernels that a twin calls, each is missed where it alone errs: the laws look at the work of all of them."""
+"""A kernel that errs alone is not used: the probes look at the work of each that is called."""
 
 from __future__ import annotations
 
@@ -9,23 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 from kernel_sets import KERNEL_SETS, Spoilt
-from test_twins import check, picture
+from test_quick_apply import check, picture
 
 from augrecipes.compat.normals import normals
-from augrecipes.compiler.kernels import own_numbers, photons, sensor, twins
-from augrecipes.compiler.kernels.colour_native import colours
+from augrecipes.compiler.kernels import own_numbers, photons, quick_apply
+from augrecipes.compiler.native_plan import opencv_variants
 from augrecipes.native.kernels import using
 from augrecipes.recipe.model import Arguments, Step
 
-
-def has_twins(kernels: Any) -> bool:
-    with using(kernels):
-        return colours() is not None
-
-
 NATIVE = [kernels for kernels in KERNEL_SETS if kernels is not None]
 ON_EACH = pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
-WITH_TWINS = pytest.mark.parametrize("kernels", [*filter(has_twins, NATIVE)], ids=lambda kernels: kernels.isa)
 
 
 class OneSpoilt(Spoilt):
@@ -46,31 +39,20 @@ def _add(address: int, by: Any) -> None:
     there += by
 
 
-def alone(**amounts: Any) -> Step:
-    """ColorJitter of some of its four amounts."""
-    return Step("ColorJitter", Arguments({"brightness": 0, "contrast": 0, "saturation": 0, "hue": 0} | amounts))
-
-
 STRONG = Step("FancyPCA", Arguments({"alpha": 2}))
 LEVEL = np.uint8(1)
-# A kernel; which of its arguments is the result, and by how much that errs; and a step whose twin calls it.
+# A kernel; which of its arguments is the result, and by how much that errs; and a step whose `apply` it makes quicker.
 CALLED = (
-    ("hsv", 8, LEVEL, Step("HueSaturationValue")),
-    ("luma_sum", 2, np.int64(600), alone(contrast=[2, 3])),
-    ("saturate", 5, LEVEL, alone(saturation=[2, 3])),
-    ("filter", 6, LEVEL, Step("Sharpen")),
     ("sum_floats", 3, np.float32(3), STRONG),
     ("sum_doubles", 3, np.float64(30), STRONG),
     ("of_three", 8, LEVEL, STRONG),
     ("of_three", 8, LEVEL, Step("StainJitter")),
-    ("clahe", 10, LEVEL, Step("CLAHE")),
-    ("jpeg_round_trip", 8, LEVEL, Step("ImageCompression")),
 )
 
 
-@WITH_TWINS
+@ON_EACH
 @pytest.mark.parametrize("called", CALLED, ids=lambda called: f"{called[0]} of {called[3].name}")
-def test_a_twin_that_calls_it_is_not_used_and_would_be_seen(
+def test_a_quick_apply_that_calls_it_is_not_used_and_would_be_seen(
     kernels: Any, called: tuple[str, int, np.generic, Step], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, target, by, step = called
@@ -81,7 +63,7 @@ def test_a_twin_that_calls_it_is_not_used_and_would_be_seen(
 
     with using(OneSpoilt(kernels, name, target, by)):  # type: ignore[arg-type]
         law()
-        monkeypatch.setattr(twins, "same_bits", lambda *_: True)
+        monkeypatch.setattr(quick_apply, "same_bits", lambda *_: True)
         with pytest.raises(AssertionError):
             law()
     with using(kernels):
@@ -97,7 +79,7 @@ def test_the_lightness_of_a_picture(kernels: Any) -> None:
     own_numbers.kernel.cache_clear()
 
 
-@WITH_TWINS
+@ON_EACH
 @pytest.mark.skipif(not normals(), reason="numpy is another here")
 @pytest.mark.parametrize(
     ("name", "target", "by"),
@@ -108,6 +90,6 @@ def test_the_lightness_of_a_picture(kernels: Any) -> None:
     ],
 )
 def test_numbers_that_are_not_those_of_numpy(kernels: Any, name: str, target: int, by: np.generic) -> None:
-    if sensor._proven(kernels) is None:
-        pytest.skip("OpenCV is another here")
-    assert sensor._proven(OneSpoilt(kernels, name, target, by, 17)) is None
+    assert opencv_variants.numpy_normals(kernels) is not None
+    spoilt: Any = OneSpoilt(kernels, name, target, by, 17)
+    assert opencv_variants.numpy_normals(spoilt) is None

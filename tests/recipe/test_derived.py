@@ -203,7 +203,7 @@ def test_the_gallery_can_be_derived_and_runs_without_a_word(name):
 @pytest.mark.parametrize("name", [name for name in CLASSES if name != "RandomCropNearBBox"])
 @settings(max_examples=settings.default.max_examples // 20)
 @given(data=st.data())
-def test_the_twin_of_any_arguments_is_a_step_that_draws_nothing(name, data):
+def test_the_counterpart_of_any_arguments_is_a_step_that_draws_nothing(name, data):
     """Whatever a class accepts, what stands for it is accepted too, and draws nothing."""
     step = Step(name, Arguments(data.draw(arguments(name))), p=1.0)
     if judge.verdict(step) is not None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compat.albumentations import A
-from augrecipes.compiler.kernels.twins import Apply, Twin
+from augrecipes.compiler.kernels.quick_apply import Apply
 from augrecipes.native.kernels import Library, library
 
 
@@ -54,29 +52,9 @@ class NativeGlass:
         return np.asarray(made).reshape(img.shape)
 
 
-def _make(step: Any) -> Apply | None:
-    kernels = library()
-    if kernels is None or not agrees(kernels):
+def quick(step: Any) -> Apply | None:
+    """What GlassBlur does, where there are kernels."""
+    if (kernels := library()) is None:
         return None
     native = NativeGlass(kernels)
     return lambda img, dxy, **_: native(step, img, dxy)
-
-
-@cache
-def agrees(kernels: Library) -> bool:
-    """Whether it gives the bits of albumentations on the OpenCV and numpy that are installed."""
-    native = NativeGlass(kernels)
-    for number, shape in enumerate([(31, 37, 3), (24, 19, 1), (40, 22, 3), (23, 35, 4)]):
-        rng = np.random.default_rng(number)
-        image = rng.integers(0, 256, shape, np.uint8)
-        for mode in ("fast", "exact"):
-            step = A.GlassBlur(sigma=0.4, max_delta=2 + number, iterations=2, mode=mode)
-            inner = (shape[0] - 2 * step.max_delta) * (shape[1] - 2 * step.max_delta)
-            dxy = rng.integers(-step.max_delta, step.max_delta, (inner, 2, 2))
-            made = native(step, image, dxy)
-            if made is None or not np.array_equal(made, step.apply(image, dxy=dxy)):
-                return False
-    return True
-
-
-TWIN = Twin(_make, lambda _: ())

@@ -35,26 +35,11 @@ class Symmetry:
             x_min, x_max = width - x_max, width - x_min
         return (y_min, x_min, y_max, x_max) if self.transpose else (x_min, y_min, x_max, y_max)
 
-    def after(self, box: tuple[int, int, int, int], height: int, width: int) -> tuple[int, int, int, int]:
-        """Where a window (x_min, y_min, x_max, y_max) is in the moved array, `height` × `width`."""
-        x_min, y_min, x_max, y_max = (box[1], box[0], box[3], box[2]) if self.transpose else box
-        if self.flip_y:
-            y_min, y_max = height - y_max, height - y_min
-        if self.flip_x:
-            x_min, x_max = width - x_max, width - x_min
-        return x_min, y_min, x_max, y_max
-
     def view(self, array: np.ndarray) -> np.ndarray:
         """The moved array as a view; axes 0 and 1 are rows and columns."""
         if self.transpose:
             array = array.swapaxes(0, 1)
         return array[:: -1 if self.flip_y else 1, :: -1 if self.flip_x else 1]
-
-    def apply(self, array: np.ndarray) -> np.ndarray:
-        """The moved array, C-contiguous; `array` itself where nothing moves."""
-        if not (self.transpose or self.flip_y or self.flip_x):
-            return array
-        return np.ascontiguousarray(self.view(array))
 
 
 IDENTITY = Symmetry()

@@ -5,15 +5,13 @@ Each level becomes itself and a sum of three numbers, one for each colour of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import cv2
 import numpy as np
 
-from augrecipes.compiler.kernels.colour_native import takes
 from augrecipes.compiler.kernels.of_three import OfThree
-from augrecipes.compiler.kernels.twins import Apply, Case, Twin
+from augrecipes.compiler.kernels.quick_apply import Apply, takes
 from augrecipes.native.kernels import library
 
 _LEVELS = np.arange(256, dtype=np.float32) / 255
@@ -21,7 +19,8 @@ _UNIT = 2.0**-24  # what rounding once may change, of a float32
 _NEAR = 1e-12  # what the order of three products may change, at most
 
 
-def _make(step: Any) -> Apply | None:
+def quick(step: Any) -> Apply | None:
+    """What FancyPCA does, where there are kernels."""
     del step
     kernels = library()
     if kernels is None:
@@ -83,12 +82,3 @@ def _again(colours: np.ndarray, matrix: np.ndarray, centred: np.ndarray) -> np.n
     sums = _LEVELS[colours] + noise
     low, high = (np.rint(np.clip(sums + off, 0, 1).astype(np.float32) * np.float32(255)) for off in (-_NEAR, _NEAR))
     return low.astype(np.uint8) if np.array_equal(low, high) else None
-
-
-def _cases(cls: type) -> Iterator[Case]:
-    step = cls()
-    for alphas in ((0.1, -0.05, 0.2), (0.0, 0.0, 0.0), (-3.0, 1.5, 0.7)):
-        yield step, {"alpha_vector": np.array(alphas, np.float32)}
-
-
-TWIN = Twin(_make, _cases)

@@ -50,25 +50,10 @@ class NativeResize:
         height, width = img.shape[:2]
         return self.resize(img, (int(height * scale), int(width * scale)), interpolation)
 
-    def resized(
-        self,
-        image: np.ndarray,
-        size: tuple[int, int],
-        interpolation: int,
-        out: np.ndarray | None = None,
-        window: Window | None = None,
-    ) -> np.ndarray | None:
-        """A picture H×W or H×W×C of another size, or a window of that; None where that is OpenCV's to do.
-
-        Args:
-            image: the picture.
-            size: of the whole result, rows and columns.
-            interpolation: as OpenCV numbers it.
-            out: memory for what is made, its pixels side by side.
-            window: what is made of the result; None: all of it.
-        """
+    def resized(self, image: np.ndarray, size: tuple[int, int], interpolation: int) -> np.ndarray | None:
+        """A picture H×W or H×W×C of another size, rows and columns; None where that is OpenCV's to do."""
         name = kernel_for(image, size, interpolation)
-        return self.forced(name, image, size, out, window) if name is not None and self.has(name) else None
+        return self.forced(name, image, size) if name is not None and self.has(name) else None
 
     def has(self, name: str) -> bool:
         """Whether a kernel has OpenCV's bits here."""
@@ -82,7 +67,7 @@ class NativeResize:
         out: np.ndarray | None = None,
         window: Window | None = None,
     ) -> np.ndarray | None:
-        """The same by a kernel of this name, whatever OpenCV's bits are."""
+        """The same, or a window of it, by a kernel of this name, whatever OpenCV's bits are; `out`: memory for it."""
         height, width = int(size[0]), int(size[1])
         y0, x0, y1, x1 = window or (0, 0, height, width)
         if out is None:

@@ -7,9 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compiler.kernels.twins import Apply, Twin
+from augrecipes.compiler.kernels.quick_apply import Apply
 
 _FULL = {np.dtype(np.uint8): 255, np.dtype(np.float32): 1}
+
+
+def quick(step: Any) -> Apply:
+    """What SaltAndPepper does."""
+    del step
+    return _scatter
 
 
 def _scatter(img: NDArray[Any], salt_mask: NDArray[np.bool_], pepper_mask: NDArray[np.bool_], **_: Any) -> Any:
@@ -20,12 +26,3 @@ def _scatter(img: NDArray[Any], salt_mask: NDArray[np.bool_], pepper_mask: NDArr
     pixels[np.flatnonzero(pepper_mask)] = 0
     pixels[np.flatnonzero(salt_mask)] = _FULL[img.dtype]
     return out
-
-
-def _make(step: Any) -> Apply | None:
-    del step
-    return _scatter
-
-
-# Nothing of OpenCV is in it that a probe would have to ask.
-TWIN = Twin(_make, lambda _: ())

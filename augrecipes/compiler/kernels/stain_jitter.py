@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.kernels.colour_native import takes
 from augrecipes.compiler.kernels.of_three import OfThree
-from augrecipes.compiler.kernels.twins import Apply, Case, Twin
+from augrecipes.compiler.kernels.quick_apply import Apply, takes
 from augrecipes.native.kernels import library
 from augrecipes.ops.stain import density_matrix, through_density
 
@@ -20,7 +18,8 @@ _ROUND = 64  # pixels: more than OpenCV takes at a time, so that where it fuses 
 _LARGEST = np.full(3, math.log(256))
 
 
-def _make(step: Any) -> Apply | None:
+def quick(step: Any) -> Apply | None:
+    """What StainJitter does, where there are kernels."""
     del step
     kernels = library()
     if kernels is None:
@@ -69,13 +68,3 @@ def _error(matrix: np.ndarray) -> float:
     sizes = np.abs(matrix)
     largest = float((sizes[:, :3] @ _LARGEST + sizes[:, 3]).max())
     return _UNIT * (14 * largest + 40)
-
-
-def _cases(cls: type) -> Iterator[Case]:
-    step = cls()
-    for k in range(12):
-        a, b = 0.05 * k, 0.03 * (k % 5 - 2)
-        yield step, {"factors": (1 + a, 1 - a / 2, 1 + a / 3), "shifts": (b, -b / 2, b / 3)}
-
-
-TWIN = Twin(_make, _cases)

@@ -1,4 +1,4 @@
-"""What native/stain.c takes to jitter stains within a level of what the step itself makes: for `fast`."""
+"""What native/stain.c jitters stains by, for `fast`: within a level of what the step itself makes."""
 
 from __future__ import annotations
 

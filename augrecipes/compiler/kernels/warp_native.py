@@ -114,7 +114,6 @@ class NativeWarp:
         matrix: Any = _EYE,
         maps: Any = (),
         body: int | None = None,
-        out: np.ndarray | None = None,
     ) -> np.ndarray | None:
         """A picture H×W or H×W×C, sampled between its pixels; None where that is OpenCV's to do.
 
@@ -128,7 +127,6 @@ class NativeWarp:
             matrix: nine numbers, from result to picture.
             maps: or these.
             body: pixels that OpenCV takes at once, where that is known.
-            out: memory for the result, its rows side by side.
         """
         sort = interpolation, image.dtype.char, _channels(image)
         size_of, word = sort[2] * image.itemsize, 0
@@ -141,8 +139,7 @@ class NativeWarp:
         if body is None and not (body := body_of(self._kernels.isa, kind, interpolation == LINEAR, self)):
             return None
         height, width = int(size[0]), int(size[1])
-        if out is None:
-            out = np.empty((height, width, *image.shape[2:]), image.dtype)
+        out = np.empty((height, width, *image.shape[2:]), image.dtype)
         places = [_NO_MAP, _NO_MAP]
         if maps:
             places = [(m.ctypes.data, m.strides[0] // 4, m.strides[1] // 4) for m in maps]

@@ -8,7 +8,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compiler.kernels.padded import pad_with_params
+from augrecipes.compat.albumentations import geometric
 from augrecipes.compiler.native_plan.moves import KERNELS
 from augrecipes.compiler.native_plan.steps import NativeStep
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
@@ -131,7 +131,7 @@ def _border(mode: int, fill: Any) -> tuple[float, ...] | None:
     for channels in range(1, LIMITS.MOST_CHANNELS + 1):
         one = np.zeros((1, 1, channels), np.uint8)
         try:
-            made = pad_with_params(one, 0, 0, 0, 1, mode, fill)
+            made = geometric.pad_with_params(one, 0, 0, 0, 1, mode, fill)
         except cv2.error:
             return None
         pixels.append(int.from_bytes(made.reshape(2, -1)[1].astype(np.uint8).tobytes(), "little"))

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from augrecipes.compiler.kernels import stain_native
-from augrecipes.compiler.kernels.colour_native import Colours, colours
 from augrecipes.compiler.kernels.lab import tables
-from augrecipes.compiler.kernels.twins import quicker
+from augrecipes.compiler.native_plan import opencv_variants
 from augrecipes.compiler.native_plan.steps import NativeStep
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.capabilities import claims
@@ -30,31 +29,21 @@ def ranges(*pairs: Iterable[float]) -> tuple[float, ...]:
     return tuple(float(end) for pair in pairs for end in pair)
 
 
-def _passes(step: Any) -> Colours | None:
-    """The native passes that a step's twin is made of, where these have the bits of OpenCV."""
-    return colours() if quicker(step) is not None else None
-
-
-def hue_saturation_value(step: Any) -> NativeStep | None:
+def hue_saturation_value(step: Any) -> NativeStep:
     """Through HSV."""
-    if (native := _passes(step)) is None:
-        return None
     limits = (step.hue_shift_limit, step.sat_shift_limit, step.val_shift_limit)
     names = ("hue_shift", "sat_shift", "val_shift")
     return NativeStep(
         DRAWS.NUMBERS, EFFECTS.SHIFTS_HSV, (3.0, *ranges(*limits)),
-        lambda params: tuple(params[name] for name in names), native.hsv_ways, changes=True,
+        lambda params: tuple(params[name] for name in names), opencv_variants.hsv(), changes=True,
     )  # fmt: skip
 
 
 def jittered(step: Any) -> NativeStep:
-    """Brightness, contrast, saturation and hue in some order: by itself only where that has the bits of OpenCV."""
+    """Brightness, contrast, saturation and hue in some order."""
     limits = ranges(*(getattr(step, name) for name in _AMOUNTS))
-    if (native := _passes(step)) is None:
-        return NativeStep(DRAWS.JITTER, EFFECTS.JITTERS, limits, _jitter)
-    return NativeStep(
-        DRAWS.JITTER, EFFECTS.JITTERS_EXACTLY, limits, _jitter, (*native.hsv_ways, native.sums_fused), changes=True
-    )
+    does = (*opencv_variants.hsv(), opencv_variants.sums())
+    return NativeStep(DRAWS.JITTER, EFFECTS.JITTERS_EXACTLY, limits, _jitter, does, changes=True)
 
 
 def _jitter(params: Mapping[str, Any]) -> tuple[float, ...]:
@@ -99,7 +88,7 @@ def reordered(step: Any) -> NativeStep:
 def evened_out(step: Any) -> NativeStep | None:
     """CLAHE."""
     across, down = step.tile_grid_size
-    if _passes(step) is None or max(across, down) > _MOST_TILES:
+    if max(across, down) > _MOST_TILES:
         return None
     return NativeStep(
         DRAWS.NUMBERS, EFFECTS.EVENS_OUT, (1.0, *ranges(step.clip_limit)), lambda params: (params["clip_limit"],),

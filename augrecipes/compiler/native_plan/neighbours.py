@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.kernels.colour_native import MOST, colours
-from augrecipes.compiler.kernels.gaussian import gaussian
-from augrecipes.compiler.kernels.twins import quicker
+from augrecipes.compiler.native_plan import opencv_variants
 from augrecipes.compiler.native_plan.colours import ranges
 from augrecipes.compiler.native_plan.steps import NativeStep
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS
@@ -25,12 +23,12 @@ def blurred(step: Any) -> NativeStep | None:
     return NativeStep(DRAWS.ODD, EFFECTS.BLURS, sides, lambda params: (float(params["kernel"]),), changes=True)
 
 
-def smoothed(step: Any) -> NativeStep | None:
+def smoothed(step: Any) -> NativeStep:
     """Sums by the weights of a Gaussian."""
-    if quicker(step) is None or (native := gaussian()) is None:
-        return None
     arguments = ranges(step.sigma_limit, step.blur_limit)
-    return NativeStep(DRAWS.GAUSSIAN, EFFECTS.SMOOTHS, arguments, _weights, native.fused, changes=True)
+    return NativeStep(
+        DRAWS.GAUSSIAN, EFFECTS.SMOOTHS, arguments, _weights, opencv_variants.gaussian(), changes=True
+    )  # fmt: skip
 
 
 def _weights(params: Mapping[str, Any]) -> tuple[float, ...]:
@@ -39,10 +37,8 @@ def _weights(params: Mapping[str, Any]) -> tuple[float, ...]:
     return (float(len(weights)), *shown)
 
 
-def medians(step: Any) -> NativeStep | None:
+def medians(step: Any) -> NativeStep:
     """Medians of squares."""
-    if quicker(step) is None:
-        return None
     return NativeStep(DRAWS.ODD, EFFECTS.MEDIANS, _sides(step), lambda params: (float(params["kernel"]),), changes=True)
 
 
@@ -78,19 +74,18 @@ def embossed(step: Any) -> NativeStep | None:
 
 
 def _convolved(step: Any, draw: int, amount: tuple[float, float], name: str) -> NativeStep | None:
-    native = colours()
-    if quicker(step) is None or native is None or max(map(abs, amount)) * LIMITS.WIDEST_BLUR > MOST:
+    if max(map(abs, amount)) * LIMITS.WIDEST_BLUR > LIMITS.MOST_SATURATED:
         return None
     arguments = ranges(step.alpha, amount)
     return NativeStep(
-        draw, EFFECTS.CONVOLVES, arguments, lambda params: tuple(params[name].ravel().tolist()), (native.sums_fused,),
-        changes=True,
+        draw, EFFECTS.CONVOLVES, arguments, lambda params: tuple(params[name].ravel().tolist()),
+        (opencv_variants.sums(),), changes=True,
     )  # fmt: skip
 
 
 def compressed(step: Any) -> NativeStep | None:
     """What a JPEG leaves of a picture."""
-    if quicker(step) is None:
+    if step.compression_type != "jpeg":
         return None
     arguments = (1.0, *ranges(step.quality_range))
     return NativeStep(

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.steps import is_plain, sampler_of
+from augrecipes.compat.steps import is_plain
 from augrecipes.compiler.kernels.sink import Sink
-from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.native_plan import groups, masks
+from augrecipes.compiler.native_plan import masks
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError, Walk
 from augrecipes.compiler.native_plan.lower import Lowered
 from augrecipes.compiler.native_plan.masks import MaskSink
-from augrecipes.compiler.native_plan.pictures import as_bytes, of_bytes
-from augrecipes.compiler.native_plan.steps import IN_PYTHON, KEPT, LEFT, OPAQUE, KeyedStep, NativeStep
-from augrecipes.native.kernels import Library, library
-from augrecipes.native.op_numbers import EFFECTS
+from augrecipes.compiler.native_plan.prober import Position, draws_alike, works_alike
+from augrecipes.compiler.native_plan.steps import KEPT, LEFT, OPAQUE, KeyedStep
+from augrecipes.native.kernels import library
 from augrecipes.ops.capabilities import capability
 from augrecipes.recipe.model import Output
 
 _MOST = 1 << 28  # pixels
 _BYTES = 32  # of a pixel, at most: four channels of eight
-_EPOCH = 3
-Position = Callable[[int, int, int], None]  # of epoch, index and tile
-_TRIED = tuple((index, index * 7) for index in range(4))  # keys at which draws are compared
-_SIZES = ((40, 61), (300, 200))
 _AS_IT_IS = Output(dtype="uint8", layout="hwc")
 _BYTE, _WORD = np.dtype(np.uint8), np.dtype(np.uint16)
-_NEARLY = 1 - 2.0**-53  # a probability below which every draw is
 
 
 def native_plan(
@@ -93,9 +85,9 @@ def plan_of(
     for step, keyed in steps:
         alone = NativePlan(kernels, [keyed], sink, seed, few)
         why = ""
-        if step is not None and keyed.numbers is not OPAQUE and not _draws_alike(alone, step, keyed, position):
+        if step is not None and keyed.numbers is not OPAQUE and not draws_alike(alone, step, keyed, position):
             why = "draws otherwise here"
-        elif step is not None and keyed.numbers.changes and not _works_alike(kernels, step, keyed, seed, position):
+        elif step is not None and keyed.numbers.changes and not works_alike(kernels, step, keyed, seed, position):
             why = "changes pictures otherwise here"
         if why and not keyed.alone:
             raise NotNativeError(f"{keyed.label} {why}")
@@ -161,7 +153,7 @@ def mask_plan(
             given[len(steps)] = step
         if dtype != _BYTE and (why := masks.refuses(step, keyed.numbers, dtype, exactly=exactly)):
             raise NotNativeError(f"{keyed.label} {why}")
-        if step is not None and not _works_alike(kernels, step, keyed, seed, position, like):
+        if step is not None and not works_alike(kernels, step, keyed, seed, position, like):
             raise NotNativeError(f"{keyed.label} changes masks otherwise here")
         steps.append(replace(keyed, p=1.0) if keyed.numbers is KEPT else keyed)
     plan = NativePlan(kernels, steps, MaskSink(wide=wide), seed, _few(most), labels=True)
@@ -179,68 +171,3 @@ def _changes_masks(step: Any) -> bool:
 def _few(most: int | None) -> int:
     """Pixels that so many bytes have room for."""
     return _MOST if most is None else min(_MOST, most // _BYTES)
-
-
-def _draws_alike(plan: NativePlan, step: Any, keyed: KeyedStep, position: Position) -> bool:
-    """Whether the kernel draws what albumentations' sampler draws, at some keys: libm may be another here, or numpy."""
-    draw = groups.sampler_of(step) if keyed.numbers.effect == EFFECTS.GROUPS else sampler_of(step)
-    left = keyed.numbers.draw == IN_PYTHON or keyed.numbers.given
-    for rows, columns in _SIZES:
-        data = {"image": stand_in((rows, columns, 3), np.dtype(np.uint8))}
-        for (index, tile), found in zip(_TRIED, plan.drawn(_EPOCH, _TRIED, rows, columns), strict=True):
-            position(_EPOCH, index, tile)
-            if groups.acts(step) != (found is not None):
-                return False
-            if found is not None and not left and not _equal(found, partial(draw, data), keyed.numbers):
-                return False
-    return True
-
-
-def _works_alike(
-    kernels: Library, step: Any, keyed: KeyedStep, seed: int, position: Position, labels: np.dtype[Any] | None = None
-) -> bool:
-    """Whether the kernel makes of some pictures, or of masks of a dtype, what the step does, of what it draws."""
-    if (
-        keyed.p <= 0
-        or keyed.numbers.given
-        or keyed.numbers.effect in (EFFECTS.KEEPS, EFFECTS.GROUPS, EFFECTS.EXITS)
-        or EFFECTS.MERGES <= keyed.numbers.effect <= EFFECTS.MERGED_ENDS
-    ):
-        return True  # it never acts, or nothing alone, or by boxes
-    always = keyed if keyed.p >= 1 else replace(keyed, p=_NEARLY)
-    plan, draw = (
-        NativePlan(kernels, [always], Sink(_AS_IT_IS), seed, _MOST, labels=labels is not None),
-        sampler_of(step),
-    )
-    apply = step.apply if labels is None else partial(type(step).apply_to_mask, step)
-    for image in _pictures() if labels is None else _masks(labels):
-        for index, tile in _TRIED:
-            position(_EPOCH, index, tile)
-            step.should_apply()  # which may take the first draw
-            made = plan.sample(_EPOCH, index, tile, image if labels is None else as_bytes(image), np.empty)
-            if isinstance(made, np.ndarray):
-                seen = made if labels is None else of_bytes(made, labels)
-                if not np.array_equal(seen, apply(image, **draw({"image": image}))):
-                    return False
-    return True
-
-
-@cache
-def _pictures() -> tuple[np.ndarray, ...]:
-    """Every level in every channel, and colours."""
-    words = np.arange(3 * 37 * 43, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    scatter = (words >> np.uint64(56)).astype(np.uint8).reshape(37, 43, 3)
-    return np.repeat(np.arange(256, dtype=np.uint8), 3).reshape(8, 32, 3), scatter
-
-
-@cache
-def _masks(dtype: np.dtype[Any]) -> tuple[np.ndarray, ...]:
-    return tuple(image[..., 0].astype(dtype) * dtype.type(97) for image in _pictures())
-
-
-def _equal(found: Sequence[float], draw: Callable[[], Mapping[str, Any]], numbers: NativeStep) -> bool:
-    try:
-        wanted = numbers.seen(draw())
-    except Exception:  # the picture is too small for it
-        return not np.isfinite(found[0])
-    return list(wanted) == list(found[: len(wanted)])

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from augrecipes.compiler.kernels import own_numbers
-from augrecipes.compiler.kernels.hls import ways
 from augrecipes.compiler.kernels.photons import is_own
-from augrecipes.compiler.kernels.sensor import sensor
-from augrecipes.compiler.kernels.twins import quicker
+from augrecipes.compiler.native_plan import opencv_variants
 from augrecipes.compiler.native_plan.colours import ranges
 from augrecipes.compiler.native_plan.steps import NativeStep
+from augrecipes.native.kernels import library
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 
 
 def photons(step: Any) -> NativeStep | None:
     """Noise of a camera's sensor: of our own numbers, or of those that numpy draws."""
+    kernels = library()
     if is_own(step):
         does: tuple[float, ...] = (own_numbers.pieces("gaussian").ctypes.data,)
-    elif quicker(step) is not None and (native := sensor()) is not None:
-        does = (native.ways.lanes, native.ways.fused, *native.numbers)
+    elif kernels is not None and (numbers := opencv_variants.numpy_normals(kernels)) is not None:
+        does = (*opencv_variants.hls(), *numbers.addresses)
     else:
         return None
     effect = EFFECTS.ADDS_OWN_PHOTONS if is_own(step) else EFFECTS.ADDS_PHOTONS
@@ -32,10 +32,9 @@ def photons(step: Any) -> NativeStep | None:
 
 def snowed(step: Any) -> NativeStep | None:
     """What is dark made lighter."""
-    way = ways() if quicker(step) is not None else None
-    if way is None:
+    if step.method != "bleach":
         return None
-    does = (way.lanes, way.fused, float(step.brightness_coeff))
+    does = (*opencv_variants.hls(), float(step.brightness_coeff))
     arguments = (1.0, *ranges(step.snow_point_range))
     return NativeStep(
         DRAWS.NUMBERS, EFFECTS.SNOWS, arguments, lambda params: (params["snow_point"],), does, changes=True

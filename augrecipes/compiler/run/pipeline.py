@@ -19,7 +19,7 @@ from typing import Any, Self, TypeVar
 import cv2
 
 from augrecipes.compat.albumentations import A, running
-from augrecipes.compiler.kernels import twins
+from augrecipes.compiler.kernels import quick_apply
 from augrecipes.compiler.native_plan.lower import Sites
 from augrecipes.compiler.plan import PLAIN, Compiled
 from augrecipes.compiler.run import streams
@@ -67,7 +67,7 @@ class Pipeline(AsCompose):
         self.compiled = compiled
         self.arrival = arrival
         if compiled.optimize != "none" and arrival not in PLAIN:
-            twins.attach(made for made, _, _ in sites)
+            quick_apply.attach(made for made, _, _ in sites)
         super().__init__(
             transforms, is_check_shapes=False, additional_targets=dict(compiled.added) or None, **processors
         )
@@ -81,7 +81,7 @@ class Pipeline(AsCompose):
         self._home, self._stream, self._count = streams.home(), _BARE, itertools.count()
         self.seed = compiled.seed  # Compose has set its own, None
         self._owner, self._local = threading.get_ident(), threading.local()
-        self._twins: dict[Arrival, Self] = {}
+        self._by_arrival: dict[Arrival, Self] = {}
         self._dress: Callable[[Pipeline], object] | None = None
         self._keep(sites)
 
@@ -188,7 +188,7 @@ class Pipeline(AsCompose):
     def renew(self, compiled: Compiled) -> None:
         """Compiled otherwise; the copies for other threads and plans are made again when they are asked for."""
         self.compiled = compiled
-        self._twins, self._local = {}, threading.local()
+        self._by_arrival, self._local = {}, threading.local()
 
     def dress(self, dress: Callable[[Pipeline], object]) -> None:
         """Do something to this pipeline, and to every copy that `again` makes: for other threads, and other plans."""
@@ -218,9 +218,9 @@ class Pipeline(AsCompose):
         """The pipeline with the plan for images that come as `arrival` says."""
         if arrival == self.arrival:
             return self
-        if arrival not in self._twins:
-            self._twins[arrival] = self.again(arrival=arrival)
-        return self._twins[arrival]
+        if arrival not in self._by_arrival:
+            self._by_arrival[arrival] = self.again(arrival=arrival)
+        return self._by_arrival[arrival]
 
     def position(self, epoch: int, index: int, tile: int) -> None:
         """Move every step to one sample's key."""

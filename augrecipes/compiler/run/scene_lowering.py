@@ -12,7 +12,8 @@ from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError, Walk, alone
 from augrecipes.compiler.native_plan.lower import Lowered, Sites, transforms_of
-from augrecipes.compiler.native_plan.planned import Position, plan_of
+from augrecipes.compiler.native_plan.planned import plan_of
+from augrecipes.compiler.native_plan.prober import Position
 from augrecipes.compiler.native_plan.steps import IN_PYTHON, KEPT, OPAQUE, KeyedStep, NativeStep
 from augrecipes.compiler.run.degrade import Degrade
 from augrecipes.compiler.run.degrading import Degrading

@@ -14,7 +14,7 @@ from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.compiler.native_plan.carrying_out import NativePlan, Places, Stopped
 from augrecipes.compiler.native_plan.pictures import InMemory, Picture, is_picture
 from augrecipes.compiler.native_plan.plan_in_memory import END
-from augrecipes.compiler.native_plan.planned import Position
+from augrecipes.compiler.native_plan.prober import Position
 from augrecipes.compiler.run.degrade import Degrade
 from augrecipes.compiler.run.degrading import Degrading, Key, outline_of
 from augrecipes.compiler.run.exits import NotHereError, in_between

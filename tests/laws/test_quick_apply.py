@@ -1,10 +1,13 @@
-"""A twin does what the `apply` of its class does, to the bit, whatever is drawn and whatever picture comes."""
+"""A quick `apply` does what that of its class does, to the bit, whatever is drawn and whatever picture comes."""
 
 from __future__ import annotations
 
 import pickle
 import threading
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
 from itertools import product
 from typing import Any
 
@@ -14,11 +17,9 @@ from every_class import STEPS
 from guarded import guarded
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_sets import KERNEL_SETS, Spoilt, spoil_first
+from kernel_sets import KERNEL_SETS
 
-from augrecipes.compiler.kernels import colour_native, stain_jitter, turns, twins
-from augrecipes.compiler.kernels.colour_native import Colours, colours
-from augrecipes.compiler.kernels.moves import Symmetry
+from augrecipes.compiler.kernels import principal_colours, quick_apply, stain_jitter
 from augrecipes.compiler.kernels.step_draws import draw
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.native.kernels import using
@@ -28,7 +29,8 @@ from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.parse import parse_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
-TWINNED = [step for step in STEPS if claims(step.name).twin]
+QUICK = [step for step in STEPS if claims(step.name).quick]
+QUICK_PCA = next(step for step in QUICK if step.name == "FancyPCA")
 SIZES = st.one_of(st.tuples(st.integers(1, 70), st.integers(1, 70)), st.sampled_from([(64, 64), (1, 513), (130, 3)]))
 
 
@@ -61,7 +63,7 @@ def outcome(apply: Any, image: np.ndarray, drawn: dict[str, Any]) -> Any:
 
 
 def check(step: Step, image: np.ndarray, seed: int) -> None:
-    """Holds a twin to its class, for one draw and one picture."""
+    """Holds a quick way to its class, for one draw and one picture."""
     own, quick = construct(step), construct(step)
     draws = Draws(seed)
     own.random_generator, own.py_random = draws.add(step.name)
@@ -70,7 +72,7 @@ def check(step: Step, image: np.ndarray, seed: int) -> None:
         drawn = draw(own, {"image": image})
     except Exception:
         return  # it takes no such picture at all
-    twins.attach([quick])
+    quick_apply.attach([quick])
     expected, done = outcome(own.apply, image, drawn), outcome(quick.apply, image, drawn)
     alike_in_all(done, expected, f"{step.name} {drawn}")
     if "mask" in claims(step.name).targets:  # most are masks by the very `apply`
@@ -89,8 +91,8 @@ def alike_in_all(done: Any, expected: Any, message: str) -> None:
         assert done == expected
 
 
-@pytest.mark.parametrize("step", TWINNED, ids=lambda step: f"{step.name} {step.args.plain() or ''}".strip())
-def test_a_twin_gives_the_bits_of_its_class(step: Step) -> None:
+@pytest.mark.parametrize("step", QUICK, ids=lambda step: f"{step.name} {step.args.plain() or ''}".strip())
+def test_it_gives_the_bits_of_its_class(step: Step) -> None:
     @given(
         image=PICTURES,
         floats=st.sampled_from([False, False, True]),
@@ -107,36 +109,27 @@ def test_a_twin_gives_the_bits_of_its_class(step: Step) -> None:
     )  # OpenCV takes its planes for numbers
 
 
-def test_every_twin_shows_its_bits_on_the_opencv_that_is_installed() -> None:
-    assert TWINNED
+def test_each_shows_its_bits_on_the_opencv_that_is_installed() -> None:
+    assert QUICK
     for level in KERNEL_SETS:
         with using(level):
-            for step in TWINNED:
-                made = construct(step)
-                if twins.twin(claims(step.name).twin).make(made) is not None:
-                    assert twins.quicker(made) is not None, (step.name, level)
-
-
-def test_the_law_sees_a_turn_the_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    image = picture("noise", (5, 9), 3, 0)
-    turned = turns.symmetry_of
-    monkeypatch.setattr(turns, "symmetry_of", lambda name, drawn: turned(name, drawn).then(Symmetry(flip_x=True)))
-    monkeypatch.setattr(twins, "same_bits", lambda *_: True)
-    with pytest.raises(AssertionError):
-        check(Step("Transpose"), image, 0)
+            for step in QUICK:
+                module: Any = import_module(f"augrecipes.compiler.kernels.{claims(step.name).quick}")
+                if module.quick(construct(step)) is not None:
+                    assert quick_apply.quicker(construct(step)) is not None, (step.name, level)
 
 
 RECIPE = """
 version: 1
 recipe: test
 steps:
-  - HueSaturationValue
+  - FancyPCA
   - OneOf:
       steps:
-        - Sequential: {steps: [HueSaturationValue, {Blur: {p: 0.5}}]}
-        - HueSaturationValue
+        - Sequential: {steps: [FancyPCA, {Blur: {p: 0.5}}]}
+        - FancyPCA
       p: 0.9
-  - SomeOf: {n: 2, steps: [HueSaturationValue, {RandomGamma: {p: 1}}]}
+  - SomeOf: {n: 2, steps: [FancyPCA, {RandomGamma: {p: 1}}]}
 eval: []
 output: {dtype: uint8, layout: hwc}
 """
@@ -175,129 +168,59 @@ def test_samples_are_those_of_none(level: Any) -> None:
         alike(samples(exact, floats), samples(recipe().compile(optimize="none", save_applied_params=True), floats))
 
 
-def _calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    calls: list[Any] = []
-    found = twins.twin
-
-    def counting(name: str) -> twins.Twin:
-        def make(step: Any) -> Any:
-            works = found(name).make(step)
-            return None if works is None else lambda *args, **drawn: (calls.append(step), works(*args, **drawn))[1]
-
-        return replace(found(name), make=make)
-
-    monkeypatch.setattr(twins, "twin", counting)
-    return calls
+@contextmanager
+def instead(monkeypatch: pytest.MonkeyPatch, works: Callable[..., Any]) -> Iterator[None]:
+    """Inside, `works(step, quick, image, **drawn)` is what stands for FancyPCA, by its own quick way."""
+    own = principal_colours.quick
+    with monkeypatch.context() as planted:
+        planted.setattr(principal_colours, "quick", lambda step: partial(works, step, own(step)))
+        planted.setattr(quick_apply, "_KNOWN", {})
+        yield
 
 
 @pytest.mark.parametrize(("optimize", "acts"), [("none", False), ("exact", True), ("fast", True)])
-def test_twins_act_in_optimised_plans_and_in_their_groups(
+def test_they_act_in_optimised_plans_and_in_their_groups(
     optimize: Any, acts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls = _calls(monkeypatch)
-    pipeline = recipe().compile(optimize=optimize)
+    calls: list[Any] = []
+    with instead(monkeypatch, lambda step, quick, *args, **drawn: (calls.append(step), quick(*args, **drawn))[1]):
+        pipeline = recipe().compile(optimize=optimize)
     calls.clear()
     samples(pipeline)
     assert len({id(step) for step in calls}) == (4 if acts else 0)
 
 
-def test_a_twin_with_other_bits_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def _off(step: Any, quick: Any, *args: Any, **drawn: Any) -> Any:
     """As on an OpenCV that rounds otherwise."""
+    made = type(step).apply(step, *args, **drawn).copy()
+    made[-1, -1, 0] ^= 1
+    return made
+
+
+def _outgrown(step: Any, quick: Any, img: Any, *, alphas: Any, **drawn: Any) -> Any:
+    """As if the class had come to draw something else."""
+    return quick(img, **drawn)
+
+
+def test_one_with_other_bits_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = samples(recipe().compile(optimize="none"))
-    name = claims("HueSaturationValue").twin
-    true = twins.twin(name)
-
-    def off(*args: Any, **drawn: Any) -> Any:
-        done = true.make(None)(*args, **drawn)  # type: ignore[misc]
-        done[-1, -1, 0] ^= 1
-        return done
-
-    monkeypatch.setattr(twins, "twin", lambda name: replace(true, make=lambda step: off))
-    twins.same_bits.cache_clear()
-    try:
+    with instead(monkeypatch, _off):
         alike(samples(recipe().compile(optimize="exact")), expected)
-        monkeypatch.setattr(twins, "same_bits", lambda *_: True)
+        monkeypatch.setattr(quick_apply, "same_bits", lambda *_: True)
         with pytest.raises(AssertionError):  # the law sees it
             alike(samples(recipe().compile(optimize="exact")), expected)
-    finally:
-        monkeypatch.undo()
-        twins.same_bits.cache_clear()
 
 
-@pytest.mark.parametrize("error", [TypeError, KeyError, AttributeError])
-def test_a_twin_that_the_class_has_outgrown_is_left_alone(error: type, monkeypatch: pytest.MonkeyPatch) -> None:
-    def cases(cls: type) -> Any:
-        raise error
-
-    true = twins.twin
-    monkeypatch.setattr(twins, "twin", lambda name: replace(true(name), cases=cases))
-    twins.same_bits.cache_clear()
-    try:
+def test_one_that_the_class_has_outgrown_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    with instead(monkeypatch, _outgrown):
+        assert quick_apply.quicker(construct(QUICK_PCA)) is None
         alike(samples(recipe().compile(optimize="exact")), samples(recipe().compile(optimize="none")))
-    finally:
-        monkeypatch.undo()
-        twins.same_bits.cache_clear()
-
-
-@pytest.mark.parametrize("kernels", KERNEL_SETS[1:], ids=lambda kernels: kernels.isa)
-@pytest.mark.parametrize("fused", [False, True])
-def test_every_level_gives_the_same_bits(kernels: Any, fused: bool) -> None:
-    """Of all colours; and where OpenCV takes other steps on another processor."""
-    some = np.arange(0, 1 << 24, 641, dtype=np.uint32)
-    image = np.stack([some >> 16, some >> 8 & 255, some & 255], axis=-1).astype(np.uint8)[None]
-    with using(KERNEL_SETS[1]):
-        first = Colours(KERNEL_SETS[1])
-    here = Colours(kernels)
-    for one in (first, here):
-        one.hsv_ways, one.sums_fused = (one.hsv_ways[0], int(fused)), int(fused)
-    np.testing.assert_array_equal(here.shifted(image, 7, -9, 4), first.shifted(image, 7, -9, 4))
-    np.testing.assert_array_equal(here.saturated(image, 1.37), first.saturated(image, 1.37))
-    weights = np.linspace(-1.3, 2, 9, dtype=np.float32).reshape(3, 3)
-    square = image[0, :22500].reshape(150, 150, 3)
-    np.testing.assert_array_equal(here.filtered(square, weights), first.filtered(square, weights))
-    assert here.mean_luma(image) == first.mean_luma(image)
-
-
-@pytest.mark.parametrize("kernels", KERNEL_SETS[1:], ids=lambda kernels: kernels.isa)
-@pytest.mark.parametrize("at_end", [False, True])
-def test_no_colour_kernel_reads_or_writes_beside_its_arrays(
-    kernels: Any, at_end: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(colour_native.np, "empty_like", lambda array: guarded(np.zeros_like(array), at_end))
-    here = Colours(kernels)
-    for size in [(1, 1), (1, 15), (3, 17), (2, 31), (2, 33), (1, 255), (1, 256), (1, 257), (5, 70), (0, 5)]:
-        image = np.random.default_rng(0).integers(0, 256, (*size, 3), np.uint8)
-        held = guarded(image, at_end)
-        np.testing.assert_array_equal(here.shifted(held, 7, -9, 4), here.shifted(image, 7, -9, 4))
-        np.testing.assert_array_equal(here.saturated(held, 1.37), here.saturated(image, 1.37))
-        weights = guarded(np.linspace(-1.3, 2, 9, dtype=np.float32).reshape(3, 3), at_end)
-        np.testing.assert_array_equal(here.filtered(held, weights), here.filtered(image, weights))
-        if image.size:
-            assert here.mean_luma(held) == here.mean_luma(image)
-
-
-SPOILT = (
-    "CLAHE",
-    "ColorJitter",
-    "Emboss",
-    "FancyPCA",
-    "HueSaturationValue",
-    "ImageCompression",
-    "Sharpen",
-    "StainJitter",
-)
-
-
-def test_a_spoilt_kernel_is_not_used() -> None:
-    for kernels in KERNEL_SETS[1:]:
-        for step in (step for step in TWINNED if step.name in SPOILT):
-            with using(_SpoiltLast(kernels)):  # type: ignore[arg-type]
-                assert colours() is None or twins.quicker(construct(step)) is None
+    assert quick_apply.quicker(construct(QUICK_PCA)) is not None
 
 
 @pytest.mark.parametrize("kernels", KERNEL_SETS[1:], ids=lambda kernels: kernels.isa)
 def test_stain_jitter_is_sure_of_what_it_does_not_do_twice(kernels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    (step,) = (step for step in TWINNED if step.name == "StainJitter")
+    (step,) = (step for step in QUICK if step.name == "StainJitter")
     rng = np.random.default_rng(3)
     with using(kernels):
         for seed in range(6):
@@ -328,13 +251,3 @@ def test_the_kernel_of_three_stays_within_its_arrays(kernels: Any, at_end: bool)
             doubtful = np.flatnonzero(off.any(axis=1))
             assert found[0] == len(doubtful)
             np.testing.assert_array_equal(arrays[2][: found[0]], doubtful[:room])
-
-
-class _SpoiltLast:
-    """Kernels whose last argument, their result, is spoilt."""
-
-    def __init__(self, kernels: Any) -> None:
-        self.kernels, self.isa = kernels, kernels.isa
-
-    def kernel(self, name: str, arguments: str) -> Any:
-        return Spoilt(self.kernels, len(arguments) - 1, spoil_first).kernel(name, arguments)

@@ -1,16 +1,14 @@
-"""Channels of uint8 RGB pictures done one by one: apart, each in one quick call, and together again."""
+"""PlanckianJitter of uint8 RGB pictures, channel by channel: each through its table in one quick call."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import in_place_through_table
-from augrecipes.compiler.kernels.colour_native import takes
-from augrecipes.compiler.kernels.twins import Apply, Case, Twin
+from augrecipes.compiler.kernels.quick_apply import Apply, takes
 
 _SMALL = 32 * 32 * 3  # below that the step is as quick
 _LINE = 64  # bytes of memory that are read together
@@ -32,8 +30,8 @@ class Planes:
         return list(cv2.split(img, self._room))
 
 
-def _by_table(step: Any) -> Apply:
-    """A step that is a table for each channel: it makes them itself, of a ramp."""
+def quick(step: Any) -> Apply:
+    """What PlanckianJitter does: it makes its tables itself, of a ramp."""
     planes, true = Planes(), type(step).apply
     ramp = np.repeat(np.arange(256, dtype=np.uint8)[:, None, None], 3, axis=2)
 
@@ -47,37 +45,3 @@ def _by_table(step: Any) -> Apply:
         return cv2.merge(channels)
 
     return tables
-
-
-def _equalized(step: Any) -> Apply | None:
-    if step.mode != "cv" or not step.by_channels:
-        return None
-    planes = Planes()
-
-    def equalize(img: np.ndarray, mask: Any, **_: Any) -> np.ndarray | None:
-        if mask is not None or not takes(img) or img.size < _SMALL:
-            return None
-        channels = planes.of(img)
-        return cv2.merge([cv2.equalizeHist(plane, dst=plane) for plane in channels])
-
-    return equalize
-
-
-def _shifts(cls: type) -> Iterator[Case]:
-    step = cls()
-    for shifts in ((12.7, -30.2, 0.0), (-255.0, 0.9, 255.0), (400.0, -0.9, -19.5)):
-        yield step, {"noise_map": np.array(shifts)}
-
-
-def _temperatures(cls: type) -> Iterator[Case]:
-    for mode in ("blackbody", "cied"):
-        for temperature in (4000, 6250, 9999, 15000):
-            yield cls(mode=mode), {"temperature": temperature}
-
-
-def _plain(cls: type) -> Iterator[Case]:
-    yield cls(), {"mask": None}
-
-
-SHIFT, TEMPERATURE = Twin(_by_table, _shifts), Twin(_by_table, _temperatures)
-EQUALIZE = Twin(_equalized, _plain)

@@ -1,4 +1,4 @@
-"""Fog and shadows that are painted where they are look, to the bit, as if the whole picture had been blended."""
+"""Fog that is painted where it is looks, to the bit, as if the whole picture had been blended."""
 
 from __future__ import annotations
 
@@ -12,57 +12,73 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS, Spoilt, spoil_last
 
-from augrecipes.compat.albumentations import pixel
-from augrecipes.compiler.kernels import discs, painted
+from augrecipes.compat.albumentations import A, pixel
+from augrecipes.compiler.kernels import fog
 from augrecipes.native.kernels import using
 from augrecipes.recipe.parse import parse_text
 
 SHAPES = st.tuples(st.integers(1, 70), st.integers(1, 70), st.sampled_from([1, 3, 3, 4]))
-MADE = {"add_fog": painted.fog, "add_shadow": painted.shadows}
+NATIVE = [kernels for kernels in KERNEL_SETS if kernels is not None]
+ON_EACH = pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
 
 
-def check(name: str, shape: tuple[int, ...], seed: int, *, floats: bool = False) -> None:
+def check(shape: tuple[int, ...], seed: int, *, floats: bool = False) -> bool:
+    """Holds fog to the class; whether it is made."""
     rng = np.random.default_rng(seed)
     image: Any = rng.integers(0, 256, shape, np.uint8)
-    image = image.astype(np.float32) / np.float32(255) if floats else image
-    given, before = MADE[name](rng, *shape[:2]), image.copy()
-    try:
-        expected = getattr(pixel, name)(image, *given)
-    except Exception:
-        return  # OpenCV takes no such picture there
-    made = getattr(painted, name)(image, *given)
+    image, count = image.astype(np.float32) / np.float32(255) if floats else image, int(rng.integers(0, 12))
+    (height, width), step = shape[:2], A.RandomFog(alpha_coef=float(rng.uniform(0, 1)), p=1)
+    drawn = {
+        "particle_positions": [
+            (int(rng.integers(-3, width + 3)), int(rng.integers(-3, height + 3))) for _ in range(count)
+        ],
+        "radiuses": [int(rng.integers(1, 30)) for _ in range(count)],
+        "intensity": float(rng.uniform(0, 1)),
+    }
+    before, works = image.copy(), fog.quick(step)
+    assert works is not None
+    made = works(image, **drawn)
     np.testing.assert_array_equal(image, before)
-    assert (made.dtype, made.shape) == (expected.dtype, expected.shape)
-    np.testing.assert_array_equal(made, expected)
+    if made is not None:
+        np.testing.assert_array_equal(made, step.apply(image, **drawn))
+    return made is not None
 
 
-@pytest.mark.parametrize("name", MADE)
-@pytest.mark.parametrize("kernels", KERNEL_SETS, ids=lambda kernels: kernels.isa if kernels else "python")
-def test_what_is_painted_is_what_albumentations_paints(name: str, kernels: Any) -> None:
+@ON_EACH
+def test_what_is_painted_is_what_albumentations_paints(kernels: Any) -> None:
     @given(shape=SHAPES, seed=st.integers(0, 10**6), floats=st.sampled_from([False, False, False, True]))
     def law(shape: tuple[int, ...], seed: int, floats: bool) -> None:
-        check(name, shape, seed, floats=floats)
+        assert not check(shape, seed, floats=floats) or (shape[2] == 3 and not floats)
 
     with using(kernels):
         law()
-        assert name in painted.functions()
+        assert any(check((50, 60, 3), seed) for seed in range(5))
 
 
-@pytest.mark.parametrize("kernels", KERNEL_SETS[1:], ids=lambda kernels: kernels.isa)
+@ON_EACH
 def test_the_law_sees_a_spoilt_kernel(kernels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     spoilt: Any = Spoilt(kernels, 0, spoil_last)
-    monkeypatch.setattr(discs, "library", lambda: kernels)
-    monkeypatch.setattr(discs, "_kernel", lambda _: spoilt.kernel("discs", "plllplppippp"))
-    with pytest.raises(AssertionError):
+    monkeypatch.setattr(fog, "_kernel", lambda _: spoilt.kernel("discs", "plllplppippp"))
+    with using(kernels), pytest.raises(AssertionError):
         for seed in range(5):
-            check("add_fog", (50, 60, 3), seed)
+            check((50, 60, 3), seed)
 
 
-@pytest.mark.parametrize("kernels", KERNEL_SETS[1:], ids=lambda kernels: kernels.isa)
+@given(st.integers(1, 900), st.integers(1, 900), st.integers(0, 40), st.floats(0, 1), st.integers(0, 99))
+def test_radii_are_the_same_numbers_of_the_same_stream(
+    height: int, width: int, count: int, intensity: float, seed: int
+) -> None:
+    ours, theirs = np.random.default_rng(seed), np.random.default_rng(seed)
+    own = pixel.get_fog_particle_radiuses((height, width), count, intensity, theirs)
+    assert fog.drawn_radii((height, width), count, intensity, ours) == own
+    assert ours.random() == theirs.random()
+
+
+@ON_EACH
 @pytest.mark.parametrize("at_end", [False, True])
 def test_no_disc_is_painted_beside_the_picture(kernels: Any, at_end: bool) -> None:
-    kernel = discs._kernel(kernels)
-    spans, starts = (guarded(array, at_end) for array in discs._spans(0, 9))
+    kernel = fog._kernel(kernels)
+    spans, starts = (guarded(array, at_end) for array in fog._spans(0, 9))
     places = np.array([[x, y, (x + y) % 10] for x in range(-12, 30, 2) for y in range(-12, 25, 3)], np.int32)
     table = guarded(np.minimum(np.arange(256) + 9, 255).astype(np.uint8), at_end)
     for shape in ((1, 1, 1), (1, 17, 3), (13, 19, 3), (13, 1, 2), (0, 4, 3)):
@@ -82,39 +98,11 @@ def test_no_disc_is_painted_beside_the_picture(kernels: Any, at_end: bool) -> No
     assert kernel(None, 0, 0, 3, None, 0, None, None, 0, falling.ctypes.data, room[0].ctypes.data, None) < 0
 
 
-def test_the_law_sees_a_disc_that_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(painted, "paint", lambda *_: False)
-    circle = cv2.circle
-    monkeypatch.setattr(painted.cv2, "circle", lambda img, at, radius, *how: circle(img, at, radius - 1, *how))
-    with pytest.raises(AssertionError):
-        for seed in range(5):
-            monkeypatch.setattr(pixel, "add_fog", _with(pixel.add_fog, circle, monkeypatch))
-            check("add_fog", (50, 60, 3), seed)
-
-
-def _with(function: Any, circle: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Albumentations' function on the true OpenCV, while ours is on a spoilt one."""
-
-    def called(*given: Any) -> Any:
-        with monkeypatch.context() as true:
-            true.setattr(cv2, "circle", circle)
-            return function(*given)
-
-    return called
-
-
-def test_the_law_sees_a_level_that_is_rounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(painted, "_LEVELS", np.arange(256) + 0.5)
-    with pytest.raises(AssertionError):
-        for seed in range(5):
-            check("add_shadow", (50, 60, 3), seed)
-
-
 RECIPE = """
 version: 1
 recipe: test
 steps:
-  - RandomShadow: {p: 0.9}
+  - RandomFog: {p: 0.9}
   - OneOf: {steps: [RandomFog: {fog_coef_range: [0.3, 0.9]}, RandomShadow: {num_shadows_limit: [2, 4]}], p: 1}
 eval: []
 output: {dtype: uint8, layout: hwc}

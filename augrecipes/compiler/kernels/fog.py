@@ -1,4 +1,7 @@
-"""Discs of light blended into a picture one after another: in one native pass, however many there are."""
+"""Fog painted where it is: albumentations blends, and compares, the whole picture for each of its particles.
+
+Discs of light are blended in one after another, in one native pass, however many there are.
+"""
 
 from __future__ import annotations
 
@@ -9,26 +12,71 @@ from typing import Any
 import cv2
 import numpy as np
 
+from augrecipes.compat.albumentations import pixel
+from augrecipes.compat.instead import with_functions
+from augrecipes.compiler.kernels.quick_apply import Apply, takes
 from augrecipes.native.kernels import library
 
 _LEVELS = np.arange(256, dtype=np.uint8)
 _FAR = 1 << 15
 _LARGEST = 512  # radius of a disc
-_COLOURS = 3  # of which light has 255
+
+
+def quick(step: Any) -> Apply | None:
+    """What RandomFog does, where there are kernels; from now on its sampler draws all radii at once."""
+    if library() is None:
+        return None
+    if _draws_alike():
+        with_functions(step, ("get_params_dependent_on_data",), {"get_fog_particle_radiuses": drawn_radii}, "fpixel")
+
+    def add(
+        img: np.ndarray,
+        particle_positions: Sequence[tuple[int, int]],
+        radiuses: Sequence[int],
+        intensity: float,
+        **_: Any,
+    ) -> np.ndarray | None:
+        alpha, out = step.alpha_coef * intensity, img.copy()
+        if not takes(img) or not 0 <= alpha <= 1 or not paint(out, alpha, particle_positions, radiuses):
+            return None
+        size = max(3, min(img.shape[:2]) // 30)
+        size += size % 2 == 0
+        return np.asarray(cv2.GaussianBlur(out, (size, size), 0))
+
+    return add
+
+
+def drawn_radii(
+    img_shape: tuple[int, int], num_particles: int, fog_intensity: float, random_generator: np.random.Generator
+) -> list[int]:
+    """The radius of each particle: the same numbers of the same stream."""
+    most = max(2, int(min(img_shape[:2]) * 0.1 * fog_intensity))
+    return list(random_generator.integers(max(1, most // 2), most, num_particles))
+
+
+@cache
+def _draws_alike() -> bool:
+    """Whether radii that are drawn at once are those that are drawn one by one, and leave the generator alike."""
+    for shape, count, intensity in ((50, 60), 0, 0.5), ((300, 200), 7, 0.9), ((20, 900), 40, 0.1), ((999, 999), 31, 1):
+        ours, theirs = np.random.default_rng(count), np.random.default_rng(count)
+        own = pixel.get_fog_particle_radiuses(shape, count, intensity, theirs)
+        if drawn_radii(shape, count, intensity, ours) != own or ours.random() != theirs.random():
+            return False
+    return True
 
 
 def paint(out: np.ndarray, alpha: float, positions: Sequence[tuple[int, int]], radii: Sequence[int]) -> bool:
     """Blend discs into a picture; False where that is not done, and the picture is as it was.
 
     Args:
-        out: H×W×C uint8, contiguous.
+        out: H×W×C uint8 of up to three channels, contiguous.
         alpha: how much of the light comes through, 0..1.
         positions: x and y of each disc.
         radii: of each.
     """
     kernel = _kernel(library())
     count = min(len(positions), len(radii))
-    if kernel is None or not count or out.shape[2] > _COLOURS:
+    if kernel is None or not count:
         return False
     places = np.empty((count, 3), np.int64)
     places[:, :2], places[:, 2] = positions[:count], radii[:count]

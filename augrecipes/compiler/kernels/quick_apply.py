@@ -1,0 +1,102 @@
+"""What does the work of a class's `apply` quicker, bit for bit, where no native op does.
+
+A class's record in ops/ names it. Plans of `exact` and `fast` run by it, once it has shown, at first use in a process,
+that its bits are those of albumentations on the OpenCV that is installed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from augrecipes.compat import moved_boxes
+from augrecipes.compat.albumentations import wrap_apply
+from augrecipes.compat.instead import with_functions
+from augrecipes.compat.samplers import with_same_matrix
+from augrecipes.compat.steps import sampler_of
+from augrecipes.compiler.kernels import noise_native, resize_native, warp_native
+from augrecipes.compiler.kernels.maps import with_quick_maps
+from augrecipes.compiler.kernels.places import with_quick_places
+from augrecipes.compiler.kernels.probes import pictures
+from augrecipes.native.kernels import library
+from augrecipes.ops.capabilities import claims
+
+_log = logging.getLogger("augrecipes")
+# (image, **what was drawn) → the result, in memory of its own or the image itself; None: that is albumentations' to do.
+Apply = Callable[..., np.ndarray | None]
+_SEEDS = 2  # of what is drawn for each picture
+_KNOWN: dict[tuple[Any, ...], bool] = {}  # answers of this process
+
+
+def attach(steps: Iterable[Any]) -> None:
+    """Let transforms, which no Compose has taken up yet, run by what does their work quicker, where there is any.
+
+    The functions that they share, which they call for geometry and pixels, have quicker ones, too.
+    """
+    shapes = {**warp_native.functions(), **resize_native.functions()}
+    pixels = noise_native.functions()
+    for step in steps:
+        for drawn_by in (with_quick_places, with_quick_maps, with_same_matrix):
+            drawn_by(step)
+        with_functions(step, ("apply", "apply_to_mask"), shapes)
+        with_functions(step, ("apply_to_bboxes",), moved_boxes.functions())
+        with_functions(step, ("apply", "get_params_dependent_on_data"), pixels, "fpixel")
+        if (works := quicker(step)) is not None:
+            wrap_apply(step, _first, works)
+
+
+def quicker(step: Any) -> Apply | None:
+    """What does the work of a transform's `apply`; None where there is nothing, or its bits are others.
+
+    A class's module of this folder makes it of a transform by `quick`; None: its arguments, or this machine, do not
+    allow it.
+    """
+    name = claims(type(step).__name__).quick
+    works: Apply | None = import_module(f"{__package__}.{name}").quick(step) if name else None
+    return works if works is not None and same_bits(step, works) else None
+
+
+def takes(img: np.ndarray) -> bool:
+    """Whether a picture is uint8 RGB, contiguous, and OpenCV's Python sees that."""
+    if img.shape[:2] == (4, 1):
+        return False  # a plane of it is a number with four parts to OpenCV's Python, and some classes fail on that
+    return img.dtype == np.uint8 and img.ndim == 3 and img.shape[2] == 3 and img.size > 0 and img.flags.c_contiguous
+
+
+def same_bits(step: Any, works: Apply) -> bool:
+    """Whether it makes of pictures what the class does, of what the step draws: asked once a process."""
+    cls = type(step)
+    known = cls, cls.apply, repr(step.get_transform_init_args()), library()
+    if known not in _KNOWN:
+        try:
+            found = [*_agree(step, works)]
+            _KNOWN[known] = bool(found) and all(found)
+        except Exception as error:  # another release of albumentations, say, which draws something else
+            _log.debug("%s runs as it is: %s: %s", cls, type(error).__name__, error)
+            _KNOWN[known] = False
+    return _KNOWN[known]
+
+
+def _agree(step: Any, works: Apply) -> Iterator[bool]:
+    """Of each picture that the class takes, and some draws, whether both make the same of it."""
+    draw = sampler_of(step)
+    for seed, picture in product(range(_SEEDS), pictures()):
+        step.set_random_seed(seed)
+        try:
+            drawn = draw({"image": picture})
+            expected = type(step).apply(step, picture.copy(), **drawn)
+        except Exception:  # it is too small
+            continue
+        done = works(picture.copy(), **drawn)
+        yield done is None or np.array_equal(done, expected)
+
+
+def _first(works: Apply, apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
+    """What the quick way makes of an image or, where it makes nothing of it, what the class does."""
+    done = None if args else works(img, **params)
+    return apply(img, *args, **params) if done is None else done
