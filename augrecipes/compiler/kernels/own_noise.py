@@ -27,11 +27,11 @@ from augrecipes.compiler.kernels.own_numbers import (
     pieces,
     signed,
 )
-from augrecipes.native.kernels import VALUES, library
+from augrecipes.native.kernels import VALUES, Library, library
 from augrecipes.ops.capabilities import claims
 from augrecipes.seeds import mix
 
-_CHANNELS = 4
+_CHANNELS = 4  # the most of which one number is for all
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,43 +61,36 @@ class Noise:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         del copy
-        made = numbers_by(library(), self.key, self.count, self.distribution, self.mean, self.deviation)
+        made = numbers_by(_kernels(), self.key, self.count, self.distribution, self.mean, self.deviation)
         if self.shared and len(self.shape) == 3:
             made = np.broadcast_to(made.reshape(*self.shape[:2], 1), self.shape)
         return made.reshape(self.shape).astype(dtype or np.float32, copy=False)
 
     def added_to(self, image: NDArray[Any]) -> NDArray[Any]:
         """The picture, uint8 or float32 (0..1), with the noise added to it: whole levels of it, to uint8."""
-        done = self._by_kernel(image, multiplies=False)
-        if done is not None:
-            return done
-        noise: NDArray[Any] = np.asarray(self)
-        if image.dtype == np.uint8:
-            levels = np.trunc(np.clip(noise, -256, 256)).astype(np.int16)
-            return np.asarray(np.clip(image + levels, 0, 255), np.uint8)
-        return np.asarray(np.clip(image + noise, 0, 1), image.dtype)
+        return self._by_kernel(image, multiplies=False)
 
     def times(self, image: NDArray[Any]) -> NDArray[Any]:
         """The picture, uint8 or float32 (0..1), with each value multiplied by its number; levels are cut off."""
-        done = self._by_kernel(image, multiplies=True)
-        if done is not None:
-            return done
-        product = image.astype(np.float32) * np.asarray(self)
-        return np.asarray(np.clip(product, 0, 255 if image.dtype == np.uint8 else 1)).astype(image.dtype)
+        return self._by_kernel(image, multiplies=True)
 
-    def _by_kernel(self, image: NDArray[Any], *, multiplies: bool) -> NDArray[Any] | None:
-        """The same in one native pass; None where there is none."""
-        kernels, channels = library(), self.shape[2] if len(self.shape) == 3 else 1
-        if kernels is None or (self.shared and channels > _CHANNELS):
-            return None
+    def _by_kernel(self, image: NDArray[Any], *, multiplies: bool) -> NDArray[Any]:
         image = np.ascontiguousarray(image)
-        out = np.empty(image.shape, image.dtype)
-        works = kernel(kernels, "own_noise", "lpffiipplii")
+        out, channels = np.empty(image.shape, image.dtype), self.shape[2] if len(self.shape) == 3 else 1
+        works = kernel(_kernels(), "own_noise", "lpffiipplii")
         works(
             signed(self.key), pieces(self.distribution).ctypes.data, self.mean, self.deviation, int(multiplies),
             VALUES[image.dtype], image.ctypes.data, out.ctypes.data, prod(self.shape[:2]), channels, int(self.shared),
         )  # fmt: skip
         return out
+
+
+def _kernels() -> Library:
+    """Those of this machine, without which no step takes its noise from here."""
+    found = library()
+    if found is None:
+        raise RuntimeError("noise of our own is made by native kernels, and there are none any more")
+    return found
 
 
 def attach(step: Any) -> None:
@@ -140,13 +133,14 @@ def _generate(
 ) -> Any:
     """As albumentations' own: the same draws in the same order, but for the numbers of the noise itself."""
     full = float(max_value)
-    if noise_type not in DISTRIBUTIONS or spatial_mode == "constant" or not fits(shape, np.dtype(np.uint8)):
+    shared = spatial_mode == "shared"
+    few = not shared or len(shape) == 2 or shape[2] <= _CHANNELS
+    if noise_type not in DISTRIBUTIONS or spatial_mode == "constant" or not (few and fits(shape, np.dtype(np.uint8))):
         return pixel.generate_noise(
             noise_type, spatial_mode, shape, params, max_value, approximation, random_generator
         )  # fmt: skip
     key = mix(random_generator.here(), int(random_generator.integers(0, 2**16)))
     mean, deviation = _PARAMETERS[noise_type](params, random_generator)
-    shared = spatial_mode == "shared"
     if approximation == 1.0:
         return Noise(noise_type, shape, shared, mean * full, deviation * full, key)
     small = (*(max(1, int(side * approximation)) for side in shape[:2]), *shape[2:])
@@ -191,11 +185,12 @@ _PARAMETERS: dict[str, Callable[[dict[str, Any], Any], tuple[float, float]]] = {
 
 def _multipliers(step: Any, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     image = data["image"] if "image" in data else data["images"][0]
-    if not (step.elementwise and fits(image.shape, image.dtype)):
+    shared, channels = not step.per_channel, image.shape[2] if image.ndim == 3 else 1
+    if not (step.elementwise and fits(image.shape, image.dtype)) or (shared and channels > _CHANNELS):
         return dict(type(step).get_params_dependent_on_data(step, params, data))
     low, high = step.multiplier
     key = mix(step.random_generator.here(), int(step.random_generator.integers(0, 2**32)))
-    noise = Noise("uniform", image.shape, not step.per_channel, (low + high) / 2, (high - low) / 2, key)
+    noise = Noise("uniform", image.shape, shared, (low + high) / 2, (high - low) / 2, key)
     return {"multiplier": noise}
 
 

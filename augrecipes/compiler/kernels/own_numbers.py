@@ -2,8 +2,7 @@
 
 Words come of three rounds of shift and multiply; a number is looked up by its word, in pieces of a straight line that
 are 64 to each doubling of how often the distribution goes as far out. All of it is arithmetic of whole numbers, and of
-single floats in a fixed order: the native kernels make the same bits on every instruction set, and so does numpy, which
-defines them here and stands in where there are no kernels.
+single floats in a fixed order: kernels make the same bits on every instruction set (native/counted.h).
 """
 
 from __future__ import annotations
@@ -24,57 +23,19 @@ Distribution = Literal["gaussian", "uniform", "laplace"]
 DISTRIBUTIONS: tuple[Distribution, ...] = ("gaussian", "uniform", "laplace")
 MOST = 2**32  # numbers of one key
 _PIECES = 64  # of a doubling
-_SOME = 1 << 14  # numbers that numpy makes at once: they stay in the cache
-_SHIFT, _FIRST = 23 - 6, 0x3F000000 >> (23 - 6)  # from the bits of a float to its piece
-
-
-def words(key: int, first: int, count: int) -> NDArray[np.uint32]:
-    """Random words of 32 bits, from number `first` of a key of 64 bits on."""
-    one, two = key & 0xFFFFFFFF, key >> 32
-    at = np.arange(first + one, first + one + count, dtype=np.uint64).astype(np.uint32)
-    at ^= np.uint32(two >> 16 | (two & 0xFFFF) << 16)
-    at ^= at >> np.uint32(17)
-    at *= np.uint32(0xED5AD4BB)
-    at ^= at >> np.uint32(11)
-    at += np.uint32(two)
-    at *= np.uint32(0xAC4C1B51)
-    at ^= at >> np.uint32(15)
-    at *= np.uint32(0x31848BAB)
-    at ^= at >> np.uint32(14)
-    return at
-
-
-def numbers(key: int, count: int, distribution: Distribution, first: int = 0) -> NDArray[np.float32]:
-    """Numbers of a distribution, centred at 0 and of scale 1: see `quantile`.
-
-    >>> made = numbers(7, 10000, "gaussian")
-    >>> bool(abs(made.mean()) < 0.03), bool(abs(made.std() - 1) < 0.03)
-    (True, True)
-    """
-    word, table = words(key, first, count), _columns(distribution)
-    size = (word >> np.uint32(1)).astype(np.int32).astype(np.float32)
-    size += np.float32(0.5)
-    piece = (size.view(np.uint32) >> np.uint32(_SHIFT)).astype(np.intp)
-    piece -= _FIRST
-    made = table[1].take(piece)
-    made *= size
-    made += table[0].take(piece)
-    bits = made.view(np.uint32)
-    bits ^= word << np.uint32(31)
-    return made
 
 
 def numbers_by(
-    kernels: Library | None, key: int, count: int, distribution: Distribution, mean: float, deviation: float
+    kernels: Library, key: int, count: int, distribution: Distribution, mean: float, deviation: float
 ) -> NDArray[np.float32]:
-    """Numbers times a deviation plus a mean, by native kernels, or without them; the same bits."""
+    """Numbers of a distribution that is centred at 0 and of scale 1, times a deviation plus a mean.
+
+    >>> from augrecipes.native.kernels import library
+    >>> made = numbers_by(library(), 7, 10000, "gaussian", 0.0, 1.0)
+    >>> bool(abs(made.mean()) < 0.03), bool(abs(made.std() - 1) < 0.03)
+    (True, True)
+    """
     out = np.empty(count, np.float32)
-    if kernels is None:
-        for first in range(0, count, _SOME):
-            made = numbers(key, min(_SOME, count - first), distribution, first)
-            made *= np.float32(deviation)
-            np.add(made, np.float32(mean), out=out[first : first + len(made)])
-        return out
     works = kernel(kernels, "own_numbers", "lpffpl")
     works(signed(key), pieces(distribution).ctypes.data, mean, deviation, out.ctypes.data, count)
     return out
@@ -109,13 +70,6 @@ def pieces(distribution: Distribution) -> NDArray[np.float32]:
     table: Any = np.array([*made, (0.0, 0.0)], np.float32)
     table.setflags(write=False)
     return np.asarray(table)
-
-
-@cache
-def _columns(distribution: Distribution) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Starts and slopes, each side by side."""
-    starts, slopes = pieces(distribution).T
-    return np.ascontiguousarray(starts), np.ascontiguousarray(slopes)
 
 
 def quantile(distribution: Distribution, share: float) -> float:

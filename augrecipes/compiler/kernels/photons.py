@@ -1,7 +1,6 @@
 """Photons counted by our own numbers: the noise of ISONoise and ShotNoise on uint8 pictures, in native passes.
 
-How many there are goes by a word of the pixel and by how likely each count is: the word is above so many bounds. The
-functions of numpy here define what the kernels do, bit for bit, and stand in where there are none.
+How many there are goes by a word of the pixel and by how likely each count is: the word is above so many bounds.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from augrecipes.compat.albumentations import wrap_apply
 from augrecipes.compiler.kernels.own_noise import fits
-from augrecipes.compiler.kernels.own_numbers import kernel, numbers_by, pieces, signed, words
+from augrecipes.compiler.kernels.own_numbers import kernel, pieces, signed
 from augrecipes.native.kernels import Library, library
 from augrecipes.seeds import mix
 
@@ -46,9 +45,9 @@ def _iso(
     step: Any, apply: Callable[..., Any], img: NDArray[Any], color_shift: float, intensity: float, random_seed: int,
     **params: Any,
 ) -> NDArray[Any]:  # fmt: skip
-    done = None
-    if fits(img.shape, img.dtype) and img.dtype == np.uint8 and img.ndim == 3 and img.shape[2] == 3:
-        done = iso_noise(np.ascontiguousarray(img), color_shift, intensity, _key(step, random_seed), library())
+    done, kernels = None, library()
+    if kernels and fits(img.shape, img.dtype) and img.dtype == np.uint8 and img.ndim == 3 and img.shape[2] == 3:
+        done = iso_noise(np.ascontiguousarray(img), color_shift, intensity, _key(step, random_seed), kernels)
     if done is None:
         done = apply(img, color_shift=color_shift, intensity=intensity, random_seed=random_seed, **params)
     return np.asarray(done)
@@ -57,9 +56,9 @@ def _iso(
 def _shot(
     step: Any, apply: Callable[..., Any], img: NDArray[Any], scale: float, random_seed: int, **params: Any
 ) -> NDArray[Any]:
-    done = None
-    if fits(img.shape, img.dtype) and img.dtype == np.uint8:
-        done = shot_noise(np.ascontiguousarray(img), scale, _key(step, random_seed), library())
+    done, kernels = None, library()
+    if kernels and fits(img.shape, img.dtype) and img.dtype == np.uint8:
+        done = shot_noise(np.ascontiguousarray(img), scale, _key(step, random_seed), kernels)
     return np.asarray(apply(img, scale=scale, random_seed=random_seed, **params) if done is None else done)
 
 
@@ -67,7 +66,7 @@ def _key(step: Any, seed: int) -> int:
     return mix(step.random_generator.here(), int(seed))
 
 
-def iso_noise(img: Picture, color_shift: float, intensity: float, key: int, kernels: Library | None) -> Picture | None:
+def iso_noise(img: Picture, color_shift: float, intensity: float, key: int, kernels: Library) -> Picture | None:
     """An RGB picture as a sensor at a high gain shows it; None where it is not for us.
 
     Args:
@@ -76,7 +75,7 @@ def iso_noise(img: Picture, color_shift: float, intensity: float, key: int, kern
         intensity: what a photon adds, of what is missing to white; and how many there are, times the deviation of the
             picture's lightness.
         key: of the sample and the step.
-        kernels: that do it; None: numpy does.
+        kernels: that do it.
     """
     found = sums(img, kernels)
     pixels = img.shape[0] * img.shape[1]
@@ -85,8 +84,6 @@ def iso_noise(img: Picture, color_shift: float, intensity: float, key: int, kern
     if bounds is None or color_shift * intensity > _MOST_TURNED:
         return None
     shift, gain, hues = np.float32(color_shift * intensity / 60), np.float32(intensity), mix(key, 1)
-    if kernels is None:
-        return _iso_by_numpy(img, bounds, shift, gain, key, hues)
     out = np.empty_like(img)
     works = kernel(kernels, "iso_noise", "llppffppl")
     works(
@@ -96,11 +93,8 @@ def iso_noise(img: Picture, color_shift: float, intensity: float, key: int, kern
     return out
 
 
-def sums(img: Picture, kernels: Library | None) -> tuple[int, int]:
+def sums(img: Picture, kernels: Library) -> tuple[int, int]:
     """Of the least and the greatest colour of each pixel the sum, and the sum of squares."""
-    if kernels is None:
-        both = img.max(axis=-1).astype(np.int64) + img.min(axis=-1)
-        return int(both.sum()), int((both * both).sum())
     made = np.zeros(2, np.int64)
     kernel(kernels, "lightness", "plp")(img.ctypes.data, img.shape[0] * img.shape[1], made.ctypes.data)
     return int(made[0]), int(made[1])
@@ -122,52 +116,19 @@ def _bounds(rate: float, intensity: float) -> NDArray[np.int32] | None:
     return None
 
 
-def _iso_by_numpy(
-    img: Picture, bounds: NDArray[np.int32], shift: np.float32, intensity: np.float32, counts: int, hues: int
-) -> Picture:
-    pixels = img.shape[0] * img.shape[1]
-    word = (words(counts, 0, pixels) >> np.uint32(1)).astype(np.int32)
-    added = sum((word > bound).astype(np.float32) for bound in bounds) * intensity
-    r, g, b = (img[..., k].ravel().astype(np.float32) for k in range(3))
-    most, least = np.maximum(np.maximum(r, g), b), np.minimum(np.minimum(r, g), b)
-    span = most - least
-    some = np.maximum(span, np.float32(1))
-    green, blue = (b - r) / some + np.float32(2), (r - g) / some + np.float32(4)
-    hue = np.where(most == r, (g - b) / some, np.where(most == g, green, blue))
-    hue += numbers_by(None, hues, pixels, "gaussian", 0.0, 1.0) * shift
-    six = np.float32(6)
-    for _ in range(2):
-        hue = np.where(hue < 0, hue + six, hue)
-    hue = np.where(hue >= six, hue - six, hue)
-    light, full = (most + least) * np.float32(0.5), np.float32(255)
-    lighter = np.minimum(light + added * (full - light), full)
-    room, left = np.minimum(light, full - light), np.minimum(lighter, full - lighter)
-    span = span * left / np.maximum(room, np.float32(0.5))
-    darkest = lighter - span * np.float32(0.5)
-    out = np.empty_like(img)
-    for channel, centre in enumerate((np.where(hue < 3, np.float32(0), six), np.float32(2), np.float32(4))):
-        share = np.clip(np.float32(2) - np.abs(hue - centre), np.float32(0), np.float32(1))
-        out[..., channel] = np.rint(np.clip(darkest + span * share, 0, 255)).reshape(img.shape[:2])
-    return out
-
-
-def shot_noise(img: Picture, scale: float, key: int, kernels: Library | None) -> Picture | None:
+def shot_noise(img: Picture, scale: float, key: int, kernels: Library) -> Picture | None:
     """A picture as its photons are counted, 1 / scale of them for white; None where they are too many.
 
     Args:
         img: uint8, contiguous.
         scale: what a photon is, of white.
         key: of the sample and the step.
-        kernels: that do it; None: numpy does.
+        kernels: that do it.
     """
     made = _photons(scale)
     if made is None:
         return None
     bounds, levels = made
-    if kernels is None:
-        word = (words(key, 0, img.size) >> np.uint32(1)).astype(np.int32).reshape(img.shape)
-        counts = sum((word > bounds[:, k].take(img)).astype(np.uint8) for k in range(bounds.shape[1]))
-        return np.asarray(levels.take(counts))
     out = np.empty_like(img)
     works = kernel(kernels, "shot_noise", "lpipppl")
     works(
