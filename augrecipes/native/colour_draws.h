@@ -77,40 +77,6 @@ static inline double odd_number(Drawing *d, const double *a) {
     return a[0] == a[1] ? a[0] : a[0] + 2 * (double)whole(&d->stream, 0, (int64_t)(a[1] - a[0]) / 2);
 }
 
-/* Pixels along a line. Libraries compute sines differently in their last bits: 0 where that decides. */
-static inline int draw_streak(Drawing *d, const double *a, double *to) {
-    int64_t side = (int64_t)odd_number(d, a), middle = side / 2, count = 0;
-    double angle = between(&d->stream, a[2], a[3]) * (3.14159265358979323846 / 180.0), reach = (double)middle;
-    double drawn = between(&d->stream, a[4], a[5]), direction = MIN(MAX(drawn, -1.0), 1.0);
-    const double along[2] = {sin(angle), cos(angle)};
-    double first = direction > 0 ? -reach * (1 - direction) : -reach, last = direction < 0 ? reach * (1 + direction) : reach;
-    double step = (last - first) / (double)(side - 1), moved[2] = {0, 0};
-    uint8_t seen[LONGEST_STREAK][LONGEST_STREAK] = {{0}};
-    if (side > LONGEST_STREAK)
-        return 0;
-    for (int axis = 1; axis >= 0 && a[6] != 0; axis--)
-        moved[axis] = between(&d->stream, -1, 1) * reach / 2;
-    for (int64_t k = 0; k < side; k++) {
-        double t = k == side - 1 ? last : (double)k * step + first;
-        int64_t at[2];
-        for (int axis = 0; axis < 2; axis++) {
-            double place = (double)middle + along[axis] * t + moved[axis];
-            if (!(fabs(place - floor(place) - 0.5) > 1e-9))
-                return 0;
-            at[axis] = (int64_t)MIN(MAX(rint(place), 0), (double)side - 1);
-        }
-        seen[at[0]][at[1]] = 1;
-    }
-    for (int64_t y = 0; y < side; y++)
-        for (int64_t x = 0; x < side; x++)
-            if (seen[y][x]) {
-                to[1 + 2 * count] = (double)(y - middle), to[2 + 2 * count] = (double)(x - middle);
-                count++;
-            }
-    to[0] = (double)count;
-    return 1;
-}
-
 /* Weights that come to 1. Libraries compute powers differently in their last bits: 0 where that decides. */
 static inline int draw_gaussian(Drawing *d, const double *a, double *to) {
     double deviation = between(&d->stream, a[0], a[1]), sum = 0, off = 4e-15;
@@ -196,8 +162,6 @@ static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double
     case DRAWS_ODD:
         to[0] = odd_number(d, a);
         return 1;
-    case DRAWS_STREAK:
-        return draw_streak(d, a, to);
     case DRAWS_SHADOWS:
         return draw_shadows(d, a, to);
     case DRAWS_GAUSSIAN:

@@ -9,8 +9,6 @@
 enum { JPEG_COLUMN = 57, JPEG_REST = 512 }; /* bytes of room for each column, and beside them */
 
 EXPORT int32_t JOIN(blur, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, uint16_t *, uint8_t *);
-EXPORT int32_t JOIN(streak, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, const int32_t *, int64_t, uint8_t *,
-                                 uint8_t *);
 EXPORT int32_t JOIN(filter, ISA)(const uint8_t *, int64_t, int64_t, int64_t, const float *, int32_t, uint8_t *);
 EXPORT int32_t JOIN(gaussian, ISA)(const uint8_t *, int64_t, int64_t, int64_t, const float *, int64_t, int64_t, int64_t,
                                    float *, uint8_t *);
@@ -27,22 +25,6 @@ static inline int64_t blur(Run *run, int64_t side) {
     if (!room)
         return answer != DONE ? answer : run->sample->answer;
     return JOIN(blur, ISA)(levels, v->rows, v->columns, v->channels, side, (uint16_t *)room, to);
-}
-
-static inline int64_t streak(Run *run, const double *drawn, int64_t far) {
-    const View *v = &run->view;
-    const uint8_t *levels;
-    uint8_t *to;
-    int32_t places[2 * LONGEST_STREAK];
-    if (drawn[0] > LONGEST_STREAK)
-        return REFUSED;
-    for (int k = 0; k < 2 * (int)drawn[0]; k++)
-        places[k] = (int32_t)drawn[1 + k];
-    int64_t answer = instead(run, &levels, &to);
-    uint8_t *room = answer == DONE ? taken(run, (2 * far + 1) * (v->columns + 2 * far) * v->channels) : 0;
-    if (!room)
-        return answer != DONE ? answer : run->sample->answer;
-    return JOIN(streak, ISA)(levels, v->rows, v->columns, v->channels, (int64_t)drawn[0], places, far, room, to);
 }
 
 static inline int64_t convolve(Run *run, const double *drawn, const double *a) {
@@ -104,8 +86,6 @@ static inline int64_t look_around(Run *run, int64_t effect, const double *drawn,
     switch (effect) {
     case BLURS:
         return blur(run, (int64_t)drawn[0]);
-    case STREAKS:
-        return streak(run, drawn, (int64_t)a[0]);
     case CONVOLVES:
         return colours ? convolve(run, drawn, a) : REFUSED;
     case COMPRESSES:

@@ -1,6 +1,6 @@
 /* Noise of augrecipes' own: numbers that are told by a key and a count, and what they make of pictures.
 
-   Beside compiler/kernels/own_noise.py, which defines every bit of it. */
+   Beside tests/laws/noise_in_numpy.py, which defines every bit of it. */
 
 #include "counted.h"
 

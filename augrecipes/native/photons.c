@@ -1,6 +1,6 @@
 /* Noise of counted photons, of our own numbers: as cameras show it (ISONoise), and as light itself does (ShotNoise).
 
-   Beside compiler/kernels/photons.py, which defines every bit of it. A word is above so many of a row of rising bounds:
+   Beside tests/laws/noise_in_numpy.py, which defines every bit of it. A word is above so many of a row of rising bounds:
    that is its count. Bounds are 31 bits, signed; -1 is below every word, 2^31 - 1 above. */
 
 #include "counted.h"

@@ -30,7 +30,7 @@ CAPABILITIES = (
     _texture("GaussianBlur", grids="alike", gain=1.0, native="neighbours:smoothed"),
     _texture("GlassBlur", gain=1.0, quick="glass"),
     _texture("MedianBlur", grids="alike", gain=1.0, in_levels=True, native="neighbours:medians"),
-    _texture("MotionBlur", grids="alike", gain=1.0, native="neighbours:streaked", native_when="`blur_limit` up to 9"),
+    _texture("MotionBlur", grids="alike", gain=1.0),
     _texture("ZoomBlur", grids="alike", gain=1.0),
     _texture("Emboss", grids="alike", native="neighbours:embossed", native_when="`strength` up to 266"),
     _texture(

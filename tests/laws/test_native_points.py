@@ -99,14 +99,6 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         optional={"holes_number_xy": st.tuples(*[st.integers(1, 9)] * 2), "unit_size_range": st.just([8, 15])},
     ),
     "Blur": st.fixed_dictionaries({"blur_limit": _whole(1, 7).map(lambda ends: [2 * end + 1 for end in ends])}),
-    "MotionBlur": st.fixed_dictionaries(
-        {
-            "blur_limit": _whole(1, 4).map(lambda ends: [2 * end + 1 for end in ends]),
-            "angle_range": _range(0, 360),
-            "direction_range": _range(-1, 1),
-            "allow_shifted": st.booleans(),
-        }
-    ),
     "Sharpen": st.fixed_dictionaries({"alpha": _range(0, 1), "lightness": _range(0, 3)}),
     "Emboss": st.fixed_dictionaries({"alpha": _range(0, 1), "strength": _range(0, 3)}),
     "GaussianBlur": st.fixed_dictionaries(
@@ -234,7 +226,7 @@ def test_draws_are_those_of_the_sampler(name: str) -> None:
     law()
 
 
-USUAL: dict[str, dict[str, Any]] = {"RandomGamma": {"gamma_limit": [50, 90]}, "MotionBlur": {"blur_limit": 3}}
+USUAL: dict[str, dict[str, Any]] = {"RandomGamma": {"gamma_limit": [50, 90]}}
 
 
 @pytest.mark.parametrize("name", sorted(ARGUMENTS))

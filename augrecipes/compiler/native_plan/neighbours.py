@@ -47,22 +47,6 @@ def _sides(step: Any) -> tuple[int, int]:
     return low, max(low, high)
 
 
-def streaked(step: Any) -> NativeStep | None:
-    """Means along a line."""
-    sides = _sides(step)
-    if sides[1] > LIMITS.LONGEST_STREAK:
-        return None
-    arguments = (*sides, *step.angle_range, *step.direction_range, float(step.allow_shifted))
-    return NativeStep(DRAWS.STREAK, EFFECTS.STREAKS, arguments, _places, (sides[1] // 2,), changes=True)
-
-
-def _places(params: Mapping[str, Any]) -> tuple[float, ...]:
-    """How many pixels have a weight, and how many rows and columns each is away from the middle."""
-    kernel = params["kernel"]
-    places = np.argwhere(kernel) - len(kernel) // 2
-    return (float(len(places)), *places.ravel().astype(float).tolist())
-
-
 def sharpened(step: Any) -> NativeStep | None:
     """Nine weights about each pixel."""
     return _convolved(step, DRAWS.SHARPENING, step.lightness, "sharpening_matrix") if step.method == "kernel" else None
