@@ -83,13 +83,13 @@ def test_the_stages_are_those_of_the_store(kind: str, format_: str, tmp_path: Pa
     assert one.digest == made.digest
 
 
-def test_a_whole_batch_that_is_gathered_is_timed_as_reading_and_sink(tmp_path: Path) -> None:
+def test_a_whole_batch_is_timed_as_reading_and_sink(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     _, data = kind_data("image", tmp_path / "data")
     made = parse_text(RESIZE)
     pack(made, data, tmp_path / "store", workers=0)
     setting = Setting(str(tmp_path / "store"))
-    (side,) = sides_of({"it": made}, ["none"], setting, 4)
+    (side,) = sides_of({"it": made}, ["exact"], setting, 4)
     one = staged(side, setting)
     next(one.work(4).start())
     assert one.clock.spent[READ] > 0
