@@ -48,7 +48,7 @@ static inline int64_t bend(Run *run, const Step *step, const double *drawn) {
         return DONE;
     }
     answer = answer == DONE ? upright(run) : answer;
-    uint8_t *to = answer == DONE ? taken(run, rows * row) : 0;
+    uint8_t *to = answer == DONE ? canvas(run, rows, columns, LAST_STEP) : 0;
     float *x = to ? (float *)taken(run, (lens ? AT_ONCE * columns : columns) * (int64_t)sizeof *x) : 0;
     float *y = x ? (float *)taken(run, (lens ? AT_ONCE * columns : rows) * (int64_t)sizeof *y) : 0;
     double *line = y && lens ? (double *)taken(run, columns * (int64_t)sizeof *line) : 0;

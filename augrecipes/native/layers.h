@@ -144,7 +144,11 @@ static inline int64_t made(Run *run) {
     int64_t height = of.bottom - of.top, step = (of.right - of.left) * picture.channels;
     run->view = run->layers[picture.layer];
     int64_t answer = picture.kind == RESIZED ? upright(run) : DONE;
-    uint8_t *to = answer == DONE ? taken(run, height * step) : 0;
+    uint8_t *to = 0;
+    if (answer == DONE && picture.down[0] == 1 && picture.across[1] == 1)
+        to = canvas(run, height, of.right - of.left, BEHIND_STEPS);
+    else if (answer == DONE)
+        to = taken(run, height * step);
     if (!to)
         return answer == DONE ? run->sample->answer : answer;
     if (picture.kind == PADDED)

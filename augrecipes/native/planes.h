@@ -36,6 +36,11 @@ static const int8_t PARTS[COLOURS][3][16] = {
      {-1, -1, -1, -1, -1, 1, 4, 7, 10, 13, -1, -1, -1, -1, -1, -1},
      {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 3, 6, 9, 12, 15}},
 };
+static const int8_t THRICE[COLOURS][16] = {
+    {0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5},
+    {5, 5, 6, 6, 6, 7, 7, 7, 8, 8, 8, 9, 9, 9, 10, 10},
+    {10, 11, 11, 11, 12, 12, 12, 13, 13, 13, 14, 14, 14, 15, 15, 15},
+};
 
 /* Sixteen pixels: byte k of a colour is that of pixel k, wherever in three times sixteen bytes it lies; or back to front. */
 static inline void take_sixteen(const uint8_t *from, int64_t x, int64_t to, int back, uint8_t (*room)[ACROSS]) {

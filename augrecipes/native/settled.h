@@ -30,7 +30,8 @@ static inline int64_t settle(Run *run) {
     const uint8_t *from = v->at + (of.top - v->top) * v->step + (of.left - v->left) * v->channels;
     uint8_t *to = (uint8_t *)v->at + (from - v->at);
     if (!is_own(run)) {
-        if (!(to = taken(run, rows * length)))
+        int turned = v->down[0] != 1 || v->across[1] != 1;
+        if (!(to = turned ? taken(run, rows * length) : canvas(run, rows, of.right - of.left, BEHIND_STEPS)))
             return run->sample->answer;
         v->at = to, v->step = length, v->top = of.top, v->left = of.left;
     }
@@ -75,7 +76,7 @@ static inline int64_t changeable(Run *run, uint8_t **to) {
     *to = (uint8_t *)v->at + (from - v->at);
     if (is_own(run))
         return DONE;
-    if (!(*to = taken(run, size)))
+    if (!(*to = canvas(run, v->rows, v->columns, LAST_STEP)))
         return run->sample->answer;
     memcpy(*to, from, (size_t)size);
     *v = whole_picture(*to, v->rows, v->columns, v->columns * v->channels, v->channels);
@@ -88,7 +89,7 @@ static inline int64_t instead(Run *run, const uint8_t **from, uint8_t **to) {
     int64_t answer = in_line(run, from), step = v->columns * v->channels;
     if (answer != DONE)
         return answer;
-    if (!(*to = taken(run, v->rows * step)))
+    if (!(*to = canvas(run, v->rows, v->columns, LAST_STEP)))
         return run->sample->answer;
     *v = whole_picture(*to, v->rows, v->columns, step, v->channels);
     return DONE;

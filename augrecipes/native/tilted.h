@@ -46,7 +46,7 @@ static inline int64_t tilt(Run *run, const double *drawn, const double *a) {
         return DONE;
     }
     int64_t row = width * v->channels;
-    uint8_t *to = (answer = upright(run)) == DONE ? taken(run, height * row) : 0;
+    uint8_t *to = (answer = upright(run)) == DONE ? canvas(run, height, width, LAST_STEP) : 0;
     if (!to)
         return answer == DONE ? run->sample->answer : answer;
     const uint8_t *from = placed(v, &step, &across);
