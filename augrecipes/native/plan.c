@@ -3,10 +3,10 @@
    compiler/native_plan says which recipes that is, and the steps themselves define what comes out: the law in
    tests/laws/test_native_plan.py holds every sample to them, bit for bit. */
 
-#include "bent.h"
+#include "distortion.h"
 #include "draws.h"
 #include "points.h"
-#include "tilted.h"
+#include "perspective.h"
 
 EXPORT int32_t JOIN(sink_one, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int32_t, const float *,
                                    const float *, void *, int32_t, int64_t, int64_t, int64_t, const Ahead *);
@@ -44,7 +44,7 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + DRAW_ARGUMENTS;
     int64_t rows, columns;
     Warp warp = {.border = -1, .labels = run->plan->labels};
-    int64_t answer = run->merging->begun ? DONE : settled_upright(run);
+    int64_t answer = run->merging->begun ? DONE : materialised_upright(run);
     if (answer != DONE)
         return answer;
     seen_size(run, &rows, &columns);
@@ -137,13 +137,13 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
     case PADS:
         return pad(run, drawn, (int64_t)a[0], fill);
     case WARPS:
-        answer = settle(run);
+        answer = materialise(run);
         return answer == DONE ? warp_exactly(run, drawn, a) : answer;
     case TILTS:
         return tilt(run, drawn, a);
     case BENDS_GRID:
     case BENDS_LENS:
-        return bend(run, step, drawn);
+        return distort(run, step, drawn);
     case CUTS_AND_PADS:
         answer = pad(run, drawn + 4, (int64_t)a[0], fill);
         return answer == DONE && a[6] >= 0 ? resize(run, rows, columns, (int64_t)a[6]) : answer;
@@ -177,7 +177,7 @@ static int64_t finish(Run *run, Ahead *ahead) {
     int64_t height = s->height, width = s->width;
     seen_size(run, &s->height, &s->width);
     if (s->target && (s->height != height || s->width != width))
-        return REFUSED; /* there is no room for it */
+        return REFUSED; /* there is no workspace for it */
     if (only_named(run))
         return DONE;
     if (run->merging->left)
@@ -187,7 +187,7 @@ static int64_t finish(Run *run, Ahead *ahead) {
         ahead->rows = 0;
     }
     const int as_it_is = is_as_it_is(p);
-    int64_t place[3], answer = settle(run);
+    int64_t place[3], answer = materialise(run);
     if (answer == DONE)
         answer = as_it_is || run->view.down[0] ? made(run) : upright(run); /* columns are slow to read */
     if (answer != DONE)
@@ -340,7 +340,7 @@ static int64_t run_sample(Run *run, const Sample *next) {
     if (answer != DONE && answer != STOPPED)
         return answer;
     if (s->target && run->stopped != s->stop)
-        return REFUSED; /* what there is room for is another picture */
+        return REFUSED; /* what there is workspace for is another picture */
     s->stop = run->stopped;
     lap(run, p->count);
     run->last = BEHIND_STEPS;

@@ -97,7 +97,7 @@ static inline const uint8_t *placed(const View *v, int64_t *down, int64_t *acros
 static inline uint8_t *taken(Run *run, int64_t bytes) {
     int64_t from = run->used;
     run->used += (bytes + 63) / 64 * 64;
-    if (run->used > run->plan->room) {
+    if (run->used > run->plan->workspace) {
         run->sample->answer = 2 * run->used;
         return 0;
     }

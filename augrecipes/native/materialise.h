@@ -1,7 +1,7 @@
 /* Tables of levels that wait, carried out; and pictures in memory that may be written to. */
 
-#ifndef AUGRECIPES_SETTLED_H
-#define AUGRECIPES_SETTLED_H
+#ifndef AUGRECIPES_MATERIALISE_H
+#define AUGRECIPES_MATERIALISE_H
 
 #include "view.h"
 
@@ -14,11 +14,11 @@ static inline void *found_at(double address) { return (void *)(uintptr_t)address
 /* Whether the picture lies in memory of the plan's own. */
 static inline int is_own(const Run *run) {
     uintptr_t at = (uintptr_t)run->view.at, scratch = (uintptr_t)run->plan->scratch;
-    return scratch <= at && at < scratch + (uintptr_t)run->plan->room;
+    return scratch <= at && at < scratch + (uintptr_t)run->plan->workspace;
 }
 
 /* Make the picture, where there are tables, and carry them out. */
-static inline int64_t settle(Run *run) {
+static inline int64_t materialise(Run *run) {
     View *v = &run->view;
     if (!run->tabled)
         return DONE;
@@ -47,7 +47,7 @@ static inline int64_t settle(Run *run) {
 /* The picture with its pixels side by side, each row right behind the other. */
 static inline int64_t in_line(Run *run, const uint8_t **from) {
     View *v = &run->view;
-    int64_t answer = settle(run), down, across, step = v->columns * v->channels;
+    int64_t answer = materialise(run), down, across, step = v->columns * v->channels;
     if (answer == DONE)
         answer = upright(run);
     if (answer != DONE)
