@@ -113,9 +113,10 @@ def _scenes_of_csv(
         text = f"no column {' and '.join(absent)}; a list of pairs has a column for each of {', '.join(order)}"
         raise DataError(text, every.path)
     keep = np.array(choose_split(every, split), np.int64)
+    columns = columns_of(every, keep)
+    every.refuse()  # of classes and weights all rows are part
     rows, findings = every.select(keep.tolist()), Findings()
     paths = [resolve(rows, name, outside=outside) for name in order]
-    columns = columns_of(every, keep)
     findings.rows(every.path, every.problems)
     bad = {line for line, _ in every.problems}
     good = [i for i, line in enumerate(rows.lines) if line not in bad]
