@@ -26,8 +26,7 @@ from support.tars import write
 
 import augrecipes as ar
 from augrecipes import cache as caches
-from augrecipes import paths
-from augrecipes import remote_requests as requests
+from augrecipes import paths, remote
 from augrecipes.data.samples import Samples
 from augrecipes.errors import StoreError
 from augrecipes.ops import verdicts
@@ -57,7 +56,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Open
     root = tmp_path_factory.mktemp("sources")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SHOP", "")
-        patch.setattr(requests, "PAUSE", 0.0)
+        patch.setattr(remote, "PAUSE", 0.0)
         away = shop.opened(root / "elsewhere")
         for kind in (IMAGE, PAIR, BAG):
             kind.fill(root / kind.name)
