@@ -21,6 +21,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -36,6 +37,9 @@ from augrecipes.sources.paths import PathLike, PathTable
 _log = logging.getLogger("augrecipes")
 
 EXTENSIONS = frozenset(b"jpg jpeg jpe png bmp tif tiff webp gif pgm ppm pbm pnm jp2 j2k avif npy".split())
+_SAME = {b"jpeg": b"jpg", b"jpe": b"jpg", b"tiff": b"tif", b"j2k": b"jp2"} | dict.fromkeys(
+    (b"pgm", b"pbm", b"pnm"), b"ppm"
+)
 Layout = Literal["auto", "classes", "flat"]
 
 _SKIPPED = (b"__MACOSX",)
@@ -170,7 +174,22 @@ def _list_one(root: bytes, *, cache: bool, layout: Layout) -> dict[bytes | None,
         if is_pattern(name):
             raise DataError("no picture fits this pattern: * stops at a slash, and ** does not", path=name)
         raise DataError("no pictures in this folder" + ("" if flat else "'s subfolders"), path=name)
+    _tell_of_formats(name, every)
     return {None: every} if flat else {found: below[found] for found in sorted(below)}
+
+
+def _tell_of_formats(root: str, parts: Iterable[_Part]) -> None:
+    """One line in the log where files of several formats lie together; arrays beside pictures are seldom meant."""
+    files = b"\0".join(scan.files for _, scan in parts if scan.files).lower() + b"\0"
+    first = files[: files.index(b"\0")].rpartition(b".")[2]
+    if files.count(b".%s\0" % first) == files.count(b"\0"):
+        return
+    found = Counter[str]()
+    for extension in EXTENSIONS:
+        found[_SAME.get(extension, extension).decode()] += files.count(b".%s\0" % extension)
+    if len(+found) > 1:
+        counts = ", ".join(f"{-count:,} {name}" for count, name in sorted((-n, name) for name, n in (+found).items()))
+        _log.log(logging.WARNING if found["npy"] else logging.INFO, "%s mixes formats: %s", root, counts)
 
 
 def _count(parts: Iterable[_Part]) -> int:

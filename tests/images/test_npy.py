@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import logging
 import random
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from augrecipes.errors import DataError
 from augrecipes.images.encoded import open_encoded
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import open_mask, read_image, read_mask
+from augrecipes.sources.listing import list_folders
 
 RNG = np.random.default_rng(0)
 COLOURS = RNG.integers(0, 256, (40, 60, 3), np.uint8)
@@ -118,3 +120,19 @@ def test_masks_of_whole_numbers(tmp_path: Path) -> None:
     np.save(file, IDS.astype(np.int64) << 40)
     with pytest.raises(DataError, match="32 bits are read"):
         read_mask(file)
+
+
+def test_a_folder_of_several_formats_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "augrecipes"):
+        for name in ("1.jpg", "2.JPEG"):
+            (tmp_path / name).touch()
+        list_folders([tmp_path], cache=False)
+        assert not caplog.records
+        (tmp_path / "3.png").touch()
+        list_folders([tmp_path], cache=False)
+        (tmp_path / "3.npy").touch()
+        list_folders([tmp_path], cache=False)
+    assert [(record.levelname, record.getMessage().partition(" ")[2]) for record in caplog.records] == [
+        ("INFO", "mixes formats: 2 jpg, 1 png"),
+        ("WARNING", "mixes formats: 2 jpg, 1 npy, 1 png"),
+    ]
