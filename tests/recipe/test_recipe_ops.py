@@ -1,8 +1,7 @@
-"""Steps' classes: the registry, constants, suggestions, the schema file, and verdicts kept between runs."""
+"""Steps' classes: the registry, constants, suggestions, and the schema file."""
 
 from __future__ import annotations
 
-import json
 import pickle
 import subprocess
 import sys
@@ -13,24 +12,15 @@ from typing import Any
 import cv2
 import pytest
 
-from augrecipes.cache import VERDICTS
 from augrecipes.compat.guard import albumentations
 from augrecipes.compiler.run import pipeline
 from augrecipes.errors import RecipeError
-from augrecipes.ops import catalog, judge, registry, verdicts
+from augrecipes.ops import catalog, registry
 from augrecipes.ops.constants import BORDER, INTERPOLATION
-from augrecipes.ops.readable import Refusal
 from augrecipes.ops.refused import REFUSED
 from augrecipes.recipe import schema
 from augrecipes.recipe.model import GROUPS, Arguments, Step
 from augrecipes.recipe.parse import parse_text
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("AUGRECIPES_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(verdicts, "_kept", {})
-    yield tmp_path / "cache"
 
 
 @pytest.fixture
@@ -203,47 +193,6 @@ def test_what_cannot_be_registered(own_names: None) -> None:
 
     with pytest.raises(ValueError, match="reserved"):
         registry.register(Named)
-
-
-def test_verdicts_are_kept_between_runs(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(judge.RULES, "AdditiveNoise")  # as a class that only its constructor can judge
-    good = Step("AdditiveNoise", Arguments({"noise_type": "uniform", "noise_params": {"ranges": [[-0.1, 0.1]]}}))
-    bad = Step("AdditiveNoise", Arguments({"noise_type": "gaussian", "noise_params": {"ranges": [[-2, 2]]}}))
-    assert judge.verdict(good) is None
-    first = judge.verdict(bad)
-    assert first is not None
-    monkeypatch.setattr(verdicts, "_kept", {})
-    monkeypatch.setattr(judge, "_ask", lambda *_: pytest.fail("asked again"))
-    assert judge.verdict(good) is None
-    again = judge.verdict(bad)
-    assert again is not None
-    assert (again.message, again.argument) == (first.message, first.argument)
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"a": 3}', '{"a": [1, 2]}', "\xff", "[" * 100_000])
-def test_a_broken_cache_is_ignored(cache: Path, text: str) -> None:
-    file = VERDICTS.path(verdicts.file())
-    file.parent.mkdir(parents=True)
-    file.write_text(text, encoding="latin-1")
-    assert verdicts.look_up("a") is None
-    verdicts.remember("b", Refusal("no", "x"))
-    assert json.loads(file.read_text())["b"] == ["no", "x"]
-
-
-def test_a_cache_that_cannot_be_written_is_no_problem(cache: Path) -> None:
-    cache.write_text("a file where the folder should be")
-    verdicts.remember("b", None)
-    found = verdicts.look_up("b")
-    assert found is not None
-    assert found.refusal is None
-
-
-def test_the_cache_is_bounded(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdicts, "MOST", 3)
-    for number in range(5):
-        verdicts.remember(str(number), None)
-    (file,) = VERDICTS.folder.iterdir()
-    assert list(json.loads(file.read_text())) == ["2", "3", "4"]
 
 
 def test_albumentations_without_torch_and_scipy_still_transforms() -> None:

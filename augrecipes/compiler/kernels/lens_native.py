@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from augrecipes.compat.albumentations import geometric
-from augrecipes.native.kernels import Library, library
+from augrecipes.native.kernels import Library
 
 Maps = tuple[np.ndarray, np.ndarray]  # x and y, H×W float32
 _ARGUMENTS = "lldllppp"
@@ -17,21 +17,6 @@ _PROBED = (
     (25, 1175, 2.55), (21, 1735, 1.69), (20, 1736, 1.88), (25, 1283, -1.46), (28, 1122, 2.8), (28, 1527, 0.47),
     (33, 1524, 1.99), (300, 7, 0.7), (512, 5, -0.05), (1, 1, 0.3), (61, 83, 0.0),
 )  # fmt: skip
-
-
-def camera(shape: tuple[int, ...], amount: float) -> Maps:
-    """The maps of albumentations' camera model.
-
-    Args:
-        shape: of the picture.
-        amount: how much the lens bends.
-
-    >>> [m.shape for m in camera((4, 6, 3), 0.1)]
-    [(4, 6), (4, 6)]
-    """
-    kernels = library()
-    found = made(kernels, shape[:2], amount) if kernels is not None and same_bits(kernels) else None
-    return geometric.get_camera_matrix_distortion_maps(shape, amount) if found is None else found
 
 
 @cache

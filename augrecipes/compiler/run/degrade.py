@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from augrecipes.compat.albumentations import A
@@ -32,10 +32,10 @@ class Degrade(A.BaseCompose):  # type: ignore[misc]
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """The scene (`scene=`) with the target that was made; it is changed in place."""
         del force_apply
-        data["scene"].run(self, [self.source])
+        self.act(data["scene"])
         return data
 
-    def act(self, scene: Scene, _: Sequence[str]) -> None:
+    def act(self, scene: Scene) -> None:
         """Make the target of a scene."""
         rows, columns = scene.shape()
         size = (rows * scene.units[self.target], columns * scene.units[self.target])

@@ -58,7 +58,7 @@ class Shared(A.BaseCompose):  # type: ignore[misc]
         self.step.params = {}
         names = scene.present(self.names)
         if names and self.step.should_apply(force_apply=force_apply):
-            scene.run(self, names)
+            self.act(scene, names)
         return data
 
     def act(self, scene: Scene, names: Sequence[str]) -> None:
@@ -67,13 +67,13 @@ class Shared(A.BaseCompose):  # type: ignore[misc]
             done = self.step(force_apply=True, image=scene.arrays[names[0]])
             scene.arrays[names[0]] = with_channels(done["image"])
         else:
-            params = self.drawn(scene, names)
+            params = self._drawn(scene, names)
             for name in names:
                 scene.arrays[name] = self._changed(params, scene.arrays[name], name)
         if len(self.names) > 1 or self.how != "plain":
             scene.shape()  # raises where the targets no longer fit
 
-    def drawn(self, scene: Scene, names: Sequence[str]) -> dict[str, Any]:
+    def _drawn(self, scene: Scene, names: Sequence[str]) -> dict[str, Any]:
         """What it draws for these targets; the scene's region follows, and nothing else."""
         if self.how == "plain":
             return draw(self.step, {"image": scene.arrays[names[0]]})
