@@ -123,6 +123,7 @@ NOT_HERE = ("resizes", "no native", "SomeOf is made")  # with OpenCV; kernels; o
 OUTPUTS = (
     Output(),
     Output(dtype="uint8"),
+    Output(dtype="uint8", layout="hwc"),
     Output(layout="hwc", color="bgr"),
     Output(range=(-1.0, 1.0), where="device"),
 )
