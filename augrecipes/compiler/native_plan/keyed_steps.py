@@ -138,7 +138,7 @@ def alone(step: Any, _: int) -> NativeStep | None:
     """A step that is carried out by itself."""
     found = encode(step)
     if found is not None and found.effect in (EFFECTS.WARPS, EFFECTS.TILTS):
-        return warps.exactly(step, found)
+        return warps.exactly(found)
     return found
 
 

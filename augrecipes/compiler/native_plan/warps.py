@@ -74,7 +74,7 @@ def interpolation_of(warp: NativeStep) -> int:
     return NEAREST if warp.does[_TO_NEXT] else LINEAR
 
 
-def exactly(step: Any, found: NativeStep) -> NativeStep | None:
+def exactly(found: NativeStep) -> NativeStep | None:
     """The same by itself, with albumentations' bits; None where the kernel does not have them.
 
     Its matrix has other last bits than albumentations' own, which no picture shows: see native/warped.h.

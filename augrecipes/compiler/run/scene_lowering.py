@@ -13,8 +13,7 @@ from augrecipes.compiler.native_plan.keyed_steps import NotNativeError, Walk, al
 from augrecipes.compiler.native_plan.lower import Lowered, transforms_of
 from augrecipes.compiler.native_plan.planned import PlanMaker
 from augrecipes.compiler.native_plan.steps import IN_PYTHON, KEPT, OPAQUE, KeyedStep, NativeStep
-from augrecipes.compiler.run.degrade import Degrade
-from augrecipes.compiler.run.degrading import Degrading
+from augrecipes.compiler.run.degrade import Degrade, Degrading
 from augrecipes.compiler.run.scene_plans import SceneExit, ScenePlans
 from augrecipes.compiler.run.shared import Shared
 from augrecipes.native.op_numbers import EFFECTS

@@ -14,7 +14,7 @@ from augrecipes.compiler.native_plan.carrying_out import NativePlan, Places, Sto
 from augrecipes.compiler.native_plan.pictures import InMemory, Picture, is_picture
 from augrecipes.compiler.native_plan.plan_in_memory import END
 from augrecipes.compiler.native_plan.prober import Position
-from augrecipes.compiler.run.degrading import Degrading, Key
+from augrecipes.compiler.run.degrade import Degrading, Key
 from augrecipes.compiler.run.exits import NotHereError, in_between
 from augrecipes.compiler.run.scene import Scene
 from augrecipes.compiler.run.shared import Shared

@@ -19,8 +19,7 @@ from augrecipes.compiler.native_plan.planned import PlanMaker
 from augrecipes.compiler.plan import PLAIN, Compiled
 from augrecipes.compiler.plan.nodes import Steps
 from augrecipes.compiler.run.beside import is_array
-from augrecipes.compiler.run.degrade import Degrade
-from augrecipes.compiler.run.degrading import Key
+from augrecipes.compiler.run.degrade import Degrade, Key
 from augrecipes.compiler.run.grid import Region, unit
 from augrecipes.compiler.run.natively import kept_from_plans
 from augrecipes.compiler.run.output_buffer import output_buffer
