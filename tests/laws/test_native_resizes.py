@@ -22,9 +22,9 @@ from augrecipes.ops.constants import AREA, CUBIC, LINEAR, NEAREST
 
 HOWS = (LINEAR, AREA, NEAREST, CUBIC)
 NAMES = ("resize", "shrink", "blocks", "nearest")
-NATIVE = [k for k in KERNEL_SETS if k is not None and all(resize_native.agrees(k, n) for n in NAMES)]
+NATIVE = [k for k in KERNEL_SETS if k is not None and all(resize_native.same_bits(k, n) for n in NAMES)]
 # Those that add up cubics as OpenCV does on this processor, if any do.
-CUBICS = [k for k in NATIVE if resize_native.agrees(k, "cubic")]
+CUBICS = [k for k in NATIVE if resize_native.same_bits(k, "cubic")]
 EACH = pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
 SIDES = st.integers(1, 70)
 # A picture of 60 x 60 by each kernel.
@@ -277,7 +277,7 @@ def test_a_kernel_that_is_one_bit_off_is_seen(kernels: Library) -> None:
                 check(spoilt, picture(60, 60, 3), size, how)
         assert seen >= set(NAMES)
     first: Any = Spoilt(kernels, TARGET, spoil_first)
-    assert not any(resize_native.agrees(first, name) for name in NAMES)
+    assert not any(resize_native.same_bits(first, name) for name in NAMES)
 
 
 @EACH

@@ -22,11 +22,6 @@ _PROBED = (
 @cache
 def same_bits(kernels: Library) -> bool:
     """Whether the kernel gives the bits of the installed OpenCV: asked once a process."""
-    return agrees(kernels)
-
-
-def agrees(kernels: Library) -> bool:
-    """The same, asked now."""
     for *shape, amount in _PROBED:
         found = made(kernels, shape, amount)
         if found is None or not all(

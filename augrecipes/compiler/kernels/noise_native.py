@@ -31,11 +31,6 @@ def addresses() -> tuple[int, ...] | None:
 @cache
 def same_bits(kernels: Library) -> bool:
     """Whether the kernel draws the numbers of the installed OpenCV: asked once a process."""
-    return agrees(kernels)
-
-
-def agrees(kernels: Library) -> bool:
-    """The same, asked now."""
     return addresses() is not None and all(
         np.array_equal(*both(kernels, (61, 67, 3), number / 9 - 0.3, number / 3, 255, number)) for number in range(6)
     )

@@ -43,11 +43,6 @@ _TRIED = (
 @cache
 def same_bits(kernels: Library, name: str) -> bool:
     """Whether a kernel gives the bits of the installed OpenCV: asked once a process."""
-    return agrees(kernels, name)
-
-
-def agrees(kernels: Library, name: str) -> bool:
-    """The same, asked now."""
     random = np.random.default_rng(0)
     for names, shape, (height, width) in _TRIED:
         image: Any = random.integers(0, 256, shape, np.uint8)
