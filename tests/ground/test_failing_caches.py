@@ -29,7 +29,6 @@ from augrecipes import cache as caches
 from augrecipes import paths, remote
 from augrecipes.data.samples import Samples
 from augrecipes.errors import StoreError
-from augrecipes.ops import verdicts
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.slides.opened import OPENED as SLIDES
 from augrecipes.sources.tar.archives import OPENED as ARCHIVES
@@ -99,7 +98,6 @@ def a_run(folder: Path) -> Iterator[None]:
     """As a process of its own would be, some time after all files were written."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(caches.CACHE, str(folder))
-        patch.setattr(verdicts, "_kept", {})
         patch.setattr(caches, "_said", set())
         patch.setattr("augrecipes.cache.now_ns", lambda: time.time_ns() + 10**10)
         ARCHIVES._open.clear()
