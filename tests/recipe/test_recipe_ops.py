@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import cv2
 import pytest
 
 from augrecipes.compat.guard import albumentations
+from augrecipes.compiler.run import pipeline
 from augrecipes.errors import RecipeError
 from augrecipes.ops import catalog, registry
 from augrecipes.ops.constants import BORDER, INTERPOLATION
@@ -119,6 +121,63 @@ def test_a_registered_class_is_a_step(own_names: None) -> None:
             parse_text(head + text)
         assert [problem.code for problem in raised.value.problems] == [code]
     assert registry.default_p("Brighten") == 0.5
+
+
+class Point:
+    """An entry point."""
+
+    def __init__(self, name: str, found: object) -> None:
+        self.name, self.value, self.found = name, f"plugin:{name}", found
+
+    def load(self) -> object:
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+@pytest.fixture
+def plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    base = albumentations().ImageOnlyTransform
+    good = type("Good", (base,), {"apply": lambda self, img, **params: img})
+    points = [
+        Point("Good", good),
+        Point("Broken", ImportError("no such library")),
+        Point("NoClass", 3),
+        Point("Blur", good),
+    ]
+    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    clear = (registry._installed, registry._load, registry._live_schema)
+    for cached in clear:
+        cached.cache_clear()
+    yield
+    monkeypatch.undo()
+    for cached in clear:
+        cached.cache_clear()
+
+
+def test_classes_of_installed_packages(plugins: None) -> None:
+    assert {"Good", "Broken"} <= set(registry.names())
+    head = "version: 1\nrecipe: a\nsteps:\n- "
+    assert parse_text(head + "Good: {p: 1}").steps[0].name == "Good"
+    assert registry.get_class("Blur") is albumentations().Blur
+    for name, words in (("Broken", "no such library"), ("NoClass", "no subclass")):
+        with pytest.raises(RecipeError, match=words) as raised:
+            parse_text(head + name)
+        assert [(problem.code, problem.line) for problem in raised.value.problems] == [("E302", 4)]
+        with pytest.raises(RecipeError, match=words):
+            registry.construct(Step(name))
+
+
+def test_pickling_imports_no_class_that_the_recipe_does_not_name(plugins: None) -> None:
+    made = parse_text("version: 1\nrecipe: a\nsteps: [HorizontalFlip]\n").compile()
+    assert repr(pickle.loads(pickle.dumps(made))) == repr(made)
+    assert registry._load.cache_info().currsize == 0
+
+
+def test_planted_pickling_that_imports_all_is_noticed(plugins: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "_registered", lambda recipe: registry.registered())
+    with pytest.raises(registry.BrokenPlugin):
+        test_pickling_imports_no_class_that_the_recipe_does_not_name(None)
 
 
 def test_what_cannot_be_registered(own_names: None) -> None:
