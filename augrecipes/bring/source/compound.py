@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from augrecipes.bring.source.expressions import Expressions, number
-from augrecipes.bring.source.operators import COMPARE, UNARY, NotKnown, binary, items_of, plain
+from augrecipes.bring.source.known import COMPARE, UNARY, NotKnown, binary, items_of, plain
 from augrecipes.bring.source.values import (
     Class,
     Conditions,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from augrecipes.bring.source.evaluate import Evaluator
-from augrecipes.bring.source.operators import NotKnown
+from augrecipes.bring.source.known import NotKnown, constant
 from augrecipes.bring.source.text import SourceText
 from augrecipes.bring.source.values import (
     MISSING,
@@ -162,8 +162,6 @@ class Definitions(Evaluator):
 
 def _known(path: str) -> Any:
     """What an import brings: the name, or what it is known to stand for."""
-    from augrecipes.bring.source.known import constant
-
     try:
         return constant(path)
     except NotKnown:

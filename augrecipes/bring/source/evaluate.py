@@ -9,8 +9,7 @@ from typing import Any
 
 from augrecipes.bring.source.compound import Compounds
 from augrecipes.bring.source.expressions import callable_value, given_value
-from augrecipes.bring.source.known import FUNCTIONS, MAPPINGS, method
-from augrecipes.bring.source.operators import NotKnown
+from augrecipes.bring.source.known import FUNCTIONS, MAPPINGS, NotKnown, method
 from augrecipes.bring.source.text import SourceText
 from augrecipes.bring.source.values import (
     MISSING,

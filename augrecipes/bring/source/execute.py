@@ -12,7 +12,7 @@ from typing import Any
 
 from augrecipes.bring.source.define import Definitions, KeptValue
 from augrecipes.bring.source.expressions import MOST_ROUNDS, dotted
-from augrecipes.bring.source.operators import NotKnown, items_of
+from augrecipes.bring.source.known import NotKnown, items_of
 from augrecipes.bring.source.values import (
     MISSING,
     Class,

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from augrecipes.bring.source.known import USUAL, constant
-from augrecipes.bring.source.operators import NotKnown, items_of, plain
+from augrecipes.bring.source.known import USUAL, NotKnown, constant, items_of, plain
 from augrecipes.bring.source.text import SourceText
 from augrecipes.bring.source.values import (
     MISSING,

@@ -12,7 +12,7 @@ from typing import Any
 from augrecipes.bring.source.define import KeptValue
 from augrecipes.bring.source.execute import Executor
 from augrecipes.bring.source.expressions import Spent, dotted
-from augrecipes.bring.source.operators import NotKnown
+from augrecipes.bring.source.known import NotKnown
 from augrecipes.bring.source.text import SourceText
 from augrecipes.bring.source.values import (
     Class,
@@ -166,3 +166,32 @@ def _tested(node: ast.expr) -> str:
 
 def _word(text: str) -> str:
     return re.sub(r"\W+", "_", text)[:40]
+
+
+# Words of names that speak of training or of evaluation.
+_EVAL = frozenset({
+    "val", "valid", "validation", "validate", "test", "testing", "eval", "evaluation", "predict", "pred", "inference",
+    "infer", "tta", "dev",
+})  # fmt: skip
+_TRAIN = frozenset({"train", "training", "trn", "fit"})
+_AUGMENT = frozenset({"augment", "augmentation", "augmentations", "augmented", "aug", "augs"})
+_NOT = {"train": "eval", "augment": "eval", "eval": "train", "": ""}
+
+
+def role(name: str) -> str:
+    """`train`, `augment` (training, less surely), `eval` or nothing; the last part of the name that tells decides.
+
+    >>> role("get_transforms.not_is_test"), role("valid_dataset.transform"), role("weak"), role("testTransform")
+    ('train', 'eval', '', 'eval')
+    """
+    found = ""
+    for part in name.split("."):
+        words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", part).lower())
+        here = next((said for said, known in _KNOWN if known.intersection(words)), "")
+        here = _NOT[here] if words[:1] == ["not"] else here
+        if here and not (here == "augment" and found):
+            found = here
+    return found
+
+
+_KNOWN = (("eval", _EVAL), ("train", _TRAIN), ("augment", _AUGMENT))
