@@ -8,6 +8,7 @@ from typing import Any
 
 from augrecipes.bring.draft import Call, Item, LeftOut, Line, RecipeDraft, line
 from augrecipes.bring.outputs import placed_behind
+from augrecipes.ops.groups import ONE_OF, SEQUENTIAL
 from augrecipes.recipe.nodes import NOWHERE, Place
 
 Args = Mapping[str, Any]
@@ -61,20 +62,35 @@ class SampleState:
             self.draft.keys["inputs"] = inputs
 
 
+def photometric(change: Callable[[str], Line], place: Place) -> list[Item]:
+    """Brightness, then contrast first or last of saturation and hue: the distortion of SSD, by what makes each."""
+
+    def rest() -> list[Item]:
+        return [change("saturation"), change("hue")]
+
+    first = Line(SEQUENTIAL, {"p": 0.5}, place, [change("contrast"), *rest()])
+    last = Line(SEQUENTIAL, {"p": 0.5}, place, [*rest(), change("contrast")])
+    return [change("brightness"), Line(ONE_OF, {}, place, [first, last])]
+
+
 Maker = Callable[[Args, SampleState], list[Item]]
 
 
 def lines_by(made: Callable[[Call, SampleState], list[Item]], calls: Sequence[Call], sample: SampleState) -> list[Item]:
-    """The calls as the lines that `made` makes; what has no place in a recipe is among them as left out."""
+    """The calls as the lines that `made` makes; what has no place in a recipe is among them as left out.
+
+    What is made of a group behind the normalisation is counted back by those that the group stands among.
+    """
     found: list[Item] = []
+    settled = sample.normalized
     for index, call in enumerate(calls):
         sample.place, sample.rest = call.place, calls[index + 1 :]
-        normalized = sample.normalized
+        behind = sample.normalized and not settled
         try:
             items = made(call, sample)
         except Unheld as error:
             items = [LeftOut(call.name, str(error), call.place)]
         except KeyError as error:
             items = [LeftOut(call.name, f"its argument {error.args[0]!r} is missing", call.place)]
-        found += [each for item in items for each in placed_behind(item, sample.output)] if normalized else items
+        found += [each for item in items for each in placed_behind(item, sample.output)] if behind else items
     return found

@@ -297,6 +297,15 @@ def test_a_fill_counts_as_the_picture_does_where_it_stands(last: str, fill: floa
     assert np.allclose(step.args["fill"], fill, atol=0.5 if last else 0)
 
 
+def test_a_fill_in_a_group_is_counted_back_once() -> None:
+    recipe = draft("""
+        ToTensor(), Normalize(mean=[0.5, 0.5, 0.5], std=[0.25, 0.25, 0.25]),
+        RandomApply([RandomErasing(p=1.0, value=0.8)], p=0.3), RandomVerticalFlip()
+    """).recipe()
+    (step,) = (each for each in recipe.walk() if each.name == "Erasing")
+    assert (step.args["fill"], recipe.steps[0].p) == ((178, 178, 178), 0.3)
+
+
 def test_groups_keep_their_chances() -> None:
     recipe = draft("""
         RandomApply([ColorJitter(brightness=(0.6, 1.4))], p=0.3),
@@ -342,9 +351,16 @@ def test_what_is_no_pipeline_is_a_type_error() -> None:
             ar.from_torchvision(value)
 
 
+def _stand_in(name: str, **attributes: Any) -> Any:
+    """What looks like an object of torchvision, where that is not at hand."""
+    return type(name, (), {"__module__": "torchvision.transforms.v2", **attributes})()
+
+
 def test_an_object_is_a_recipe_or_an_error() -> None:
-    v2 = library()
-    recipe = ar.from_torchvision(v2.Compose([v2.CenterCrop((8, 9))]), "mine")
-    assert (recipe.name, recipe.steps[0].args["width"]) == ("mine", 9)
+    flip = _stand_in("RandomHorizontalFlip", p=0.3)
+    recipe = ar.from_torchvision(_stand_in("Compose", transforms=[_stand_in("CenterCrop", size=(8, 9)), flip]), "mine")
+    assert (recipe.name, recipe.steps[0].args["width"], recipe.steps[1].p) == ("mine", 9, 0.3)
     with pytest.raises(ar.RecipeError, match="SomeOf"):
-        ar.from_torchvision(v2.RandAugment(2))
+        ar.from_torchvision(_stand_in("RandAugment", num_ops=2))
+    with pytest.raises(ar.RecipeError, match=r"augrecipes\.register"):
+        ar.from_torchvision(_stand_in("Compose", transforms=[flip, lambda image: image]))

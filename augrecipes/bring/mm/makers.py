@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from augrecipes.bring.draft import Item, Line
-from augrecipes.bring.sample import Args, Maker, SampleState, Unheld
+from augrecipes.bring.sample import Args, Maker, SampleState, Unheld, photometric
 from augrecipes.ops.groups import ONE_OF, SEQUENTIAL
 
 _SATURATION = "blends with grey, where the framework multiplies the saturation of HSV"
@@ -208,37 +208,26 @@ def _share(level: float) -> float:
     return round(level / 255, 10)
 
 
-def photometric(args: Args, sample: SampleState) -> list[Item]:
-    """Brightness, contrast first or last, saturation and hue, each or none of them; channels in any order."""
-    delta, hue = args.get("brightness_delta", 32), args.get("hue_delta", 18)
+def photometric_distortion(args: Args, sample: SampleState) -> list[Item]:
+    """Brightness, contrast first or last, saturation and hue, each or none of them."""
+    share, hue = round(args.get("brightness_delta", 32) / 255, 4), args.get("hue_delta", 18) / 2
     contrast, saturation = args.get("contrast_range", [0.5, 1.5]), args.get("saturation_range", [0.5, 1.5])
 
-    def change() -> Line:
-        return sample.line(
-            "RandomBrightnessContrast",
-            brightness_limit=[0, 0],
-            contrast_limit=[round(end - 1, 10) for end in contrast],
-            p=0.5,
-        )
+    def change(key: str) -> Line:
+        if key == "hue":
+            none = {"sat_shift_limit": 0, "val_shift_limit": 0}
+            return sample.line("HueSaturationValue", hue_shift_limit=[-hue, hue], **none, p=0.5)
+        if key == "saturation":
+            fixed = {"brightness": [1.0, 1.0], "contrast": [1.0, 1.0], "hue": [0.0, 0.0]}
+            blend = sample.line("ColorJitter", **fixed, saturation=[float(end) for end in saturation], p=0.5)
+            blend.beside.append(_SATURATION)
+            return blend
+        ends = [round(end - 1, 10) for end in contrast] if key == "contrast" else [-share, share]
+        limits = {"brightness_limit": [0, 0], "contrast_limit": [0, 0], f"{key}_limit": ends}
+        return sample.line("RandomBrightnessContrast", **limits, p=0.5)
 
-    def rest() -> list[Item]:
-        fixed = {"brightness": [1.0, 1.0], "contrast": [1.0, 1.0], "hue": [0.0, 0.0]}
-        blend = sample.line("ColorJitter", **fixed, saturation=[float(end) for end in saturation], p=0.5)
-        blend.beside.append(_SATURATION)
-        shift = sample.line(
-            "HueSaturationValue", hue_shift_limit=[-hue / 2, hue / 2], sat_shift_limit=0, val_shift_limit=0, p=0.5
-        )
-        return [blend, shift]
-
-    share = round(delta / 255, 4)
-    first = Line(SEQUENTIAL, {"p": 0.5}, sample.place, [change(), *rest()])
-    last = Line(SEQUENTIAL, {"p": 0.5}, sample.place, [*rest(), change()])
-    found: list[Item] = [
-        sample.line("RandomBrightnessContrast", brightness_limit=[-share, share], contrast_limit=[0, 0], p=0.5),
-        Line(ONE_OF, {}, sample.place, [first, last]),
-    ]
     sample.draft.note(f"PhotoMetricDistortion: its saturation {_SATURATION}.")
-    return found
+    return photometric(change, sample.place)
 
 
 MAKERS: dict[str, Maker] = {
@@ -247,7 +236,7 @@ MAKERS: dict[str, Maker] = {
     "FilterAnnotations": filter_boxes,
     "Normalize": normalize,
     "Pad": pad,
-    "PhotoMetricDistortion": photometric,
+    "PhotoMetricDistortion": photometric_distortion,
     "RandomChoiceResize": choice_resize,
     "RandomCrop": random_crop,
     "RandomCutOut": cut_out,

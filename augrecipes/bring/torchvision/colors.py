@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from augrecipes.bring.draft import Item, Line
-from augrecipes.bring.sample import Args, Maker, SampleState, Unheld
+from augrecipes.bring.sample import Args, Maker, SampleState, Unheld, photometric
 from augrecipes.bring.torchvision.values import levels, numbers, resampling, size, span
-from augrecipes.ops.groups import ONE_OF, SEQUENTIAL
 
 # What ColorJitter leaves as it is.
 _AS_IT_IS = {"brightness": [1.0, 1.0], "contrast": [1.0, 1.0], "saturation": [1.0, 1.0], "hue": [0.0, 0.0]}
@@ -30,24 +29,18 @@ def _range(key: str, value: Any) -> list[float]:
     return [max(low, 0.0) if key in _NEVER_BELOW else low, high]
 
 
+_DISTORTED = {"brightness": [0.875, 1.125], "contrast": [0.5, 1.5], "saturation": [0.5, 1.5], "hue": [-0.05, 0.05]}
+
+
 def photometric_distort(args: Args, picture: SampleState) -> list[Item]:
     """Each of four colour changes or none of it, contrast first or last, and channels in any order."""
     p = args.get("p", 0.5)
 
-    def change(key: str, usual: list[float]) -> Line:
-        return picture.line("ColorJitter", **{**_AS_IT_IS, key: _range(key, args.get(key, usual))}, p=p)
+    def change(key: str) -> Line:
+        ranges = {**_AS_IT_IS, key: _range(key, args.get(key, _DISTORTED[key]))}
+        return picture.line("ColorJitter", **ranges, p=p)
 
-    def rest() -> list[Item]:
-        return [change("saturation", [0.5, 1.5]), change("hue", [-0.05, 0.05])]
-
-    usual = [0.5, 1.5]
-    first = Line(SEQUENTIAL, {"p": 0.5}, picture.place, [change("contrast", usual), *rest()])
-    last = Line(SEQUENTIAL, {"p": 0.5}, picture.place, [*rest(), change("contrast", usual)])
-    return [
-        change("brightness", [0.875, 1.125]),
-        Line(ONE_OF, {}, picture.place, [first, last]),
-        picture.line("ChannelShuffle", p=p),
-    ]
+    return [*photometric(change, picture.place), picture.line("ChannelShuffle", p=p)]
 
 
 def gaussian_blur(args: Args, picture: SampleState) -> list[Item]:
