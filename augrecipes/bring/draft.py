@@ -101,7 +101,7 @@ Item = Line | LeftOut
 
 @dataclass(slots=True)
 class RecipeDraft:
-    """What a dialect makes of its source.
+    """What a reader makes of its source.
 
     Attributes:
         name: of the recipe, `[a-z0-9-]`.

@@ -1,4 +1,4 @@
-"""`import`: what a source is, and the draft of a recipe that its dialect makes of it."""
+"""`import`: what a source is, and the draft of a recipe that its reader makes of it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Drafts = Callable[[Document], RecipeDraft]
 # Ways of writing pipelines down: what users call each, whether a document is written so, and the draft of one that is.
 # The first that owns a document reads it; only the last may hold several pipelines, of which a key names one.
 _MANY = "a config that names transforms (Hydra, LightningCLI, MMDetection, `name:` and `params:`)"
-DIALECTS: tuple[tuple[str, Owns, Drafts], ...] = (
+READERS: tuple[tuple[str, Owns, Drafts], ...] = (
     ("an A.Compose, given as MODULE:NAME or FILE.py:NAME", objects.is_object, objects.draft_of_object),
     ("a pipeline that albumentations saved (A.save, A.to_dict)", objects.is_saved, objects.draft_of_saved),
     ("a pipeline of torchvision, given as MODULE:NAME or FILE.py:NAME", torchvision.is_object,
@@ -57,7 +57,7 @@ def draft_of(
         base_root: the folder that the files of an MM config's `_base_` lie in; None: that of the config.
 
     Raises:
-        RecipeError: the file cannot be read, no dialect knows it, or what was run failed.
+        RecipeError: the file cannot be read, no reader knows it, or what was run failed.
     """
     if source == "-":
         return of_document(replace(_streamed(), key=key, given=given or {}))
@@ -77,7 +77,7 @@ def _streamed() -> Document:
         if configs.holds(python):
             return python
         raise
-    known = any(owns(found) for _, owns, _ in DIALECTS)
+    known = any(owns(found) for _, owns, _ in READERS)
     return found if known or not configs.holds(python) else python
 
 
@@ -167,7 +167,7 @@ def from_albumentations(compose: Any, name: str = "imported") -> Recipe:
     output: {normalize: imagenet}
     """
     document = of_value(compose, name)
-    draft = next((drafts(document) for _, owns, drafts in DIALECTS[:2] if owns(document)), None)
+    draft = next((drafts(document) for _, owns, drafts in READERS[:2] if owns(document)), None)
     if draft is None:
         raise TypeError(f"from_albumentations takes an A.Compose, a transform or a list of them, got {compose!r:.200}")
     if left := draft.left_out():
@@ -176,14 +176,14 @@ def from_albumentations(compose: Any, name: str = "imported") -> Recipe:
 
 
 def of_document(document: Document) -> RecipeDraft:
-    """The draft that the first dialect makes which owns the document, or the part of it that its key names.
+    """The draft that the first reader makes that owns the document, or the part of it that its key names.
 
     Raises:
-        RecipeError: no dialect knows it, or there are several pipelines and no key.
+        RecipeError: no reader knows it, or there are several pipelines and no key.
     """
     if document.given and not is_python(document.file):
         raise _refused(document, "--set says what Python source does not tell, and this is none")
-    for name, owns, drafts in DIALECTS:
+    for name, owns, drafts in READERS:
         if owns(document):
             if document.key and name != _MANY:
                 raise _refused(document, f"--key names one of several pipelines, and this is {name}")
@@ -193,7 +193,7 @@ def of_document(document: Document) -> RecipeDraft:
             return draft
     if isinstance(document.top, MappingNode) and {"recipe", "steps"} <= document.top.entries.keys():
         raise _refused(document, "this is a recipe already: there is nothing to import")
-    known = "; ".join(name for name, _, _ in DIALECTS)
+    known = "; ".join(name for name, _, _ in READERS)
     raise _refused(document, f"nothing here that can be imported; known are: {known}")
 
 

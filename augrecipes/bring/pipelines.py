@@ -10,7 +10,7 @@ from augrecipes.bring.draft import Call
 from augrecipes.bring.forms import Unread, call_of, names_class, read
 from augrecipes.bring.mm.steps import NAMES as OF_MM
 from augrecipes.bring.source.found import Found
-from augrecipes.bring.source.reader import role
+from augrecipes.bring.source.text import role
 from augrecipes.bring.torchvision.signatures import PARAMETERS as OF_TORCHVISION
 from augrecipes.bring.torchvision.signatures import TELLING
 from augrecipes.errors import Diagnostic, RecipeError

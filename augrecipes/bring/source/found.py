@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from augrecipes.bring.draft import Call, LeftOut
-from augrecipes.bring.source.define import KeptValue
-from augrecipes.bring.source.reader import SourceReader, role
-from augrecipes.bring.source.text import parse, wrong
+from augrecipes.bring.source.execute import SourceReader
+from augrecipes.bring.source.text import parse, role, wrong
 from augrecipes.bring.source.values import (
     Conditions,
     Either,
+    KeptValue,
     Made,
     Mapped,
     Maybe,

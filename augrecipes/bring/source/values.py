@@ -205,6 +205,27 @@ class Parser:
     defaults: dict[str, Any] = field(default_factory=dict)
 
 
+class KeptValue:
+    """What was made, or given a name, with the names that lead there and the conditions that held."""
+
+    __slots__ = ("conditions", "path", "value")
+
+    def __init__(self, path: tuple[str, ...], value: Any, conditions: Conditions) -> None:
+        self.path, self.value, self.conditions = path, value, conditions
+
+
+def callable_value(value: Any) -> bool:
+    """Whether a value can be called."""
+    return isinstance(value, Function | Class | Partial | OutsideName)
+
+
+def given_value(value: Any) -> Any:
+    """A value that the user gave, as one of the source."""
+    if isinstance(value, list):
+        return Listed([given_value(item) for item in value])
+    return Mapped({key: given_value(item) for key, item in value.items()}) if isinstance(value, dict) else value
+
+
 def either(test: Test, yes: Any, no: Any) -> Any:
     """One of two values; what is the same, or there once only, is itself."""
     if yes is no or no is MISSING:
