@@ -138,35 +138,44 @@ def resolved(top: Node) -> Node:
     Raises:
         RecipeError: written out, that is larger or nested deeper than a file may be.
     """
-    return _Resolver(top).of(top, (), 1)
+    return _Resolver(top).of(top, (), 1)[0]
 
 
 class _Resolver:
-    """Writes a config out, value by value: the work is that of the values, whose number is limited."""
+    """Writes a config out, value by value, as many as a file may hold; one node stays one, wherever it is named."""
 
     def __init__(self, top: Node) -> None:
         self.top, self.count = top, 0
         self.open: set[int] = set()  # what is being written out, and can be no part of itself
+        self.made: dict[int, tuple[Node, int, int]] = {}  # of each what it became, its values and its levels
 
-    def of(self, node: Node, path: tuple[str, ...], level: int, where: Place | None = None) -> Node:
-        """A node at a path, written out; `where` stands the first interpolation that leads to it."""
+    def of(self, node: Node, path: tuple[str, ...], level: int, where: Place | None = None) -> tuple[Node, int]:
+        """A node at a path, written out, and its levels; `where` stands the first interpolation that leads to it."""
         found, path = self.named(node, path)
         where = node.place if where is None and found is not node else where
         node, at = found, where or node.place
-        self.count += 1
+        made, count, levels = self.made.get(id(node), (node, 1, int(not isinstance(node, Scalar))))
+        self.count += count
         if self.count > limits.MAX_NODES:
             raise _too_much("E107", at, f"holds at most {limits.MAX_NODES:,} values")
-        if isinstance(node, Scalar):
-            return node
-        if level > limits.MAX_DEPTH:
+        if level + levels - 1 > limits.MAX_DEPTH and levels:
             raise _too_much("E106", at, f"nests at most {limits.MAX_DEPTH} levels")
+        if isinstance(node, Scalar) or id(node) in self.made:
+            return made, levels
+        before = self.count
         self.open.add(id(node))
         parts = node.entries if isinstance(node, MappingNode) else {str(k): item for k, item in enumerate(node.items)}
-        made = {key: self.of(value, (*path, key), level + 1, where) for key, value in parts.items()}
+        inside: dict[str, Node] = {}
+        for key, value in parts.items():
+            inside[key], deep = self.of(value, (*path, key), level + 1, where)
+            levels = max(levels, deep + 1)
         self.open.remove(id(node))
         if isinstance(node, MappingNode):
-            return MappingNode(made, node.place, node.at)
-        return _as_mapping(ListNode([*made.values()], node.place))
+            made = MappingNode(inside, node.place, node.at)
+        else:
+            made = _as_mapping(ListNode([*inside.values()], node.place))
+        self.made[id(node)] = made, self.count - before + 1, levels
+        return made, levels
 
     def named(self, node: Node, path: tuple[str, ...]) -> tuple[Node, tuple[str, ...]]:
         """What an interpolation leads to, and where that stands; itself, where it is not in the file."""

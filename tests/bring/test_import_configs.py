@@ -136,6 +136,12 @@ def test_values_that_stand_elsewhere_in_the_file_are_taken_from_there() -> None:
     assert "`${missing}` in line 6 names nothing in this file, or itself" in left.message
 
 
+def test_a_pipeline_that_is_named_again_is_one() -> None:
+    found = draft("train: [{_target_: albumentations.D4}]\nvalid: ${train}\nother: ${valid}")
+    assert found.eval is None
+    assert not any("Also there" in note for note in found.notes)
+
+
 def test_interpolations_in_a_circle_end() -> None:
     found = draft("a: ${b}\nb: ${a}\ntrain: [{_target_: albumentations.Blur, blur_limit: '${a}'}]")
     assert [left.name for left in found.left_out()] == ["Blur"]
