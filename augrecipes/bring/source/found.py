@@ -83,7 +83,7 @@ def read(
     Raises:
         RecipeError: it is no Python; or nothing in it is called as `given` says.
 
-    >>> text = "import albumentations as A\nsize = 2 * 32\ntrain = A.Compose([A.RandomCrop(height=size, width=size)])"
+    >>> text = "import albumentations as A\\ntrain = A.Compose([A.RandomCrop(height=2 * 32, width=64)])"
     >>> (found,) = read(text, "t.py").found
     >>> found.path, found.calls[0].children[0].args
     ('train', {'height': 64, 'width': 64})
