@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 from augrecipes.errors import DataError, parsed
 from augrecipes.paths import STAGED, write_file
 
-if TYPE_CHECKING:  # checking a recipe keeps verdicts here, and does without numpy
+if TYPE_CHECKING:  # checking a recipe does without numpy
     from numpy.typing import NDArray
 
 CACHE = "AUGRECIPES_CACHE"
@@ -223,11 +223,10 @@ class Cache:
 FOLDERS = Cache("folders", "the images in folders", ".memo")
 SLIDES = Cache("slides", "which tiles of slides show tissue", ".windows")
 ARCHIVES = Cache("archives", "where files lie in tar archives", ".tarindex")
-VERDICTS = Cache("verdicts", "arguments of steps, tried before", ".verdicts", most_bytes=16 << 20)
 STUDIOS = Cache("studio", "studios that were killed", ".studio", most_bytes=1 << 20, most_seconds=7 * DAY)
 # How large it may grow is said by whoever fetches: see augrecipes.store.cache.
 REMOTE = Cache("remote", "files of remote stores", ".fetched")
-CACHES = (FOLDERS, ARCHIVES, SLIDES, VERDICTS, STUDIOS, REMOTE)
+CACHES = (FOLDERS, ARCHIVES, SLIDES, STUDIOS, REMOTE)
 
 
 def now_ns() -> int:

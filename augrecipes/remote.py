@@ -1,28 +1,42 @@
-"""Files that lie elsewhere: `s3://`, `gs://`, `hf://`, `memory://` and whatever else fsspec knows.
+"""Files that lie elsewhere: `s3://`, `gs://`, `hf://`, `memory://` and whatever else fsspec knows; addresses as paths.
 
-Addresses as paths. Fetched files of stores are kept by `augrecipes.store.cache`.
+A request is made again after a failure, and in the end is an error that says what to do. A file system of fsspec is
+looked up for each: fsspec keeps one a process, so that nothing of it is pickled or goes through a fork. How it logs in
+is said where fsspec and its drivers look for it, never in a recipe or a state.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from augrecipes.errors import DataError, redact
+from augrecipes.errors import DataError, redact, redact_from
 from augrecipes.paths import STAGED, address_of, local
-from augrecipes.remote_requests import RemoteError, request, stamp_in
 
+Found = TypeVar("Found")
 StrPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
-_PARTLY = 48 << 20  # bytes from which a driver may read an object in several requests
 # Where an object is there whole, or not at all, and folders are but names.
 _OF_OBJECTS = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "hf", "memory"}
 _MAGIC = re.compile(r"[*\[]|\?(?![\w.%~-]+=)")  # `?versionId=` begins a query
 _WEB = re.compile(r"(https?://[^/?#]*)([^?#]*)(.*)", re.IGNORECASE | re.DOTALL)  # where a `?` always does
+EXTRA = "pip install 'augrecipes[remote]'"
+ATTEMPTS = 5  # of drivers that try again themselves, such as that of S3, so many times theirs
+PAUSE = 0.2  # seconds before the second attempt; twice as long before each further one
+_LAST_WORDS = 300  # characters of what a server said
+# What another attempt would not change: of the server, and of the disk that is written to.
+_FINAL = (
+    FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, FileExistsError, NotImplementedError,
+    ImportError, TypeError, AttributeError,
+)  # fmt: skip
+OF_THE_DISK = {errno.ENOSPC, errno.EROFS, errno.EFBIG, errno.ENOTDIR, getattr(errno, "EDQUOT", errno.ENOSPC)}
+_WHEELS = {"gs": "gcsfs", "gcs": "gcsfs", "hf": "huggingface_hub", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs"}
 
 
 def is_remote(path: Any) -> bool:
@@ -111,10 +125,7 @@ def _split(url: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True, order=True, repr=False)
 class RemotePath:
-    """An address, with what a `pathlib.Path` can do and is needed here. Everything is asked of the server anew.
-
-    Attributes:
-        url: protocol, `://`, and the path there.
+    """An address (`url`), with what a `pathlib.Path` can do and is needed here. All is asked of the server anew.
 
     >>> place = RemotePath("memory://shop/index.json")
     >>> place.write_bytes(b"{}")
@@ -198,13 +209,8 @@ class RemotePath:
         return self if at is None else RemotePath(self.url[:at].rpartition("/")[0] + _split(self.url)[1])
 
     def read_bytes(self) -> bytes:
-        """All of it. RemoteError where it changes meanwhile."""
-
-        def whole(system: Any, path: str) -> bytes:
-            data = bytes(system.cat_file(path))
-            return data if len(data) < _PARTLY else _unchanged(system, path)
-
-        return request(self.url, whole)
+        """All of it."""
+        return request(self.url, lambda system, path: bytes(system.cat_file(path)))
 
     def read_part(self, start: int, end: int) -> bytes:
         """A part of it; `end` may lie behind its own."""
@@ -255,10 +261,60 @@ def _fresh(system: Any) -> Any:
     return system
 
 
-def _unchanged(system: Any, path: str) -> bytes:
-    """A large object, which a driver reads in parts: those of one version."""
-    before = stamp_in(_fresh(system).info(path))
-    data = bytes(system.cat_file(path))
-    if stamp_in(_fresh(system).info(path)) != before:
-        raise RemoteError("changed while it was read")
-    return data
+class RemoteError(OSError):
+    """A server cannot be asked, or does not answer; says why, and what to do."""
+
+
+def request(url: str, do: Callable[[Any, str], Found]) -> Found:
+    """What a function of the file system and the path in it returns; it is repeated.
+
+    Raises:
+        FileNotFoundError, PermissionError: said by the server.
+        RemoteError: it failed each time, or cannot be made.
+        OSError: the disk that it writes to is full.
+
+    >>> request("memory://there", lambda system, path: (system.pipe_file(path, b"it is"), system.cat_file(path))[1])
+    b'it is'
+    """
+    for number in range(ATTEMPTS):
+        if number:  # not all processes at the same time
+            time.sleep(PAUSE * 2 ** (number - 1) * (0.5 + os.urandom(1)[0] / 255))
+        try:
+            return do(*_file_system(url))
+        except (RemoteError, *_FINAL) as error:
+            said = redact_from(url, str(error))
+            if not isinstance(error, OSError):
+                raise RemoteError(f"cannot be done there: {said}") from None
+            raise next(kind for kind in (RemoteError, *_FINAL) if isinstance(error, kind))(said) from None
+        except Exception as error:  # drivers have errors of their own
+            if isinstance(error, OSError) and error.errno in OF_THE_DISK:
+                raise
+            said = redact_from(url, f"{type(error).__name__}: {error}")[:_LAST_WORDS]
+            if "Credentials" in type(error).__name__:  # of botocore, google.auth
+                raise RemoteError(f"{said}: say who you are where its driver looks for it") from None
+    # What it came from is not shown: drivers say the address there, and parts of it.
+    raise RemoteError(f"the server failed {ATTEMPTS} times, at last with {said}; try again later")
+
+
+def _file_system(url: str) -> tuple[Any, str]:
+    """The file system of fsspec that an address belongs to, and the path in it; RemoteError where there is none."""
+    protocol = url.partition("://")[0]
+    try:
+        import fsspec
+    except ImportError as error:
+        raise RemoteError(f"addresses ({protocol}://) need fsspec: {EXTRA} ({error})") from None
+    try:
+        system, path = fsspec.core.url_to_fs(url)
+    except ImportError as error:
+        how = f"pip install {_WHEELS[protocol]}" if protocol in _WHEELS else EXTRA
+        raise RemoteError(f"{protocol}:// needs a package that is not installed: {how} ({error})") from None
+    except ValueError as error:
+        raise RemoteError(f"fsspec cannot open this address: {error}") from None
+    return system, str(path)
+
+
+def stamp_in(about: dict[str, Any]) -> str:
+    """What tells an object from what takes its place, from what its server says: its size, and tag or time."""
+    names = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "oid", "mtime", "LastModified", "last_modified")
+    text = [f"{name}={about[name]}" for name in (*names, "updated", "modified", "created") if about.get(name)]
+    return f"{about.get('size')} {' '.join(text[:2])}"

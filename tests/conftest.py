@@ -48,8 +48,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 @pytest.fixture(autouse=True)
 def _asked_anew() -> None:
     """What a test plants is not what the next one finds: whether native steps work alike is asked again."""
-    if (prober := sys.modules.get("augrecipes.compiler.native_plan.prober")) is not None:
-        prober._KNOWN.clear()
+    if (probes := sys.modules.get("augrecipes.compiler.kernels.probes")) is not None:
+        probes._KNOWN.clear()
 
 
 @pytest.fixture(scope="session")

@@ -50,7 +50,7 @@ def page() -> str:
 
 def how(record: Capability) -> str:
     """How a class runs with the arguments that its row names."""
-    if record.native_joined or (record.colour_ops is not None and not record.random and not record.native):
+    if record.native_joined or (record.recolours and not record.random and not record.native):
         return "native in `fast`, where its colours are merged"
     if not record.native:
         return "opaque"
@@ -71,7 +71,7 @@ def _both(record: Capability) -> tuple[str, str]:
     others = "stay" if "mask" not in record.targets else "in place" if record.in_place else "follow"
     promises = [
         "`GEOMETRY`" if record.action == "warp" else "",
-        "`LEVELS`" if record.colour_ops is not None or record.averages is not None else "",
+        "`LEVELS`" if record.recolours or record.averages is not None else "",
         "`DISTRIBUTION`" if record.own_noise else "",
     ]
     return others, ", ".join(filter(None, promises)) or "nothing"

@@ -26,13 +26,13 @@ LONGEST = 320
 LAYERS = (
     "notebook", "cli", "studio", "demo", "bench", "diff", "verify", "preview", "packing", "bring",
     "data", "sources", "device", "compiler", "lint", "recipe", "ops", "versions", "compat", "store", "images",
-    "remote", "remote_requests", "native",
+    "remote", "native",
     "machine", "sharing", "cache", "paths", "progress", "display", "seeds", "user_code", "kinds",
     "flow", "errors",
 )  # fmt: skip
 # A kind's folder has modules of several rooms: where each of them stands, as if it were there.
 PARTS = {
-    "__init__": "kinds.facts", "pipeline": "compiler.run.kinds", "reader": "sources.kinds", "audit": "sources.kinds",
+    "__init__": "kinds.facts", "pipeline": "compiler.run.kinds", "reader": "sources.kinds",
     "dataset": "data.kinds", "sheet": "preview.kinds",
 }  # fmt: skip
 # Inside a room: modules may import those further down; what is not named stands where None does.

@@ -234,6 +234,22 @@ def test_every_file_named_is_there(file: Path) -> None:
     assert [name for name in quoted if not (ROOT / name).exists()] == []
 
 
+def _strangers(page: str) -> list[tuple[str, str]]:
+    """Names that a page says stand in a file of the package, and that do not, with that file."""
+    named = re.findall(r"`([\w.]+)`(?:, `([\w.]+)`)?(?:, `([\w.]+)`)? in `([\w/]+\.(?:py|c|h))`", page)
+    assert named
+    pairs = [(name.rpartition(".")[2], file) for *names, file in named for name in names if name]
+    return [
+        (name, file) for name, file in pairs if name not in (ROOT / "augrecipes" / file).read_text(encoding="utf-8")
+    ]
+
+
+def test_functions_that_a_sample_goes_through_are_where_it_is_said() -> None:
+    page = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert _strangers(page) == []
+    assert _strangers(page.replace("`run_step` in", "`run_leap` in")) == [("run_leap", "native/plan.c")]
+
+
 def test_pictures_are_small() -> None:
     assert sum(file.stat().st_size for file in (ROOT / "benchmarks" / "pictures").iterdir()) < 550_000
 

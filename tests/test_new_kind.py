@@ -103,7 +103,7 @@ def test_without_the_line_there_is_no_such_kind(tmp_path: Path) -> None:
     assert "E204" in done.stderr
 
 
-@pytest.mark.parametrize("part", ["pipeline", "reader", "audit", "dataset", "sheet"])
+@pytest.mark.parametrize("part", ["pipeline", "reader", "dataset", "sheet"])
 def test_each_kind_has_the_same_parts(part: str) -> None:
     """What rooms ask a kind for, each kind has: names in capitals, and functions that may be called alike."""
     files = {kind: Path(kinds.part(kind, part).__file__ or "") for kind in kinds.KINDS}

@@ -21,7 +21,8 @@ from augrecipes.data.packed import Packed
 from augrecipes.data.samples import Samples
 from augrecipes.errors import BenchError, DataError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
-from augrecipes.sources.opening import StrPath, as_given, is_source, open_data
+from augrecipes.sources.arguments import as_given
+from augrecipes.sources.opening import StrPath, is_source, open_data
 from augrecipes.sources.sample import RecipeSource
 from augrecipes.sources.stored import StoredSource, left_of
 from augrecipes.store import is_store, open_store

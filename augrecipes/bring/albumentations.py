@@ -201,7 +201,7 @@ def _unknown(call: Call) -> str:
     where = f" of {call.package}" if call.package else ""
     return (
         f"no class{where} that augrecipes knows: make it known with augrecipes.register(cls), in a module that runs "
-        "first, or as an entry point of the group augrecipes.ops"
+        "first, or in a plugin that is named here: augrecipes --plugin FILE.py import ..."
     )
 
 

@@ -130,15 +130,14 @@ def _check(
 
     steps_of(recipe, mode)  # or the recipe has no such section
     check(recipe)
-    from augrecipes.sources.check import look_at_source
-    from augrecipes.sources.opening import is_source
+    from augrecipes.sources.opening import is_source, look_at_source
 
     found: Checked
     with parts() as advance:
         if is_source(data):
             found = look_at_source(recipe, mode, data, advance)
         else:
-            found = kinds.part(recipe.kind, "audit").check(
+            found = kinds.part(recipe.kind, "reader").check(
                 recipe, mode, data, masks=masks, names=names, split=split, content=content, advance=advance
             )
     report = {

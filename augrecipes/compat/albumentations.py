@@ -22,7 +22,6 @@ import albumentations as A
 import albumentations.augmentations.blur.functional as blur
 import albumentations.augmentations.geometric.functional as geometric
 import albumentations.augmentations.pixel.functional as pixel
-from albumentations.augmentations.pixel.functional import sz_lut
 from albumentations.core.bbox_utils import BboxProcessor, filter_bboxes
 from albumentations.core.keypoints_utils import KeypointsProcessor
 from albumentations.core.label_manager import LabelManager, LabelMetadata
@@ -60,11 +59,6 @@ def wrap_apply(step: Any, by: Callable[..., Any], *more: Any) -> None:
     """Let `by(*more, apply, image, ...)` do what a transform's `apply` did. Only before it is put into a group."""
     step.apply = partial(by, *more, step.apply)
     step._set_keys()  # albumentations keeps the functions that it calls
-
-
-def in_place_through_table(image: np.ndarray, table: np.ndarray) -> None:
-    """The same into the image itself."""
-    sz_lut(image, table, inplace=True)
 
 
 def running(error: BaseException) -> Iterator[Any]:

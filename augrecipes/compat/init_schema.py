@@ -37,14 +37,3 @@ def closure_bounds(check_range: Callable[..., Any]) -> dict[str, Any]:
     if seen.get("max_val") is not None:
         bounds["maximum" if seen.get("max_inclusive", True) else "exclusiveMaximum"] = seen["max_val"]
     return bounds
-
-
-def judged_by_hand(cls: type) -> set[str]:
-    """Arguments that hand-written validators read; `*` stands for all of them together."""
-    if not hasattr(cls, "InitSchema"):
-        return {"*"}
-    decorators = cls.InitSchema.__pydantic_decorators__
-    if decorators.model_validators or decorators.root_validators:
-        return {"*"}
-    validators = (*decorators.field_validators.values(), *decorators.validators.values())
-    return {name for validator in validators for name in validator.info.fields}

@@ -7,14 +7,12 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from augrecipes.compiler.compile import build, check, steps_of
-from augrecipes.compiler.derived import DerivedStep, derived_steps
-from augrecipes.compiler.output_line import output_line
+from augrecipes.compiler.explained import DerivedStep, PlannedStep, derived_steps, output_line, planned_steps
 from augrecipes.compiler.plan import flow_of, plan
 from augrecipes.compiler.plan.contracts import Contract, before_each, held_from
 from augrecipes.compiler.plan.nodes import Steps, action_of
 from augrecipes.compiler.plan.rule import runs
 from augrecipes.compiler.plan.rules import join_colours, join_warps, rules_for, shrink_first
-from augrecipes.compiler.planned_steps import PlannedStep, planned_steps
 from augrecipes.compiler.run.sharing import sharing
 from augrecipes.display import Displayed
 from augrecipes.errors import counted

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.compat.torch import asked_by_torch
+from augrecipes.data.batching import ragged_keys
 from augrecipes.data.checks import Key, as_index, check_indices, count, position_of
 from augrecipes.data.epochs import EpochClock, check_epoch, current
 from augrecipes.data.order import Indices, check_weights, number_repeats
-from augrecipes.data.sample import ragged_keys
 from augrecipes.data.visits import Visits
 from augrecipes.display import Displayed
 from augrecipes.errors import DataError

@@ -6,7 +6,7 @@ Files of stores elsewhere are fetched in the order in which the epoch will need 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +29,7 @@ from augrecipes.data.threads import Budget, Threads
 from augrecipes.errors import LoaderError
 from augrecipes.machine import allocator_is_tuned, tune_allocator
 from augrecipes.seeds import mix
-from augrecipes.store.cache import SIZE, Needed, ReadAhead
+from augrecipes.store.cache import SIZE, ReadAhead
 
 _log = logging.getLogger("augrecipes")
 
@@ -190,37 +190,37 @@ def with_files_ahead(dataset: Any, wanted: Iterator[Order]) -> Iterator[Order]:
 def _ahead(dataset: Any, orders: Sequence[Order]) -> Iterator[Order]:
     reading = _begun(dataset, orders)  # when the first order is asked for: workers that are forked have been
     try:
-        for number, order in enumerate(orders):
-            reading.reached(number)
-            yield order
+        yield from orders
     finally:
         reading.end()
 
 
 def _begun(dataset: Any, orders: Sequence[Order]) -> ReadAhead:
-    """Reads ahead what some orders need and is not here yet, in their order."""
+    """Reads ahead what some orders need and is not here yet, in their order, where the cache has room for all of it."""
     stores = {id(leaf.store): leaf.store for leaf in _leaves(dataset)}
     count = sum(len(items.shards.files) for store in stores.values() for items in store.tables.values())
-    needed: dict[tuple[int, str], Needed] = {}
-    for number, order in enumerate(orders):
+    needed: dict[tuple[int, str], tuple[int, Callable[[], object]]] = {}
+    for order in orders:
         for leaf, positions in _located(dataset, order.indices):
             for name, size, fetch in leaf.files_for(order.epoch, positions):
-                needed.setdefault((id(leaf.store), name), Needed(number, size, fetch))
+                needed.setdefault((id(leaf.store), name), (size, fetch))
         if len(needed) == count:
             break
     room = min(store.fetched.cache.limit for store in stores.values())
-    total = sum(one.size for one in needed.values())
-    if total > room:
+    total = sum(size for size, _ in needed.values())
+    if total > room:  # what was fetched too early would push out what is being read
         _log.warning(
-            "this epoch reads %s bytes of stores elsewhere, and their cache has room for %s: files are fetched again "
-            "and again, where the order is shuffled for almost every sample; give the cache more (%s or cache_size=)",
+            "this epoch reads %s bytes of stores elsewhere, and their cache has room for %s: files are fetched when "
+            "they are read and, where the order is shuffled, again for almost every sample; give the cache more (%s or "
+            "cache_size=)",
             f"{total:,}",
             f"{room:,}",
             SIZE,
         )
-    missing = [one for (store, name), one in needed.items() if not stores[store].fetched.has(name, one.size)]
-    # Where not all of it has room, what was fetched too early would push out what is being read.
-    return ReadAhead(missing, None if total <= room else room // 2)
+        return ReadAhead(())
+    return ReadAhead(
+        fetch for (store, name), (size, fetch) in needed.items() if not stores[store].fetched.has(name, size)
+    )
 
 
 def _leaves(dataset: Any) -> list[Any]:

@@ -11,13 +11,12 @@ import numpy as np
 import torch
 
 from augrecipes.compiler.run.tiles import BagResult, default_threads
-from augrecipes.data.batching import Take, native_batch, room
+from augrecipes.data.batching import Take, as_torch, native_batch, room
 from augrecipes.data.checks import count
 from augrecipes.data.epochs import Skipped, current
 from augrecipes.data.indexed import IndexedRows
 from augrecipes.data.order import Indices
 from augrecipes.data.picking import PICKS, Pick, tiles_of
-from augrecipes.data.sample import as_torch
 from augrecipes.errors import DataError, listed
 from augrecipes.recipe.model import Bag, Recipe
 from augrecipes.sources.bags import BagTable

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from augrecipes.data.batching import as_torch, ragged_keys
 from augrecipes.data.epochs import check_epoch
-from augrecipes.data.sample import as_torch, ragged_keys
 from augrecipes.data.visits import CallKeys
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Mode, Optimize, Recipe

@@ -24,11 +24,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from augrecipes.images import arrays, jpeg_windows, pillow, png
+from augrecipes.images import arrays, jpeg, pillow, png
 from augrecipes.images.format import Format, ImageHeader, UnreadableError
 from augrecipes.progress import Progress
-from augrecipes.remote import remote_place
-from augrecipes.remote_requests import RemoteError
+from augrecipes.remote import RemoteError, remote_place
 
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 MaybeHeader = ImageHeader | str  # or why there is none
@@ -37,7 +36,7 @@ _FIRST = 4_096
 _ENOUGH, _LAST = 16_384, 4_096  # bytes that most headers are in, and most ends
 _THREADS = 8
 
-_ALL = (jpeg_windows.FORMAT, png.FORMAT, *pillow.ALL, arrays.FORMAT)
+_ALL = (jpeg.FORMAT, png.FORMAT, *pillow.ALL, arrays.FORMAT)
 FORMATS: dict[str, Format] = {format.name: format for format in _ALL}
 
 

@@ -4,8 +4,7 @@ Each module of a kind's folder belongs to a room of the house and imports what t
 
     __init__.py  the ground   FACTS: what everybody may ask of it, as `recipe.facts`
     pipeline.py  compiler     PIPELINE: runs a compiled recipe
-    reader.py    data         TABLE: what is known of its samples; find: lists files
-    audit.py     data         check: what is wrong with files
+    reader.py    data         TABLE: what is known of its samples; find: lists files; check: what is wrong with them
     dataset.py   data         DATASET: for PyTorch
     sheet.py     preview      sheet: what a recipe does, as a picture
 """

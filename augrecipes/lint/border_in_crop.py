@@ -10,7 +10,6 @@ from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.lint.sizes import along
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.sizes import SizeBounds
-from augrecipes.ops.warps import rotate
 from augrecipes.recipe.model import Recipe, Step
 
 # Crops that may keep a corner.
@@ -56,9 +55,10 @@ def _exposes(step: Step) -> bool:
 
 def _hidden(turn: Step, size: SizeBounds, crop: Step) -> bool:
     """Whether a central crop stays inside every turned picture."""
-    if claims(turn.name).warp is not rotate or claims(crop.name).crops != "centre" or not size.declared:
-        return False
     values, window = arguments(turn), arguments(crop)
+    # Others do more than turn, or scale as well.
+    if "crop_border" not in values or claims(crop.name).crops != "centre" or not size.declared:
+        return False
     span = interval("symmetric", values["limit"])
     if span is None or not all(abs(end) <= 90 for end in span):
         return False

@@ -60,7 +60,7 @@ def _kind(step: Step) -> str | None:
         return None
     action = record.action_for(arguments(step))
     # `fast` approximates some whose colour part reads statistics.
-    colour = action in _COLOUR or record.has_colour_ops(arguments(step))
+    colour = action in _COLOUR or record.recolours_for(arguments(step))
     return "geometry" if action in _GEOMETRY else "colour" if colour else None
 
 

@@ -29,13 +29,13 @@ static inline void mean(const uint16_t *restrict sums, int64_t apart, int64_t si
 
    source, target: rows x columns x channels uint8, each row behind the other, apart
    side: of the squares: odd, at most 15, and less than twice the rows and columns
-   room: 2 * (columns + side) * channels bytes to work in */
-KERNEL(blur)(const uint8_t *source, int64_t rows, int64_t columns, int64_t channels, int64_t side, uint16_t *room,
+   workspace: 2 * (columns + side) * channels bytes to work in */
+KERNEL(blur)(const uint8_t *source, int64_t rows, int64_t columns, int64_t channels, int64_t side, uint16_t *workspace,
              uint8_t *target) {
     int64_t length = columns * channels, far = side / 2;
     if (channels < 1 || side < 1 || side > WIDEST_BLUR || side % 2 == 0 || rows <= far || columns <= far)
         return REFUSED;
-    uint16_t *sums = room + far * channels;
+    uint16_t *sums = workspace + far * channels;
     for (int64_t i = 0; i < length; i++)
         sums[i] = 0;
     for (int64_t y = -far; y <= far; y++)
@@ -48,7 +48,7 @@ KERNEL(blur)(const uint8_t *source, int64_t rows, int64_t columns, int64_t chann
                 sums[length - channels + c + k * channels] = sums[length - channels + c - k * channels];
             }
         for (int64_t i = 0; i < length; i += SOME)
-            mean(room + i, channels, side, MIN(SOME, length - i), target + y * length + i);
+            mean(workspace + i, channels, side, MIN(SOME, length - i), target + y * length + i);
         const uint8_t *in = source + fold((int32_t)(y + far + 1), (int32_t)rows, REFLECT_101) * length;
         move_sums(in, source + fold((int32_t)(y - far), (int32_t)rows, REFLECT_101) * length, length, sums);
     }

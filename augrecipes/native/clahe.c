@@ -87,7 +87,7 @@ static void finish_tiles(const Tiles *tiles, int64_t at) {
 }
 
 static void count_all(const Tiles *tiles, const Lab *lab, const uint8_t *source, uint8_t *target) {
-    uint8_t room[COLOURS][ACROSS] = {{0}};
+    uint8_t workspace[COLOURS][ACROSS] = {{0}};
     int64_t length = tiles->columns * tiles->channels;
     memset(tiles->counts, 0, (size_t)tiles->across * COUNTS * LEVELS * sizeof *tiles->counts);
     for (int64_t y = 0; y < tiles->down * tiles->height; y++) {
@@ -98,10 +98,10 @@ static void count_all(const Tiles *tiles, const Lab *lab, const uint8_t *source,
         } else {
             for (int64_t x = 0; x < tiles->columns; x += ACROSS) {
                 int64_t some = MIN(ACROSS, tiles->columns - x);
-                take_apart(row + COLOURS * x, some, room);
-                to_lab(lab, some, room);
-                count_some(tiles, room[0], 1, x, some);
-                put_together(room, some, target + y * length + COLOURS * x);
+                take_apart(row + COLOURS * x, some, workspace);
+                to_lab(lab, some, workspace);
+                count_some(tiles, workspace[0], 1, x, some);
+                put_together(workspace, some, target + y * length + COLOURS * x);
             }
             row = target + y * length;
         }
@@ -156,7 +156,7 @@ static inline void interpolate(const Tiles *tiles, int64_t x, int64_t count, flo
 }
 
 static void look_up_all(const Tiles *tiles, const Lab *lab, const uint8_t *source, uint8_t *target) {
-    uint8_t room[COLOURS][ACROSS] = {{0}};
+    uint8_t workspace[COLOURS][ACROSS] = {{0}};
     int64_t laid = -1, length = tiles->columns * tiles->channels;
     begin_columns(tiles);
     for (int64_t y = 0; y < tiles->rows; y++) {
@@ -168,14 +168,14 @@ static void look_up_all(const Tiles *tiles, const Lab *lab, const uint8_t *sourc
             int64_t some = MIN(ACROSS, tiles->columns - x);
             uint8_t *to = target + y * length + tiles->channels * x;
             if (tiles->channels == 1) {
-                memcpy(room[0], source + y * length + x, (size_t)some);
-                interpolate(tiles, x, some, along, room[0]);
-                memcpy(to, room[0], (size_t)some);
+                memcpy(workspace[0], source + y * length + x, (size_t)some);
+                interpolate(tiles, x, some, along, workspace[0]);
+                memcpy(to, workspace[0], (size_t)some);
             } else {
-                take_apart(to, some, room);
-                interpolate(tiles, x, some, along, room[0]);
-                from_lab(lab, some, room);
-                put_together(room, some, to);
+                take_apart(to, some, workspace);
+                interpolate(tiles, x, some, along, workspace[0]);
+                from_lab(lab, some, workspace);
+                put_together(workspace, some, to);
             }
         }
     }
@@ -186,10 +186,10 @@ static void look_up_all(const Tiles *tiles, const Lab *lab, const uint8_t *sourc
    source, target: rows x columns x channels uint8, each row behind the other; one channel, or red, green and blue
    down, across: tiles; clip: the limit, in times of an even count
    lab: see lab.h
-   room: memory of `size` bytes for numbers of four: 3072 for each tile of a row, 256 for each tile, 8 for each column,
+   workspace: memory of `size` bytes for numbers of four: 3072 for each tile of a row, 256 for each tile, 8 for each column,
    and 1280 */
 KERNEL(clahe)(const uint8_t *source, int64_t rows, int64_t columns, int64_t channels, int64_t down, int64_t across,
-              double clip, const Lab *lab, uint8_t *room, int64_t size, uint8_t *target) {
+              double clip, const Lab *lab, uint8_t *workspace, int64_t size, uint8_t *target) {
     if (rows < 1 || columns < 1 || (channels != 1 && channels != COLOURS) || down < 1 || across < 1 || !(clip > 0))
         return REFUSED;
     if (rows > INT32_MAX / columns || down > 4096 || across > 4096)
@@ -204,7 +204,7 @@ KERNEL(clahe)(const uint8_t *source, int64_t rows, int64_t columns, int64_t chan
     tiles.most = MAX((int32_t)most, 1);
     tiles.scale = (float)(LEVELS - 1) / (float)area;
     int64_t padded = columns + LANES - columns % LANES;
-    tiles.counts = (uint32_t *)room;
+    tiles.counts = (uint32_t *)workspace;
     tiles.cells = tiles.counts + COUNTS * LEVELS * across;
     tiles.starts = (int32_t *)(tiles.cells + LEVELS * (across + 1));
     tiles.shares = (float *)(tiles.starts + padded);

@@ -12,13 +12,13 @@
 
 #include "hue.h"
 
-static void turn_some(uint8_t (*restrict room)[ACROSS], int64_t count, Shift by, int rounds, int fused) {
+static void turn_some(uint8_t (*restrict planes)[ACROSS], int64_t count, Shift by, int rounds, int fused) {
     if (fused && rounds)
-        turn(room, count, by, 1, 1);
+        turn(planes, count, by, 1, 1);
     else if (fused)
-        turn(room, count, by, 0, 1);
+        turn(planes, count, by, 0, 1);
     else
-        turn(room, count, by, rounds, 0);
+        turn(planes, count, by, rounds, 0);
 }
 
 /* Hue, saturation and value shifted.
@@ -31,81 +31,120 @@ KERNEL(hsv)(const uint8_t *source, int64_t rows, int64_t columns, int32_t hue, i
     if (rows < 0 || columns < 0 || hue < 0 || hue >= 180 || lanes < 1)
         return REFUSED;
     Shift by = {hue, MIN(MAX(saturation, -255), 255), MIN(MAX(value, -255), 255)};
-    uint8_t room[COLOURS][ACROSS];
+    uint8_t planes[COLOURS][ACROSS];
     int64_t body = columns - columns % lanes;
     for (int64_t y = 0; y < rows; y++)
         for (int64_t x = 0, some; x < columns; x += some) {
             some = MIN(ACROSS, (x < body ? body : columns) - x);
-            take_apart(source + 3 * (y * columns + x), some, room);
-            turn_some(room, some, by, x >= body, fused);
-            put_together(room, some, target + 3 * (y * columns + x));
+            take_apart(source + 3 * (y * columns + x), some, planes);
+            turn_some(planes, some, by, x >= body, fused);
+            put_together(planes, some, target + 3 * (y * columns + x));
         }
     return DONE;
 }
 
-/* Luma of a pixel as OpenCV has it: whole numbers below 2^24, which float has. */
+enum { RED = 9798, GREEN = 19235, BLUE = 3735, HALF = 1 << 14 }; /* of 2^15 */
+
+/* Luma of a pixel as OpenCV has it. */
 static inline int32_t luma(uint8_t red, uint8_t green, uint8_t blue) {
-    float sum = (float)red * 9798.0f + (float)green * 19235.0f + (float)blue * 3735.0f + 16384.0f;
-    return (int32_t)(sum * (1.0f / 32768.0f));
+    return (red * RED + green * GREEN + blue * BLUE + HALF) >> 15;
+}
+
+/* The same of many; `to` may be one of the colours. */
+static void lumas(uint8_t (*planes)[ACROSS], int64_t count, uint8_t *to) {
+    int64_t x = 0;
+#if defined(__SSSE3__)
+    const __m128i weights = _mm_set1_epi32(RED | GREEN << 16), others = _mm_set1_epi32(BLUE | HALF << 16);
+    const __m128i zero = _mm_setzero_si128(), one = _mm_set1_epi8(1);
+    for (; x + 8 <= count; x += 8) {
+        __m128i red = _mm_loadl_epi64((const __m128i *)(planes[0] + x));
+        __m128i green = _mm_loadl_epi64((const __m128i *)(planes[1] + x));
+        __m128i blue = _mm_loadl_epi64((const __m128i *)(planes[2] + x));
+        __m128i pair = _mm_unpacklo_epi8(red, green), other = _mm_unpacklo_epi8(blue, one), made[2];
+        made[0] = _mm_add_epi32(_mm_madd_epi16(_mm_unpacklo_epi8(pair, zero), weights),
+                                _mm_madd_epi16(_mm_unpacklo_epi8(other, zero), others));
+        made[1] = _mm_add_epi32(_mm_madd_epi16(_mm_unpackhi_epi8(pair, zero), weights),
+                                _mm_madd_epi16(_mm_unpackhi_epi8(other, zero), others));
+        pair = _mm_packs_epi32(_mm_srli_epi32(made[0], 15), _mm_srli_epi32(made[1], 15));
+        _mm_storel_epi64((__m128i *)(to + x), _mm_packus_epi16(pair, pair));
+    }
+#endif
+    for (; x < count; x++)
+        to[x] = (uint8_t)luma(planes[0][x], planes[1][x], planes[2][x]);
 }
 
 /* The sum of the luma of `count` pixels. */
 KERNEL(luma_sum)(const uint8_t *source, int64_t count, int64_t *sum) {
-    uint8_t room[COLOURS][ACROSS];
+    uint8_t planes[COLOURS][ACROSS];
     int64_t total = 0;
     if (count < 0)
         return REFUSED;
     for (int64_t at = 0; at < count; at += ACROSS) {
         int64_t some = MIN(ACROSS, count - at);
-        int32_t part = 0;
-        take_apart(source + 3 * at, some, room);
+        uint16_t part = 0; /* ACROSS times 255 fits */
+        take_apart(source + 3 * at, some, planes);
+        lumas(planes, some, planes[0]);
         for (int64_t x = 0; x < some; x++)
-            part += luma(room[0][x], room[1][x], room[2][x]);
+            part = (uint16_t)(part + planes[0][x]);
         total += part;
     }
     *sum = total;
     return DONE;
 }
 
+/* Each level three times, one behind the other. */
+static inline void put_thrice(const uint8_t *restrict levels, int64_t count, uint8_t *restrict to) {
+    int64_t x = 0;
+#if defined(__SSSE3__)
+    for (; x + 16 <= count; x += 16) {
+        __m128i some = _mm_loadu_si128((const __m128i *)(levels + x));
+        for (int32_t part = 0; part < COLOURS; part++) {
+            __m128i places = _mm_loadu_si128((const __m128i *)THRICE[part]);
+            _mm_storeu_si128((__m128i *)(to + 3 * x + 16 * part), _mm_shuffle_epi8(some, places));
+        }
+    }
+#endif
+    for (; x < count; x++)
+        to[3 * x] = to[3 * x + 1] = to[3 * x + 2] = levels[x];
+}
+
 /* Every pixel's luma in its three places; target may be source. */
 KERNEL(grey)(const uint8_t *source, int64_t count, uint8_t *target) {
-    uint8_t room[COLOURS][ACROSS];
+    uint8_t planes[COLOURS][ACROSS];
     if (count < 0)
         return REFUSED;
     for (int64_t at = 0; at < count; at += ACROSS) {
         int64_t some = MIN(ACROSS, count - at);
-        take_apart(source + 3 * at, some, room);
-        for (int64_t x = 0; x < some; x++)
-            room[0][x] = (uint8_t)luma(room[0][x], room[1][x], room[2][x]);
-        memcpy(room[1], room[0], (size_t)some), memcpy(room[2], room[0], (size_t)some);
-        put_together(room, some, target + 3 * at);
+        take_apart(source + 3 * at, some, planes);
+        lumas(planes, some, planes[0]);
+        put_thrice(planes[0], some, target + 3 * at);
     }
     return DONE;
 }
 
-static inline void away(uint8_t (*restrict room)[ACROSS], int64_t count, float own, float grey, int fused) {
+static inline void away(uint8_t (*restrict planes)[ACROSS], int64_t count, float own, float grey, int fused) {
     for (int64_t x = 0; x < count; x++) {
-        uint8_t red = room[0][x], green = room[1][x], blue = room[2][x];
+        uint8_t red = planes[0][x], green = planes[1][x], blue = planes[2][x];
         float of_luma = (float)luma(red, green, blue) * grey;
-        room[0][x] = (uint8_t)within(nearest(times_add((float)red, own, of_luma, fused)));
-        room[1][x] = (uint8_t)within(nearest(times_add((float)green, own, of_luma, fused)));
-        room[2][x] = (uint8_t)within(nearest(times_add((float)blue, own, of_luma, fused)));
+        planes[0][x] = (uint8_t)within(nearest(times_add((float)red, own, of_luma, fused)));
+        planes[1][x] = (uint8_t)within(nearest(times_add((float)green, own, of_luma, fused)));
+        planes[2][x] = (uint8_t)within(nearest(times_add((float)blue, own, of_luma, fused)));
     }
 }
 
 /* Every pixel times `own` plus its luma times `grey`; target may be source. */
 KERNEL(saturate)(const uint8_t *source, int64_t count, float own, float grey, int32_t fused, uint8_t *target) {
-    uint8_t room[COLOURS][ACROSS];
+    uint8_t planes[COLOURS][ACROSS];
     if (count < 0 || !(own >= -4096 && own <= 4096 && grey >= -4096 && grey <= 4096))
         return REFUSED;
     for (int64_t at = 0; at < count; at += ACROSS) {
         int64_t some = MIN(ACROSS, count - at);
-        take_apart(source + 3 * at, some, room);
+        take_apart(source + 3 * at, some, planes);
         if (fused)
-            away(room, some, own, grey, 1);
+            away(planes, some, own, grey, 1);
         else
-            away(room, some, own, grey, 0);
-        put_together(room, some, target + 3 * at);
+            away(planes, some, own, grey, 0);
+        put_together(planes, some, target + 3 * at);
     }
     return DONE;
 }

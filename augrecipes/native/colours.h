@@ -46,33 +46,33 @@ static void measure(Picture *p) {
 }
 
 /* Levels of row y from `x` on, up to ACROSS of them, with whatever is pending. */
-static inline void take_levels(const Picture *p, int64_t y, int64_t x, int64_t count, uint8_t (*restrict room)[ACROSS]) {
+static inline void take_levels(const Picture *p, int64_t y, int64_t x, int64_t count, uint8_t (*restrict planes)[ACROSS]) {
     const uint8_t *red = plane_of(p, y, 0) + x, *green = plane_of(p, y, 1) + x, *blue = plane_of(p, y, 2) + x;
     if (p->pending)
-        through_matrix(&p->whole, count, red, green, blue, room);
+        through_matrix(&p->whole, count, red, green, blue, planes);
     else {
-        memcpy(room[0], red, (size_t)count);
-        memcpy(room[1], green, (size_t)count);
-        memcpy(room[2], blue, (size_t)count);
+        memcpy(planes[0], red, (size_t)count);
+        memcpy(planes[1], green, (size_t)count);
+        memcpy(planes[2], blue, (size_t)count);
     }
 }
 
 /* Carry out what is pending, and then a turn of the hue or tables where they are given. */
-static void settle(Picture *p, const Shift *by, const Rounded *where, const uint8_t *tables) {
-    uint8_t room[COLOURS][ACROSS];
+static void materialise(Picture *p, const Shift *by, const Rounded *where, const uint8_t *tables) {
+    uint8_t planes[COLOURS][ACROSS];
     if (!p->pending && !by && !tables)
         return;
     for (int64_t y = 0; y < p->height; y++)
         for (int64_t x = 0; x < p->width; x += ACROSS) {
             int64_t count = MIN(ACROSS, p->width - x);
-            take_levels(p, y, x, count, room);
+            take_levels(p, y, x, count, planes);
             if (by)
-                turn_from(room, x, p->top + y, count, *by, where);
+                turn_from(planes, x, p->top + y, count, *by, where);
             for (int c = 0; c < COLOURS && tables; c++)
                 for (int64_t i = 0; i < count; i++)
-                    room[c][i] = tables[256 * c + room[c][i]];
+                    planes[c][i] = tables[256 * c + planes[c][i]];
             for (int c = 0; c < COLOURS; c++)
-                memcpy(plane_of(p, y, c) + x, room[c], (size_t)count);
+                memcpy(plane_of(p, y, c) + x, planes[c], (size_t)count);
         }
     p->pending = p->measured = 0;
 }
@@ -95,7 +95,7 @@ static int may_clip(Picture *p) {
 
 static void settle_what_clips(Picture *p) {
     if (p->pending && may_clip(p))
-        settle(p, NULL, NULL, NULL);
+        materialise(p, NULL, NULL, NULL);
 }
 
 /* One more matrix, three rows of four; false where what is pending then has numbers that are too large. */
@@ -161,7 +161,7 @@ static int32_t product(const uint8_t *restrict a, const uint8_t *restrict b) {
 /* A turn of the hue as a matrix that is fitted to some of the picture; false where it does not fit them. */
 static int fit(Picture *p, Shift by, double rows[12]) {
     /* The levels that are seen, ones, and what becomes of the levels: products of all of them, summed, are exact. */
-    uint8_t known[7][SEEN], room[COLOURS][ACROSS], off = 0;
+    uint8_t known[7][SEEN], planes[COLOURS][ACROSS], off = 0;
     double a[4][7];
     if (p->height < 2 * GRID || p->width < 2 * GRID)
         return 0;
@@ -173,14 +173,14 @@ static int fit(Picture *p, Shift by, double rows[12]) {
     memset(known[3], 1, SEEN);
     for (int64_t at = 0; at < SEEN; at += ACROSS) {
         for (int c = 0; c < COLOURS && !p->pending; c++)
-            memcpy(room[c], known[c] + at, ACROSS);
+            memcpy(planes[c], known[c] + at, ACROSS);
         if (p->pending)
-            through_matrix(&p->whole, ACROSS, known[0] + at, known[1] + at, known[2] + at, room);
+            through_matrix(&p->whole, ACROSS, known[0] + at, known[1] + at, known[2] + at, planes);
         for (int c = 0; c < COLOURS; c++)
-            memcpy(known[c] + at, room[c], ACROSS);
-        turn(room, ACROSS, by, 0, 0);
+            memcpy(known[c] + at, planes[c], ACROSS);
+        turn(planes, ACROSS, by, 0, 0);
         for (int c = 0; c < COLOURS; c++)
-            memcpy(known[4 + c] + at, room[c], ACROSS);
+            memcpy(known[4 + c] + at, planes[c], ACROSS);
     }
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 7; j++) /* pictures of one colour have no one fit */
@@ -194,10 +194,10 @@ static int fit(Picture *p, Shift by, double rows[12]) {
     if (!in_whole_numbers((const double(*)[4])rows, &whole))
         return 0;
     for (int64_t at = 0; at < SEEN; at += ACROSS) {
-        through_matrix(&whole, ACROSS, known[0] + at, known[1] + at, known[2] + at, room);
+        through_matrix(&whole, ACROSS, known[0] + at, known[1] + at, known[2] + at, planes);
         for (int c = 0; c < COLOURS; c++)
             for (int x = 0; x < ACROSS; x++) {
-                uint8_t one = room[c][x], two = known[4 + c][at + x], apart = (uint8_t)(MAX(one, two) - MIN(one, two));
+                uint8_t one = planes[c][x], two = known[4 + c][at + x], apart = (uint8_t)(MAX(one, two) - MIN(one, two));
                 off = MAX(off, apart);
             }
     }
@@ -216,13 +216,13 @@ static int add(Picture *p, const Operation *o) {
     case HUE:
         if (n[1] != 0 && fit(p, by, fitted))
             return add_matrix(p, fitted);
-        settle(p, &by, &where, NULL);
+        materialise(p, &by, &where, NULL);
         return 1;
     case HSV:
         by.saturation = (int32_t)n[1], by.value = (int32_t)n[2];
-        settle(p, &by, &where, NULL);
+        materialise(p, &by, &where, NULL);
         return 1;
-    default: settle(p, NULL, NULL, o->table); return 1;
+    default: materialise(p, NULL, NULL, o->table); return 1;
     }
 }
 

@@ -32,7 +32,7 @@ static void lay(int64_t rows, int64_t columns, const int32_t *places, int64_t co
    spans, starts, least: of a disc of some radius: from starts[radius - least] on, 2 * radius + 1 pairs: where its rows
    begin and stop, from its middle
    table: what becomes of 256 levels, of none a lower one
-   turns: room for 256 x 256; ends: room for rows x (columns + 1) */
+   turns: workspace for 256 x 256; ends: workspace for rows x (columns + 1) */
 KERNEL(discs)(uint8_t *picture, int64_t rows, int64_t columns, int64_t channels, const int32_t *places, int64_t count,
               const int32_t *spans, const int32_t *starts, int32_t least, const uint8_t *table, uint8_t *turns,
               int32_t *ends) {

@@ -94,15 +94,15 @@ static inline void down_strip(const float *strip, int64_t rows, const float *wei
 /* field:   rows x columns of float32, each row behind the other, at least two of each; is written to
    weights: `size` of them, odd, seven at least, the last half the first one mirrored
    times:   what becomes of each number at last
-   room:    (rows + 1) * (columns + 128) + 16 * (columns + rows + 2 * size + 300) floats to work in */
+   workspace:    (rows + 1) * (columns + 128) + 16 * (columns + rows + 2 * size + 300) floats to work in */
 KERNEL(smooth_field)(float *field, int64_t rows, int64_t columns, const float *weights, int64_t size, float times,
-                     float *room) {
+                     float *workspace) {
     if (!FUSES || rows < 2 || columns < 2 || size < FEWEST || size > MOST || size % 2 == 0)
         return REFUSED;
     int64_t far = size / 2, wide = (columns + LANES - 1) / LANES * LANES, more = AT_ONCE * LANES;
     int64_t fours = columns / NARROW * NARROW, eights = columns / WIDE * WIDE, copies = size > MANY ? LANES : 1;
     int64_t length = (columns + 2 * far + more + 2 * LANES) / LANES * LANES;
-    float *line = room + (64 - (uintptr_t)room % 64) % 64 / sizeof *room, *strip = line + copies * length;
+    float *line = workspace + (64 - (uintptr_t)workspace % 64) % 64 / sizeof *workspace, *strip = line + copies * length;
     float *sums = strip + (rows + 2 * far + TALL) * LANES;
     for (int64_t y = 0; y < rows; y++) { /* each row of sums is written over by what the one before it has too many */
         copy_line(field + y * columns, columns, far, copies, length, line);

@@ -58,17 +58,17 @@ KERNEL(filter)(const uint8_t *source, int64_t rows, int64_t columns, int64_t cha
         sizes += weights[k] < 0 ? -weights[k] : weights[k];
     if (rows < 0 || columns < 0 || channels < 1 || channels > WIDEST || !(sizes <= 4096))
         return REFUSED;
-    float room[REACH][ACROSS + 2 * WIDEST];
+    float workspace[REACH][ACROSS + 2 * WIDEST];
     int64_t length = columns * channels, across = ACROSS - ACROSS % channels;
     int64_t body = length - length % AT_A_TIME;
     for (int64_t left = 0; left < length; left += across) {
         int64_t some = MIN(across, length - left);
         for (int64_t y = 0; y < rows; y++) {
-            /* Row k lies in room k % 3, and so do the two before it. */
+            /* Row k lies in workspace k % 3, and so do the two before it. */
             for (int64_t k = y ? y + 1 : 0; k < MIN(y + 2, rows); k++)
-                take(source + k * length, left, some, columns, channels, room[k % REACH]);
-            const float *up = room[mirrored(y - 1, rows) % REACH], *here = room[y % REACH];
-            const float *down = room[mirrored(y + 1, rows) % REACH];
+                take(source + k * length, left, some, columns, channels, workspace[k % REACH]);
+            const float *up = workspace[mirrored(y - 1, rows) % REACH], *here = workspace[y % REACH];
+            const float *down = workspace[mirrored(y + 1, rows) % REACH];
             int64_t part = fused ? MIN(some, MAX(body - left, 0)) : 0;
             uint8_t *to = target + y * length + left;
             weigh(up, here, down, part, channels, weights, 1, to);

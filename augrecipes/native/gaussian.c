@@ -91,18 +91,18 @@ static inline int are_known(const float *weights, int64_t size) {
    weights: `size` of them, odd, at most 63; at least 0, alike on both sides, together 1
    fused_along, fused_across: how many numbers OpenCV takes at a time where it rounds products and sums at once, which it
      does not in what is left; 0: nowhere
-   room: size * (columns * channels + 64) + (columns + size) * channels + 64 floats to work in */
+   workspace: size * (columns * channels + 64) + (columns + size) * channels + 64 floats to work in */
 KERNEL(gaussian)(const uint8_t *source, int64_t rows, int64_t columns, int64_t channels, const float *weights, int64_t size,
-                 int64_t fused_along, int64_t fused_across, float *room, uint8_t *target) {
+                 int64_t fused_along, int64_t fused_across, float *workspace, uint8_t *target) {
     if (rows < 1 || columns < 1 || channels < 1 || size < 1 || size > MOST_WEIGHTS || size % 2 == 0 || fused_along < 0 ||
         fused_across < 0 || !are_known(weights, size))
         return REFUSED;
     int64_t far = size / 2, length = columns * channels, wide = length + BLOCK;
     int64_t body = body_of(length, fused_along), most = body_of(length, fused_across);
-    float *line = room + size * wide;
+    float *line = workspace + size * wide;
     const float *about[MOST_WEIGHTS];
-    for (int64_t y = -far; y < rows + far; y++) { /* row y lies in room y % size, and so do those before it */
-        float *sums = room + (y + far) % size * wide;
+    for (int64_t y = -far; y < rows + far; y++) { /* row y lies in workspace y % size, and so do those before it */
+        float *sums = workspace + (y + far) % size * wide;
         widen(source + fold((int32_t)y, (int32_t)rows, REFLECT_101) * length, columns, channels, far, line);
         along(line, 0, body, channels, weights, size, 1, sums);
         along(line, body, length, channels, weights, size, 0, sums);
@@ -110,7 +110,7 @@ KERNEL(gaussian)(const uint8_t *source, int64_t rows, int64_t columns, int64_t c
         if (middle < 0)
             continue;
         for (int64_t k = 0; k < size; k++)
-            about[k] = room + (middle + far + (k % 2 ? -(k + 1) / 2 : k / 2)) % size * wide;
+            about[k] = workspace + (middle + far + (k % 2 ? -(k + 1) / 2 : k / 2)) % size * wide;
         across(about, 0, most, weights, far, 1, target + middle * length);
         across(about, most, length, weights, far, 0, target + middle * length);
     }

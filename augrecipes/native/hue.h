@@ -16,11 +16,11 @@ static inline int32_t to_level(float x, int rounds) { return rounds ? nearest(x 
 /* Planes of red, green and blue through hue, saturation and value.
 
    Three passes, the first and the last over narrow numbers, of which a register holds more. */
-static inline void turn(uint8_t (*restrict room)[ACROSS], int64_t count, Shift by, int rounds, int fused) {
+static inline void turn(uint8_t (*restrict planes)[ACROSS], int64_t count, Shift by, int rounds, int fused) {
     uint8_t most[ACROSS], range[ACROSS], levels[4][ACROSS], sectors[ACROSS];
     int16_t sixths[ACROSS]; /* of the circle, times `range` */
     for (int64_t x = 0; x < count; x++) {
-        uint8_t red = room[0][x], green = room[1][x], blue = room[2][x];
+        uint8_t red = planes[0][x], green = planes[1][x], blue = planes[2][x];
         uint8_t high = MAX(MAX(red, green), blue), wide = (uint8_t)(high - MIN(MIN(red, green), blue));
         int16_t of_blue = (int16_t)(red - green + 4 * wide), of_green = (int16_t)(blue - red + 2 * wide);
         int16_t others = high == green ? of_green : of_blue;
@@ -51,9 +51,9 @@ static inline void turn(uint8_t (*restrict room)[ACROSS], int64_t count, Shift b
         uint8_t is[6]; /* all ones or zeros: a branch would keep compilers from vectorising */
         for (int32_t sector = 0; sector < 6; sector++)
             is[sector] = (uint8_t)-(k == sector);
-        room[0][x] = (full & (is[0] | is[5])) | (down & is[1]) | (low & (is[2] | is[3])) | (up & is[4]);
-        room[1][x] = (up & is[0]) | (full & (is[1] | is[2])) | (down & is[3]) | (low & (is[4] | is[5]));
-        room[2][x] = (low & (is[0] | is[1])) | (up & is[2]) | (full & (is[3] | is[4])) | (down & is[5]);
+        planes[0][x] = (full & (is[0] | is[5])) | (down & is[1]) | (low & (is[2] | is[3])) | (up & is[4]);
+        planes[1][x] = (up & is[0]) | (full & (is[1] | is[2])) | (down & is[3]) | (low & (is[4] | is[5]));
+        planes[2][x] = (low & (is[0] | is[1])) | (up & is[2]) | (full & (is[3] | is[4])) | (down & is[5]);
     }
 }
 
@@ -63,14 +63,14 @@ typedef struct {
 } Rounded;
 
 /* The same of pixels from column `x` of row `y` on, without fusing. */
-static inline void turn_from(uint8_t (*room)[ACROSS], int64_t x, int64_t y, int64_t count, Shift by, const Rounded *where) {
+static inline void turn_from(uint8_t (*planes)[ACROSS], int64_t x, int64_t y, int64_t count, Shift by, const Rounded *where) {
     int inside = y >= where->top && y < where->bottom;
     int64_t from = inside ? MIN(MAX(where->left - x, 0), count) : count;
     int64_t to = inside ? MIN(MAX(where->right - x, from), count) : count;
     const int64_t ends[4] = {0, from, to, count};
     for (int part = 0; part < 3; part++)
         if (ends[part] < ends[part + 1])
-            turn((uint8_t(*)[ACROSS])(room[0] + ends[part]), ends[part + 1] - ends[part], by, part == 1, 0);
+            turn((uint8_t(*)[ACROSS])(planes[0] + ends[part]), ends[part + 1] - ends[part], by, part == 1, 0);
 }
 
 #endif

@@ -46,7 +46,7 @@ typedef struct {
     double scale[COLOURS], shift[COLOURS];
     /* Memory to work in, that of nobody else meanwhile. */
     uint8_t *scratch;
-    int64_t room;
+    int64_t workspace;
     /* Of the picture that the matrix leads to, the one above is the part from there on; all else of it is `fill`, and so
        is what lies beyond. Up to MOST_BEFORE, and only without a reduction. */
     int64_t left, top;

@@ -10,7 +10,7 @@
 #include "jpeg_colours.h"
 
 enum { AREA = SIDE * SIDE, MCU = 2 * SIDE, WIDEST = 64, MARGIN = 32 };
-enum { PARTS = 57, REST = 512 }; /* bytes of room for each column, and beside them */
+enum { PARTS = 57, REST = 512 }; /* bytes of workspace for each column, and beside them */
 enum { LONGEST = 65500 };        /* px; JPEG has no longer sides */
 
 /* The tables of T.81, annex K, by row. */
@@ -116,14 +116,14 @@ static void lay(const uint8_t *row, int64_t columns, int64_t wide, int64_t chann
 }
 
 static void grey(const uint8_t *source, int64_t rows, int64_t columns, int64_t stride, const Steps *steps,
-                 uint8_t *room, uint8_t *target) {
+                 uint8_t *workspace, uint8_t *target) {
     int64_t wide = (columns + LANES - 1) / LANES * LANES;
     for (int64_t top = 0; top < rows; top += SIDE) {
         for (int64_t i = 0; i < SIDE; i++)
-            lay(source + MIN(top + i, rows - 1) * stride, columns, wide, 1, room + i * wide);
-        through(room, wide, columns, steps);
+            lay(source + MIN(top + i, rows - 1) * stride, columns, wide, 1, workspace + i * wide);
+        through(workspace, wide, columns, steps);
         for (int64_t i = 0; i < MIN(SIDE, rows - top); i++)
-            memcpy(target + (top + i) * columns, room + i * wide, (size_t)columns);
+            memcpy(target + (top + i) * columns, workspace + i * wide, (size_t)columns);
     }
 }
 
@@ -144,11 +144,11 @@ typedef struct {
     int16_t *mixed[2];
 } Room;
 
-static Room divided(uint8_t *room, int64_t wide) {
+static Room divided(uint8_t *workspace, int64_t wide) {
     Room made;
-    made.mixed[0] = (int16_t *)(void *)room + MARGIN;
+    made.mixed[0] = (int16_t *)(void *)workspace + MARGIN;
     made.mixed[1] = made.mixed[0] + wide / 2 + 2 * MARGIN;
-    made.luma = (Ring){room + 2 * wide + 8 * MARGIN, 2 * MCU, wide};
+    made.luma = (Ring){workspace + 2 * wide + 8 * MARGIN, 2 * MCU, wide};
     made.colours[0] = (Ring){made.luma.rows + 2 * MCU * wide, MCU, wide / 2};
     made.colours[1] = (Ring){made.colours[0].rows + MCU * wide / 2, MCU, wide / 2};
     made.whole[0] = made.colours[1].rows + MCU * wide / 2;
@@ -158,43 +158,44 @@ static Room divided(uint8_t *room, int64_t wide) {
 }
 
 /* The 16 rows from `top` on of a picture. Those behind its end are its last, of luma and of halved colours each. */
-static void take_rows(const uint8_t *source, int64_t rows, int64_t columns, int64_t stride, int64_t top, Room room) {
+static void take_rows(const uint8_t *source, int64_t rows, int64_t columns, int64_t stride, int64_t top, Room workspace) {
     int64_t pair = 2 * LANES, wide = (columns + pair - 1) / pair * pair;
     for (int64_t y = top; y < top + MCU; y += 2) {
         for (int64_t i = 0; i < 2; i++) {
             if (y + i >= rows) {
-                again(room.luma, y + i);
+                again(workspace.luma, y + i);
                 continue;
             }
-            lay(source + (y + i) * stride, columns, wide, COLOURS, room.pixels);
-            take(room.pixels, wide, row_of(room.luma, y + i), room.whole[0] + i * wide, room.whole[1] + i * wide);
+            lay(source + (y + i) * stride, columns, wide, COLOURS, workspace.pixels);
+            take(workspace.pixels, wide, row_of(workspace.luma, y + i), workspace.whole[0] + i * wide,
+                 workspace.whole[1] + i * wide);
         }
         for (int k = 0; k < 2; k++) {
-            uint8_t *upper = room.whole[k], *lower = y + 1 < rows ? upper + wide : upper;
+            uint8_t *upper = workspace.whole[k], *lower = y + 1 < rows ? upper + wide : upper;
             if (y < rows)
-                halve(upper, lower, wide / 2, row_of(room.colours[k], y / 2));
+                halve(upper, lower, wide / 2, row_of(workspace.colours[k], y / 2));
             else
-                again(room.colours[k], y / 2);
+                again(workspace.colours[k], y / 2);
         }
     }
 }
 
 static void coloured(const uint8_t *source, int64_t rows, int64_t columns, int64_t stride, const Steps *of_luma,
-                     const Steps *of_colour, Room room, uint8_t *target) {
+                     const Steps *of_colour, Room workspace, uint8_t *target) {
     int64_t last = (rows - 1) / 2, half = (columns + 1) / 2, done = 0;
     int64_t reach = half > 2; /* in a narrower picture libjpeg mixes no colours */
     for (int64_t top = 0; top < rows; top += MCU) {
-        take_rows(source, rows, columns, stride, top, room);
+        take_rows(source, rows, columns, stride, top, workspace);
         for (int64_t y = top; y < MIN(top + MCU, rows); y += SIDE)
-            through(row_of(room.luma, y), room.luma.stride, columns, of_luma);
+            through(row_of(workspace.luma, y), workspace.luma.stride, columns, of_luma);
         for (int k = 0; k < 2; k++)
-            through(row_of(room.colours[k], top / 2), room.colours[k].stride, half, of_colour);
+            through(row_of(workspace.colours[k], top / 2), workspace.colours[k].stride, half, of_colour);
         for (int64_t ready = top + MCU < rows ? top + MCU - 1 : rows; done < ready; done++) {
             int64_t near = done / 2, other = MIN(MAX(near + (done % 2 ? reach : -reach), 0), last);
             for (int k = 0; k < 2; k++)
-                mix(row_of(room.colours[k], near), row_of(room.colours[k], other), half, room.mixed[k]);
+                mix(row_of(workspace.colours[k], near), row_of(workspace.colours[k], other), half, workspace.mixed[k]);
             uint8_t *to = target + COLOURS * done * columns;
-            give(row_of(room.luma, done), room.mixed[0], room.mixed[1], columns, reach, to);
+            give(row_of(workspace.luma, done), workspace.mixed[0], workspace.mixed[1], columns, reach, to);
         }
     }
 }
@@ -204,10 +205,10 @@ static void coloured(const uint8_t *source, int64_t rows, int64_t columns, int64
    source: rows x columns x channels uint8, pixels side by side, the rows `stride` apart; 3 channels (blue, green, red)
      or 1, up to 65500 rows and columns
    quality: 1..100
-   room: `size` bytes, 57 for each column, rounded up to 64 columns, and 512, where an int16 may lie
+   workspace: `size` bytes, 57 for each column, rounded up to 64 columns, and 512, where an int16 may lie
    target: the same, each row behind the other, apart from source */
 KERNEL(jpeg_round_trip)(const uint8_t *source, int64_t rows, int64_t columns, int64_t stride, int64_t channels,
-                        int32_t quality, uint8_t *room, int64_t size, uint8_t *target) {
+                        int32_t quality, uint8_t *workspace, int64_t size, uint8_t *target) {
     if (rows < 1 || columns < 1 || rows > LONGEST || columns > LONGEST || (channels != 1 && channels != COLOURS) ||
         quality < 1 || quality > 100)
         return REFUSED;
@@ -217,10 +218,10 @@ KERNEL(jpeg_round_trip)(const uint8_t *source, int64_t rows, int64_t columns, in
     Steps of_luma, of_colour;
     prepare(&of_luma, LUMA, quality);
     if (channels == 1) {
-        grey(source, rows, columns, stride, &of_luma, room, target);
+        grey(source, rows, columns, stride, &of_luma, workspace, target);
         return DONE;
     }
     prepare(&of_colour, CHROMA, quality);
-    coloured(source, rows, columns, stride, &of_luma, &of_colour, divided(room, wide), target);
+    coloured(source, rows, columns, stride, &of_luma, &of_colour, divided(workspace, wide), target);
     return DONE;
 }

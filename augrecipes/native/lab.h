@@ -25,18 +25,18 @@ static inline Ints root(const Lab *lab, Floats red, Floats green, Floats blue, c
 }
 
 /* Planes of red, green and blue become planes of L, a and b. */
-static inline void to_lab(const Lab *lab, int64_t count, uint8_t (*room)[ACROSS]) {
+static inline void to_lab(const Lab *lab, int64_t count, uint8_t (*planes)[ACROSS]) {
     for (int64_t x = 0; x < count; x += LANES) {
         Floats light[COLOURS];
         for (int32_t c = 0; c < COLOURS; c++)
-            light[c] = (Floats)gather((const uint8_t *)lab->light, from_bytes(room[c] + x) << 2);
+            light[c] = (Floats)gather((const uint8_t *)lab->light, from_bytes(planes[c] + x) << 2);
         Floats fx = floats(root(lab, light[0], light[1], light[2], lab->there));
         Floats fy = floats(root(lab, light[0], light[1], light[2], lab->there + 3));
         Floats fz = floats(root(lab, light[0], light[1], light[2], lab->there + 6));
         /* With 16384, which rounds; and 128 times 32768 is where a and b are 0. */
-        to_bytes(truncated((fy * 296.0f - 1320550.0f) * (1.0f / 32768.0f)), room[0] + x);
-        to_bytes(truncated(((fx - fy) * 500.0f + 4210688.0f) * (1.0f / 32768.0f)), room[1] + x);
-        to_bytes(truncated(((fy - fz) * 200.0f + 4210688.0f) * (1.0f / 32768.0f)), room[2] + x);
+        to_bytes(truncated((fy * 296.0f - 1320550.0f) * (1.0f / 32768.0f)), planes[0] + x);
+        to_bytes(truncated(((fx - fy) * 500.0f + 4210688.0f) * (1.0f / 32768.0f)), planes[1] + x);
+        to_bytes(truncated(((fy - fz) * 200.0f + 4210688.0f) * (1.0f / 32768.0f)), planes[2] + x);
     }
 }
 
@@ -60,16 +60,16 @@ static inline Ints level(const Lab *lab, Ints x, Ints y, Ints z, const int32_t *
 }
 
 /* Planes of L, a and b become planes of red, green and blue. */
-static inline void from_lab(const Lab *lab, int64_t count, uint8_t (*room)[ACROSS]) {
+static inline void from_lab(const Lab *lab, int64_t count, uint8_t (*planes)[ACROSS]) {
     for (int64_t x = 0; x < count; x += LANES) {
-        Ints step = (Ints)gather((const uint8_t *)lab->steps, from_bytes(room[0] + x) << 2);
+        Ints step = (Ints)gather((const uint8_t *)lab->steps, from_bytes(planes[0] + x) << 2);
         Ints y = step & 0xffff, root_y = (Ints)((Words)step >> 16);
-        Ints of_a = ((from_bytes(room[1] + x) * (5 * 53687) + 128) >> 13) - 4194;
-        Ints of_b = ((from_bytes(room[2] + x) * 41943 + 16) >> 9) - 10484;
+        Ints of_a = ((from_bytes(planes[1] + x) * (5 * 53687) + 128) >> 13) - 4194;
+        Ints of_b = ((from_bytes(planes[2] + x) * 41943 + 16) >> 9) - 10484;
         Ints cx = cube(root_y + of_a), cz = cube(root_y - of_b);
-        to_bytes(level(lab, cx, y, cz, lab->back), room[0] + x);
-        to_bytes(level(lab, cx, y, cz, lab->back + 3), room[1] + x);
-        to_bytes(level(lab, cx, y, cz, lab->back + 6), room[2] + x);
+        to_bytes(level(lab, cx, y, cz, lab->back), planes[0] + x);
+        to_bytes(level(lab, cx, y, cz, lab->back + 3), planes[1] + x);
+        to_bytes(level(lab, cx, y, cz, lab->back + 6), planes[2] + x);
     }
 }
 

@@ -60,7 +60,7 @@ static int64_t pick_labels(Run *run, const Warped *w, const double *bodies) {
         return DONE;
     }
     int64_t answer = made(run);
-    uint8_t *to = answer == DONE ? taken(run, w->height * row) : 0;
+    uint8_t *to = answer == DONE ? canvas(run, w->height, w->width, LAST_STEP) : 0;
     if (!to)
         return answer == DONE ? run->sample->answer : answer;
     seen.moved = *v;

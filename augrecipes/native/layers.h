@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "sampled.h"
-#include "settled.h"
+#include "materialise.h"
 #include "view.h"
 #include "windows.h"
 
@@ -86,10 +86,10 @@ static inline int64_t upright(Run *run) {
 }
 
 /* The same, with its tables carried out; or what will be: what is turned before is turned before it is resampled. */
-static inline int64_t settled_upright(Run *run) {
+static inline int64_t materialised_upright(Run *run) {
     View *v = &run->view;
     int turned = v->down[0] != 1 || v->across[1] != 1;
-    int64_t answer = settle(run);
+    int64_t answer = materialise(run);
     if (answer != DONE || !turned)
         return answer;
     if (only_named(run)) {
@@ -144,7 +144,11 @@ static inline int64_t made(Run *run) {
     int64_t height = of.bottom - of.top, step = (of.right - of.left) * picture.channels;
     run->view = run->layers[picture.layer];
     int64_t answer = picture.kind == RESIZED ? upright(run) : DONE;
-    uint8_t *to = answer == DONE ? taken(run, height * step) : 0;
+    uint8_t *to = 0;
+    if (answer == DONE && picture.down[0] == 1 && picture.across[1] == 1)
+        to = canvas(run, height, of.right - of.left, BEHIND_STEPS);
+    else if (answer == DONE)
+        to = taken(run, height * step);
     if (!to)
         return answer == DONE ? run->sample->answer : answer;
     if (picture.kind == PADDED)
@@ -167,7 +171,7 @@ static inline int64_t layer(Run *run, int64_t kind, int64_t height, int64_t widt
     View *v = &run->view;
     if (height < 1 || width < 1 || height > LONGEST || width > LONGEST || height * width > run->plan->most)
         return REFUSED;
-    int64_t answer = settle(run); /* tables are of what is seen now */
+    int64_t answer = materialise(run); /* tables are of what is seen now */
     if (answer != DONE)
         return answer;
     run->deep = v->kind == PIXELS ? 0 : run->deep;

@@ -137,12 +137,13 @@ static inline int64_t look_up_some(const uint8_t *from, int64_t length, const ui
 
 #endif
 
-enum { TOGETHER = 96 }; /* bytes that are worked on together: of three channels the same each time */
+enum { TOGETHER = 96, PART = 32 }; /* bytes that are worked on together: of three channels the same each time */
+typedef uint8_t Part __attribute__((vector_size(PART)));
 
 /* Where each table keeps every level, turns them all round, or makes one of them: how many bytes are done so, else 0. */
 static inline int64_t masked(const uint8_t *from, int64_t length, int64_t channels, const uint8_t (*levels)[LEVELS],
                              int alike, uint8_t *to) {
-    uint8_t keeps[TOGETHER], turns[TOGETHER], some[TOGETHER];
+    uint8_t keeps[TOGETHER], turns[TOGETHER];
     int64_t x = 0;
     if (!alike && channels != 3)
         return 0;
@@ -156,12 +157,14 @@ static inline int64_t masked(const uint8_t *from, int64_t length, int64_t channe
         for (int i = c; i < TOGETHER; i += 3)
             keeps[i] = one ? 0 : LEVELS - 1, turns[i] = table[0];
     }
-    for (; x + TOGETHER <= length; x += TOGETHER) {
-        memcpy(some, from + x, TOGETHER);
-        for (int i = 0; i < TOGETHER; i++)
-            some[i] = (some[i] & keeps[i]) ^ turns[i];
-        memcpy(to + x, some, TOGETHER);
-    }
+    Part keep[TOGETHER / PART], turn[TOGETHER / PART], some;
+    memcpy(keep, keeps, TOGETHER), memcpy(turn, turns, TOGETHER);
+    for (; x + TOGETHER <= length; x += TOGETHER)
+        for (int k = 0; k < TOGETHER / PART; k++) {
+            memcpy(&some, from + x + PART * k, PART);
+            some = (some & keep[k]) ^ turn[k];
+            memcpy(to + x + PART * k, &some, PART);
+        }
     return x;
 }
 

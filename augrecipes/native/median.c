@@ -127,9 +127,9 @@ static inline __attribute__((always_inline)) void sort_columns(const uint8_t *co
 }
 
 static inline __attribute__((always_inline)) void medians(const uint8_t *source, int64_t rows, int64_t columns,
-                                                          int64_t channels, int side, uint8_t *room, uint8_t *target) {
+                                                          int64_t channels, int side, uint8_t *workspace, uint8_t *target) {
     int64_t far = side / 2, length = columns * channels, wide = length + 2 * far * channels + AT_ONCE;
-    uint8_t *inner = room + far * channels;
+    uint8_t *inner = workspace + far * channels;
     for (int64_t y = 0; y < rows; y++) {
         const uint8_t *about[WIDEST];
         for (int64_t k = 0; k < side; k++)
@@ -141,7 +141,7 @@ static inline __attribute__((always_inline)) void medians(const uint8_t *source,
                 inner[k * wide + length + i] = inner[k * wide + length - channels + i % channels];
             }
         for (int64_t i = 0; i < length; i += AT_ONCE) {
-            Bytes found = median_of(room + i, wide, channels, side);
+            Bytes found = median_of(workspace + i, wide, channels, side);
             if (length - i >= AT_ONCE)
                 memcpy(target + y * length + i, &found, sizeof found);
             else
@@ -154,17 +154,17 @@ static inline __attribute__((always_inline)) void medians(const uint8_t *source,
 
    source, target: rows x columns x channels uint8, each row behind the other, apart; channels: 1, 3 or 4
    side: of the squares: 3, 5 or 7
-   room: side * ((columns + side - 1) * channels + 64) bytes to work in */
-KERNEL(median)(const uint8_t *source, int64_t rows, int64_t columns, int64_t channels, int64_t side, uint8_t *room,
+   workspace: side * ((columns + side - 1) * channels + 64) bytes to work in */
+KERNEL(median)(const uint8_t *source, int64_t rows, int64_t columns, int64_t channels, int64_t side, uint8_t *workspace,
                uint8_t *target) {
     if (rows < 1 || columns < 1 || channels < 1 || channels > 4 || channels == 2)
         return REFUSED;
     if (side == 3)
-        medians(source, rows, columns, channels, 3, room, target);
+        medians(source, rows, columns, channels, 3, workspace, target);
     else if (side == 5)
-        medians(source, rows, columns, channels, 5, room, target);
+        medians(source, rows, columns, channels, 5, workspace, target);
     else if (side == 7)
-        medians(source, rows, columns, channels, 7, room, target);
+        medians(source, rows, columns, channels, 7, workspace, target);
     else
         return REFUSED;
     return DONE;

@@ -103,7 +103,7 @@ static inline int64_t carry_out_job(Run *run, const Warped *w, Place to) {
     j->target = to.target, j->type = to.type, j->down = to.down, j->across = to.across, j->apart = to.apart;
     for (int c = 0; c < COLOURS; c++)
         j->scale[c] = to.scale[c], j->shift[c] = to.shift[c];
-    j->scratch = p->scratch + run->used, j->room = p->room - run->used;
+    j->scratch = p->scratch + run->used, j->workspace = p->workspace - run->used;
     answer = JOIN(fused, ISA)(j);
     return answer > 0 ? run->used + answer + 64 : answer;
 }
@@ -301,7 +301,7 @@ static inline int64_t add_operation(Run *run, const Operation *operation) {
     if (run->plan->channels != COLOURS || j->count == MOST_OPERATIONS)
         return REFUSED;
     if (!m->left) { /* of pixels as they are, turned before: a job would sample them */
-        int64_t answer = settle(run);
+        int64_t answer = materialise(run);
         if (answer == DONE)
             answer = only_named(run) ? DONE : upright(run);
         if (answer != DONE)

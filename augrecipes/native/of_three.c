@@ -91,7 +91,7 @@ static int plain_pixel(const uint8_t *pixel, const float *tables, float sure, in
 }
 
 static inline int64_t pass(const uint8_t *source, int64_t count, const float *tables, float sure, int sums,
-                           int32_t *doubtful, int64_t room, uint8_t *target) {
+                           int32_t *doubtful, int64_t workspace, uint8_t *target) {
     int64_t known = 0, x = 0;
 #if defined(__SSE2__)
     for (; x + SOME <= count; x += SOME) {
@@ -110,12 +110,12 @@ static inline int64_t pass(const uint8_t *source, int64_t count, const float *ta
 #endif
         if (doubts)
             for (int32_t k = 0; k < SOME; k++)
-                if (doubts >> PLACE[k] & 7 && known++ < room)
+                if (doubts >> PLACE[k] & 7 && known++ < workspace)
                     doubtful[known - 1] = (int32_t)(x + k);
     }
 #endif
     for (; x < count; x++)
-        if (plain_pixel(source + 3 * x, tables, sure, sums, target + 3 * x) && known++ < room)
+        if (plain_pixel(source + 3 * x, tables, sure, sums, target + 3 * x) && known++ < workspace)
             doubtful[known - 1] = (int32_t)x;
     return known;
 }
@@ -126,14 +126,14 @@ static inline int64_t pass(const uint8_t *source, int64_t count, const float *ta
    tables: 3 x 256 x 4 float32: for each colour and level what it stands for in red, green and blue, and a 1; nothing
    that comes of three is above 2^30
    sure: how far from a whole number a result may be, up to a half, so that its nearest level is told
-   doubtful, room: places of pixels of which it is not, as many as there is room for
+   doubtful, workspace: places of pixels of which it is not, as many as there is workspace for
    found: how many there are */
 KERNEL(of_three)(const uint8_t *source, int64_t count, const float *tables, float sure, int32_t sums,
-                 int32_t *doubtful, int64_t room, int64_t *found, uint8_t *target) {
+                 int32_t *doubtful, int64_t workspace, int64_t *found, uint8_t *target) {
     if (count < 0 || count > INT32_MAX)
         return REFUSED;
-    *found = sums ? pass(source, count, tables, sure, 1, doubtful, room, target)
-                  : pass(source, count, tables, sure, 0, doubtful, room, target);
+    *found = sums ? pass(source, count, tables, sure, 1, doubtful, workspace, target)
+                  : pass(source, count, tables, sure, 0, doubtful, workspace, target);
     return DONE;
 }
 

@@ -2,7 +2,7 @@
 
    Beside tests/laws/noise_in_numpy.py, which defines every bit of it. */
 
-#include "counted.h"
+#include "counters.h"
 
 static inline float from_zero_to(float x, float most) { return x < 0.0f ? 0.0f : x > most ? most : x; }
 

@@ -3,7 +3,7 @@
    Beside tests/laws/noise_in_numpy.py, which defines every bit of it. A word is above so many of a row of rising bounds:
    that is its count. Bounds are 31 bits, signed; -1 is below every word, 2^31 - 1 above. */
 
-#include "counted.h"
+#include "counters.h"
 
 enum { COLOURS = 3, BOUNDS = 8, GRAIN = 16 };
 static const float HALF_LEVELS = 12582912.0f; /* added and taken away again, it leaves the nearest whole number */
@@ -65,8 +65,8 @@ KERNEL(iso_noise)(int64_t counts, int64_t hues, const int32_t *bounds, const Pie
             hue = hue >= 6.0f ? hue - 6.0f : hue;
             float light = (most + least) * 0.5f, lighter = light + added[k] * (255.0f - light);
             lighter = MIN(lighter, 255.0f);
-            float room = MIN(light, 255.0f - light), left = MIN(lighter, 255.0f - lighter);
-            range = range * left / MAX(room, 0.5f);
+            float workspace = MIN(light, 255.0f - light), left = MIN(lighter, 255.0f - lighter);
+            range = range * left / MAX(workspace, 0.5f);
             float darkest = lighter - range * 0.5f;
             /* Red lies at both ends of the circle. */
             float near_red = coloured(hue, hue < 3.0f ? 0.0f : 6.0f);

@@ -3,10 +3,10 @@
    compiler/native_plan says which recipes that is, and the steps themselves define what comes out: the law in
    tests/laws/test_native_plan.py holds every sample to them, bit for bit. */
 
-#include "bent.h"
+#include "distortion.h"
 #include "draws.h"
 #include "points.h"
-#include "tilted.h"
+#include "perspective.h"
 
 EXPORT int32_t JOIN(sink_one, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int32_t, const float *,
                                    const float *, void *, int32_t, int64_t, int64_t, int64_t, const Ahead *);
@@ -44,7 +44,7 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + DRAW_ARGUMENTS;
     int64_t rows, columns;
     Warp warp = {.border = -1, .labels = run->plan->labels};
-    int64_t answer = run->merging->begun ? DONE : settled_upright(run);
+    int64_t answer = run->merging->begun ? DONE : materialised_upright(run);
     if (answer != DONE)
         return answer;
     seen_size(run, &rows, &columns);
@@ -137,13 +137,13 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
     case PADS:
         return pad(run, drawn, (int64_t)a[0], fill);
     case WARPS:
-        answer = settle(run);
+        answer = materialise(run);
         return answer == DONE ? warp_exactly(run, drawn, a) : answer;
     case TILTS:
         return tilt(run, drawn, a);
     case BENDS_GRID:
     case BENDS_LENS:
-        return bend(run, step, drawn);
+        return distort(run, step, drawn);
     case CUTS_AND_PADS:
         answer = pad(run, drawn + 4, (int64_t)a[0], fill);
         return answer == DONE && a[6] >= 0 ? resize(run, rows, columns, (int64_t)a[6]) : answer;
@@ -157,6 +157,19 @@ static inline void widen(const uint8_t *restrict from, int64_t across, int64_t c
         to[x] = from[x * across];
 }
 
+/* Whether a result is levels, channels side by side. */
+static int is_as_it_is(const Plan *p) {
+    int answer = p->type == UINT8 && p->apart == 1 && p->across == p->channels;
+    for (int64_t c = 0; c < p->channels; c++)
+        answer &= p->scale[c] == 1 && p->shift[c] == 0;
+    return answer;
+}
+
+/* Where a picture of the result's size can be made at once; 0 where its bytes lie otherwise. No picture is read there. */
+static uint8_t *place_of(const Plan *p, const Sample *s) {
+    return is_as_it_is(p) && p->down == s->width * p->channels ? s->target : 0;
+}
+
 /* The result, into its place; what is read after it is asked for meanwhile. */
 static int64_t finish(Run *run, Ahead *ahead) {
     const Plan *p = run->plan;
@@ -164,7 +177,7 @@ static int64_t finish(Run *run, Ahead *ahead) {
     int64_t height = s->height, width = s->width;
     seen_size(run, &s->height, &s->width);
     if (s->target && (s->height != height || s->width != width))
-        return REFUSED; /* there is no room for it */
+        return REFUSED; /* there is no workspace for it */
     if (only_named(run))
         return DONE;
     if (run->merging->left)
@@ -173,15 +186,15 @@ static int64_t finish(Run *run, Ahead *ahead) {
         ask_beside(ahead, 0, 1);
         ahead->rows = 0;
     }
-    int as_it_is = p->type == UINT8 && p->apart == 1 && p->across == p->channels;
-    for (int64_t c = 0; c < p->channels; c++)
-        as_it_is &= p->scale[c] == 1 && p->shift[c] == 0;
-    int64_t place[3], answer = settle(run);
+    const int as_it_is = is_as_it_is(p);
+    int64_t place[3], answer = materialise(run);
     if (answer == DONE)
         answer = as_it_is || run->view.down[0] ? made(run) : upright(run); /* columns are slow to read */
     if (answer != DONE)
         return answer;
     place[0] = (int64_t)(intptr_t)placed(&run->view, &place[1], &place[2]);
+    if (as_it_is && place[0] == (int64_t)(intptr_t)s->target && place[1] == p->down && place[2] == p->channels)
+        return DONE; /* made there */
     if (p->type == INT64) {
         for (int64_t y = 0; y < s->height; y++) {
             const uint8_t *from = (const uint8_t *)(intptr_t)place[0] + y * place[1];
@@ -217,7 +230,7 @@ static int64_t behind(const Plan *p, int64_t k) {
     return k + 1 + (step->effect == GROUPS ? (int64_t)step->arguments[DRAW_ARGUMENTS] : 0);
 }
 
-static int64_t run_steps(Run *run, int64_t from, int64_t to);
+static int64_t run_steps(Run *run, int64_t from, int64_t to, int last);
 
 /* A window, and what is added before it is cut, from cells to pixels. */
 static void count_pixels(const Step *step, double *drawn) {
@@ -236,8 +249,8 @@ static Ahead ahead_of(const Plan *p, const Sample *s) {
 }
 
 /* Carry out a step, or a group; one that is `forced` acts whatever its first draw would be, which is not made. A group's
-   own time is that of its choice. */
-static int64_t run_step(Run *run, int64_t at, int forced) {
+   own time is that of its choice. `last`: none comes behind it. */
+static int64_t run_step(Run *run, int64_t at, int forced, int last) {
     lap(run, at);
     const Plan *p = run->plan;
     const Sample *s = run->sample;
@@ -261,6 +274,7 @@ static int64_t run_step(Run *run, int64_t at, int forced) {
         return REFUSED;
     count_pixels(step, drawn);
     if (step->effect != GROUPS) {
+        run->last = last;
         int64_t done = carry_out(run, step, drawn);
         if (done == REFUSED && (step->effect == RESIZES || step->effect == SCALES)) {
             run->stopped = at; /* no kernel makes this size: so far there is a picture, with which others may go on */
@@ -272,19 +286,22 @@ static int64_t run_step(Run *run, int64_t at, int forced) {
     const double *a = step->arguments + DRAW_ARGUMENTS;
     int64_t end = behind(p, at), starts[MOST_CHILDREN], count = 0, answer = DONE;
     if (a[1] == ALL_STEPS)
-        return run_steps(run, at + 1, end);
+        return run_steps(run, at + 1, end, last);
     for (int64_t k = at + 1; k < end && count < MOST_CHILDREN; k = behind(p, k))
         starts[count++] = k;
-    for (int64_t k = 0; k < (int64_t)a[2] && answer == DONE; k++)
-        answer = drawn[k] < (double)count ? run_step(run, starts[(int64_t)drawn[k]], a[1] == ONE_STEP) : REFUSED;
+    for (int64_t k = 0, more = (int64_t)a[2]; k < more && answer == DONE; k++)
+        answer = drawn[k] < (double)count ? run_step(run, starts[(int64_t)drawn[k]], a[1] == ONE_STEP, last && k + 1 == more)
+                                          : REFUSED;
     return answer;
 }
 
 /* Carry out steps in order. */
-static int64_t run_steps(Run *run, int64_t from, int64_t to) {
+static int64_t run_steps(Run *run, int64_t from, int64_t to, int last) {
     int64_t answer = DONE;
-    for (int64_t k = from; k < to && answer == DONE; k = behind(run->plan, k))
-        answer = run_step(run, k, 0);
+    for (int64_t k = from, next; k < to && answer == DONE; k = next) {
+        next = behind(run->plan, k);
+        answer = run_step(run, k, 0, last && next == to);
+    }
     return answer;
 }
 
@@ -318,13 +335,15 @@ static int64_t run_sample(Run *run, const Sample *next) {
     s->changed = 0;
     run->reduces = s->target ? s->reduce > 1 : s->reduce == 0;
     s->reduce = s->target ? s->reduce : 1;
-    int64_t answer = run_steps(run, 0, p->count);
+    run->place = place_of(p, s);
+    int64_t answer = run_steps(run, 0, p->count, LAST_STEP);
     if (answer != DONE && answer != STOPPED)
         return answer;
     if (s->target && run->stopped != s->stop)
-        return REFUSED; /* what there is room for is another picture */
+        return REFUSED; /* what there is workspace for is another picture */
     s->stop = run->stopped;
     lap(run, p->count);
+    run->last = BEHIND_STEPS;
     Ahead ahead = {0};
     if (next && !run->merging->left)
         ahead = ahead_of(p, next);

@@ -39,7 +39,7 @@ typedef struct {
     uint8_t *pixels; /* what it writes, `most_decoded` bytes: those of one sample at a time */
     int64_t most_decoded;
     uint8_t *scratch;
-    int64_t room;
+    int64_t workspace;
     const Step *steps;
     int64_t count;
     int64_t *spent; /* 0, or nanoseconds: of each step, and behind them of what comes last, and of decoding */
@@ -57,12 +57,12 @@ typedef struct {
     const void *told;    /* what its decoder is to be told */
     int64_t decoded;
     void *target; /* of the result; 0: nothing is read or made, and what follows is said */
-    int64_t height, width; /* of the result; where it has a target, what that has room for: others are refused */
+    int64_t height, width; /* of the result; where it has a target, what that has workspace for: others are refused */
     int64_t window[4];     /* top, left, bottom, right of the pixels that are read */
     int64_t begin;         /* a step that was carried out elsewhere: the picture is what it left; -1: none was */
     int64_t stop;          /* the step that it stops at, for albumentations, or -1; where it has a target, it has to */
     int64_t changed;       /* whether a step before that did anything */
-    int64_t answer;        /* DONE, REFUSED, or how much room is needed */
+    int64_t answer;        /* DONE, REFUSED, or how much workspace is needed */
     int64_t reduce;        /* where nothing is made yet 0: pixels may be read reduced, and it is said by how much; else what
                               `at` lies by: so many pixels, each way, as one */
     int64_t tall, wide;    /* rows and columns there, where that is more than 1 */

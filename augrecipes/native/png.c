@@ -10,7 +10,7 @@
 
 enum { NONE, SUB, UP, AVERAGE, PAETH };
 enum { EIGHT = 8 };     /* bytes of the largest pixel; each is read and written as so many */
-enum { MARGIN = 16 };   /* bytes behind a row in `room`, for the last of them */
+enum { MARGIN = 16 };   /* bytes behind a row in `workspace`, for the last of them */
 enum { UNKNOWN = -2 };  /* what is answered to a filter that is none of these */
 
 typedef uint8_t Bytes __attribute__((vector_size(EIGHT)));
@@ -100,10 +100,10 @@ static void undo(int filter, const uint8_t *row, const uint8_t *above, int64_t s
    pixel:  bytes of one: 1, 2, 3, 4, 6 or 8
    first:  of these rows, so many are not handed out: the window begins below them
    x0, x1: bytes of a row that are handed out, the end exclusive; multiples of `pixel`
-   room:   3 (x1 + 16) bytes that go from call to call; they begin with the row above, before the first one with zeros
+   workspace:   3 (x1 + 16) bytes that go from call to call; they begin with the row above, before the first one with zeros
    target: rows of the window, `step` bytes apart */
 KERNEL(png_rows)(const uint8_t *rows, int64_t count, int64_t size, int64_t pixel, int64_t first, int64_t x0, int64_t x1,
-                 uint8_t *room, uint8_t *target, int64_t step) {
+                 uint8_t *workspace, uint8_t *target, int64_t step) {
     if (count < 1 || x0 < 0 || x0 >= x1 || x1 > size || first < 0 || pixel < 1 || pixel > EIGHT || pixel == 5 ||
         pixel == 7 || x0 % pixel || x1 % pixel)
         return REFUSED;
@@ -115,7 +115,7 @@ KERNEL(png_rows)(const uint8_t *rows, int64_t count, int64_t size, int64_t pixel
         if (filter <= SUB && y <= first)
             begin = y; /* nothing above matters to it */
     }
-    uint8_t *above = room, *to = room + x1 + MARGIN, *padded = to + x1 + MARGIN;
+    uint8_t *above = workspace, *to = workspace + x1 + MARGIN, *padded = to + x1 + MARGIN;
     for (int64_t y = begin; y < count; y++) {
         const uint8_t *row = rows + y * stride + 1;
         uint8_t filter = row[-1];
@@ -127,7 +127,7 @@ KERNEL(png_rows)(const uint8_t *rows, int64_t count, int64_t size, int64_t pixel
         uint8_t *done = to;
         to = above, above = done;
     }
-    if (above != room)
-        memcpy(room, above, (size_t)x1);
+    if (above != workspace)
+        memcpy(workspace, above, (size_t)x1);
     return DONE;
 }

@@ -3,9 +3,9 @@
 #ifndef AUGRECIPES_POINTS_H
 #define AUGRECIPES_POINTS_H
 
-#include "cameras.h"
+#include "sensors.h"
 #include "colour_draws.h"
-#include "neighbours.h"
+#include "stencils.h"
 #include "polygon.h"
 #include "tables.h"
 
@@ -221,10 +221,10 @@ static inline int64_t even_out_contrast(Run *run, double clip, const double *a) 
     const uint8_t *levels;
     uint8_t *to;
     int64_t answer = instead(run, &levels, &to);
-    uint8_t *room = answer == DONE ? taken(run, size) : 0;
-    if (!room)
+    uint8_t *workspace = answer == DONE ? taken(run, size) : 0;
+    if (!workspace)
         return answer != DONE ? answer : run->sample->answer;
-    return JOIN(clahe, ISA)(levels, v->rows, v->columns, v->channels, down, across, clip, found_at(a[2]), room, size, to);
+    return JOIN(clahe, ISA)(levels, v->rows, v->columns, v->channels, down, across, clip, found_at(a[2]), workspace, size, to);
 }
 
 static inline int64_t jitter_stains(Run *run, const double *drawn, const double *a) {

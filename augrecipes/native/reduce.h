@@ -116,9 +116,9 @@ static Source reduce(const Source *s, const Quad *q, const Part *p, int64_t k, u
     Source made = {scratch, (int32_t)p->rows, (int32_t)p->columns, (int32_t)p->step, 0, s->channels, s->border, s->fill};
     made.end = (int32_t)(p->rows * p->step);
     int64_t wide = p->columns * k * s->channels + SLACK;
-    uint8_t *room = scratch + (p->rows * p->step + 2 * SLACK - 1) / SLACK * SLACK;
-    uint16_t *sums = (uint16_t *)(void *)room;
-    room += 2 * wide;
+    uint8_t *workspace = scratch + (p->rows * p->step + 2 * SLACK - 1) / SLACK * SLACK;
+    uint16_t *sums = (uint16_t *)(void *)workspace;
+    workspace += 2 * wide;
     for (int64_t y = 0; y < p->rows; y++) {
         double low, high, at = (double)(y + p->top);
         int64_t left = 0, right = p->columns;
@@ -131,7 +131,7 @@ static Source reduce(const Source *s, const Quad *q, const Part *p, int64_t k, u
         const uint8_t *lines[8], *coming[8];
         for (int64_t i = 0; i < k; i++) {
             int64_t at = p->y + (y + p->top) * k + i, first = p->x + (left + p->left) * k, count = (right - left) * k;
-            lines[i] = line_of(s, at, first, count, room + i * wide);
+            lines[i] = line_of(s, at, first, count, workspace + i * wide);
             coming[i] = coming_line(s, at + k, first, count, lines[i]);
         }
         uint8_t *to = scratch + y * p->step + left * s->channels;

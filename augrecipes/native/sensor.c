@@ -62,15 +62,15 @@ enum { SUMS = 16 }; /* of every so manyth pixel: a compiler may make them side b
 
 /* Mean and variance of the lightness of pixels. */
 static void measure(const uint8_t *source, int64_t count, double *mean, double *variance) {
-    uint8_t room[COLOURS][ACROSS] = {{0}};
+    uint8_t workspace[COLOURS][ACROSS] = {{0}};
     double sums[SUMS] = {0}, squares[SUMS] = {0};
     for (int64_t at = 0; at < count; at += ACROSS) {
         int64_t some = MIN(ACROSS, count - at);
         float light[ACROSS];
-        take_apart(source + 3 * at, some, room);
+        take_apart(source + 3 * at, some, workspace);
         for (int64_t x = 0; x < ACROSS; x++) {
-            uint8_t most = MAX(MAX(room[0][x], room[1][x]), room[2][x]);
-            uint8_t least = MIN(MIN(room[0][x], room[1][x]), room[2][x]);
+            uint8_t most = MAX(MAX(workspace[0][x], workspace[1][x]), workspace[2][x]);
+            uint8_t least = MIN(MIN(workspace[0][x], workspace[1][x]), workspace[2][x]);
             float of_most = part_of_white(most), of_least = part_of_white(least);
             light[x] = x < some ? (of_most + of_least) * 0.5f : 0.0f;
         }
@@ -141,7 +141,7 @@ static inline uint8_t as_level(float x) {
    color_shift, intensity: as the step draws them
    normal, bounds, widths: numpy's random_standard_normal, and what normal_strips says of it
    lanes: pixels that OpenCV takes at a time; fused: whether it fuses
-   counts: room for rows x columns bytes */
+   counts: workspace for rows x columns bytes */
 KERNEL(sensor_noise)(const uint8_t *source, int64_t rows, int64_t columns, int64_t seed, double color_shift,
                      double intensity, const void *normal, const uint64_t *bounds, const double *widths, int64_t lanes,
                      int32_t fused, uint8_t *counts, uint8_t *target) {
@@ -160,7 +160,7 @@ KERNEL(sensor_noise)(const uint8_t *source, int64_t rows, int64_t columns, int64
     begin_words(&words, (uint32_t)seed);
     if (!count_photons(&words, rate, off * (1 + rate), counts, rows * columns))
         return REFUSED;
-    uint8_t room[COLOURS][ACROSS];
+    uint8_t workspace[COLOURS][ACROSS];
     Planes planes;
     double turns[ACROSS];
     int64_t body = columns - columns % lanes;
@@ -168,10 +168,10 @@ KERNEL(sensor_noise)(const uint8_t *source, int64_t rows, int64_t columns, int64
         for (int64_t x = 0, some; x < columns; x += some) {
             int64_t at = y * columns + x;
             some = MIN(ACROSS, (x < body ? body : columns) - x);
-            take_apart(source + 3 * at, some, room);
+            take_apart(source + 3 * at, some, workspace);
             for (int c = 0; c < COLOURS; c++)
                 for (int64_t k = 0; k < some; k++)
-                    planes[c][k] = part_of_white(room[c][k]);
+                    planes[c][k] = part_of_white(workspace[c][k]);
             some_normals(&words, &ziggurat, turns, some);
             if (x >= body)
                 there_and_back(planes, some, turns, counts + at, of, (Way){1, fused != 0});
@@ -181,8 +181,8 @@ KERNEL(sensor_noise)(const uint8_t *source, int64_t rows, int64_t columns, int64
                 there_and_back(planes, some, turns, counts + at, of, (Way){0, 0});
             for (int c = 0; c < COLOURS; c++)
                 for (int64_t k = 0; k < some; k++)
-                    room[c][k] = as_level(planes[c][k]);
-            put_together(room, some, target + 3 * at);
+                    workspace[c][k] = as_level(planes[c][k]);
+            put_together(workspace, some, target + 3 * at);
         }
     return DONE;
 }

@@ -9,23 +9,23 @@
 
 enum { CHANNELS = 4, TURN = 64 };
 
-/* Pixels of one row, apart: room[c][x] = source[x * pixel + c]. */
+/* Pixels of one row, apart: workspace[c][x] = source[x * pixel + c]. */
 static void take_planes(const uint8_t *restrict source, int64_t count, int32_t channels, int64_t pixel,
-                        uint8_t (*restrict room)[ACROSS]) {
+                        uint8_t (*restrict workspace)[ACROSS]) {
     if (channels == COLOURS && pixel == COLOURS) {
-        take_apart(source, count, room);
+        take_apart(source, count, workspace);
     } else if (channels == COLOURS && pixel == -COLOURS) {
-        take_apart_backwards(source + (count - 1) * pixel, count, room);
+        take_apart_backwards(source + (count - 1) * pixel, count, workspace);
     } else if (channels == 1 && pixel == 1) {
         for (int64_t x = 0; x < count; x++)
-            room[0][x] = source[x];
+            workspace[0][x] = source[x];
     } else if (channels == 1 && pixel == -1) {
         for (int64_t x = 0; x < count; x++)
-            room[0][x] = source[-x];
+            workspace[0][x] = source[-x];
     } else {
         for (int64_t x = 0; x < count; x++)
             for (int32_t c = 0; c < channels; c++)
-                room[c][x] = source[x * pixel + c];
+                workspace[c][x] = source[x * pixel + c];
     }
 }
 
@@ -62,23 +62,23 @@ static void scale_turns(const uint8_t *restrict values, int64_t count, int64_t t
 static void by_plane(const uint8_t *picture, int64_t height, int64_t width, int32_t channels, int64_t row, int64_t pixel,
                      const float *scale, const float *shift, float *floats, uint8_t *bytes, int64_t down,
                      int64_t across, int64_t apart, int streams, const Ahead *ahead) {
-    uint8_t room[CHANNELS][ACROSS];
+    uint8_t workspace[CHANNELS][ACROSS];
     for (int64_t y = 0; y < height; y++) {
         ask_beside(ahead, y, height);
         for (int64_t left = 0; left < width; left += ACROSS) {
             int64_t some = MIN(ACROSS, width - left);
             if (pixel == channels && y + 1 < height)
                 ask_for(picture + (y + 1) * row, left * pixel, (left + some) * pixel);
-            take_planes(picture + y * row + left * pixel, some, channels, pixel, room);
+            take_planes(picture + y * row + left * pixel, some, channels, pixel, workspace);
             for (int32_t c = 0; c < channels; c++) {
                 int64_t to = y * down + left * across + c * apart;
                 if (floats && across == 1)
-                    scale_levels(room[c], some, scale[c], shift[c], floats + to, streams);
+                    scale_levels(workspace[c], some, scale[c], shift[c], floats + to, streams);
                 else if (floats)
                     for (int64_t x = 0; x < some; x++)
-                        floats[to + x * across] = (float)room[c][x] * scale[c] + shift[c];
+                        floats[to + x * across] = (float)workspace[c][x] * scale[c] + shift[c];
                 else
-                    copy_plane(room[c], some, across, bytes + to);
+                    copy_plane(workspace[c], some, across, bytes + to);
             }
         }
     }

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "settled.h"
+#include "materialise.h"
 
 typedef uint8_t Levels[LEVELS];
 

@@ -32,22 +32,22 @@ static int64_t upright_room(int64_t channels, int64_t columns, const Quad *q, in
     return upright_wide(q) * (2 * channels + 4) + (width + BLOCK) * 20 + columns * channels + 8 * SLACK;
 }
 
-static uint8_t *part_of_room(uint8_t **room, int64_t bytes) {
-    uint8_t *part = *room;
-    *room += (bytes + SLACK - 1) / SLACK * SLACK;
+static uint8_t *part_of_room(uint8_t **workspace, int64_t bytes) {
+    uint8_t *part = *workspace;
+    *workspace += (bytes + SLACK - 1) / SLACK * SLACK;
     return part;
 }
 
-static void begin_upright(Upright *u, const Source *s, const Quad *q, const Path *path, int64_t width, uint8_t *room) {
+static void begin_upright(Upright *u, const Source *s, const Quad *q, const Path *path, int64_t width, uint8_t *workspace) {
     int64_t channels = s->channels;
     int32_t xs[BLOCK], ys[BLOCK];
     u->left = (int64_t)floor(q->left) - 2, u->wide = upright_wide(q), u->known = 0;
     u->begin = MIN(MAX(-u->left, 0), u->wide), u->end = MAX(MIN(s->columns - u->left, u->wide), u->begin);
-    u->line = (int16_t *)(void *)part_of_room(&room, u->wide * channels * 2 + SLACK);
-    u->copied = (int32_t *)(void *)part_of_room(&room, u->wide * 4);
-    u->at = (int32_t *)(void *)part_of_room(&room, (width + BLOCK) * 4);
-    u->weights = (int16_t *)(void *)part_of_room(&room, (width + BLOCK) * 16);
-    u->beyond = room;
+    u->line = (int16_t *)(void *)part_of_room(&workspace, u->wide * channels * 2 + SLACK);
+    u->copied = (int32_t *)(void *)part_of_room(&workspace, u->wide * 4);
+    u->at = (int32_t *)(void *)part_of_room(&workspace, (width + BLOCK) * 4);
+    u->weights = (int16_t *)(void *)part_of_room(&workspace, (width + BLOCK) * 16);
+    u->beyond = workspace;
     for (int64_t x = 0; x < u->wide; x++) {
         u->copied[x] = fold((int32_t)(x + u->left), s->columns, s->border);
         for (int64_t c = 0; c < channels; c++)

@@ -11,6 +11,7 @@
 
 enum { PIXELS = 0, RESIZED, PADDED }; /* a picture that is there; or one that is to be made of another */
 enum { MOST_LAYERS = 4 };
+enum { LAST_STEP = 1, BEHIND_STEPS };
 
 /* A picture on its way: rows x columns of pixels of another one, turned or not. */
 typedef struct {
@@ -36,6 +37,8 @@ typedef struct {
     int named, deep, reduces; /* reduces: a picture that is not decoded yet may be decoded smaller, or has been */
     struct Merging *merging; /* see merged.h */
     int64_t behind, stopped; /* the step that it goes on behind, and the one that it stopped at; -1: none */
+    uint8_t *place;   /* of the result, where a picture may be made at once; 0: nowhere, or there is one already */
+    int last;         /* whether this is the last step, or what comes behind it: LAST_STEP, BEHIND_STEPS */
     int64_t timed, since; /* the place among the plan's `spent` to which time belongs, or -1, and from when on */
     int tabled, alike; /* whether there are tables, and whether they are one */
     uint8_t levels[MOST_CHANNELS][LEVELS];
@@ -94,11 +97,21 @@ static inline const uint8_t *placed(const View *v, int64_t *down, int64_t *acros
 static inline uint8_t *taken(Run *run, int64_t bytes) {
     int64_t from = run->used;
     run->used += (bytes + 63) / 64 * 64;
-    if (run->used > run->plan->room) {
+    if (run->used > run->plan->workspace) {
         run->sample->answer = 2 * run->used;
         return 0;
     }
     return run->plan->scratch + from;
+}
+
+/* Memory for a picture: the place of the result, as late as `when`, where its pixels lie there as they are made. */
+static inline uint8_t *canvas(Run *run, int64_t rows, int64_t columns, int when) {
+    const Sample *s = run->sample;
+    uint8_t *place = run->place;
+    if (!place || run->last < when || rows != s->height || columns != s->width)
+        return taken(run, rows * columns * run->plan->channels);
+    run->place = 0;
+    return place;
 }
 
 #endif

@@ -85,7 +85,7 @@ static inline int64_t warp_exactly(Run *run, const double *drawn, const double *
         return DONE;
     }
     int64_t answer = upright(run), step, across, row = width * v->channels, body = (int64_t)a[2];
-    uint8_t *to = answer == DONE ? taken(run, height * row) : 0;
+    uint8_t *to = answer == DONE ? canvas(run, height, width, LAST_STEP) : 0;
     if (!to)
         return answer == DONE ? run->sample->answer : answer;
     const uint8_t *from = placed(v, &step, &across);

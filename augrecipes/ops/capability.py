@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from augrecipes.flow import Dtype
-from augrecipes.ops.colour_ops import Operations
 from augrecipes.ops.made import Made
 from augrecipes.ops.sizes import Bounds, to_sides
-from augrecipes.ops.warps import Warp
 
 Action = Literal["identity", "window", "dihedral", "padding", "warp", "lookup", "matrix", "pointwise", "opaque"]
 
@@ -56,8 +54,6 @@ class Capability:
             in pixels, interpolates or reads each image's statistics. `never`: the draws are places or maps in pixels
             of one image. None: `never` for opaque steps, `same` for the others.
         grids_when: the arguments (defaults merged) under which `grids` holds; otherwise it is `never`.
-        windowed: of a `warp`: it reads nothing but the window `crop_coords` that it draws.
-        warp: of a `warp`: from the transform and its drawn parameters to what it does to the grid.
         averages: of a step that is affine in each pixel's values, the same everywhere, and never leaves their range, so
             that the mean of some pixels may be taken before it or after it: by how many levels it rounds differently
             then, on uint8. A resize may differ from the mean by less than one level, whatever rounds in it: twice that
@@ -69,10 +65,9 @@ class Capability:
         forgets: parameters that the class at times leaves out of its draws, and then lacks; what stands in for them.
         steadied: of one whose result hangs on where memory lies, or on how many threads OpenCV has: what lets it give
             the same each time; module and name in compat.
-        colour_ops: from the transform, its drawn parameters and the full scale of the picture to a list of colour
-            operations.
-        colour_error: from the arguments (defaults merged) to the levels by which its operations may differ from the
-            step, and how hard they amplify; None: two levels, and `gain`.
+        recolours: it changes colours by little more than a matrix: `fast` joins it with others that do.
+        colour_error: from the arguments (defaults merged) to the levels by which it may differ then, and how hard it
+            amplifies; None: two levels, and `gain`.
         draws_from: the targets whose values decide what it draws: of a count of photons in each pixel, say, the number
             of random bits that were used depends on the picture, and so does all that is drawn after. None: not known.
         gain: how hard it amplifies: two pictures that differ by so much at most (on uint8 a level more, for rounding)
@@ -125,12 +120,10 @@ class Capability:
     pixels: tuple[str, ...] = ()
     grids: Grids | None = None
     grids_when: Callable[[Mapping[str, Any]], bool] | None = None
-    windowed: bool = False
-    warp: Callable[[Any, Mapping[str, Any]], Warp] | None = None
     averages: int | None = None
     forgets: Mapping[str, Any] | None = None
     steadied: str = ""
-    colour_ops: Operations | None = None
+    recolours: bool = False
     colour_error: Callable[[Mapping[str, Any]], tuple[float, float]] | None = None
     draws_from: frozenset[str] | None = None
     gain: Gain = None
@@ -204,12 +197,12 @@ class Capability:
         """`chroma`, or None where a step with `arguments` (defaults merged) does something else, too."""
         return self.chroma if self.chroma_when is None or self.chroma_when(arguments) else None
 
-    def has_colour_ops(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether a step with `arguments` (defaults merged) is a list of colour operations."""
-        return self.colour_ops is not None and (self.when is None or self.when(arguments))
+    def recolours_for(self, arguments: Mapping[str, Any]) -> bool:
+        """`recolours`, or False where `arguments` (defaults merged) do not allow it."""
+        return self.recolours and (self.when is None or self.when(arguments))
 
     def colour_error_for(self, arguments: Mapping[str, Any]) -> tuple[float, float]:
-        """Levels by which its operations may differ under `arguments` (defaults merged), and their gain."""
+        """Levels by which it may differ where it is joined, under `arguments` (defaults merged), and its gain."""
         return (2, self.gain_for(arguments) or 1.0) if self.colour_error is None else self.colour_error(arguments)
 
     def gain_for(self, arguments: Mapping[str, Any]) -> float | None:

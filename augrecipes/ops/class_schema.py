@@ -6,7 +6,6 @@ pydantic's own `model_json_schema` knows neither defaults (albumentations keeps 
 Keywords of our own, ignored by other readers:
     x-nondecreasing: the first item of a pair may not exceed the second.
     x-range: the range that one number stands for, where it is not that number alone (see `ranges`).
-    x-judge: arguments whose validity only the constructor decides; `*` means all of them together.
     x-python: arguments that take Python objects, which no recipe can write.
 """
 
@@ -18,7 +17,7 @@ import types
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from augrecipes.compat.init_schema import closure_bounds, constructor_of, is_validated, judged_by_hand
+from augrecipes.compat.init_schema import closure_bounds, constructor_of, is_validated
 from augrecipes.compat.init_schema import fields as fields_of
 from augrecipes.ops.constants import BORDER, INTERPOLATION, TABLES, to_name
 
@@ -67,14 +66,13 @@ def class_schema(cls: type) -> Schema:
     fields = fields_of(cls)
     about, texts = _docstring(cls)
     properties: dict[str, Schema] = {}
-    judged: list[str] = []
     python: list[str] = []
     for name, parameter in parameters.items():
         if validated and name not in fields:
             continue  # dropped by the schema before the constructor sees it: accepting it would be silent
         annotation, metadata = fields.get(name) or (_plain_annotation(parameter), ())
         try:
-            schema, sure = _convert(annotation, metadata)
+            schema = _convert(annotation, metadata)
         except _NotForRecipes:
             python.append(name)
             continue
@@ -84,14 +82,10 @@ def class_schema(cls: type) -> Schema:
         if name in texts:
             schema["description"] = texts[name]
         properties[name] = schema
-        if not sure:
-            judged.append(name)
-    by_hand = judged_by_hand(cls)
-    judged = ["*"] if "*" in by_hand else sorted({*judged, *by_hand})
     required = [name for name in properties if parameters[name].default is inspect.Parameter.empty]
     properties = {name: properties[name] for name in sorted(properties, key=lambda name: name != "p")}
     schema = {"type": "object", "description": about, "properties": properties, "additionalProperties": False}
-    for key, value in (("required", required), ("x-judge", judged), ("x-python", python)):
+    for key, value in (("required", required), ("x-python", python)):
         if value:
             schema[key] = value
     return schema
@@ -110,32 +104,29 @@ def _simple_or_any(annotation: Any) -> Any:
     return annotation if annotation in (int, float, bool, str) else Any
 
 
-def _convert(annotation: Any, metadata: Iterable[Any] = ()) -> tuple[Schema, bool]:
-    """Schema of an annotation with its validators, and whether the schema says all that they say."""
-    schema, sure = _type(annotation)
+def _convert(annotation: Any, metadata: Iterable[Any] = ()) -> Schema:
+    """Schema of an annotation with its validators, as far as a schema says what they say: see `rules` for the rest."""
+    schema = _type(annotation)
     for item in metadata:
-        sure = _apply(schema, item) and sure
-    return schema, sure
+        _apply(schema, item)
+    return schema
 
 
-def _type(annotation: Any) -> tuple[Schema, bool]:
+def _type(annotation: Any) -> Schema:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _convert(arguments[0], arguments[1:])
     if origin in (Union, types.UnionType):
-        parts = [_type(part) for part in arguments]
-        return {"anyOf": [schema for schema, _ in parts]}, all(sure for _, sure in parts)
+        return {"anyOf": [_type(part) for part in arguments]}
     if origin is Literal:
-        return {"enum": [_json(value) for value in arguments]}, True
+        return {"enum": [_json(value) for value in arguments]}
     if (origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis) or origin in (list, Sequence):
-        items, sure = _type(arguments[0])
-        return {"type": "array", "items": items}, sure
+        return {"type": "array", "items": _type(arguments[0])}
     if origin is tuple:
         parts = [_type(part) for part in arguments]
-        items = {"prefixItems": [schema for schema, _ in parts], "minItems": len(parts), "maxItems": len(parts)}
-        return {"type": "array", **items}, all(sure for _, sure in parts)
+        return {"type": "array", "prefixItems": parts, "minItems": len(parts), "maxItems": len(parts)}
     if origin is dict:
-        values, sure = _type(arguments[1])
+        values = _type(arguments[1])
         names = get_args(arguments[0]) if get_origin(arguments[0]) is Literal else ()
         if names:  # pydantic accepts some of the keys, the transforms need all
             properties = {str(name): dict(values) for name in sorted(names)}
@@ -144,34 +135,31 @@ def _type(annotation: Any) -> tuple[Schema, bool]:
                 "properties": properties,
                 "required": list(properties),
                 "additionalProperties": False,
-            }, sure
-        return {"type": "object", "additionalProperties": values}, False
+            }
+        return {"type": "object", "additionalProperties": values}
     if annotation in _SIMPLE:
-        return dict(_SIMPLE[annotation]), annotation is not Any
+        return dict(_SIMPLE[annotation])
     raise _NotForRecipes
 
 
-def _apply(schema: Schema, validator: Any) -> bool:
-    """Write what `validator` demands into `schema`; False where something remains unsaid."""
+def _apply(schema: Schema, validator: Any) -> None:
+    """Write what `validator` demands into `schema`, as far as that can be said there."""
     bounds = {keyword: getattr(validator, name) for name, keyword in _BOUNDS.items() if hasattr(validator, name)}
     if bounds:
         _bound(schema, bounds, scalars=True)
-        return True
+        return
     function = getattr(validator, "func", None)
     name = getattr(function, "__name__", "")
     if function is None:
-        return False
+        return
     if function.__qualname__.startswith("check_range_bounds."):
         _bound(schema, closure_bounds(function), scalars=False)
     elif name == "process_non_negative_range":
         _bound(schema, {"minimum": 0}, scalars=True)
     elif name == "nondecreasing":
         _mark_pairs(schema)
-    elif name not in _PAIR_MAKERS and name not in {"repeat_if_scalar", "float2int"}:
-        return False
     if name in _PAIR_MAKERS:
         schema["x-range"] = _PAIR_MAKERS[name]
-    return True
 
 
 def _bound(schema: Schema, bounds: Mapping[str, Any], *, scalars: bool) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 
 from augrecipes.ops import amplify
 from augrecipes.ops.capability import NOTHING, Capability
-from augrecipes.ops.colour_ops import brightness_contrast, hue_saturation_value, jitter, probed, stained
 
 _RGB = (3,)
 _GREY_OR_RGB = (1, 3)
@@ -29,29 +28,29 @@ _colour = partial(Capability, draws_from=NOTHING)
 
 CAPABILITIES = (
     # Tables.
-    _colour("InvertImg", "lookup", random=False, averages=1, gain=1.0, native="tables:inverted"),
-    _colour("Solarize", "lookup", gain=amplify.solarized, native="tables:solarized"),
+    _colour("InvertImg", "lookup", random=False, averages=1, gain=1.0, native="colours:inverted"),
+    _colour("Solarize", "lookup", gain=amplify.solarized, native="colours:solarized"),
     _colour(
         "Posterize",
         "lookup",
         overwrites=lambda a: _ranges_of(a) is not None,
         channels_of=_ranges_of,
-        native="tables:posterized",
+        native="colours:posterized",
     ),
-    _colour("RandomGamma", "lookup", gain=amplify.bent, native="tables:bent"),
+    _colour("RandomGamma", "lookup", gain=amplify.bent, native="colours:bent"),
     _colour(
         "RandomBrightnessContrast",
         "lookup",
         when=lambda a: bool(a.get("brightness_by_max", True)),
         statistics="the mean (for its brightness)",
         statistics_when=lambda a: not a.get("brightness_by_max", True) and a.get("brightness_limit") not in (0, [0, 0]),
-        colour_ops=brightness_contrast,
+        recolours=True,
         gain=amplify.multiplied("contrast_limit", 1.0),
-        native="tables:scaled",
+        native="colours:scaled",
         native_when="`brightness_by_max` true; `ensure_safe_range` false",
     ),
-    _colour("RandomToneCurve", "lookup", gain=3.0, in_levels=True, native="tables:curved"),
-    _colour("PlanckianJitter", "lookup", channels=_RGB, colour_ops=probed, gain=1.7, quick="planckian"),
+    _colour("RandomToneCurve", "lookup", gain=3.0, in_levels=True, native="colours:curved"),
+    _colour("PlanckianJitter", "lookup", channels=_RGB, recolours=True, gain=1.7),
     _colour(
         "MultiplicativeNoise",
         "lookup",
@@ -60,7 +59,7 @@ CAPABILITIES = (
         gain=amplify.multiplied("multiplier"),
         own_noise="own_noise:multiplied",
         own_noise_when=lambda a, _: bool(a.get("elementwise", False)),
-        native="tables:multiplied",
+        native="colours:multiplied",
         native_when="`elementwise` false",
     ),
     _colour(
@@ -69,7 +68,7 @@ CAPABILITIES = (
         channels=(2, 3, 4, 5),
         averages=0,
         gain=1.0,
-        native="tables:dropped",
+        native="colours:dropped",
         native_when="`fill` of 0 to 255",
     ),
     # One 3×4 matrix, in arithmetic that rounds: for `fast` only.
@@ -86,13 +85,13 @@ CAPABILITIES = (
         statistics_when=lambda a: a.get("method") == "pca",
         grids="same",
         averages=2,
-        colour_ops=probed,
+        recolours=True,
         gain=amplify.greyed,
         chroma="drops",
         native="colours:greyed",
         native_when="`method` weighted_average; `num_output_channels` 3",
     ),
-    _colour("ToSepia", "matrix", random=False, channels=_GREY_OR_RGB, colour_ops=probed, gain=1.36),
+    _colour("ToSepia", "matrix", random=False, channels=_GREY_OR_RGB, recolours=True, gain=1.36),
     _colour(
         "ToRGB",
         random=False,
@@ -101,12 +100,12 @@ CAPABILITIES = (
         gain=1.0,
         channels_after=lambda a: int(a.get("num_output_channels", 3)),
     ),
-    _colour("RGBShift", "pointwise", channels=_GREY_OR_RGB, gain=1.0, native="tables:shifted"),
+    _colour("RGBShift", "pointwise", channels=_GREY_OR_RGB, gain=1.0, native="colours:shifted"),
     _colour(
         "ChannelShuffle",
         "pointwise",
         averages=0,
-        colour_ops=probed,
+        recolours=True,
         gain=1.0,
         chroma="swaps",
         native="colours:reordered",
@@ -117,7 +116,7 @@ CAPABILITIES = (
         channels=_GREY_OR_RGB,
         chroma="turns",
         chroma_when=lambda a: a.get("val_shift_limit") in (0, [0, 0]),
-        colour_ops=hue_saturation_value,
+        recolours=True,
         native="colours:hue_saturation_value",
     ),
     # These look at the whole image first.
@@ -127,7 +126,7 @@ CAPABILITIES = (
         statistics_when=lambda a: a.get("contrast") not in (0, [1, 1]),
         channels=_GREY_OR_RGB,
         grids="same",
-        colour_ops=jitter,
+        recolours=True,
         colour_error=amplify.jitter_error,
         gain=amplify.jittered,
         wide=("hue",),
@@ -164,7 +163,7 @@ CAPABILITIES = (
         "StainJitter",
         "pointwise",
         channels=_RGB,
-        colour_ops=stained,
+        recolours=True,
         quick="stain_jitter",
         native_joined="colours:stained",
     ),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from augrecipes.ops import made, sizes, warps
+from augrecipes.ops import made, sizes
 from augrecipes.ops.amplify import filled, sampled
 from augrecipes.ops.capability import EVERYTHING, NOTHING, Capability
 from augrecipes.ops.intervals import interval
@@ -18,11 +18,9 @@ _turn = partial(_geometric, action="dihedral", size=sizes.turned)
 _crop = partial(_geometric, crops="anywhere", size=sizes.to_sides)
 _window = partial(_crop, action="window", pixels=("height", "width"))
 _resized_crop = partial(_resampling, resizes="window", crops="anywhere")
-_scaled_window = partial(
-    _resized_crop, action="warp", windowed=True, warp=warps.resized_crop, size=sizes.to_size, makes=made.of_size
-)
+_scaled_window = partial(_resized_crop, action="warp", size=sizes.to_size, makes=made.of_size)
 _resize = partial(_resampling, action="warp", resizes="whole")
-_scaled = partial(_resize, warp=warps.by_scale, makes=made.by_scale)
+_scaled = partial(_resize, makes=made.by_scale)
 _field = partial(_resampling, effect="field")
 _covering = partial(_geometric, gain=filled, in_place=True)
 _RESIZES = "`interpolation` nearest, linear, cubic or area"
@@ -134,7 +132,6 @@ CAPABILITIES = (
         "Resize",
         random=False,
         pixels=("height", "width"),
-        warp=warps.resize,
         size=sizes.to_sides,
         makes=made.of_sides,
         native="moves:resize",
@@ -180,18 +177,14 @@ CAPABILITIES = (
         "warp",
         native="warps:rotate",
         native_when=f"{_WARPS}; `crop_border` false",
-        warp=warps.rotate,
         size=sizes.kept_if("crop_border", False),
         turns=("limit",),
     ),
-    _resampling(
-        "SafeRotate", "warp", warp=warps.affine, turns=("limit",), native="warps:safe_rotation", native_when=_WARPS
-    ),
+    _resampling("SafeRotate", "warp", turns=("limit",), native="warps:safe_rotation", native_when=_WARPS),
     _resampling(
         "Affine",
         "warp",
         native_when=f"{_WARPS}; `fit_output`, `balanced_scale` false",
-        warp=warps.affine,
         size=sizes.kept_if("fit_output", False),
         makes=made.fitting,
         turns=("rotate", "shear"),
@@ -202,7 +195,6 @@ CAPABILITIES = (
         "warp",
         native="warps:affine",
         native_when=_WARPS,
-        warp=warps.affine,
         turns=("rotate_limit",),
     ),
     # Rescaled by whole sizes, without the half pixel: no exact counterpart on another grid.
@@ -210,7 +202,6 @@ CAPABILITIES = (
         "Perspective",
         "warp",
         grids="never",
-        warp=warps.perspective,
         native="warps:perspective",
         native_when=f"{_WARPS}; `fit_output` false; `fill` 0 or a level for each channel",
         size=sizes.kept_if("keep_size", True),
@@ -219,9 +210,9 @@ CAPABILITIES = (
     ),
     # Dense displacement fields.
     _field("ElasticTransform"),
-    _field("GridDistortion", native="bends:grid", native_when=f"{_WARPS}; `num_steps` up to 126"),
+    _field("GridDistortion", native="warps:grid", native_when=f"{_WARPS}; `num_steps` up to 126"),
     _field("GridElasticDeform", channels=(1, 3)),
-    _field("OpticalDistortion", native="bends:lens", native_when=f"{_WARPS}; `mode` camera"),
+    _field("OpticalDistortion", native="warps:lens", native_when=f"{_WARPS}; `mode` camera"),
     _field("PiecewiseAffine"),
     _field("ThinPlateSpline"),
     # Inside Degrade, on one target.
@@ -237,10 +228,10 @@ CAPABILITIES = (
     ),
     # Neighbourhoods and holes.
     _geometric("Morphological", grids="alike", in_place=True),
-    _covering("CoarseDropout", native="noises:holes", native_when=f"{_COVERS}; `num_holes_range` up to 256"),
+    _covering("CoarseDropout", native="pixels:holes", native_when=f"{_COVERS}; `num_holes_range` up to 256"),
     _covering("ConstrainedCoarseDropout", draws_from=frozenset({"mask"})),
     _covering("Erasing", forgets={"seed": 0}),  # where it finds no place for its hole
-    _covering("GridDropout", native="noises:grid_of_holes", native_when=_COVERS),
+    _covering("GridDropout", native="pixels:grid_of_holes", native_when=_COVERS),
     _covering("MaskDropout", draws_from=frozenset({"mask"}), needs="mask"),
     _geometric("PixelDropout", in_place=True, effect="noise"),
     _covering("XYMasking"),

@@ -1,19 +1,12 @@
-"""The last word on a step's arguments, after the schema: our rules, and where there are none the class's constructor.
+"""The last word on a step's arguments, after the schema: our rules, and of registered classes the constructor.
 
-Only a few classes need their constructor, and importing albumentations takes longer than everything else that a check
-does, so verdicts of constructors are kept in a small file between runs.
+Every class of albumentations whose constructor refuses more than its schema does has a rule: importing it takes longer
+than everything else that a check does.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import json
-from pathlib import Path
-from typing import Any
-
-from augrecipes.ops import bounds, registry, verdicts
-from augrecipes.ops.constants import to_number
-from augrecipes.ops.own import OWN
+from augrecipes.ops import bounds, registry
 from augrecipes.ops.readable import Refusal
 from augrecipes.ops.rules import RULES
 from augrecipes.ops.step import Step
@@ -29,47 +22,22 @@ def verdict(step: Step, max_bytes: int | None = bounds.MOST_BYTES) -> Refusal | 
     >>> verdict(Step("Crop", Arguments({"x_min": 9, "x_max": 5}))).argument
     'x_max'
     """
-    schema = registry.arguments(step.name) or {}
-    arguments = step.args.plain()
-    registered = registry.is_registered(step.name)
-    if not registered and schema:
-        merged = {name: part.get("default") for name, part in schema["properties"].items()} | arguments
-        rule = RULES.get(step.name)
-        # Bounds first: a rule reckons with numbers that make sense.
-        fault = bounds.fault(step.name, merged, max_bytes) or (None if rule is None else rule(merged))
-        if fault is not None or rule is not None:
-            return None if fault is None else Refusal(fault[1], fault[0])
-    judged = schema.get("x-judge", ())
-    if not registered and not any(name in arguments for name in judged) and "*" not in judged:
+    if registry.is_registered(step.name):
+        return _ask(step)
+    if (schema := registry.arguments(step.name)) is None:
         return None
-    if registered:
-        return _ask(step, arguments)  # its code may change from run to run
-    key = verdicts.key(step.name, arguments, step.p, _edition(step.name))
-    known = verdicts.look_up(key)
-    if known is not None:
-        return known.refusal
-    refusal = _ask(step, arguments)
-    verdicts.remember(key, refusal)
-    return refusal
+    merged = {name: part.get("default") for name, part in schema["properties"].items()} | step.args.plain()
+    # Bounds first: a rule reckons with numbers that make sense.
+    fault = bounds.fault(step.name, merged, max_bytes)
+    if fault is None and step.name in RULES:
+        fault = RULES[step.name](merged)
+    return None if fault is None else Refusal(fault[1], fault[0])
 
 
-def _ask(step: Step, arguments: dict[str, Any]) -> Refusal | None:
-    keywords = {name: to_number(name, registry.tuples(value)) for name, value in arguments.items()}
-    if step.p is not None:
-        keywords["p"] = step.p
+def _ask(step: Step) -> Refusal | None:
+    """What the constructor says: a class of the program's own may change from run to run."""
     try:
-        registry.build(registry.get_class(step.name), keywords)
+        registry.build(registry.get_class(step.name), registry.keywords(step))
     except Refusal as refusal:
         return Refusal(refusal.message, refusal.argument)  # without the traceback's frames
     return None
-
-
-def _edition(name: str) -> str:
-    """Something that changes when a class of our own does: verdicts are kept by release, and sources change sooner."""
-    if name not in OWN:
-        return ""
-    spec = importlib.util.find_spec(OWN[name].partition(":")[0])
-    if spec is None or spec.origin is None:
-        return ""
-    seen = Path(spec.origin).stat()
-    return json.dumps([seen.st_mtime_ns, seen.st_size])

@@ -1,13 +1,11 @@
-"""Every class that can be a step: albumentations', augrecipes' own, and those that the program registered."""
+"""Every class that can be a step: albumentations', augrecipes' own, and those that a program or a plugin registered."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
 
 from augrecipes.compat.guard import albumentations
@@ -23,7 +21,6 @@ from augrecipes.ops.own import OWN
 from augrecipes.ops.refused import REFUSED
 from augrecipes.ops.step import Step
 
-ENTRY_POINT_GROUP = "augrecipes.ops"
 RESERVED = ("p", "id", "target", "at", "share", "steps")
 
 _Class = TypeVar("_Class", bound=type)
@@ -47,7 +44,7 @@ def register(cls: _Class) -> _Class:
     ... class KeepTopLeft(A.ImageOnlyTransform):
     ...     def apply(self, img, **params):
     ...         return img[:32, :32]
-    >>> "KeepTopLeft" in registered()
+    >>> is_registered("KeepTopLeft")
     True
     """
     if not isinstance(cls, type) or not issubclass(cls, albumentations().BasicTransform):
@@ -79,49 +76,12 @@ def no_name_twice() -> Iterator[None]:
 
 
 class BrokenPlugin(Exception):  # noqa: N818 - told apart by what it names
-    """A class that an installed package announces cannot be loaded."""
-
-
-def registered() -> dict[str, type]:
-    """Registered classes by name, those of installed packages (entry points `augrecipes.ops`) included.
-
-    Raises:
-        BrokenPlugin: a class of an installed package cannot be loaded.
-    """
-    return {**{name: _load(name) for name in _installed()}, **_registered}
+    """A plugin that an installed package announces cannot be run."""
 
 
 def is_registered(name: str) -> bool:
-    """Whether a class of this name was registered or is announced by an installed package. Imports neither."""
-    return name in _registered or name in _installed()
-
-
-def would_import(name: str) -> bool:
-    """Whether an installed package announces the class of this name, and this process has not imported it so far."""
-    return name not in _registered and name in _installed() and _installed()[name].module not in sys.modules
-
-
-@cache
-def _installed() -> dict[str, EntryPoint]:
-    """Entry points by name; a name that recipes know already keeps its meaning."""
-    points = entry_points(group=ENTRY_POINT_GROUP)
-    return {
-        point.name: point
-        for point in points
-        if point.name not in GROUPS and point.name not in catalog.shipped() and point.name not in REFUSED
-    }
-
-
-@cache
-def _load(name: str) -> type:
-    point = _installed()[name]
-    try:
-        cls = point.load()
-    except Exception as error:
-        raise BrokenPlugin(f"{point.value} cannot be loaded: {type(error).__name__}: {error}") from error
-    if not isinstance(cls, type) or not issubclass(cls, albumentations().BasicTransform):
-        raise BrokenPlugin(f"{point.value} is no subclass of albumentations.BasicTransform")
-    return cls
+    """Whether a class of this name was registered."""
+    return name in _registered
 
 
 def names() -> tuple[str, ...]:
@@ -130,7 +90,7 @@ def names() -> tuple[str, ...]:
     >>> "RandomCrop" in names(), "Lambda" in names()
     (True, False)
     """
-    return tuple(sorted({*catalog.shipped(), *_registered, *_installed()}))
+    return tuple(sorted({*catalog.shipped(), *_registered}))
 
 
 def get_class(name: str) -> type:
@@ -138,15 +98,12 @@ def get_class(name: str) -> type:
 
     Raises:
         KeyError: no step has this name.
-        BrokenPlugin: a package announces it and it cannot be loaded.
 
     >>> get_class("HorizontalFlip").__name__
     'HorizontalFlip'
     """
     if name in _registered:
         return _registered[name]
-    if name in _installed():
-        return _load(name)
     if name in OWN:
         module, _, attribute = OWN[name].partition(":")
         return vars(import_module(module))[attribute]
@@ -239,8 +196,6 @@ def plain(step: Step) -> Any:
         cls = get_class(step.name)
     except KeyError:
         raise _error(step, "E302", "", f"no transform of this name can be built: {step.name!r}") from None
-    except BrokenPlugin as error:
-        raise _error(step, "E302", "", str(error)) from error
     try:
         return build(cls, keywords(step))
     except readable.Refusal as refusal:

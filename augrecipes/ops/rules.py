@@ -265,11 +265,6 @@ def _stain_jitter(a: Mapping[str, Any]) -> Fault:
     return None
 
 
-def _nothing(a: Mapping[str, Any]) -> Fault:
-    del a
-    return None
-
-
 RULES: dict[str, ArgumentRule] = {
     "AdditiveNoise": _additive_noise,
     "AdvancedBlur": _advanced_blur,
@@ -279,14 +274,12 @@ RULES: dict[str, ArgumentRule] = {
     "ColorJitter": _color_jitter,
     "Crop": _crop,
     "CropAndPad": _crop_and_pad,
-    "FromFloat": _nothing,
     "GridDistortion": _grid_distortion,
     "HEStain": _he_stain,
     "LongestMaxSize": _max_size,
     "MedianBlur": _odd_kernel,
     "MotionBlur": _odd_kernel,
     "PadIfNeeded": _pad_if_needed,
-    "PiecewiseAffine": _nothing,
     "PlanckianJitter": _planckian_jitter,
     "Posterize": _posterize,
     "RGBShift": _rgb_shift,
@@ -303,7 +296,6 @@ RULES: dict[str, ArgumentRule] = {
     "Spatter": _spatter,
     "StainJitter": _stain_jitter,
     "UnsharpMask": _odd_kernel,
-    "XYMasking": _nothing,
 }
 
 # Classes whose rule refuses more than the constructor does. Bounds do so of every class.

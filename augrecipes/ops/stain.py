@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import cv2
@@ -78,30 +79,16 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
         return through_density(img, density_matrix(factors, shifts))
 
 
-def through_density(
-    img: np.ndarray,
-    matrix: np.ndarray,
-    room: tuple[np.ndarray | None, np.ndarray | None] = (None, None),
-    out: np.ndarray | None = None,
-) -> np.ndarray:
-    """An H×W×3 image through a matrix that acts on ln(I + 1).
-
-    Args:
-        img: the image.
-        matrix: 3×4.
-        room: float32 arrays of its shape to work in, for uint8.
-        out: memory for a result of uint8.
-    """
-    one, other = room
-    logs = cv2.LUT(img, LOG, one) if img.dtype == np.uint8 else np.log(img * np.float32(255) + np.float32(1))
-    mixed: Any = cv2.transform(logs, matrix, other)
-    grown: Any = cv2.exp(mixed, one)
+def through_density(img: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """An H×W×3 image through a 3×4 matrix that acts on ln(I + 1)."""
+    logs = cv2.LUT(img, LOG) if img.dtype == np.uint8 else np.log(img * np.float32(255) + np.float32(1))
+    grown: Any = cv2.exp(cv2.transform(logs, matrix))
     if img.dtype == np.uint8:
-        return cv2.subtract(grown, _ONES, out, dtype=cv2.CV_8U)  # rounds and saturates
+        return cv2.subtract(grown, _ONES, dtype=cv2.CV_8U)  # rounds and saturates
     return np.clip((grown - np.float32(1)) * np.float32(1 / 255), 0, 1)
 
 
-def density_matrix(factors: tuple[float, ...], shifts: tuple[float, ...]) -> np.ndarray:
+def density_matrix(factors: Sequence[float], shifts: Sequence[float]) -> np.ndarray:
     """The 3×4 matrix that takes ln(I + 1) of R, G, B to the same after the jitter.
 
     With the row vectors od = ln 256 − ln(I + 1) and amounts c = od · U, od' = (c · diag(a) + ln 10 · b) · S.

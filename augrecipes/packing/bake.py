@@ -6,7 +6,9 @@ Rows are made in workers. The notes that come with them are read where the store
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -16,8 +18,9 @@ import numpy.typing as npt
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError, redact
 from augrecipes.images.encoded import Encoded, open_encoded
-from augrecipes.images.jpeg_windows import kept
+from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import stamp_of
+from augrecipes.native.libjpeg import codec
 from augrecipes.sources.columns import Columns, GivenTable
 from augrecipes.sources.files import naming_all
 from augrecipes.sources.packed_columns import POINTS, Unreadable, columns_of_points
@@ -25,6 +28,8 @@ from augrecipes.store import Item, decodes_to, encoded_item, make_item
 
 _RUN = 64  # rows of one file that a process makes at a time, where they are no epochs
 _WHOLE = 50_000_000  # px; of larger images each row decodes its own window
+TURNED = b"\xff\xe1"
+"""What stands behind the first marker of a kept JPEG that has to be turned, and of no other."""
 
 
 @dataclass
@@ -208,6 +213,35 @@ def unreadable_in(rows: range, notes: Sequence[str]) -> tuple[Unreadable, ...]:
     """The inputs without pixels, from the notes of some rows."""
     reports = ((row, json.loads(note)) for row, note in zip(rows, notes, strict=True))
     return tuple(Unreadable(row, note["path"], note["reason"]) for row, note in reports if "reason" in note)
+
+
+def kept(data: bytes, header: ImageHeader, turn: int) -> bytes | None:
+    """A JPEG as a store keeps it: the coefficients of the file, so that it decodes to the file's own pixels.
+
+    libjpeg-turbo writes them anew where augrecipes was built with it: in one scan, with Huffman codes of its own, and
+    with a restart marker after every row of blocks, so that readers of windows skip what lies above. Without it the
+    segments that decoding needs are kept. Either way nothing else is left of the file, thumbnails and places on earth
+    included, but how it is turned.
+
+    Args:
+        data: the file.
+        header: its header.
+        turn: the EXIF orientation that is undone whenever it is read; 1 for none.
+
+    Returns:
+        A JPEG; whoever keeps it sees to it that it decodes to the same. None where the file is none, or is damaged.
+    """
+    if header.format != "jpeg" or header.bits != 8 or not header.layout.scan:
+        return None
+    plain: bytes = header.layout.plain(data)
+    library = codec()
+    if library is not None:
+        with suppress(ValueError):  # kept as it is: what it is worth, decoding it says
+            plain = library.transcoded(plain)
+    if turn == 1:
+        return plain
+    block = b"Exif\0\0MM\0*" + struct.pack(">IHHHIHHI", 8, 1, 0x0112, 3, 1, turn, 0, 0)
+    return plain[:2] + TURNED + struct.pack(">H", len(block) + 2) + block + plain[2:]
 
 
 def _is_small(value: Any) -> bool:

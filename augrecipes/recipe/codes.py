@@ -123,10 +123,9 @@ _ALL = (
     Code(
         "E211",
         "plugin that nobody asked for",
-        "The text of a page, or of a record, runs no plugin that this process has not run already, and imports no "
-        "package for a class that it announces.",
+        "The text of a page, or of a record, runs no plugin that this process has not run already.",
         "Load the recipe from its file, or with `augrecipes.load`; open the studio with a recipe that names the "
-        "plugin or the class, or in a program that has imported it.",
+        "plugin.",
     ),
     Code(
         "E301",

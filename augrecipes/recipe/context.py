@@ -32,7 +32,6 @@ class Context:
         max_bytes: of the largest picture that a step may make; None: of any.
         ids: where each id was given first.
         steps: how many there are so far, groups and what is in them.
-        runs_plugins: packages may be imported that announce what the recipe names.
         translated: a name was met that only older albumentations knows: the recipe was a pipeline of it.
     """
 
@@ -45,7 +44,6 @@ class Context:
     max_bytes: int | None = None
     ids: dict[str, Place] = field(default_factory=dict)
     steps: int = 0
-    runs_plugins: bool = True
     translated: bool = False
     _ignored: dict[Place, frozenset[str]] = field(default_factory=dict)
 

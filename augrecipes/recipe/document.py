@@ -35,7 +35,7 @@ _NAME = re.compile(TOP["properties"]["recipe"]["pattern"])
 def build(resolved: Resolved, problems: Problems, *, run_plugins: bool = True) -> Recipe:
     """A recipe of everything that is understood; what is not is noted in `problems`. Runs the plugins that it names."""
     top = resolved.top
-    context = Context(problems, resolved.lines, file=resolved.file, extends=resolved.extends, runs_plugins=run_plugins)
+    context = Context(problems, resolved.lines, file=resolved.file, extends=resolved.extends)
     _check_keys(context, top)
     _check_version(context, top)
     if "recipe" not in top.entries and not resolved.partial:

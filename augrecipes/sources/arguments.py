@@ -5,20 +5,25 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Container, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import DataError
 from augrecipes.paths import is_archive
 from augrecipes.recipe.model import Inputs, Presence, Recipe
 from augrecipes.sources.annotations.records import AnnotationOptions, Crowds
-from augrecipes.sources.annotations.table import is_annotated, table_of_annotations
+from augrecipes.sources.annotations.table import is_annotated, is_given_as_data, table_of_annotations
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import Findings
 from augrecipes.sources.files import Exif
 from augrecipes.sources.image_tables import table_of_csv, table_of_folders
 from augrecipes.sources.listing import Layout
 from augrecipes.sources.paths import PathLike
+from augrecipes.sources.sample import DataArguments
+from augrecipes.sources.slide_bags import SLIDES, slides_of
 
+FILES = "files"  # of a mapping that names files and how they are read, not folders by target
+OF_FILES = ("split", "columns", "outside", "box_classes", "crowds")  # the first three go with every CSV file
 _log = logging.getLogger("augrecipes")
 
 
@@ -74,6 +79,51 @@ def as_table(
         for note in found.notes if annotated else ():
             _log.warning("%s: %s", os.fsdecode(files or b""), note)
     return table
+
+
+def table_in(data: Any) -> Any:
+    """The data where they are a file of columns, by its name."""
+    return data if isinstance(data, str | os.PathLike) and Path(data).suffix.lower() in (".csv", ".tsv") else None
+
+
+def as_given(recipe: Recipe, data: Any) -> DataArguments:
+    """The data as a Dataset takes them.
+
+    Folders and pictures are roots; CSV files are files, and of pictures annotations, too (of a folder see
+    `is_given_as_data`). `{"files": ..., "split": ...}` names what a Dataset takes beside its files, and
+    by `images` the folder of the pictures of annotations; `{"slides": ..., "mpp": ...}` what `SlideBags` takes.
+
+    Raises:
+        DataError: folders by target for a recipe that has none, or other names than these.
+    """
+    if isinstance(data, Mapping):
+        return _by_name(recipe, data)
+    csv = table_in(data)
+    if csv is not None:
+        return DataArguments(None, csv)
+    takes_points = not {"boxes", "keypoints"}.isdisjoint(AnnotationOptions(recipe.inputs).takes)
+    if recipe.facts.annotated and isinstance(data, str | os.PathLike) and is_given_as_data(data, points=takes_points):
+        return DataArguments(None, data)
+    return DataArguments(data)
+
+
+def _by_name(recipe: Recipe, data: Mapping[str, Any]) -> DataArguments:
+    known = ("images", *OF_FILES) if recipe.facts.annotated else OF_FILES[:3]
+    if FILES in data and FILES not in recipe.scales:
+        strange = [name for name in data if name not in (FILES, *known)]
+        if strange:
+            what = f"a recipe of kind {recipe.kind} takes {', '.join(f'{name}=' for name in known)} beside files="
+            raise DataError(f"{', '.join(f'{name}=' for name in strange)}: {what}")
+        more = {name: value for name, value in data.items() if name in OF_FILES}
+        return DataArguments(data.get("images"), data[FILES], more)
+    if SLIDES in data and recipe.facts.tiles:
+        return DataArguments(slides_of(data))
+    if recipe.facts.scales:
+        return DataArguments(data)
+    names = ", ".join(f"{name}=" for name in data)
+    also = ", or annotations as files=FILE images=FOLDER" if recipe.facts.annotated else ""
+    also = ", or whole slides as slides=PATTERN" if recipe.facts.tiles else also
+    raise DataError(f"{recipe.name} is of kind {recipe.kind}: give one folder, or a CSV file, without {names}{also}")
 
 
 def check_source(root: Any, files: Any, split: str | None, **beside: Any) -> None:

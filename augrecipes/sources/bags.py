@@ -20,7 +20,7 @@ import os
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -30,7 +30,7 @@ from augrecipes.errors import DataError, counted, listed
 from augrecipes.remote import is_file, is_remote, place_of
 from augrecipes.sources.columns import Columns, digest_of, number
 from augrecipes.sources.csv_list import CsvRows, choose_split, read_rows, resolve
-from augrecipes.sources.defects import Findings, Problem, refuse
+from augrecipes.sources.defects import Findings, Problem
 from augrecipes.sources.image_tables import columns_of
 from augrecipes.sources.listing import EXTENSIONS, list_folders
 from augrecipes.sources.paths import PathLike, PathTable, place_in
@@ -131,23 +131,18 @@ class BagTable(Columns):
 
 
 def bags_of_folders(
-    roots: Sequence[PathLike],
-    labels: PathLike | None = None,
-    *,
-    cache: bool = True,
-    findings: Findings | None = None,
+    roots: Sequence[PathLike], labels: PathLike | None, findings: Findings, *, cache: bool = True
 ) -> BagTable:
     """The bags in one or more folders.
 
     Args:
         roots: folders of bags.
         labels: a CSV file with columns `bag` and `label`, instead of the `labels.csv` of each root.
+        findings: takes labels that do not match; then there are none.
         cache: keep the listing in a file in the user's cache folder.
-        findings: takes labels that do not match, instead of an error; then there are no labels.
 
     Raises:
-        DataError: a root is missing or holds no tiles, two roots have a bag of the same name, or bags and labels do
-            not match one to one; names all of them.
+        DataError: a root is missing or holds no tiles, or two roots have a bag of the same name; names all of them.
     """
     bags, tiles, counts = [], [], []
     for root in roots:
@@ -159,16 +154,12 @@ def bags_of_folders(
         counts.append(np.bincount(found.labels if found.labels is not None else [], minlength=len(names)))
     every = PathTable.concat(bags)
     offsets = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
-    table = BagTable(files={"image": PathTable.concat(tiles)}, bags=every, offsets=offsets)
     known = [every.name(i) for i in range(len(every))]
     if twice := {name for name, times in Counter(known).items() if times > 1}:
         text = listed(f"{name}: {every[i]}" for i, name in enumerate(known) if name in twice)
         raise DataError(f"bags of the same name in several roots; name them apart in a CSV file (files=):{text}")
-    given = labels_of_bags(known, label_files(roots, labels), findings)
-    if given is None:
-        return table
-    ids, classes, class_to_idx = number(given)
-    return replace(table, labels=ids, classes=tuple(classes), class_to_idx=class_to_idx)
+    of_bags = labels_of_bags(known, label_files(roots, labels), findings)
+    return BagTable(files={"image": PathTable.concat(tiles)}, bags=every, offsets=offsets, **of_bags)
 
 
 def _warn_of_loose_tiles(root: PathLike) -> None:
@@ -193,19 +184,21 @@ def label_files(roots: Sequence[PathLike], labels: PathLike | None) -> list[str]
     return present
 
 
-def labels_of_bags(
-    names: list[str], files: list[str], findings: Findings | None = None, *, others: bool = False
-) -> list[str] | None:
-    """The label of every bag, from files that must name each bag once; where there may be `others`, more than those."""
-    if not files:
-        return None
+def labels_of_bags(names: list[str], files: list[str], findings: Findings, *, others: bool = False) -> dict[str, Any]:
+    """The fields of a table with the label of every bag; none without files, or where something is wrong with them.
+
+    Args:
+        names: of the bags.
+        files: that must name each bag once.
+        findings: takes what is wrong.
+        others: they may name others, too.
+    """
     label: dict[str, str] = {}
     where: dict[str, str] = {}
-    problems: list[str] = []
-    known = set(names)
+    known, before = set(names), len(findings.defects)
     for file in files:
-        wrong: list[Problem] = []
-        rows = read_rows(file, known=("bag", "label"), required=("bag", "label"), filled=("bag",), problems=wrong)
+        rows = read_rows(file, known=("bag", "label"), required=("bag", "label"), filled=("bag",))
+        wrong = rows.problems
         for i, (bag, value) in enumerate(zip(rows.columns["bag"], rows.columns["label"], strict=True)):
             if bag not in known and others:
                 continue
@@ -217,24 +210,21 @@ def labels_of_bags(
                 wrong.append((rows.lines[i], f"bag {bag!r} again, first in {where[bag]}"))
             else:
                 label[bag], where[bag] = value, rows.where(i)
-        problems += [f"{file}:{line}: {what}" for line, what in sorted(wrong)]
-    problems += [f"bag {name!r} has no row" for name in names if name not in label]
-    if problems and findings is not None:
-        findings.rows(", ".join(files), [(0, what) for what in problems])
-        return None
-    if problems:
-        given = sum(map(bool, label.values()))
-        message = f"bags and labels do not match one to one ({len(names)} bags, {given} with a label):"
-        raise DataError(message + listed(problems), ", ".join(files))
-    return [label[name] for name in names]
+        findings.rows(file, wrong)
+    missing = [name for name in names if name not in label] if files else []
+    findings.rows(", ".join(files), [(0, f"{', '.join(files)}: bag {name!r} has no row") for name in missing])
+    if not files or len(findings.defects) > before:
+        return {}
+    ids, classes, class_to_idx = number([label[name] for name in names])
+    return {"labels": ids, "classes": tuple(classes), "class_to_idx": class_to_idx}
 
 
 def bags_of_csv(
     path: PathLike,
-    split: str | None = None,
+    split: str | None,
+    findings: Findings,
     *,
     check: bool = True,
-    findings: Findings | None = None,
     renamed: Mapping[str, str] | None = None,
     outside: bool = False,
 ) -> BagTable:
@@ -243,37 +233,32 @@ def bags_of_csv(
     Args:
         path: the file.
         split: only the bags of this split. Classes are numbered over all of them, so that splits agree.
-        check: whether files that do not exist are an error now, and not when they are read.
-        findings: takes what is wrong with rows, instead of an error; those that cannot be read are left out.
+        findings: takes what is wrong with rows; those that cannot be read are left out.
+        check: whether files that do not exist are wrong now, and not when they are read.
         renamed: what the file calls its columns, by the names that they have here.
         outside: whether tiles may lie outside of the CSV file's folder, or on another server.
 
     Raises:
-        DataError: the file is not as it should be, lists tiles that do not exist, or rows of one bag differ in what
-            belongs to the bag; names all such lines.
+        DataError: the file as a whole is not as it should be.
     """
-    problems: list[Problem] = []
     columns = ("bag", "image", *_AXES, *_OF_BAG)
-    every = read_rows(path, known=columns, required=("bag", "image"), problems=problems, renamed=renamed)
+    every = read_rows(path, known=columns, required=("bag", "image"), renamed=renamed)
     if not len(every):
-        refuse(every.path, problems)
+        every.refuse()
     if len(given := [axis for axis in _AXES if axis in every.columns]) == 1:
         raise DataError(f"column `{given[0]}` alone; tiles have x and y, or neither", every.path)
     number_of: dict[str, int] = {}
     bag_of = np.array([number_of.setdefault(bag, len(number_of)) for bag in every.columns["bag"]], np.int64)
     first = np.unique(bag_of, return_index=True)[1]
-    problems += _disagreements(every, first[bag_of].tolist())
+    every.problems.extend(_disagreements(every, first[bag_of].tolist()))
     bags = every.select(first.tolist())
     keep = np.array(choose_split(bags, split), np.int64)
     order = np.argsort(bag_of, kind="stable")
     rows = every.select(order[np.isin(bag_of[order], keep)].tolist())
-    tiles = resolve(rows, "image", check=check, outside=outside, problems=problems)
-    coords = np.stack([_whole_numbers(rows, axis, problems) for axis in _AXES], 1) if given else None
-    of_bags = columns_of(bags, keep, problems)
-    if findings is None:
-        refuse(every.path, problems)
-    else:
-        findings.rows(every.path, problems)
+    tiles = resolve(rows, "image", check=check, outside=outside)
+    coords = np.stack([_whole_numbers(rows, axis) for axis in _AXES], 1) if given else None
+    of_bags = columns_of(bags, keep)
+    findings.rows(every.path, every.problems)
     return BagTable(
         files={"image": tiles},
         bags=PathTable.from_names([os.fsencode(bags.columns["bag"][i]) for i in keep]),
@@ -295,7 +280,7 @@ def _disagreements(rows: CsvRows, first: list[int]) -> Iterator[Problem]:
                 yield rows.lines[i], f"bag {rows.columns['bag'][i]!r}: {text}"
 
 
-def _whole_numbers(rows: CsvRows, column: str, problems: list[Problem]) -> npt.NDArray[np.int64]:
+def _whole_numbers(rows: CsvRows, column: str) -> npt.NDArray[np.int64]:
     found = np.zeros(len(rows), np.int64)
     for i, text in enumerate(rows.columns[column]):
         try:
@@ -305,5 +290,5 @@ def _whole_numbers(rows: CsvRows, column: str, problems: list[Problem]) -> npt.N
         if value.is_integer() and abs(value) < _FARTHEST:
             found[i] = value
         else:
-            problems.append((rows.lines[i], f"{column} must be a whole number of pixels, got {text!r}"))
+            rows.problems.append((rows.lines[i], f"{column} must be a whole number of pixels, got {text!r}"))
     return found

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from augrecipes.compiler.run.grid import unit
 from augrecipes.errors import DataError, Lines
 from augrecipes.images.reading import read_headers
 from augrecipes.machine import cores
@@ -28,14 +27,11 @@ from augrecipes.sources.defects import (
     wrong_points,
 )
 from augrecipes.sources.files import read_image, read_mask
-from augrecipes.sources.opening import open_data
-from augrecipes.sources.pair_checks import misfit
-from augrecipes.sources.sample import Sample
 
-_IMAGE = {"": 1}  # one grid, of one pixel a cell
+IMAGE = {"": 1}  # one grid, of one pixel a cell
 T = TypeVar("T")
 R = TypeVar("R")
-Wrong = Iterator[tuple[str, str]]  # kinds of defects, and their messages
+Faults = Iterator[tuple[str, str]]  # kinds of defects, and their messages
 
 
 @dataclass(frozen=True)
@@ -85,9 +81,9 @@ def look_at_files(
     images, masks = list(table.images), list(table.masks or ())
     every = list(dict.fromkeys([*images, *masks]))
     headers = dict(zip(every, read_headers(every, partial(advance, "reading headers")), strict=True))
-    least = least_sizes(recipe, mode, _IMAGE)
+    least = least_sizes(recipe, mode, IMAGE)
 
-    def by_header(k: int) -> Wrong:
+    def by_header(k: int) -> Faults:
         sizes = {}
         for path in (images[k], *masks[k : k + 1]):
             if why := why_unreadable(headers[path], mask=path != images[k]):
@@ -103,7 +99,7 @@ def look_at_files(
             for why in _failure(table.recorded.check, k, images[k], size):
                 yield "resized", why
         boxes, points = (None if rows is None else rows.rows(k) for rows in (table.boxes, table.keypoints))
-        yield from _unfit(recipe, images[k], size, least, boxes, points)
+        yield from unfit(recipe, images[k], size, least, boxes, points)
 
     def by_pixels(k: int) -> list[tuple[str, str]]:
         whys = _failure(read_image, images[k], channels=recipe.inputs.channels or 3)
@@ -126,47 +122,9 @@ def look_at_files(
     return fine
 
 
-def look_at_source(recipe: Recipe, mode: Mode, data: Any, advance: Parts) -> Checked:
-    """Read everything that a source gives, as a recipe of kind image or pair takes it.
-
-    Raises:
-        DataError: there is nothing to look at.
-    """
-    targets = recipe.compile(mode, "none").targets
-    files = open_data(recipe, targets, data, mode=mode)
-    listed: dict[str, int] = dict.fromkeys(targets, len(files))
-    defects: list[Defect] = []
-    fine = 0
-    for k in range(len(files)):
-        path = files.path(k)
-        try:
-            sample = files.read(k)
-            wrong = list(_of_sample(recipe, mode, sample))
-            for name in sample.rest.keys() & {"mask", "boxes", "keypoints"}:
-                listed[name] = listed.get(name, 0) + 1
-        except DataError as error:
-            wrong = [("unreadable", str(error if error.path else error.with_path(path)))]
-        defects += [Defect(kind, (path,), text) for kind, text in wrong]
-        fine += not wrong
-        advance("reading", k + 1, len(files))
-    return Checked(recipe.facts.unit, listed, fine, defects, given=True)
-
-
-def _of_sample(recipe: Recipe, mode: Mode, sample: Sample) -> Wrong:
-    sizes: dict[str, Size] = {name: (image.shape[0], image.shape[1]) for name, image in sample.images.items()}
-    units = unit(dict(recipe.scales)) if recipe.facts.scales else dict.fromkeys(sizes, 1)
-    first = max(sizes, key=lambda name: units[name])
-    for name, size in sizes.items():
-        if why := misfit(first, name, sizes, units):
-            yield "size", f"{sample.path}: {name} is {size_text(size)}, {first} {size_text(sizes[first])}: {why}"
-    least = () if recipe.facts.scales else least_sizes(recipe, mode, _IMAGE)
-    boxes, points = (sample.rest.get(name) for name in ("boxes", "keypoints"))
-    yield from _unfit(recipe, sample.path, sizes[first], least, boxes, points)
-
-
-def _unfit(recipe: Recipe, path: str, size: Size, least: Any, boxes: Any, keypoints: Any) -> Wrong:
+def unfit(recipe: Recipe, path: str, size: Size, least: Any, boxes: Any, keypoints: Any) -> Faults:
     """Why an image is too small for a recipe, and which of its boxes and keypoints the recipe would refuse."""
-    if why := too_small(size, least, _IMAGE):
+    if why := too_small(size, least, IMAGE):
         yield "small", f"{path} {size_text(size)}: {why}"
     for kind, text in wrong_points(recipe.inputs, size, boxes, keypoints):
         yield kind, f"{path} {size_text(size)}: {text}"

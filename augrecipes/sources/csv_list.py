@@ -54,11 +54,13 @@ class CsvRows:
         path: the file.
         columns: the text of every row, by column name.
         lines: 1-based line on which each row begins.
+        problems: what is wrong with rows, those that are left out among them; all selections share it.
     """
 
     path: str
     columns: dict[str, list[str]]
     lines: list[int] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -70,7 +72,11 @@ class CsvRows:
     def select(self, keep: list[int]) -> CsvRows:
         """The rows at the positions in `keep`."""
         columns = {name: [values[i] for i in keep] for name, values in self.columns.items()}
-        return CsvRows(self.path, columns, [self.lines[i] for i in keep])
+        return CsvRows(self.path, columns, [self.lines[i] for i in keep], self.problems)
+
+    def refuse(self) -> None:
+        """DataError of all that is wrong with rows; nothing where nothing is."""
+        refuse(self.path, self.problems)
 
 
 def read_rows(
@@ -78,29 +84,27 @@ def read_rows(
     known: Sequence[str] = COLUMNS,
     required: Sequence[str] = ("image",),
     filled: Sequence[str] | None = None,
-    problems: list[Problem] | None = None,
     renamed: Mapping[str, str] | None = None,
 ) -> CsvRows:
-    """Read a CSV file.
+    """Read a CSV file, without rows that lack something, or have another number of fields than the header.
 
     Args:
         path: the file.
         known: columns that are read; names of other kinds of dataset than ImageFolder differ.
         required: those that must be there.
         filled: those that must have something in every row; None: the required ones.
-        problems: takes what is wrong with single rows, instead of an error; these rows are left out.
         renamed: what the file calls its columns, by the names in `known`: `{"image": "path"}`.
 
     Raises:
-        DataError: the file cannot be read, is not UTF-8 text, has not all `required` columns or one that is nearly a
-            known one, or rows have another number of fields than the header; names file and lines.
+        DataError: the file cannot be read, is not UTF-8 text, or has not all `required` columns or one that is nearly a
+            known one; names file and line.
     """
     name = os.fsdecode(path)
     header: list[str] = []
     columns: dict[str, list[str]] = {}
     lines: list[int] = []
     seen: dict[str, str] = {}
-    wrong: list[Problem] = [] if problems is None else problems
+    wrong: list[Problem] = []
     with _long_fields():
         for line, fields in _fields(name):
             if not header:
@@ -124,11 +128,9 @@ def read_rows(
         raise DataError(
             f"the file is empty; its first line must name the columns, {_marked(required)} among them", name
         )
-    if problems is None:
-        refuse(name, wrong)
     if not lines and not wrong:
         raise DataError("the file has a header and no rows", name)
-    return CsvRows(name, columns, lines)
+    return CsvRows(name, columns, lines, wrong)
 
 
 def _fields(name: str) -> Iterator[tuple[int, list[str]]]:
@@ -167,31 +169,21 @@ def choose_split(rows: CsvRows, split: str | None) -> list[int]:
     return keep
 
 
-def resolve(
-    rows: CsvRows, column: str, *, check: bool = False, outside: bool = True, problems: list[Problem] | None = None
-) -> PathTable:
-    """The paths in a column, relative ones taken from the folder of the CSV file.
+def resolve(rows: CsvRows, column: str, *, check: bool = False, outside: bool = True) -> PathTable:
+    """The paths in a column, relative ones from the folder of the CSV file; rows without a readable one are problems.
 
     Args:
         rows: of the file.
         column: its name.
         check: whether files that do not exist are an error now.
         outside: whether files may lie outside of the CSV file's folder, or on another server.
-        problems: takes what is wrong, instead of an error.
-
-    Raises:
-        DataError: rows without a path, or with one of no file that may be read; names their lines.
     """
     folder = place_of(rows.path).parent
     paths = PathTable.from_paths(rows.columns[column], root=folder)
     wrong = [(line, f"no {column} in this row") for line, value in zip(rows.lines, rows.columns[column], strict=True)
              if not value]  # fmt: skip
-    if not wrong:
-        wrong = [(rows.lines[i], what) for i, what in faults_of(paths, folder, check=check, outside=outside)]
-    if problems is None:
-        refuse(rows.path, wrong)
-    else:
-        problems += wrong
+    faults = [(rows.lines[i], what) for i, what in faults_of(paths, folder, check=check, outside=outside)]
+    rows.problems.extend(wrong + faults)
     return paths
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from augrecipes.errors import DataError, counted
 from augrecipes.sources.columns import Columns, Ragged, number
 from augrecipes.sources.csv_list import CsvRows, choose_split, read_rows, resolve
-from augrecipes.sources.defects import Defect, Findings, Problem, refuse
+from augrecipes.sources.defects import Defect, Findings
 from augrecipes.sources.listing import Layout, list_folders
 from augrecipes.sources.pairs import alike, bare, by_scene, template
 from augrecipes.sources.paths import PathLike, PathTable
@@ -135,20 +135,18 @@ def table_of_csv(
     Raises:
         DataError: the file as a whole is not as it should be.
     """
-    wrong: list[Problem] = []
-    every = read_rows(path, renamed=renamed, problems=wrong)
+    every = read_rows(path, renamed=renamed)
     keep = np.array(choose_split(every, split), np.int64)
     rows, taken = every.select(keep.tolist()), every.columns.keys() - ignore
-    files = {name: resolve(rows, name, check=check, outside=outside, problems=wrong)
-             for name in ("image", "mask") if name in taken}  # fmt: skip
-    points = {name: _points(every, name, wrong) for name in _POINTS if name in taken}
-    found = columns_of(every, keep, wrong)
-    findings.rows(every.path, wrong)
-    if wrong:
-        good = np.flatnonzero(np.isin(rows.lines, [line for line, _ in wrong], invert=True))
+    files = {name: resolve(rows, name, check=check, outside=outside) for name in ("image", "mask") if name in taken}
+    points = {name: _points(every, name) for name in _POINTS if name in taken}
+    found = columns_of(every, keep)
+    findings.rows(every.path, every.problems)
+    if every.problems:
+        good = np.flatnonzero(np.isin(rows.lines, [line for line, _ in every.problems], invert=True))
         keep, rows = keep[good], rows.select(good.tolist())
         files = {name: paths.take(good) for name, paths in files.items()}
-        found = columns_of(every, keep, [])
+        found = columns_at(good, found)
     return Columns(
         files={"image": files["image"]},
         masks=files.get("mask"),
@@ -158,19 +156,12 @@ def table_of_csv(
     )
 
 
-def columns_of(every: CsvRows, keep: npt.NDArray[np.int64], problems: list[Problem] | None = None) -> dict[str, Any]:
+def columns_of(every: CsvRows, keep: npt.NDArray[np.int64]) -> dict[str, Any]:
     """The fields of `Columns` for the rows at the positions in `keep`; classes are numbered over all rows.
 
-    Args:
-        every: all rows of a file.
-        keep: positions.
-        problems: takes what is wrong, instead of an error.
-
-    Raises:
-        DataError: rows without a label where others have one, or weights that are none; names the lines.
+    Rows without a label where others have one, and weights that are none, are problems.
     """
-    rows, found = every.select(keep.tolist()), dict[str, Any]()
-    wrong: list[Problem] = [] if problems is None else problems
+    rows, found, wrong = every.select(keep.tolist()), dict[str, Any](), every.problems
     if "label" in every.columns:
         missing = [line for line, value in zip(every.lines, every.columns["label"], strict=True) if not value]
         wrong += [(line, "no label in this row, though others have one") for line in missing]
@@ -184,9 +175,12 @@ def columns_of(every: CsvRows, keep: npt.NDArray[np.int64], problems: list[Probl
             if not 0 <= weight < float("inf"):
                 wrong.append((line, f"weight must be a number that is not negative, got {value!r}"))
         found["weights"] = np.array(weights)
-    if problems is None:
-        refuse(every.path, wrong)
     return found
+
+
+def columns_at(rows: Any, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Some rows of columns, with what is said of all rows."""
+    return {name: value[rows] if isinstance(value, np.ndarray) else value for name, value in columns.items()}
 
 
 def _weight(text: str) -> float:
@@ -196,8 +190,8 @@ def _weight(text: str) -> float:
         return -1.0
 
 
-def _points(rows: CsvRows, column: str, problems: list[Problem]) -> Ragged:
-    """A column of JSON lists of so many numbers, each followed by a label where they are boxes; problems are added.
+def _points(rows: CsvRows, column: str) -> Ragged:
+    """A column of JSON lists of so many numbers, each followed by a label where they are boxes.
 
     Raises:
         DataError: some boxes have labels and others have none.
@@ -206,7 +200,7 @@ def _points(rows: CsvRows, column: str, problems: list[Problem]) -> Ragged:
     for line, cell in zip(rows.lines, rows.columns[column], strict=True):
         found = _cell(cell, _POINTS[column], labelled=column == "boxes")
         if isinstance(found, str):
-            problems.append((line, f"{column}: {found}"))
+            rows.problems.append((line, f"{column}: {found}"))
             found = []
         values += [row[: _POINTS[column]] for row in found]
         labels += [label for row in found for label in row[_POINTS[column] :]]

@@ -5,35 +5,27 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from augrecipes import kinds
+from augrecipes.compiler.run.grid import unit
 from augrecipes.errors import DataError
+from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.remote import is_file
-from augrecipes.sources.annotations.records import AnnotationOptions
-from augrecipes.sources.annotations.table import is_given_as_data
-from augrecipes.sources.arguments import as_list
+from augrecipes.sources.arguments import as_given, as_list, table_in
+from augrecipes.sources.check import IMAGE, Checked, Faults, unfit
+from augrecipes.sources.defects import Defect, Size, least_sizes, size_text
 from augrecipes.sources.files import MAX_PIXELS, read_image
 from augrecipes.sources.items import table_of_source
-from augrecipes.sources.pair_checks import check_roots
+from augrecipes.sources.pair_checks import check_roots, misfit
 from augrecipes.sources.pairs import Roots
 from augrecipes.sources.rows import names_source
-from augrecipes.sources.sample import DataArguments, RecipeSource, Sample
-from augrecipes.sources.slide_bags import SLIDES, slides_of
+from augrecipes.sources.sample import RecipeSource, Sample
 
 StrPath = str | os.PathLike[str]
 # Of a pair by target; or files and how they are read, see `as_given`; or a source, as `ar.Samples` takes it.
 Data = StrPath | Mapping[str, Roots] | Any
-
-FILES = "files"  # of a mapping that names files and how they are read, not folders by target
-OF_FILES = ("split", "columns", "outside", "box_classes", "crowds")  # the first three go with every CSV file
-
-
-def table_in(data: Any) -> Any:
-    """The data where they are a file of columns, by its name."""
-    return data if isinstance(data, str | os.PathLike) and Path(data).suffix.lower() in (".csv", ".tsv") else None
 
 
 def is_source(data: Any) -> bool:
@@ -45,46 +37,6 @@ def _are_paths(data: Any) -> bool:
     if isinstance(data, str | bytes | os.PathLike | Mapping):
         return True
     return isinstance(data, list | tuple) and all(isinstance(one, str | bytes | os.PathLike) for one in data[:1])
-
-
-def as_given(recipe: Recipe, data: Data | Sequence[StrPath]) -> DataArguments:
-    """The data as a Dataset takes them.
-
-    Folders and pictures are roots; CSV files are files, and of pictures annotations, too (of a folder see
-    `is_given_as_data`). `{"files": ..., "split": ...}` names what a Dataset takes beside its files, and
-    by `images` the folder of the pictures of annotations; `{"slides": ..., "mpp": ...}` what `SlideBags` takes.
-
-    Raises:
-        DataError: folders by target for a recipe that has none, or other names than these.
-    """
-    if isinstance(data, Mapping):
-        return _by_name(recipe, data)
-    csv = table_in(data)
-    if csv is not None:
-        return DataArguments(None, csv)
-    takes_points = not {"boxes", "keypoints"}.isdisjoint(AnnotationOptions(recipe.inputs).takes)
-    if recipe.facts.annotated and isinstance(data, str | os.PathLike) and is_given_as_data(data, points=takes_points):
-        return DataArguments(None, data)
-    return DataArguments(data)
-
-
-def _by_name(recipe: Recipe, data: Mapping[str, Any]) -> DataArguments:
-    known = ("images", *OF_FILES) if recipe.facts.annotated else OF_FILES[:3]
-    if FILES in data and FILES not in recipe.scales:
-        strange = [name for name in data if name not in (FILES, *known)]
-        if strange:
-            what = f"a recipe of kind {recipe.kind} takes {', '.join(f'{name}=' for name in known)} beside files="
-            raise DataError(f"{', '.join(f'{name}=' for name in strange)}: {what}")
-        more = {name: value for name, value in data.items() if name in OF_FILES}
-        return DataArguments(data.get("images"), data[FILES], more)
-    if SLIDES in data and recipe.facts.tiles:
-        return DataArguments(slides_of(data))
-    if recipe.facts.scales:
-        return DataArguments(data)
-    names = ", ".join(f"{name}=" for name in data)
-    also = ", or annotations as files=FILE images=FOLDER" if recipe.facts.annotated else ""
-    also = ", or whole slides as slides=PATTERN" if recipe.facts.tiles else also
-    raise DataError(f"{recipe.name} is of kind {recipe.kind}: give one folder, or a CSV file, without {names}{also}")
 
 
 def words_of(data: Data | Sequence[StrPath], before: str = "") -> str:
@@ -167,6 +119,44 @@ def open_data(
     except ValueError as error:  # of words that do not go together, each right by itself
         raise DataError(str(error)) from error
     return found
+
+
+def look_at_source(recipe: Recipe, mode: Mode, data: Any, advance: Parts) -> Checked:
+    """Read everything that a source gives, as a recipe of kind image or pair takes it.
+
+    Raises:
+        DataError: there is nothing to look at.
+    """
+    targets = recipe.compile(mode, "none").targets
+    files = open_data(recipe, targets, data, mode=mode)
+    listed: dict[str, int] = dict.fromkeys(targets, len(files))
+    defects: list[Defect] = []
+    fine = 0
+    for k in range(len(files)):
+        path = files.path(k)
+        try:
+            sample = files.read(k)
+            wrong = list(_of_sample(recipe, mode, sample))
+            for name in sample.rest.keys() & {"mask", "boxes", "keypoints"}:
+                listed[name] = listed.get(name, 0) + 1
+        except DataError as error:
+            wrong = [("unreadable", str(error if error.path else error.with_path(path)))]
+        defects += [Defect(kind, (path,), text) for kind, text in wrong]
+        fine += not wrong
+        advance("reading", k + 1, len(files))
+    return Checked(recipe.facts.unit, listed, fine, defects, given=True)
+
+
+def _of_sample(recipe: Recipe, mode: Mode, sample: Sample) -> Faults:
+    sizes: dict[str, Size] = {name: (image.shape[0], image.shape[1]) for name, image in sample.images.items()}
+    units = unit(dict(recipe.scales)) if recipe.facts.scales else dict.fromkeys(sizes, 1)
+    first = max(sizes, key=lambda name: units[name])
+    for name, size in sizes.items():
+        if why := misfit(first, name, sizes, units):
+            yield "size", f"{sample.path}: {name} is {size_text(size)}, {first} {size_text(sizes[first])}: {why}"
+    least = () if recipe.facts.scales else least_sizes(recipe, mode, IMAGE)
+    boxes, points = (sample.rest.get(name) for name in ("boxes", "keypoints"))
+    yield from unfit(recipe, sample.path, sizes[first], least, boxes, points)
 
 
 def read_first(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPath | None = None) -> Sample:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -18,12 +17,23 @@ from augrecipes.images.reading import read_headers
 from augrecipes.ops import groups
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.remote import place_of
 from augrecipes.sources.columns import Columns
-from augrecipes.sources.csv_list import choose_split, read_rows
-from augrecipes.sources.defects import Defect, Least, Size, least_sizes, size_text, too_small, upright, why_unreadable
-from augrecipes.sources.image_tables import columns_of
-from augrecipes.sources.pairs import PairScenes, Roots, pair
-from augrecipes.sources.paths import OUTSIDE, DataFolder, PathLike, PathTable
+from augrecipes.sources.csv_list import choose_split, read_rows, resolve
+from augrecipes.sources.defects import (
+    Defect,
+    Findings,
+    Least,
+    Size,
+    least_sizes,
+    size_text,
+    too_small,
+    upright,
+    why_unreadable,
+)
+from augrecipes.sources.image_tables import columns_at, columns_of
+from augrecipes.sources.pairs import Cropped, PairScenes, Roots, pair
+from augrecipes.sources.paths import PathLike, PathTable
 
 Check = Literal["headers", "names"]
 _COLUMNS = ("label", "split", "group", "weight")
@@ -102,56 +112,22 @@ def _scenes_of_csv(
     if absent := [f"`{name}`" for name in order if name not in every.columns]:
         text = f"no column {' and '.join(absent)}; a list of pairs has a column for each of {', '.join(order)}"
         raise DataError(text, every.path)
-    folder, rows = Path(every.path).parent, []
-    within = None if outside else DataFolder(folder)
-    found = PairScenes(tuple(order), roots=[str(folder)], listed=dict.fromkeys(order, 0))
-    for row in choose_split(every, split):
-        paths = {name: str(folder / cell) for name in order if (cell := every.columns[name][row])}
-        for name in paths:
-            found.listed[name] += 1
-        if far := [] if within is None else [path for path in paths.values() if not within.holds(path)]:
-            text = f"{every.where(row)}: {far[0]} {OUTSIDE.format(folder)}"
-            found.defects.append(Defect("unreadable", (*far,), text))
-        elif len(paths) == len(order):
-            rows.append(row)
-            found.scenes.append(tuple(paths.values()))
-        else:
-            lacking = " and no ".join(name for name in order if name not in paths)
-            text = f"{every.where(row)}: no {lacking} ({', '.join(paths.values()) or 'empty'})"
-            found.defects.append(Defect("missing", tuple(paths.values()), text))
-    found.columns = columns_of(every, np.array(rows, np.int64)) if rows else {}
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class Cropped:
-    """What is cut off the images of one target, because they are larger than the scales allow.
-
-    Attributes:
-        target: its name.
-        count: images that are cut.
-        total: images that were looked at.
-        most: the most pixels that are cut off a side.
-        first: path of the first such image.
-        before: its (height, width).
-        after: what is used of it, at the top left.
-    """
-
-    target: str
-    count: int
-    total: int
-    most: int
-    first: str
-    before: Size
-    after: Size
-
-    def __str__(self) -> str:
-        images = f"{self.count} of {self.total} {self.target} images"
-        are, px = ("is" if self.count == 1 else "are"), f"{'up to ' if self.count > 1 else ''}{self.most} px"
-        return (
-            f"{images} {are} {px} larger than the scales allow: the top left is used "
-            f"(first: {self.first} {size_text(self.before)} → {size_text(self.after)}, width×height)"
-        )
+    keep = np.array(choose_split(every, split), np.int64)
+    columns = columns_of(every, keep)
+    every.refuse()  # of classes and weights all rows are part
+    rows, findings = every.select(keep.tolist()), Findings()
+    paths = [resolve(rows, name, outside=outside) for name in order]
+    findings.rows(every.path, every.problems)
+    bad = {line for line, _ in every.problems}
+    good = [i for i, line in enumerate(rows.lines) if line not in bad]
+    return PairScenes(
+        tuple(order),
+        scenes=[tuple(table[i] for table in paths) for i in good],
+        defects=findings.defects,
+        listed={name: sum(map(bool, rows.columns[name])) for name in order},
+        roots=[str(place_of(every.path).parent)],
+        columns=columns_at(good, columns),
+    )
 
 
 def checked(
@@ -161,7 +137,7 @@ def checked(
     how: Check = "headers",
     advance: Progress | None = None,
     **decode: Any,
-) -> tuple[PairScenes, tuple[Cropped, ...]]:
+) -> PairScenes:
     """The scenes of `found` with which nothing is wrong, and what is cut off their images.
 
     Args:
@@ -210,8 +186,9 @@ def checked(
         scenes=[found.scenes[i] for i in fine],
         defects=[*found.defects, *wrong.values()],
         notes=[*found.notes, *map(str, cropped)],
-        columns={key: value[fine] if isinstance(value, np.ndarray) else value for key, value in found.columns.items()},
-    ), cropped
+        cropped=cropped,
+        columns=columns_at(fine, found.columns),
+    )
 
 
 def _unreadable(targets: Sequence[str], paths: Sequence[str], reasons: Mapping[str, str]) -> Iterator[Defect]:

@@ -21,7 +21,7 @@ from itertools import chain, product
 from typing import Any, TypeVar
 
 from augrecipes.errors import DataError, counted
-from augrecipes.sources.defects import Defect
+from augrecipes.sources.defects import Defect, Size, size_text
 from augrecipes.sources.listing import EXTENSIONS, list_folders
 from augrecipes.sources.paths import PathLike
 
@@ -39,6 +39,37 @@ _SCALE = re.compile(r"[xX×](\d{1,2}(?:\.\d+)?)|(?<!\d)(\d{1,2})[xX](?!\d)")
 _MOST_WAYS = 4  # of naming a target's files, and of reading one name, that are tried besides the plain one
 
 
+@dataclass(frozen=True, slots=True)
+class Cropped:
+    """What is cut off the images of one target, because they are larger than the scales allow.
+
+    Attributes:
+        target: its name.
+        count: images that are cut.
+        total: images that were looked at.
+        most: the most pixels that are cut off a side.
+        first: path of the first such image.
+        before: its (height, width).
+        after: what is used of it, at the top left.
+    """
+
+    target: str
+    count: int
+    total: int
+    most: int
+    first: str
+    before: Size
+    after: Size
+
+    def __str__(self) -> str:
+        images = f"{self.count} of {self.total} {self.target} images"
+        are, px = ("is" if self.count == 1 else "are"), f"{'up to ' if self.count > 1 else ''}{self.most} px"
+        return (
+            f"{images} {are} {px} larger than the scales allow: the top left is used "
+            f"(first: {self.first} {size_text(self.before)} → {size_text(self.after)}, width×height)"
+        )
+
+
 @dataclass(slots=True)
 class PairScenes:
     """Scenes of which every target has one file, before and after the files were checked.
@@ -51,6 +82,7 @@ class PairScenes:
         roots: folders, for names that do not depend on where the data lies.
         notes: what is no defect and should be known all the same.
         columns: of a CSV file, for the scenes.
+        cropped: what is cut off their images, once these were looked at.
     """
 
     targets: tuple[str, ...]
@@ -60,6 +92,7 @@ class PairScenes:
     roots: Sequence[str] = ()
     notes: list[str] = field(default_factory=list)
     columns: dict[str, Any] = field(default_factory=dict)
+    cropped: tuple[Cropped, ...] = ()
 
 
 def pair(

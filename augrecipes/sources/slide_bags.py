@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from augrecipes.errors import DataError, listed
 from augrecipes.sources.bags import BagTable, label_files, labels_of_bags
-from augrecipes.sources.columns import GivenTable, digest_of, number
+from augrecipes.sources.columns import GivenTable, digest_of
+from augrecipes.sources.defects import Findings
 from augrecipes.sources.paths import PathLike, PathTable
 from augrecipes.sources.slides.listing import ListedSlide, Windows, list_slides, slides_in
 from augrecipes.sources.slides.opened import OPENED
@@ -181,8 +182,9 @@ class SlideFiles:
         offsets = np.cumsum([0, *(len(one.places) for one in fine)], dtype=np.int64)
         files = PathTable.from_paths(paths)
         folders = sorted({str(Path(path).parent) for path in paths})
-        given = labels_of_bags(names, label_files(folders, self.labels), others=True)
-        ids, classes, class_to_idx = (None, None, None) if given is None else number(given)
+        findings = Findings()
+        labels = labels_of_bags(names, label_files(folders, self.labels), findings, others=True)
+        findings.refuse()
         return SlideTable(
             bags=PathTable.from_paths(names),
             files={"image": WindowPaths.made(files, offsets, coords)},
@@ -194,9 +196,7 @@ class SlideFiles:
             tile=self.windows.tile,
             downsamples=np.array([one.downsample for one in fine], np.float64),
             notes=tuple(one.note for one in fine),
-            labels=ids,
-            classes=None if classes is None else tuple(classes),
-            class_to_idx=class_to_idx,
+            **labels,
         )
 
 

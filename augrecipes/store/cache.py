@@ -19,9 +19,9 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import quote
@@ -32,8 +32,7 @@ from augrecipes.cache import CACHE, REMOTE
 from augrecipes.errors import AugrecipesError, StoreError
 from augrecipes.machine import bytes_of
 from augrecipes.paths import STAGED
-from augrecipes.remote import RemotePath
-from augrecipes.remote_requests import OF_THE_DISK
+from augrecipes.remote import OF_THE_DISK, RemotePath
 from augrecipes.store.disk import naming, record_of
 
 SIZE = "AUGRECIPES_CACHE_SIZE"
@@ -223,67 +222,27 @@ class Fetched:
         return self.cache.mapped(self.digest, name, size, fetch)
 
 
-@dataclass(frozen=True, slots=True)
-class Needed:
-    """A file that will be needed.
-
-    Attributes:
-        place: when: a number that grows as reading goes on.
-        size: bytes.
-        fetch: brings it here, where it is not yet.
-    """
-
-    place: int
-    size: int
-    fetch: Callable[[], object]
-
-
 class ReadAhead:
-    """Fetches files in order, as far ahead of reading as they may lie unread. Threads start with `reached`, one a file.
+    """Fetches files in order, in threads of its own, from now on.
 
     What cannot be fetched is left to whoever reads it, who says why.
 
     Args:
-        needed: the files, in the order in which they are needed first.
-        room: how many bytes may have been fetched of files that are not needed yet; None: all, which stay.
+        fetches: each brings a file here, in the order in which they are needed first.
     """
 
-    def __init__(self, needed: Sequence[Needed], room: int | None) -> None:
-        self._left, self._room, self._place, self._running = list(reversed(needed)), room, -1, 0
-        self._ahead: list[Needed] = []
-        self._lock = threading.Lock()
-
-    def reached(self, place: int) -> None:
-        """Says how far reading has come."""
-        with self._lock:
-            self._place = place
-            self._ahead = [one for one in self._ahead if one.place > place]
-            self._go_on()
+    def __init__(self, fetches: Iterable[Callable[[], object]]) -> None:
+        self._left = deque(fetches)
+        for _ in range(min(_THREADS, len(self._left))):
+            threading.Thread(target=self._fetch, daemon=True, name="augrecipes-ahead").start()
 
     def end(self) -> None:
         """Fetches nothing more; what is under way is finished by threads that nobody waits for."""
-        with self._lock:
-            self._left.clear()
+        self._left.clear()
 
-    def _go_on(self) -> None:
-        """Starts to fetch as many files as there are threads and room for."""
-        while self._left and self._running < _THREADS:
-            one, late = self._left[-1], self._left[-1].place - self._place
-            # Of what reading waits for already, or is about to, there is always room.
-            full = self._room is not None and sum(other.size for other in self._ahead) + one.size > self._room
-            if full and self._ahead and late > 0:
-                return
-            self._left.pop()
-            if self._room is not None and late < 0:  # read by now, and maybe gone again
-                continue
-            if late > 0:
-                self._ahead.append(one)
-            self._running += 1
-            threading.Thread(target=self._fetch, args=(one,), daemon=True, name="augrecipes-ahead").start()
-
-    def _fetch(self, one: Needed) -> None:
-        with suppress(AugrecipesError, OSError):
-            one.fetch()
-        with self._lock:
-            self._running -= 1
-            self._go_on()
+    def _fetch(self) -> None:
+        with suppress(IndexError):  # all are taken
+            while True:
+                fetch = self._left.popleft()
+                with suppress(AugrecipesError, OSError):
+                    fetch()

@@ -18,8 +18,7 @@ from filelock import FileLock, Timeout
 
 from augrecipes import paths
 from augrecipes.errors import StoreError
-from augrecipes.remote import Place, RemotePath
-from augrecipes.remote_requests import RemoteError
+from augrecipes.remote import Place, RemoteError, RemotePath
 
 try:
     crc32: Callable[..., int] = import_module("isal.isal_zlib").crc32  # takes a fraction of the time that zlib does

@@ -3,7 +3,7 @@
 raw: the samples themselves, one item after another, each at a multiple of 64 bytes, read by mapping the file.
 lossless: compressed tiles, about as large as PNGs, read one by one.
 jpeg: JPEG files one after another, small, slower to read, and not exactly what was given; masks are raw. An image that
-is a JPEG already may be kept with its own coefficients (`augrecipes.images.jpeg_windows`): they are exactly what
+is a JPEG already may be kept with its own coefficients (`augrecipes.packing.bake.kept`): they are exactly what
 was given. Of others chroma is kept at full resolution (4:4:4); a restart marker after each row of blocks lets a reader
 of a window skip what lies above it, for a sixth of a percent more bytes.
 hdf5: the samples in HDF5 files, one a target, for programs that know no other: h5py, MATLAB, Julia, ImageJ …

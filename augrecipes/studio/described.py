@@ -57,7 +57,7 @@ def docstring(name: str) -> str:
     """What a class says of itself; empty where that is nothing, or it cannot be had."""
     try:
         cls = registry.get_class(name)
-    except (KeyError, registry.BrokenPlugin):
+    except KeyError:
         return ""
     return inspect.getdoc(cls) or ""
 

@@ -16,7 +16,7 @@ def own(tmp_path, monkeypatch):
 
 def test_what_is_kept_is_shown_and_cleared(run, tmp_path):
     assert caches.FOLDERS.write("1-2", bytes(2000))
-    assert caches.VERDICTS.write("v", bytes(500))
+    assert caches.SLIDES.write("v", bytes(500))
     shown = run("cache").stdout.splitlines()
     assert shown[0] == str(tmp_path / "own")
     assert [line.split()[0] for line in shown[2:]] == ["cache", *(one.name for one in caches.CACHES)]
@@ -24,7 +24,7 @@ def test_what_is_kept_is_shown_and_cleared(run, tmp_path):
     assert shown[3].endswith(" s ago")
     assert run("cache", "--clear", "folders").stdout.splitlines()[-1] == "cleared 1 file, 2.0 kB"
     found = {one["cache"]: one["files"] for one in json.loads(run("cache", "--json").stdout)}
-    assert (found["folders"], found["verdicts"]) == (0, 1)
+    assert (found["folders"], found["slides"]) == (0, 1)
     assert run("cache", "--clear").exit_code == 0
     assert not [file for one in caches.CACHES for file in one.files()]
 

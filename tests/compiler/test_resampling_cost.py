@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from augrecipes.compiler.kernels.cost import of_resize, of_warp
 from augrecipes.compiler.plan import Compiled, Plan, plan
 from augrecipes.compiler.plan.nodes import Fused
 from augrecipes.kinds.image.pipeline import ImagePipeline
@@ -75,10 +74,3 @@ def test_a_part_of_a_resize_has_its_bits(turn: str) -> None:
             one, other = (p.at(index)(image=image, mask=mask) for p in (recipe.compile(optimize="none"), fast))
             assert int(np.abs(one["image"].astype(int) - other["image"]).max()) <= 1
             assert turn or (one["mask"] == other["mask"]).all()  # a turned mask is warped
-
-
-def test_the_model_knows_that_a_resize_is_cheaper() -> None:
-    for side in (100, 300, 900):
-        for out in (80, 224, 512):
-            assert of_resize(side, side, out, out) < of_warp(side, side, out, out)
-            assert of_resize(side, side, out, out, labels=True) < of_warp(side, side, out, out, labels=True)

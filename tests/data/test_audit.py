@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from augrecipes.errors import DataError
-from augrecipes.kinds.bag.audit import check as check_bags
-from augrecipes.kinds.image.audit import check as check_images
+from augrecipes.kinds.bag.reader import check as check_bags
+from augrecipes.kinds.image.reader import check as check_images
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources import defects
 

@@ -162,15 +162,15 @@ class TestFolders:
             TileBags(tmp_path, recipe)
         file = tmp_path / "labels.csv"
         assert caught.value.reason.splitlines() == [
-            "bags and labels do not match one to one (4 bags, 1 with a label):",
+            "8 problems in the data:",
             f"  {file}:2: bag 'slide-a' has no label here",
             f"  {file}:4: no bag in this row",
             f"  {file}:5: 1 fields, but the header has 2 columns",
             f"  {file}:6: bag 'slide-b' again, first in {file}:3",
             f"  {file}:7: bag 'slide-x' has no folder",
             f"  {file}:7: bag 'slide-x' has no label here",
-            "  bag 'slide-c' has no row",
-            "  bag 'slide-d' has no row",
+            f"  {file}: bag 'slide-c' has no row",
+            f"  {file}: bag 'slide-d' has no row",
         ]
 
     def test_tiles_may_lie_deeper_and_in_any_format(self, tmp_path: Path, recipe: Recipe) -> None:

@@ -17,8 +17,8 @@ from support.folders import make_pairs, pair_recipe, reduced, save, scene
 
 import augrecipes as ar
 from augrecipes.errors import DataError, RecipeError
-from augrecipes.kinds.pair.audit import compare, compare_scene
 from augrecipes.kinds.pair.dataset import PairedImages
+from augrecipes.kinds.pair.reader import compare, compare_scene
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import read_image
 

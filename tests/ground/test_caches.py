@@ -23,19 +23,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from augrecipes import cache as caches
 from augrecipes import paths
-from augrecipes.ops import verdicts
-from augrecipes.ops.readable import Refusal
 from augrecipes.sources import listing
-
-
-@pytest.fixture(autouse=True)
-def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdicts, "_kept", {})
 
 
 def test_all_that_is_kept_lies_where_the_variable_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(caches.CACHE, str(tmp_path / "mine"))
-    verdicts.remember("a", None)
+    assert caches.SLIDES.write("a", b"x")
     listing._remember(bytes(tmp_path), {})
     assert {path.parts[len(tmp_path.parts)] for path in tmp_path.rglob("*")} == {"mine"}
     assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 2
@@ -48,10 +41,7 @@ def test_nobody_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.delenv(caches.CACHE)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", nobody)
-    verdicts.remember("a", Refusal("no", "x"))
     listing._remember(bytes(tmp_path), {})
-    monkeypatch.setattr(verdicts, "_kept", {})
-    assert verdicts.look_up("a") is None
     assert listing._recall(bytes(tmp_path)) == {}
 
 

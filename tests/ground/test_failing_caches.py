@@ -26,11 +26,9 @@ from support.tars import write
 
 import augrecipes as ar
 from augrecipes import cache as caches
-from augrecipes import paths
-from augrecipes import remote_requests as requests
+from augrecipes import paths, remote
 from augrecipes.data.samples import Samples
 from augrecipes.errors import StoreError
-from augrecipes.ops import verdicts
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.slides.opened import OPENED as SLIDES
 from augrecipes.sources.tar.archives import OPENED as ARCHIVES
@@ -57,7 +55,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Open
     root = tmp_path_factory.mktemp("sources")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SHOP", "")
-        patch.setattr(requests, "PAUSE", 0.0)
+        patch.setattr(remote, "PAUSE", 0.0)
         away = shop.opened(root / "elsewhere")
         for kind in (IMAGE, PAIR, BAG):
             kind.fill(root / kind.name)
@@ -100,7 +98,6 @@ def a_run(folder: Path) -> Iterator[None]:
     """As a process of its own would be, some time after all files were written."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(caches.CACHE, str(folder))
-        patch.setattr(verdicts, "_kept", {})
         patch.setattr(caches, "_said", set())
         patch.setattr("augrecipes.cache.now_ns", lambda: time.time_ns() + 10**10)
         ARCHIVES._open.clear()

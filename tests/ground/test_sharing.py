@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -37,7 +38,7 @@ class Handle:
         self.number = number
 
     def detach(self) -> int:
-        return self.number
+        return os.dup(self.number)
 
 
 class Starting:
@@ -49,7 +50,7 @@ class Starting:
     def duplicate_for_child(self, number: int) -> int:
         assert number not in self.seen
         self.seen.append(number)
-        return os.dup(number)
+        return number
 
     def DupFd(self, number: int) -> Handle:  # noqa: N802
         return Handle(number)
@@ -122,15 +123,15 @@ def test_what_changed_since_is_sent_anew(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(sharing, "LEAST", 1)
     follows()
-    monkeypatch.setattr(sharing._Memory, "holds", lambda self, head, buffers: self.head == head)
+    monkeypatch.setattr(sharing.zlib, "crc32", lambda data: 0)  # a planted fault
     with pytest.raises(AssertionError):
         follows()
 
 
 def test_a_planted_shift_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sharing, "LEAST", 1)
-    true = os.pwrite
-    monkeypatch.setattr(os, "pwrite", lambda file, data, at: true(file, data, at + 1))
+    true = np.frombuffer
+    monkeypatch.setattr(sharing.np, "frombuffer", lambda data, dtype: true(bytes([9, *bytes(data)[:-1]]), dtype))
     with pytest.raises(AssertionError):
         reads_alike({"a": np.arange(5), "b": np.arange(5, 10)})
 
@@ -217,23 +218,6 @@ def test_more_than_may_go_with_a_process(tmp_path: Path) -> None:
     assert subprocess.run([sys.executable, str(script)], env=env, check=False).returncode == 0
 
 
-def bounded(most: int) -> None:
-    """The law: however many objects there are, as many have a descriptor, and all read alike."""
-    before = len(sharing._shared)
-    given = [Anything(a=np.full(9, k)) for k in range(2 * most)]
-    assert [int(one.a[0]) for one in sent(given)[1]] == list(range(2 * most))
-    assert len(sharing._shared) == before + most
-
-
-def test_descriptors_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "LEAST", 1)
-    monkeypatch.setattr(sharing, "MOST", len(sharing._shared) + 5)
-    bounded(5)
-    monkeypatch.setattr(sharing, "MOST", 1000)  # planted
-    with pytest.raises(AssertionError):
-        bounded(5)
-
-
 OWNER = """
 import multiprocessing, sys, time
 import numpy as np
@@ -259,7 +243,7 @@ if __name__ == "__main__":
         mine.send(k)
         assert mine.recv() == (k, 19_999_900_000, False)
     names = set(os.listdir("/dev/shm")) - known if known else set()
-    print(worker.pid, sorted(name for name in names if "augrecipes" in name), flush=True)
+    print(worker.pid, sorted(name for name in names if "pym-" in name), flush=True)
     time.sleep(60)
 """
 
@@ -276,7 +260,7 @@ def test_nothing_stays_of_an_owner_that_is_killed(tmp_path: Path, method: str) -
             pid, named = owner.stdout.readline().split(maxsplit=1)
             maps = Path(f"/proc/{pid}/maps")
             if maps.exists():
-                assert "augrecipes" in maps.read_text()  # it maps memory
+                assert re.search(r"pym-\d+-.* .deleted.", maps.read_text())  # it maps memory
             assert named.strip() == "[]"  # which no name leads to
         finally:
             owner.send_signal(signal.SIGKILL)

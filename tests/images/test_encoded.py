@@ -18,7 +18,7 @@ from support.decoding import decode_image
 from support.drawn_jpegs import JPEGS, Jpeg
 
 from augrecipes.errors import DataError
-from augrecipes.images import jpeg, jpeg_windows
+from augrecipes.images import jpeg
 from augrecipes.images.encoded import Encoded, encoded, open_encoded
 from augrecipes.native.libjpeg import codec
 from augrecipes.sources.files import read_image
@@ -33,7 +33,7 @@ def decoder(request: pytest.FixtureRequest) -> Iterator[str]:
     """What decodes parts of JPEGs: everything here holds with either."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "simplejpeg":
-            patch.setattr(jpeg_windows, "codec", lambda: None)
+            patch.setattr(jpeg, "codec", lambda: None)
         elif codec() is None:
             pytest.skip("built without libjpeg-turbo")
         yield request.param
@@ -108,7 +108,7 @@ def test_parts_of_every_format(picture: pictures.Picture, channels: int | None) 
 def whole_decodes(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Counts what is decoded, from here on."""
     count: Counter[str] = Counter()
-    for module, name in ((jpeg, "samples"), (jpeg_windows, "_pixels")):
+    for module, name in ((jpeg, "samples"), (jpeg, "_pixels")):
         real = getattr(module, name)
 
         def counted(*args: object, name: str = name, real: object = real) -> object:

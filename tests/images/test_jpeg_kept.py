@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from support.drawn_jpegs import JPEGS, Jpeg
 from test_encoded import FRACTIONS, corners_in, cut
 
-from augrecipes.images import jpeg_windows
 from augrecipes.images.encoded import encoded
-from augrecipes.images.jpeg_windows import TURNED, kept
 from augrecipes.native.libjpeg import codec
+from augrecipes.packing import bake
+from augrecipes.packing.bake import TURNED, kept
 from augrecipes.store import decodes_to
 
 
@@ -24,7 +24,7 @@ def library(request: pytest.FixtureRequest) -> Iterator[Any]:
     """What writes the coefficients anew: everything here holds without it, too."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "none":
-            patch.setattr(jpeg_windows, "codec", lambda: None)
+            patch.setattr(bake, "codec", lambda: None)
         elif codec() is None:
             pytest.skip("built without libjpeg-turbo")
         yield request.param

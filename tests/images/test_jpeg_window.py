@@ -30,7 +30,7 @@ from support.odd_jpegs import LAYOUTS, Layout, odd_jpeg
 from test_encoded import FRACTIONS, corners_in
 
 from augrecipes.errors import DataError
-from augrecipes.images import jpeg_windows
+from augrecipes.images import jpeg
 from augrecipes.images.encoded import Encoded, encoded
 from augrecipes.native import build
 from augrecipes.native.libjpeg import Window, codec, opened
@@ -54,7 +54,7 @@ KNOWN: list[Layout] = [
 def decoding_by(library: Any) -> Iterator[None]:
     """Windows are decoded by this library inside, or with None by simplejpeg."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jpeg_windows, "codec", lambda: library)
+        patch.setattr(jpeg, "codec", lambda: library)
         yield
 
 
@@ -181,7 +181,7 @@ def test_without_the_margin_of_columns_the_law_fails(
 ) -> None:
     picture = encoded(Jpeg(52, 61, sampling=sampling).data, name="it")
     check_alike(picture, (3, 16, 40, 34))
-    monkeypatch.setattr(jpeg_windows, *margins)
+    monkeypatch.setattr(jpeg, *margins)
     with pytest.raises(AssertionError):
         check_alike(picture, (3, 16, 40, 34))
 
@@ -254,7 +254,7 @@ def test_a_fault_in_reading_codes_is_caught(
     fault: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = _spoilt(*FAULTS[fault], tmp_path_factory.mktemp("codec"), monkeypatch)
-    monkeypatch.setattr(jpeg_windows, "agrees", lambda *_: True)
+    monkeypatch.setattr(jpeg, "agrees", lambda *_: True)
     with pytest.raises(AssertionError):
         _check_some(library)
 

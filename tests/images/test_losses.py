@@ -19,8 +19,8 @@ from augrecipes.errors import DataError
 from augrecipes.images import encoded
 from augrecipes.images.encoded import open_encoded
 from augrecipes.images.reading import read_header
-from augrecipes.kinds.bag.audit import check as check_bags
-from augrecipes.kinds.image.audit import check as check_images
+from augrecipes.kinds.bag.reader import check as check_bags
+from augrecipes.kinds.image.reader import check as check_images
 from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import read_image, read_mask

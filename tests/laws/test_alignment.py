@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_pairs import SCALES, Scales, build, misalignment, moves, pair, scene, unit_of
 
-from augrecipes.compiler.run import resampled, shared
+from augrecipes.compiler.run import shared
 from augrecipes.compiler.run.scene import Scene
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Arguments, Recipe, Step
@@ -212,7 +212,7 @@ class TestPlantedFaults:
             forth = np.diag([unit, unit, 1.0])
             return forth @ matrix @ np.linalg.inv(forth)
 
-        monkeypatch.setattr(resampled, "between_pixels", careless)
+        monkeypatch.setattr(shared, "between_pixels", careless)
         pipeline = build(pair({"lr": 1, "hr": 4}, [WARPS[0]], allow_resampling=True))
         agree = [ramps_agree(pipeline.at(k)(**scene({"lr": 1, "hr": 4}, 40, 34)), {"lr": 1, "hr": 4}) for k in range(4)]
         assert not all(agree)

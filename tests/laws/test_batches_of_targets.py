@@ -26,10 +26,9 @@ from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.pictures import InMemory
 from augrecipes.compiler.run.native_batches import NativeBatches
 from augrecipes.compiler.run.side_by_side import Together
-from augrecipes.data.batching import BatchRows, native_batch
+from augrecipes.data.batching import BatchRows, as_torch, native_batch, ragged_keys
 from augrecipes.data.collate import Collate
 from augrecipes.data.packed import Packed
-from augrecipes.data.sample import as_torch, ragged_keys
 from augrecipes.errors import CollateError, DataError
 from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.packing.run import pack

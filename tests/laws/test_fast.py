@@ -20,7 +20,7 @@ from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.plan.rules import join_warps
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
-from augrecipes.ops.warps import NEAREST
+from augrecipes.ops.constants import NEAREST
 from augrecipes.recipe.model import Arguments, Output, Recipe, Step
 from augrecipes.recipe.sites import label
 

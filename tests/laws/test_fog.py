@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS, Spoilt, spoil_last
 
-from augrecipes.compat.albumentations import A, pixel
+from augrecipes.compat.albumentations import A
 from augrecipes.compiler.kernels import fog
 from augrecipes.native.kernels import using
 from augrecipes.recipe.parse import parse_text
@@ -62,16 +62,6 @@ def test_the_law_sees_a_spoilt_kernel(kernels: Any, monkeypatch: pytest.MonkeyPa
     with using(kernels), pytest.raises(AssertionError):
         for seed in range(5):
             check((50, 60, 3), seed)
-
-
-@given(st.integers(1, 900), st.integers(1, 900), st.integers(0, 40), st.floats(0, 1), st.integers(0, 99))
-def test_radii_are_the_same_numbers_of_the_same_stream(
-    height: int, width: int, count: int, intensity: float, seed: int
-) -> None:
-    ours, theirs = np.random.default_rng(seed), np.random.default_rng(seed)
-    own = pixel.get_fog_particle_radiuses((height, width), count, intensity, theirs)
-    assert fog.drawn_radii((height, width), count, intensity, ours) == own
-    assert ours.random() == theirs.random()
 
 
 @ON_EACH

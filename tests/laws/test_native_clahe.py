@@ -14,7 +14,8 @@ from test_native_plan import recipe_of
 from test_quick_apply import SIZES, picture
 
 from augrecipes.compat.albumentations import A
-from augrecipes.compiler.native_plan import colours, prober
+from augrecipes.compiler.kernels import probes
+from augrecipes.compiler.native_plan import colours
 from augrecipes.native.kernels import Library
 
 KERNELS = [level for level in KERNEL_SETS if level is not None]
@@ -77,7 +78,7 @@ def test_the_probe_sees_a_number_that_is_one_off(field: str, monkeypatch: pytest
         changed = colours._LAB.copy()
         changed[field][0, place] += 1
         monkeypatch.setattr(colours, "_LAB", changed)
-        monkeypatch.setattr(prober, "_KNOWN", {})
+        monkeypatch.setattr(probes, "_KNOWN", {})
         plan: Any = recipe_of(("CLAHE", {"p": 1.0})).compile(optimize="exact").native
         seen += len(plan.opaque)
     assert seen >= (3 if field == "roots" else 5)

@@ -13,8 +13,7 @@ from random_pairs import SCALES, Scales, pair, unit_of
 
 from augrecipes.compiler.native_plan.plan_in_memory import PlanInMemory
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
-from augrecipes.compiler.run.degrade import Degrade
-from augrecipes.compiler.run.degrading import Degrading
+from augrecipes.compiler.run.degrade import Degrade, Degrading
 from augrecipes.compiler.run.exits import NotHereError, OnTheWay
 from augrecipes.compiler.run.scene_plans import ScenePlans
 from augrecipes.kinds.pair.pipeline import PairPipeline

@@ -20,7 +20,7 @@ from augrecipes.compiler.kernels import field_native, maps
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.native.kernels import Library, using
 
-NATIVE = [kernels for kernels in KERNEL_SETS if kernels is not None and field_native.agrees(kernels)]
+NATIVE = [kernels for kernels in KERNEL_SETS if kernels is not None and field_native.same_bits(kernels)]
 SIDES = st.integers(1, 70)
 SIGMAS = st.sampled_from((0.7, 0.8, 1.0, 1.5, 3.3, 6.0, 11.0, 50.0))  # 7 to 401 weights, of each remainder by four
 
@@ -95,7 +95,7 @@ def test_a_kernel_that_is_one_bit_off_is_seen(kernels: Library) -> None:
     spoilt: Any = Spoilt(kernels, 0, spoil_first)
     with pytest.raises(AssertionError):
         check(spoilt, 30, 40, 3.0, 1.0)
-    assert not field_native.agrees(spoilt)
+    assert not field_native.same_bits(spoilt)
 
 
 def test_a_transform_runs_by_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,82 +13,71 @@ from kernel_sets import KERNEL_SETS, Spoilt, spoil_first, spoil_last
 
 from augrecipes.compat.albumentations import pixel
 from augrecipes.compiler.kernels import noise_native
-from augrecipes.compiler.kernels.noise_native import NativeNoise, agrees
 from augrecipes.native.kernels import Library, using
 from augrecipes.recipe.parse import parse_text
 
 KERNELS = [level for level in KERNEL_SETS if level is not None]
 SHAPES = st.tuples(st.integers(1, 70), st.integers(1, 70), st.integers(1, 4))
-RANGES = st.tuples(st.floats(-1, 1), st.sampled_from([0.0, 0.1])).map(lambda r: (r[0], r[0] + r[1]))
 
 
-def check(native: Any, shape: tuple[int, ...], mean: Any, deviation: Any, full: float, seed: int) -> None:
-    """Holds noise and what it is added to to albumentations' own."""
-    params = {"mean_range": mean, "std_range": deviation}
-    image = np.random.default_rng(seed).integers(0, 256, shape, np.uint8)
-    ours, theirs = np.random.default_rng(seed), np.random.default_rng(seed)
-    made = native.generate_noise("gaussian", "per_pixel", shape, params, full, 1.0, ours)
-    expected = pixel.generate_noise("gaussian", "per_pixel", shape, params, full, 1.0, theirs)
-    assert made.dtype == expected.dtype
-    np.testing.assert_array_equal(made, expected)
-    assert ours.random() == theirs.random()
-    for noise in (expected, np.abs(expected), expected * np.float32(1e6)):
-        np.testing.assert_array_equal(native.add_noise(image, noise), pixel.add_noise(image, noise))
+def check(kernels: Any, shape: tuple[int, ...], mean: float, deviation: float, full: float, seed: int) -> None:
+    """Holds noise to albumentations' own."""
+    np.testing.assert_array_equal(*noise_native.both(kernels, shape, mean, deviation, full, seed))
 
 
 @pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.isa)
 def test_noise_is_that_of_opencv(kernels: Library) -> None:
     @given(
         shape=st.one_of(SHAPES, st.just((130, 140, 3))),
-        mean=RANGES,
-        deviation=RANGES.map(lambda r: (abs(r[0]), abs(r[0]) + 0.1)),
+        mean=st.floats(-1, 1),
+        deviation=st.floats(0, 1),
         full=st.sampled_from([255, 1.0]),
         seed=st.integers(0, 10**6),
     )
-    def law(shape: tuple[int, ...], mean: Any, deviation: Any, full: float, seed: int) -> None:
-        check(NativeNoise(kernels), shape, mean, deviation, full, seed)
+    def law(shape: tuple[int, ...], mean: float, deviation: float, full: float, seed: int) -> None:
+        check(kernels, shape, mean, deviation, full, seed)
 
     law()
 
 
 @pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.isa)
 def test_every_seed_that_steps_draw_gives_the_same_numbers(kernels: Library) -> None:
+    where = noise_native.addresses()
+    assert where is not None
     for seed in (0, 1, 2**16 - 1):  # 0 stands for another state
         pixel.cv2.setRNGSeed(seed)
         expected = np.zeros((211, 97, 3))
         pixel.cv2.randn(dst=expected, mean=np.zeros(3, np.float32), stddev=np.ones(3, np.float32))
-        made = NativeNoise(kernels).normal(seed, 0.0, 1.0, 1.0, expected.shape)
+        made = np.empty(expected.shape, np.float32)
+        kernels.kernel("normal", noise_native.ARGUMENTS)(
+            seed, *where, 0.0, 1.0, 1.0, made.ctypes.data, made.size
+        )  # fmt: skip
         np.testing.assert_array_equal(made, expected.astype(np.float32))
 
 
 @pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.isa)
 def test_the_law_sees_kernels_that_are_one_bit_off(kernels: Library) -> None:
-    assert agrees(NativeNoise(kernels))
-    for target, spoil in ((9, spoil_first), (9, spoil_last)):
-        spoilt = NativeNoise(Spoilt(kernels, target, spoil))  # type: ignore[arg-type]
-        spoilt._add = NativeNoise(kernels)._add
-        assert not agrees(spoilt)
+    assert noise_native.same_bits(kernels)
+    for spoil in (spoil_first, spoil_last):
+        spoilt: Any = Spoilt(kernels, 9, spoil)
+        assert not noise_native.same_bits(spoilt)
         with pytest.raises(AssertionError):
-            check(spoilt, (20, 30, 3), (0.0, 0.0), (0.2, 0.2), 255, 0)
-    spoilt = NativeNoise(Spoilt(kernels, 2, spoil_last))  # type: ignore[arg-type]
-    spoilt._normal = NativeNoise(kernels)._normal
-    assert not agrees(spoilt)
-    with pytest.raises(AssertionError):
-        check(spoilt, (20, 30, 3), (0.0, 0.0), (0.2, 0.2), 255, 0)
+            check(spoilt, (20, 30, 3), 0.0, 0.2, 255, 0)
 
 
 @pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.isa)
 @pytest.mark.parametrize("at_end", [False, True])
 def test_nothing_is_read_or_written_beside_the_arrays(kernels: Library, at_end: bool) -> None:
-    normal, add = kernels.kernel("normal", "lpppppddfpl"), kernels.kernel("add_noise", "pppl")
-    tables = [guarded(table, at_end) for table in noise_native.strips()]
+    where, tables = noise_native.addresses(), [guarded(table, at_end) for table in noise_native.strips()]
+    assert where is not None
     for count in (1, 2, 31, 64, 2047, 2048, 2049, 5000):
         noise = guarded(np.zeros(count, np.float32), at_end)
-        strips = [*(table.ctypes.data for table in tables), *noise_native._logarithm_and_exponential()]
-        assert normal(7, *strips, 0.0, 0.2, 255.0, noise.ctypes.data, count) == 0
-        image, out = (guarded(np.full(count, 99, np.uint8), at_end) for _ in range(2))
-        assert add(image.ctypes.data, noise.ctypes.data, out.ctypes.data, count) == 0
-        np.testing.assert_array_equal(out, np.clip(99 + np.trunc(noise), 0, 255).astype(np.uint8))
+        strips = [*(table.ctypes.data for table in tables), *where[3:]]
+        kernel = kernels.kernel("normal", noise_native.ARGUMENTS)
+        assert kernel(7, *strips, 0.0, 0.2, 255.0, noise.ctypes.data, count) == 0
+        again = np.empty(count, np.float32)
+        assert kernel(7, *where, 0.0, 0.2, 255.0, again.ctypes.data, count) == 0
+        np.testing.assert_array_equal(noise, again)
 
 
 RECIPE = """
@@ -106,28 +95,47 @@ output: {dtype: uint8, layout: hwc}
 """
 
 
-@pytest.mark.parametrize("kernels", KERNEL_SETS, ids=lambda kernels: kernels.isa if kernels else "python")
-def test_samples_are_those_of_none(kernels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
-    normal = NativeNoise.normal
-    monkeypatch.setattr(NativeNoise, "normal", lambda *args: (calls.append(1), normal(*args))[1])
-    noise_native._proven.cache_clear()
+def exact_and_none() -> tuple[Any, Any]:
+    ours, plain = (parse_text(RECIPE).compile(optimize=o, save_applied_params=True) for o in ("exact", "none"))
+    return ours, plain
+
+
+def law_of_samples(ours: Any, plain: Any) -> None:
     image = np.random.default_rng(0).integers(0, 256, (60, 80, 3), np.uint8)
+    for given_image in (image, image.astype(np.float32) / np.float32(255)):
+        for index in range(20):
+            made, expected = ours.at(index)(image=given_image), plain.at(index)(image=given_image)
+            np.testing.assert_array_equal(made["image"], expected["image"])
+            for (*one, drawn), (*other, said) in zip(made["applied"], expected["applied"], strict=True):
+                assert one == other
+                assert drawn.keys() == said.keys()
+                assert all(np.array_equal(drawn[name], said[name]) for name in drawn)
+
+
+@pytest.mark.parametrize("kernels", KERNEL_SETS, ids=lambda kernels: kernels.isa if kernels else "python")
+def test_samples_are_those_of_none(kernels: Any) -> None:
     with using(kernels):
-        for given_image in (image, image.astype(np.float32) / np.float32(255)):
-            ours, plain = (parse_text(RECIPE).compile(optimize=o, save_applied_params=True) for o in ("exact", "none"))
-            for index in range(20):
-                made, expected = ours.at(index)(image=given_image), plain.at(index)(image=given_image)
-                np.testing.assert_array_equal(made["image"], expected["image"])
-                for (*one, drawn), (*other, said) in zip(made["applied"], expected["applied"], strict=True):
-                    assert one == other
-                    assert drawn.keys() == said.keys()
-                    assert all(np.array_equal(drawn[name], said[name]) for name in drawn)
-    assert bool(calls) == (kernels is not None)
-    noise_native._proven.cache_clear()
+        ours, plain = exact_and_none()
+        law_of_samples(ours, plain)
+        if kernels is not None:
+            assert "GaussNoise#1" not in ours.native.stops
 
 
-def test_kernels_with_other_bits_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noise_native, "agrees", lambda _: False)
-    for kernels in KERNELS:
-        assert noise_native._proven.__wrapped__(kernels) is None
+@pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.isa)
+def test_numbers_of_another_generator_are_left_to_opencv(kernels: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once a plan is made, and where only its pictures tell."""
+    monkeypatch.setattr(noise_native, "same_bits", lambda _: False)
+    with using(kernels):
+        ours, plain = exact_and_none()
+        assert "GaussNoise#1" in ours.native.stops
+        law_of_samples(ours, plain)
+    monkeypatch.setattr(noise_native, "same_bits", lambda _: True)
+    bounds, widths, heights = noise_native.strips()
+    where, others = noise_native.addresses(), widths * np.float32(1.1)
+    assert where is not None
+    planted = (bounds.ctypes.data, others.ctypes.data, heights.ctypes.data, *where[3:])
+    monkeypatch.setattr(noise_native, "addresses", lambda: planted)
+    with using(kernels):
+        ours, plain = exact_and_none()
+        assert "GaussNoise#1" in ours.native.stops
+        law_of_samples(ours, plain)

@@ -28,6 +28,7 @@ from augrecipes.compiler.native_plan.steps import NativeStep
 from augrecipes.compiler.run import natively
 from augrecipes.native.kernels import Library, using
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
+from augrecipes.ops.constants import LINEAR
 from augrecipes.recipe.model import Output, Recipe, Step
 
 SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
@@ -122,6 +123,7 @@ NOT_HERE = ("resizes", "no native", "SomeOf is made")  # with OpenCV; kernels; o
 OUTPUTS = (
     Output(),
     Output(dtype="uint8"),
+    Output(dtype="uint8", layout="hwc"),
     Output(layout="hwc", color="bgr"),
     Output(range=(-1.0, 1.0), where="device"),
 )
@@ -172,7 +174,7 @@ def check(
 
 
 def warps(kernels: Library) -> bool:
-    return warp_native.body_of(kernels.isa, "affine", True, warp_native.NativeWarp(kernels)) > 0
+    return warp_native.NativeWarp(kernels).body("affine", LINEAR) > 0
 
 
 @pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)

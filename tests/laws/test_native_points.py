@@ -14,7 +14,7 @@ from guarded import guarded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS
-from random_recipes import Pool, recipes
+from random_recipes import Pool, label, recipes
 from test_exact_equals_none import build, outcome
 from test_native_plan import OUTPUTS, picture, recipe_of
 
@@ -27,7 +27,7 @@ from augrecipes.compiler.native_plan.keyed_steps import Walk
 from augrecipes.compiler.native_plan.steps import KeyedStep, NativeStep, encode
 from augrecipes.native.kernels import Library, instruction_sets, load, using, where
 from augrecipes.native.op_numbers import EFFECTS
-from augrecipes.recipe.model import Optimize, Output, Recipe
+from augrecipes.recipe.model import Optimize, Output, Recipe, Step
 
 SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
 LEAST = load(instruction_sets(ctypes.CDLL(str(where())))[0]) if SETS else None
@@ -183,6 +183,16 @@ def test_pictures_lie_in_memory_as_they_may(turn: str) -> None:
     for (number, name), lies in product(enumerate(sorted(ARGUMENTS)), ways):
         image = guarded(picture(8), at_end=bool(number % 2))[lies]
         check(recipe_of((turn, {"p": 1.0}), (name, {"p": 1.0})), "exact", image, number, SETS[-1])
+
+
+@pytest.mark.parametrize("turn", ["VerticalFlip", "HorizontalFlip", "Transpose", "NoOp"])
+@pytest.mark.parametrize("name", [*sorted(ARGUMENTS), *WARPS])
+def test_what_the_last_step_makes_lies_in_the_result_at_once(name: str, turn: str) -> None:
+    """A step before a turn, whose picture is written once more, and behind it; and as the last of a group."""
+    step, other, image = Step(name, p=1.0), Step(turn, p=1.0), picture(8)[:41, :41].copy()
+    for steps in ((step, other), (other, step), (Step("Sequential", steps=(other, step), p=1.0),)):
+        recipe = Recipe("law", steps=label(steps), output=Output(dtype="uint8", layout="hwc"))
+        check(recipe, "exact", image, 3, SETS[-1])
 
 
 def placed(pipeline: Any) -> tuple[Any, KeyedStep]:

@@ -17,21 +17,78 @@ from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS, Spoilt, spoil_first, spoil_last
 
 from augrecipes.compiler.kernels import resize_native
-from augrecipes.compiler.kernels.resize_native import NativeResize, Window, kernel_for
 from augrecipes.native.kernels import Library
-from augrecipes.ops.warps import AREA, CUBIC, LINEAR, NEAREST
+from augrecipes.ops.constants import AREA, CUBIC, LINEAR, NEAREST
 
 HOWS = (LINEAR, AREA, NEAREST, CUBIC)
 NAMES = ("resize", "shrink", "blocks", "nearest")
-NATIVE = [k for k in KERNEL_SETS if k is not None and all(resize_native.agrees(NativeResize(k), n) for n in NAMES)]
-QUICK = [k for k in NATIVE if k.isa != "base"]
+NATIVE = [k for k in KERNEL_SETS if k is not None and all(resize_native.same_bits(k, n) for n in NAMES)]
 # Those that add up cubics as OpenCV does on this processor, if any do.
-CUBICS = [k for k in NATIVE if resize_native.agrees(NativeResize(k), "cubic")]
+CUBICS = [k for k in NATIVE if resize_native.same_bits(k, "cubic")]
 EACH = pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
 SIDES = st.integers(1, 70)
 # A picture of 60 x 60 by each kernel.
 CASES = (((41, 43), LINEAR), ((41, 43), AREA), ((20, 30), AREA), ((41, 43), NEAREST), ((41, 43), CUBIC))
 TARGET = 7  # which argument of a kernel is what it writes to
+Window = tuple[int, int, int, int]  # y0, x0, y1, x1 of a result, ends exclusive
+_CHANNELS = {"resize": (3, 4), "cubic": (3,), "shrink": (3, 4), "blocks": (1, 2, 3, 4)}
+_MOST = 16  # pixels along a block
+_LEAST = 4  # pixels of a side: of smaller pictures OpenCV makes larger or smaller ones by cubics in another way
+_BYTES = 32  # of a pixel
+_DTYPES = frozenset("bBhHifd")  # what OpenCV resizes
+
+
+class Resizes:
+    """The kernels that resize, called by their names."""
+
+    def __init__(self, kernels: Any) -> None:
+        self.kernels = kernels
+
+    def has(self, name: str) -> bool:
+        return name in NAMES or self.kernels.isa in [one.isa for one in CUBICS]
+
+    def forced(
+        self, name: str, image: np.ndarray, size: tuple[int, int], out: Any = None, window: Window | None = None
+    ) -> np.ndarray | None:
+        height, width = int(size[0]), int(size[1])
+        y0, x0, y1, x1 = window or (0, 0, height, width)
+        if out is None:
+            out = np.empty((max(y1 - y0, 0), max(x1 - x0, 0), *image.shape[2:]), image.dtype)
+        done = self.kernels.kernel(name, resize_native.ARGUMENTS)(
+            image.ctypes.data, *image.shape[:2], image.strides[0], image.strides[1], height, width,
+            out.ctypes.data, y0, x0, y1 - y0, x1 - x0, out.strides[0],
+        )  # fmt: skip
+        return out if done == 0 else None
+
+
+def kernel_for(image: np.ndarray, size: tuple[int, int], interpolation: int) -> str | None:
+    """The kernel that does what OpenCV does with such a picture; None: there is none. OpenCV has many ways."""
+    (rows, columns, *more), (height, width) = image.shape, size
+    channels: int = more[0] if more else 1
+    bytes_of = channels * image.itemsize
+    if (
+        image.strides[1] != bytes_of
+        or (channels > 1 and image.strides[2] != image.itemsize)
+        or min(height, width, rows) < 1
+    ):
+        return None
+    if interpolation == NEAREST:
+        return "nearest" if bytes_of <= _BYTES and image.dtype.char in _DTYPES else None
+    if image.dtype != np.uint8 or columns < 1:
+        return None
+    down, across = 1 / (height / rows), 1 / (width / columns)  # as OpenCV calculates
+    if interpolation == LINEAR:
+        name = "blocks" if down == across == 2 else "resize"
+    elif interpolation == CUBIC and min(rows, columns) >= _LEAST:
+        name = "cubic"
+    elif interpolation == AREA and down >= 1 and across >= 1:
+        whole = down.is_integer() and across.is_integer()
+        if whole and max(down, across) > _MOST:
+            return None
+        name = "blocks" if whole else "shrink"
+    else:
+        return None
+    return name if channels in _CHANNELS[name] else None
 
 
 def picture(height: int, width: int, channels: int, seed: int = 0, dtype: Any = np.uint8) -> Any:
@@ -39,7 +96,7 @@ def picture(height: int, width: int, channels: int, seed: int = 0, dtype: Any = 
 
 
 def check(
-    native: NativeResize, image: np.ndarray, size: tuple[int, int], how: int = LINEAR, window: Window | None = None
+    native: Resizes, image: np.ndarray, size: tuple[int, int], how: int = LINEAR, window: Window | None = None
 ) -> str | None:
     """Holds a resize, or a window of one, to OpenCV's; the kernel that did it, or None where there is none."""
     name = kernel_for(image, size, how)
@@ -75,12 +132,12 @@ def test_the_bits_are_those_of_opencv(
     if part:
         y0, x0 = data.draw(st.integers(0, height - 1)), data.draw(st.integers(0, width - 1))
         window = y0, x0, data.draw(st.integers(y0 + 1, height)), data.draw(st.integers(x0 + 1, width))
-    check(NativeResize(kernels), image, (height, width), how, window)
+    check(Resizes(kernels), image, (height, width), how, window)
 
 
 @EACH
 def test_means_that_lie_on_halves_are_rounded_as_opencv_rounds_its_sums(kernels: Library) -> None:
-    native, halves = NativeResize(kernels), 0
+    native, halves = Resizes(kernels), 0
 
     @given(
         st.integers(1, 9), st.integers(1, 9), st.sampled_from(((4, 3), (8, 3), (8, 5), (16, 7))), st.integers(0, 999),
@@ -101,7 +158,7 @@ def test_means_that_lie_on_halves_are_rounded_as_opencv_rounds_its_sums(kernels:
 @pytest.mark.parametrize("kernels", CUBICS, ids=lambda kernels: kernels.isa)
 def test_sums_of_cubics_that_lie_on_halves_are_rounded_as_opencv_rounds_them(kernels: Library) -> None:
     """By one sixth and by fifths: every weight is a short fraction, and many a sum a half but for its rounding."""
-    native = NativeResize(kernels)
+    native = Resizes(kernels)
 
     ratios = st.sampled_from(((25, 3), (5, 4), (5, 6), (3, 1)))
 
@@ -120,12 +177,14 @@ def test_cubics_are_left_to_opencv_where_it_adds_in_another_order(processor: str
     program = """if True:
         import cv2
         import numpy as np
-        from augrecipes.compiler.kernels import resize_native
+        from augrecipes.recipe.parse import parse_text
         image = np.random.default_rng(5).integers(0, 256, (500, 50, 3), np.uint8)
-        for size in ((500, 6), (60, 30), (100, 60)) if (native := resize_native.here()) else ():
-            made = native.resized(image, size, cv2.INTER_CUBIC)
-            own = cv2.resize(image, size[::-1], interpolation=cv2.INTER_CUBIC)
-            print(made is None or np.array_equal(made, own))"""
+        for height, width in (500, 6), (60, 30), (100, 60):
+            step = f"Resize: {{height: {height}, width: {width}, interpolation: cubic}}"
+            output = "output: {dtype: uint8, layout: hwc}"
+            made = parse_text(f"version: 1\\nrecipe: test\\nsteps: [{step}]\\neval: []\\n{output}\\n").compile()
+            own = cv2.resize(image, (width, height), interpolation=cv2.INTER_CUBIC)
+            print(np.array_equal(made.at(0)(image=image)["image"], own))"""
     environment = {**os.environ, "OPENCV_IPP": processor}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert "False" not in done.stdout
@@ -133,7 +192,7 @@ def test_cubics_are_left_to_opencv_where_it_adds_in_another_order(processor: str
 
 @EACH
 def test_every_kernel_is_asked_somewhere(kernels: Library) -> None:
-    native = NativeResize(kernels)
+    native = Resizes(kernels)
     cases = (
         ((33, 50), LINEAR), ((32, 24), LINEAR), ((33, 31), AREA), ((16, 24), AREA), ((9, 99), NEAREST),
         ((33, 31), CUBIC),
@@ -148,7 +207,7 @@ def test_every_kernel_is_asked_somewhere(kernels: Library) -> None:
 
 @EACH
 def test_large_and_long_pictures(kernels: Library) -> None:
-    native = NativeResize(kernels)
+    native = Resizes(kernels)
     for shape, size in (((3, 16384, 3), (5, 9000)), ((16384, 2, 4), (300, 3)), ((2, 5, 3), (3, 16384))):
         for how in HOWS:
             check(native, picture(*shape), size, how)
@@ -160,30 +219,9 @@ def test_large_and_long_pictures(kernels: Library) -> None:
         assert check(native, picture(4, 16384, channels), (2, 8192), LINEAR) == "blocks"
 
 
-@pytest.mark.parametrize("kernels", QUICK, ids=lambda kernels: kernels.isa)
-@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
-def test_the_functions_are_albumentations_own(kernels: Library, dtype: Any) -> None:
-    native = NativeResize(kernels)
-    for channels in (1, 2, 3, 4, 5):
-        image = picture(20, 31, channels).astype(dtype)
-        for sampling in (cv2.INTER_LINEAR, cv2.INTER_NEAREST, cv2.INTER_CUBIC, cv2.INTER_AREA):
-            for size in ((20, 31), (10, 31), (33, 50), (7, 9), (5, 31)):
-                expected = geometric.resize(image, size, sampling)
-                np.testing.assert_array_equal(native.resize(image, size, sampling), expected)
-                flat = geometric.resize(image[..., 0], size, sampling)
-                np.testing.assert_array_equal(native.resize(image[..., 0], size, sampling), flat)
-            for factor in (0.5, 0.7, 1.0, 1.9):
-                expected = geometric.scale(image, factor, sampling)
-                np.testing.assert_array_equal(native.scale(image, factor, sampling), expected)
-    assert native.resize(image, (20, 31), cv2.INTER_LINEAR) is image
-    for how in HOWS:
-        found = native.resized(picture(20, 31, 3), (7, 9), how)
-        assert (found is not None) == (how != CUBIC or kernels in CUBICS)
-
-
 @EACH
 def test_what_is_no_window_of_a_result_is_refused(kernels: Library) -> None:
-    native, image = NativeResize(kernels), picture(18, 18, 3)
+    native, image = Resizes(kernels), picture(18, 18, 3)
     for size in ((0, 9), (9, 0), (-1, 9)):
         for name in NAMES:
             assert native.forced(name, image, size) is None
@@ -201,7 +239,7 @@ def test_what_is_no_window_of_a_result_is_refused(kernels: Library) -> None:
 @EACH
 @pytest.mark.parametrize("at_end", [False, True])
 def test_nothing_is_read_or_written_beside_the_pictures(kernels: Library, at_end: bool) -> None:
-    native = NativeResize(kernels)
+    native = Resizes(kernels)
     for h, w in [(1, 1), (1, 2), (2, 1), (3, 3), (1, 7), (5, 64), (33, 17)]:
         for channels in (1, 2, 3, 4):
             sizes = [(h, 2 * w), (h + 3, w + 5), (1, 1), (70, 9), (max(h - 1, 1), w), (h // 3 + 1, w // 2 + 1)]
@@ -221,8 +259,8 @@ def test_a_row_of_more_is_written_and_nothing_beside_it(kernels: Library) -> Non
     for name, size in (("resize", (33, 31)), ("shrink", (33, 31)), ("blocks", (20, 30)), ("nearest", (33, 31))):
         room, part = whole.copy(), (2, 3, size[0], size[1] - 1)
         inside = room[5 : 5 + part[2] - part[0], 6 : 6 + part[3] - part[1]]
-        assert NativeResize(kernels).forced(name, image, size, inside, part) is inside
-        expected = NativeResize(kernels).forced(name, image, size)
+        assert Resizes(kernels).forced(name, image, size, inside, part) is inside
+        expected = Resizes(kernels).forced(name, image, size)
         np.testing.assert_array_equal(inside, expected[2:, 3:-1])  # type: ignore[index]
         inside[...] = 77
         np.testing.assert_array_equal(room, whole)
@@ -231,26 +269,26 @@ def test_a_row_of_more_is_written_and_nothing_beside_it(kernels: Library) -> Non
 @EACH
 def test_a_kernel_that_is_one_bit_off_is_seen(kernels: Library) -> None:
     for spoil in (spoil_first, spoil_last):
-        spoilt = NativeResize(Spoilt(kernels, TARGET, spoil))  # type: ignore[arg-type]
+        spoilt = Resizes(Spoilt(kernels, TARGET, spoil))  # type: ignore[arg-type]
         seen = set()
         for size, how in CASES[: 4 + (kernels in CUBICS)]:
             seen.add(kernel_for(picture(60, 60, 3), size, how))
             with pytest.raises(AssertionError):
                 check(spoilt, picture(60, 60, 3), size, how)
         assert seen >= set(NAMES)
-    first = NativeResize(Spoilt(kernels, TARGET, spoil_first))  # type: ignore[arg-type]
-    assert not any(resize_native.agrees(first, name) for name in NAMES)
+    first: Any = Spoilt(kernels, TARGET, spoil_first)
+    assert not any(resize_native.same_bits(first, name) for name in NAMES)
 
 
 @EACH
 def test_a_window_that_begins_one_pixel_off_is_seen(kernels: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    native, forced = NativeResize(kernels), NativeResize.forced
+    native, forced = Resizes(kernels), Resizes.forced
 
     def careless(self: Any, name: str, image: Any, size: Any, out: Any = None, window: Any = None) -> Any:
         y0, x0, y1, x1 = window
         return forced(self, name, image, size, out, (y0, x0 - 1, y1, x1 - 1))
 
-    monkeypatch.setattr(NativeResize, "forced", careless)
+    monkeypatch.setattr(Resizes, "forced", careless)
     for size, how in CASES[: 4 + (kernels in CUBICS)]:
         with pytest.raises(AssertionError):
             check(native, picture(60, 60, 3), size, how, (2, 3, 18, 29))

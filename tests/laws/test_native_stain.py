@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -13,21 +13,29 @@ from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS, Spoilt
 from test_quick_apply import PICTURES
 
-from augrecipes.compiler.kernels import stain_native
+from augrecipes.compiler.native_plan.colours import STAINS
 from augrecipes.native.kernels import Library
-from augrecipes.ops.colour_ops import Stain
 from augrecipes.ops.stain import density_matrix, through_density
 from augrecipes.recipe.parse import parse_text
 
 KERNELS = [level for level in KERNEL_SETS if level is not None]
 RATES = st.one_of(st.floats(0.8, 1.2), st.floats(-3, 6))
 SHIFTS = st.one_of(st.floats(-0.1, 0.1), st.floats(-20, 20))
+
+
+class Stain(NamedTuple):
+    """What is drawn."""
+
+    factors: tuple[float, float, float]
+    shifts: tuple[float, float, float]
+
+
 DRAWS = st.builds(Stain, st.tuples(RATES, RATES, RATES), st.tuples(SHIFTS, SHIFTS, SHIFTS))
 
 
 def jittered(kernels: Any, image: np.ndarray, by: Stain, out: np.ndarray, count: int) -> int:
     """What the kernel answers, which writes to memory that may be the picture's."""
-    numbers = (*by.factors, *by.shifts, *stain_native.CONSTANTS)
+    numbers = (*by.factors, *by.shifts, *(array.ctypes.data for array in STAINS))
     return int(kernels.kernel("stain", "plddddddppp")(image.ctypes.data, count, *numbers, out.ctypes.data))
 
 
@@ -80,7 +88,7 @@ def test_what_is_out_of_range_is_refused(by: Stain) -> None:
 @pytest.mark.parametrize("at_end", [False, True])
 def test_nothing_is_read_or_written_beside_the_arrays(kernels: Library, at_end: bool) -> None:
     kernel = kernels.kernel("stain", "plddddddppp")
-    tables = [guarded(table, at_end) for table in (stain_native._BASIS, stain_native.LOG)]
+    tables = [guarded(table, at_end) for table in STAINS]
     for count in (0, 1, 7, 8, 9, 15, 16, 17, 70, 4900):
         image = np.random.default_rng(count).integers(0, 256, (count, 3), np.uint8)
         held, out = (guarded(array, at_end) for array in (image, np.zeros_like(image)))

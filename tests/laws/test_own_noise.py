@@ -119,8 +119,6 @@ class OneSpoilt(Spoilt):
         super().__init__(kernels, target, spoil)
         self.name = name
 
-    __hash__ = object.__hash__
-
     def kernel(self, name: str, arguments: str) -> Callable[..., int]:
         return super().kernel(name, arguments) if name == self.name else self.kernels.kernel(name, arguments)
 

@@ -140,7 +140,7 @@ def test_plans(steps: str, planned: list[str]) -> None:
 
 def test_no_more_is_read_than_the_window() -> None:
     made = parsed("[D4, {RandomCrop: {height: 8, width: 6, at: lr}}, {GaussNoise: {target: lr, p: 1.0}}]")
-    pipeline = build(made, "exact", 0)
+    pipeline = made.compile(optimize="exact")
     assert pipeline.reads
     for index in range(8):
         scene_read = scene_of(pipeline, {"lr": 1, "hr": 2}, index, "uint8")

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS
 
-from augrecipes.compiler.kernels import principal_colours, quick_apply, stain_jitter
+from augrecipes.compiler.kernels import principal_colours, probes, quick_apply, stain_jitter
 from augrecipes.compiler.kernels.step_draws import draw
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.native.kernels import using
@@ -174,7 +174,7 @@ def instead(monkeypatch: pytest.MonkeyPatch, works: Callable[..., Any]) -> Itera
     own = principal_colours.quick
     with monkeypatch.context() as planted:
         planted.setattr(principal_colours, "quick", lambda step: partial(works, step, own(step)))
-        planted.setattr(quick_apply, "_KNOWN", {})
+        planted.setattr(probes, "_KNOWN", {})
         yield
 
 

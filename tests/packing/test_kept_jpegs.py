@@ -10,8 +10,8 @@ import pytest
 from support.drawn_jpegs import Jpeg
 
 import augrecipes as ar
-from augrecipes.images import jpeg_windows
 from augrecipes.native import libjpeg
+from augrecipes.packing import bake
 from augrecipes.packing.run import pack
 from augrecipes.store import open_store
 
@@ -49,7 +49,7 @@ def test_samples_are_those_of_the_files(
     library: bool, optimize: str, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not library:
-        monkeypatch.setattr(jpeg_windows, "codec", lambda: None)
+        monkeypatch.setattr(bake, "codec", lambda: None)
     assert not any(differences(CROP | {"optimize": optimize}, photos, tmp_path / "store"))
     store = open_store(tmp_path / "store")
     for name, item in zip(sorted(FILES), range(len(FILES)), strict=True):
@@ -72,7 +72,7 @@ def test_a_library_that_writes_another_picture_is_not_believed(
         def transcoded(self, data: bytes) -> bytes:
             return other
 
-    monkeypatch.setattr(jpeg_windows, "codec", Wrong)
+    monkeypatch.setattr(bake, "codec", Wrong)
     pack(CROP, photos, tmp_path / "store", format="jpeg")
     store = open_store(tmp_path / "store")
     for name, item in zip(sorted(FILES), range(len(FILES)), strict=True):

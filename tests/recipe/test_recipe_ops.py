@@ -1,9 +1,7 @@
-"""Steps' classes: the registry, constants, suggestions, the schema file, and verdicts kept between runs."""
+"""Steps' classes: the registry, constants, suggestions, and the schema file."""
 
 from __future__ import annotations
 
-import json
-import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,24 +11,14 @@ from typing import Any
 import cv2
 import pytest
 
-from augrecipes.cache import VERDICTS
 from augrecipes.compat.guard import albumentations
-from augrecipes.compiler.run import pipeline
 from augrecipes.errors import RecipeError
-from augrecipes.ops import catalog, judge, registry, verdicts
+from augrecipes.ops import catalog, registry
 from augrecipes.ops.constants import BORDER, INTERPOLATION
-from augrecipes.ops.readable import Refusal
 from augrecipes.ops.refused import REFUSED
 from augrecipes.recipe import schema
 from augrecipes.recipe.model import GROUPS, Arguments, Step
 from augrecipes.recipe.parse import parse_text
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("AUGRECIPES_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(verdicts, "_kept", {})
-    yield tmp_path / "cache"
 
 
 @pytest.fixture
@@ -133,63 +121,6 @@ def test_a_registered_class_is_a_step(own_names: None) -> None:
     assert registry.default_p("Brighten") == 0.5
 
 
-class Point:
-    """An entry point."""
-
-    def __init__(self, name: str, found: object) -> None:
-        self.name, self.value, self.found = name, f"plugin:{name}", found
-
-    def load(self) -> object:
-        if isinstance(self.found, Exception):
-            raise self.found
-        return self.found
-
-
-@pytest.fixture
-def plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    base = albumentations().ImageOnlyTransform
-    good = type("Good", (base,), {"apply": lambda self, img, **params: img})
-    points = [
-        Point("Good", good),
-        Point("Broken", ImportError("no such library")),
-        Point("NoClass", 3),
-        Point("Blur", good),
-    ]
-    monkeypatch.setattr(registry, "entry_points", lambda group: points)
-    clear = (registry._installed, registry._load, registry._live_schema)
-    for cached in clear:
-        cached.cache_clear()
-    yield
-    monkeypatch.undo()
-    for cached in clear:
-        cached.cache_clear()
-
-
-def test_classes_of_installed_packages(plugins: None) -> None:
-    assert {"Good", "Broken"} <= set(registry.names())
-    head = "version: 1\nrecipe: a\nsteps:\n- "
-    assert parse_text(head + "Good: {p: 1}").steps[0].name == "Good"
-    assert registry.get_class("Blur") is albumentations().Blur
-    for name, words in (("Broken", "no such library"), ("NoClass", "no subclass")):
-        with pytest.raises(RecipeError, match=words) as raised:
-            parse_text(head + name)
-        assert [(problem.code, problem.line) for problem in raised.value.problems] == [("E302", 4)]
-        with pytest.raises(RecipeError, match=words):
-            registry.construct(Step(name))
-
-
-def test_pickling_imports_no_class_that_the_recipe_does_not_name(plugins: None) -> None:
-    made = parse_text("version: 1\nrecipe: a\nsteps: [HorizontalFlip]\n").compile()
-    assert repr(pickle.loads(pickle.dumps(made))) == repr(made)
-    assert registry._load.cache_info().currsize == 0
-
-
-def test_planted_pickling_that_imports_all_is_noticed(plugins: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "_registered", lambda recipe: registry.registered())
-    with pytest.raises(registry.BrokenPlugin):
-        test_pickling_imports_no_class_that_the_recipe_does_not_name(None)
-
-
 def test_what_cannot_be_registered(own_names: None) -> None:
     module: Any = albumentations()
     with pytest.raises(TypeError):
@@ -203,47 +134,6 @@ def test_what_cannot_be_registered(own_names: None) -> None:
 
     with pytest.raises(ValueError, match="reserved"):
         registry.register(Named)
-
-
-def test_verdicts_are_kept_between_runs(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(judge.RULES, "AdditiveNoise")  # as a class that only its constructor can judge
-    good = Step("AdditiveNoise", Arguments({"noise_type": "uniform", "noise_params": {"ranges": [[-0.1, 0.1]]}}))
-    bad = Step("AdditiveNoise", Arguments({"noise_type": "gaussian", "noise_params": {"ranges": [[-2, 2]]}}))
-    assert judge.verdict(good) is None
-    first = judge.verdict(bad)
-    assert first is not None
-    monkeypatch.setattr(verdicts, "_kept", {})
-    monkeypatch.setattr(judge, "_ask", lambda *_: pytest.fail("asked again"))
-    assert judge.verdict(good) is None
-    again = judge.verdict(bad)
-    assert again is not None
-    assert (again.message, again.argument) == (first.message, first.argument)
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"a": 3}', '{"a": [1, 2]}', "\xff", "[" * 100_000])
-def test_a_broken_cache_is_ignored(cache: Path, text: str) -> None:
-    file = VERDICTS.path(verdicts.file())
-    file.parent.mkdir(parents=True)
-    file.write_text(text, encoding="latin-1")
-    assert verdicts.look_up("a") is None
-    verdicts.remember("b", Refusal("no", "x"))
-    assert json.loads(file.read_text())["b"] == ["no", "x"]
-
-
-def test_a_cache_that_cannot_be_written_is_no_problem(cache: Path) -> None:
-    cache.write_text("a file where the folder should be")
-    verdicts.remember("b", None)
-    found = verdicts.look_up("b")
-    assert found is not None
-    assert found.refusal is None
-
-
-def test_the_cache_is_bounded(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdicts, "MOST", 3)
-    for number in range(5):
-        verdicts.remember(str(number), None)
-    (file,) = VERDICTS.folder.iterdir()
-    assert list(json.loads(file.read_text())) == ["2", "3", "4"]
 
 
 def test_albumentations_without_torch_and_scipy_still_transforms() -> None:

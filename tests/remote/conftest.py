@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support import shop
 
-from augrecipes import remote_requests as requests
+from augrecipes import remote
 from augrecipes.cache import CACHE
 
 
@@ -15,6 +15,6 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     """The folder behind `shop://`, which nobody has to wait for, and an empty cache."""
     monkeypatch.setenv(CACHE, str(tmp_path / "cache"))
     monkeypatch.setenv("SHOP", "")
-    monkeypatch.setattr(requests, "PAUSE", 0.0)
+    monkeypatch.setattr(remote, "PAUSE", 0.0)
     yield shop.opened(tmp_path)
     shop.Shop.fault = None

@@ -23,8 +23,7 @@ from support.kinds import IMAGE, recipe_of
 from test_stores_elsewhere import alike
 
 import augrecipes as ar
-from augrecipes import errors
-from augrecipes import remote_requests as requests
+from augrecipes import errors, remote
 from augrecipes.cli.answers import as_json
 from augrecipes.errors import AugrecipesError, DataError, StoreError, redact, redact_from
 from augrecipes.remote import RemotePath, is_pattern, place_of
@@ -152,7 +151,7 @@ def test_tracebacks_have_none(elsewhere: Path, monkeypatch: pytest.MonkeyPatch, 
                 raise kind("cannot") from error
             raise kind("cannot")  # noqa: B904
 
-    monkeypatch.setattr(requests, "PAUSE", 0.0)
+    monkeypatch.setattr(remote, "PAUSE", 0.0)
 
     for name in ("info", "exists", "isdir", "cat_file", "find", "get_file"):
         monkeypatch.setattr(Vault, name, failing)
@@ -161,7 +160,7 @@ def test_tracebacks_have_none(elsewhere: Path, monkeypatch: pytest.MonkeyPatch, 
         lambda: RemotePath(f"{OURS}shop/a").fetch(elsewhere / "a"),
     ]  # fmt: skip
     for work in works:
-        with pytest.raises((AugrecipesError, requests.RemoteError, FileNotFoundError, PermissionError)) as found:
+        with pytest.raises((AugrecipesError, remote.RemoteError, FileNotFoundError, PermissionError)) as found:
             work()
         assert SECRET not in "".join(traceback.format_exception(found.value))
     assert redact_from(f"{OURS}shop/a", said).count("***") == 1

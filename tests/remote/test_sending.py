@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
-import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,13 +11,12 @@ from typing import Any
 import pytest
 from support import shop
 from support.commands import status
-from support.concurrency import in_threads
 from support.folders import draw
 from support.kinds import KINDS, packed, recipe_of
 from test_stores_elsewhere import IMAGE, alike, opened
 
 import augrecipes as ar
-from augrecipes import remote_requests as requests
+from augrecipes import remote
 from augrecipes.errors import AugrecipesError, DataError, StoreError
 from augrecipes.packing.parts import merge_parts
 from augrecipes.packing.run import pack
@@ -201,40 +198,14 @@ def test_pictures_are_read_there(elsewhere: Path, roots: dict[str, Path]) -> Non
         there[0]
 
 
-def asked_at_once(many: int) -> int:
-    """The most requests that were under way while so many threads asked."""
-    shop.Shop.most, shop.Shop.fault = 0, lambda what, name, times: "slow"
-    in_threads(lambda _: RemotePath("shop://file").read_bytes(), many)
-    return shop.Shop.most
-
-
-def test_requests_are_bounded(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (elsewhere / "file").write_bytes(b"x")
-    monkeypatch.setenv(requests.CONNECTIONS, "3")
-    assert asked_at_once(10) <= 3
-    planted = {(os.getpid(), "3"): threading.BoundedSemaphore(100)}
-    monkeypatch.setattr(requests, "_slots", planted)
-    assert asked_at_once(10) > 3
-
-
-def test_a_number_of_requests_that_is_none_is_told(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (elsewhere / "file").write_bytes(b"x")
-    for said in ("many", "0", "-1", "2.5"):
-        monkeypatch.setenv(requests.CONNECTIONS, said)
-        with pytest.raises(requests.RemoteError, match=rf"AUGRECIPES_CONNECTIONS is '{said}': say how many"):
-            RemotePath("shop://file").read_bytes()
-    monkeypatch.delenv(requests.CONNECTIONS)
-    assert RemotePath("shop://file").read_bytes() == b"x"
-
-
 def test_requests_are_repeated_after_pauses(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (elsewhere / "file").write_bytes(b"x")
     pauses: list[float] = []
-    monkeypatch.setattr(requests, "PAUSE", 0.2)
-    monkeypatch.setattr(requests.time, "sleep", pauses.append)
-    shop.Shop.fault = lambda what, name, times: "error" if times < requests.ATTEMPTS else None
+    monkeypatch.setattr(remote, "PAUSE", 0.2)
+    monkeypatch.setattr(remote.time, "sleep", pauses.append)
+    shop.Shop.fault = lambda what, name, times: "error" if times < remote.ATTEMPTS else None
     assert RemotePath("shop://file").read_bytes() == b"x"
-    assert len(pauses) == requests.ATTEMPTS - 1
+    assert len(pauses) == remote.ATTEMPTS - 1
     assert all(0.1 * 2**k <= pause <= 0.3 * 2**k for k, pause in enumerate(pauses))
     pauses.clear()
     shop.Shop.fault = None

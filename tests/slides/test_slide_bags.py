@@ -23,7 +23,7 @@ from support.slides import Slide, tissue, write_slide
 import augrecipes as ar
 from augrecipes.cli.folders import data_of
 from augrecipes.errors import DataError, RecipeError
-from augrecipes.kinds.bag import audit
+from augrecipes.kinds.bag import reader
 from augrecipes.sources import slide_bags
 from augrecipes.sources.slides import listing
 from augrecipes.sources.slides import tissue as tissues
@@ -191,7 +191,7 @@ def test_commands_take_slides_by_words(folder: Path, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=message):
             ar.pack(TURNS, {**named, **wrong}, tmp_path / "none", workers=0)
     with pytest.raises(DataError, match="slides are looked at as they are listed"):
-        audit.check(TURNS, "train", named, split=None, content=False, advance=None)  # type: ignore[arg-type]
+        reader.check(TURNS, "train", named, split=None, content=False, advance=None)  # type: ignore[arg-type]
 
 
 def test_labels_are_those_of_the_slides(folder: Path, tmp_path: Path) -> None:

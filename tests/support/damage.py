@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.images.encoded import encoded
-from augrecipes.images.jpeg_windows import kept
+from augrecipes.packing.bake import kept
 from augrecipes.sources.files import decode_mask
 
 EXTREME = (b"\xff\xff\xff\xff", b"\0\0\0\0", b"\x7f\xff\xff\xff", b"\0\0\1\0", b"\xff\xff\xff\x7f")

@@ -72,14 +72,15 @@ def has_bits(what: str) -> bool:
     """Whether kernels have the bits of the installed OpenCV, and do such work here."""
     # Here, for what is asked of no x86: tests begin by setting up what these read when they are imported.
     from augrecipes.compiler.kernels import resize_native, warp_native
-    from augrecipes.ops.warps import LINEAR
+    from augrecipes.native.kernels import library
+    from augrecipes.ops.constants import LINEAR
     from augrecipes.recipe.parse import parse_text
 
-    resizes, warps = resize_native.here(), warp_native.here()
+    kernels, warps = library(), warp_native.here()
     if what == RESIZES:
-        return resizes is not None and resizes.has("resize")
+        return kernels is not None and resize_native.same_bits(kernels, "resize")
     if what == WARPS:
-        return warps is not None and warps.has("affine", LINEAR)
+        return warps is not None and warps.body("affine", LINEAR) > 0
     text = f"version: 1\nrecipe: test\nsteps: [{what}: {{p: 1}}]\neval: []\n"
     native: Any = parse_text(text).compile(optimize="exact").native
     return not isinstance(native, str) and not native.opaque

@@ -6,7 +6,6 @@ Other processes find it by importing this module: the folder is that of the envi
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -28,8 +27,6 @@ class Shop(LocalFileSystem):
 
     protocol = "shop"
     fault: Fault | None = None
-    under_way = most = 0
-    _counting = threading.Lock()
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> str:
@@ -67,20 +64,13 @@ class Shop(LocalFileSystem):
         happens = None
         if Shop.fault is not None:
             happens = Shop.fault(what, name, asked()[f"{what} {name}"])
-        with Shop._counting:
-            Shop.under_way += 1
-            Shop.most = max(Shop.most, Shop.under_way)
-        try:
-            if happens == "slow":
-                time.sleep(0.05)
-            if happens == "error":
-                raise OSError("500 Internal Server Error")
-            yield happens in ("cut", "short")
-            if happens == "cut":
-                raise ConnectionResetError("the connection was cut")
-        finally:
-            with Shop._counting:
-                Shop.under_way -= 1
+        if happens == "slow":
+            time.sleep(0.05)
+        if happens == "error":
+            raise OSError("500 Internal Server Error")
+        yield happens in ("cut", "short")
+        if happens == "cut":
+            raise ConnectionResetError("the connection was cut")
 
 
 fsspec.register_implementation("shop", Shop, clobber=True)
@@ -90,7 +80,7 @@ def opened(root: Path) -> Path:
     """A new, empty one; the folder that its addresses are in."""
     (root / "shop").mkdir(parents=True)
     os.environ[_ROOT] = str(root)
-    Shop.fault, Shop.most = None, 0
+    Shop.fault = None
     return root / "shop"
 
 

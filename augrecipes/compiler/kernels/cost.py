@@ -16,27 +16,3 @@ _CALL = 3000.0
 CONSTANTS = _ROW, _COLUMN, _HALVED, _WARPED, _READ, _CALL
 OF_LABELS = 0.0, _LABEL_RESIZED, _LABEL_RESIZED, _LABEL_WARPED, 0.0, _CALL  # the same of labels
 DECODED = 3.0  # a pixel of a JPEG, in all rows down to the last that is needed
-
-
-def of_resize(rows: int, columns: int, height: int, width: int, *, labels: bool = False) -> float:
-    """`rows` × `columns` px resized to `height` × `width`; of a mask, where they are labels.
-
-    >>> of_resize(512, 512, 256, 256) < of_resize(500, 500, 256, 256)
-    True
-    """
-    if labels:
-        return _CALL + _LABEL_RESIZED * height * width
-    if rows == 2 * height and columns == 2 * width:
-        return _CALL + _HALVED * height * width
-    return _CALL + width * (_ROW * min(rows, 2 * height) + _COLUMN * height)
-
-
-def of_warp(rows: int, columns: int, height: int, width: int, *, labels: bool = False) -> float:
-    """`height` × `width` px sampled from a part of `rows` × `columns`.
-
-    >>> of_resize(300, 300, 200, 200) < of_warp(300, 300, 200, 200)
-    True
-    """
-    if labels:
-        return _CALL + _LABEL_WARPED * height * width
-    return _CALL + _WARPED * height * width + _READ * rows * columns

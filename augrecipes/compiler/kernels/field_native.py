@@ -56,11 +56,6 @@ def weights_of(deviation: float, size: int = 0) -> np.ndarray:
 @cache
 def same_bits(kernels: Library) -> bool:
     """Whether the kernel gives the bits of the installed OpenCV: asked once a process."""
-    return agrees(kernels)
-
-
-def agrees(kernels: Library) -> bool:
-    """The same, asked now."""
     random = np.random.default_rng(0)
     for shape, deviation in _PROBED:
         field = random.standard_normal(shape, np.float32)

@@ -12,8 +12,6 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compat.albumentations import pixel
-from augrecipes.compat.instead import with_functions
 from augrecipes.compiler.kernels.quick_apply import Apply, takes
 from augrecipes.native.kernels import library
 
@@ -23,11 +21,9 @@ _LARGEST = 512  # radius of a disc
 
 
 def quick(step: Any) -> Apply | None:
-    """What RandomFog does, where there are kernels; from now on its sampler draws all radii at once."""
+    """What RandomFog does, where there are kernels."""
     if library() is None:
         return None
-    if _draws_alike():
-        with_functions(step, ("get_params_dependent_on_data",), {"get_fog_particle_radiuses": drawn_radii}, "fpixel")
 
     def add(
         img: np.ndarray,
@@ -44,25 +40,6 @@ def quick(step: Any) -> Apply | None:
         return np.asarray(cv2.GaussianBlur(out, (size, size), 0))
 
     return add
-
-
-def drawn_radii(
-    img_shape: tuple[int, int], num_particles: int, fog_intensity: float, random_generator: np.random.Generator
-) -> list[int]:
-    """The radius of each particle: the same numbers of the same stream."""
-    most = max(2, int(min(img_shape[:2]) * 0.1 * fog_intensity))
-    return list(random_generator.integers(max(1, most // 2), most, num_particles))
-
-
-@cache
-def _draws_alike() -> bool:
-    """Whether radii that are drawn at once are those that are drawn one by one, and leave the generator alike."""
-    for shape, count, intensity in ((50, 60), 0, 0.5), ((300, 200), 7, 0.9), ((20, 900), 40, 0.1), ((999, 999), 31, 1):
-        ours, theirs = np.random.default_rng(count), np.random.default_rng(count)
-        own = pixel.get_fog_particle_radiuses(shape, count, intensity, theirs)
-        if drawn_radii(shape, count, intensity, ours) != own or ours.random() != theirs.random():
-            return False
-    return True
 
 
 def paint(out: np.ndarray, alpha: float, positions: Sequence[tuple[int, int]], radii: Sequence[int]) -> bool:

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from augrecipes.compat.albumentations import geometric
-from augrecipes.native.kernels import Library, library
+from augrecipes.native.kernels import Library
 
 Maps = tuple[np.ndarray, np.ndarray]  # x and y, H×W float32
 _ARGUMENTS = "lldllppp"
@@ -19,29 +19,9 @@ _PROBED = (
 )  # fmt: skip
 
 
-def camera(shape: tuple[int, ...], amount: float) -> Maps:
-    """The maps of albumentations' camera model.
-
-    Args:
-        shape: of the picture.
-        amount: how much the lens bends.
-
-    >>> [m.shape for m in camera((4, 6, 3), 0.1)]
-    [(4, 6), (4, 6)]
-    """
-    kernels = library()
-    found = made(kernels, shape[:2], amount) if kernels is not None and same_bits(kernels) else None
-    return geometric.get_camera_matrix_distortion_maps(shape, amount) if found is None else found
-
-
 @cache
 def same_bits(kernels: Library) -> bool:
     """Whether the kernel gives the bits of the installed OpenCV: asked once a process."""
-    return agrees(kernels)
-
-
-def agrees(kernels: Library) -> bool:
-    """The same, asked now."""
     for *shape, amount in _PROBED:
         found = made(kernels, shape, amount)
         if found is None or not all(

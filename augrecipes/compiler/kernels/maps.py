@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import sqrt
 from types import MethodType
 from typing import Any
 
@@ -11,24 +9,18 @@ import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import A
-from augrecipes.compat.instead import Functions, with_functions
-from augrecipes.compiler.kernels import field_native, lens_native
+from augrecipes.compiler.kernels import field_native
 
-Maps = tuple[np.ndarray, np.ndarray]  # x and y, H×W float32; of a grid they are read-only views of a row and a column
+Maps = tuple[np.ndarray, np.ndarray]  # x and y, H×W float32
 _SAMPLER = "get_params_dependent_on_data"
 _ROUGH, _NOTHING = 17, 1e-6  # weights of an approximate field; noise that is none
 
 
 def with_quick_maps(step: Any) -> Any:
-    """The transform, whose sampler makes its maps by the functions of this file."""
+    """The transform, whose sampler makes its fields of displacements by the functions of this file."""
     if getattr(type(step), _SAMPLER, None) is A.ElasticTransform.get_params_dependent_on_data:
         setattr(step, _SAMPLER, MethodType(elastic, step))
-    own: Functions = {
-        "generate_grid": grid,
-        "get_fisheye_distortion_maps": fisheye,
-        "get_camera_matrix_distortion_maps": lens_native.camera,
-    }
-    return with_functions(step, (_SAMPLER,), own)
+    return step
 
 
 def elastic(step: Any, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
@@ -75,62 +67,3 @@ def fields(
         cv2.GaussianBlur(flat, kernel_size, sigma, dst=flat, borderType=cv2.BORDER_REPLICATE)
         made *= alpha
     return made[0], made[-1]
-
-
-def grid(image_shape: Any, steps_x: Sequence[float], steps_y: Sequence[float], num_steps: int) -> Maps:
-    """A grid whose columns and rows are stretched.
-
-    >>> grid((2, 4), [1.0, 2.0, 1.0], [1.0, 1.0, 1.0], 2)[0][0].tolist()
-    [0.0, 2.0, 2.0, 6.0]
-    """
-    height, width = image_shape[:2]
-    across, down = _stretched(width, steps_x, num_steps), _stretched(height, steps_y, num_steps)
-    return np.broadcast_to(across, (height, width)), np.broadcast_to(down[:, None], (height, width))
-
-
-def _stretched(length: int, steps: Sequence[float], parts: int) -> np.ndarray:
-    line, part, before = np.zeros(length, np.float32), length // parts, 0.0
-    for number, step in enumerate(steps):
-        start, behind = number * part, before + part * step
-        count = min(start + part, length) - start
-        if count > 1:
-            _spread(before, behind, line[start : start + count])
-        elif count == 1:
-            line[start] = before
-        before = behind
-    return line
-
-
-def _spread(first: float, last: float, out: np.ndarray) -> None:
-    """np.linspace(first, last, len(out)) in a third of its time."""
-    apart = (last - first) / (len(out) - 1)
-    if not apart:
-        out[...] = np.linspace(first, last, len(out))
-        return
-    values = np.arange(len(out), dtype=np.float64)
-    values *= apart
-    values += first
-    values[-1] = last
-    out[...] = values
-
-
-def fisheye(image_shape: Any, k: float) -> Maps:
-    """A lens that bends the more, the further from the centre."""
-    height, width = image_shape[:2]
-    centre_x, centre_y = width / 2, height / 2
-    x, y, r = (np.empty((height, width), np.float32) for _ in range(3))
-    x[...] = np.arange(width, dtype=np.float32) - centre_x
-    y[...] = (np.arange(height, dtype=np.float32) - centre_y)[:, None]
-    np.multiply(x, x, out=r)
-    r += y * y
-    np.sqrt(r, out=r)
-    angle = np.arctan2(y, x)
-    far = r / sqrt(max(centre_x, width - centre_x) ** 2 + max(centre_y, height - centre_y) ** 2)
-    np.multiply(far, k, out=x)
-    x *= far
-    x += 1
-    r *= x
-    for made, turned, centre in ((x, np.cos, centre_x), (y, np.sin, centre_y)):
-        np.multiply(r, turned(angle, out=made), out=made)
-        np.add(made, centre, out=made)
-    return x, y

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,7 +59,7 @@ D4 = {
 }
 
 
-def symmetry_of(name: str, params: dict[str, Any]) -> Symmetry:
+def symmetry_of(name: str, params: Mapping[str, Any]) -> Symmetry:
     """The symmetry that a dihedral step of class `name` applies with the parameters that it drew."""
     if (fixed := claims(name).symmetry) is not None:
         return D4[fixed]

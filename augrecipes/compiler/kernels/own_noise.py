@@ -150,10 +150,7 @@ def _generate(
 
 def _add(img: NDArray[Any], noise: Any) -> NDArray[Any]:
     if not isinstance(noise, Noise):
-        from augrecipes.compiler.kernels import noise_native
-
-        add: Any = noise_native.functions().get("add_noise", pixel.add_noise)
-        return np.asarray(add(img, noise))
+        return np.asarray(pixel.add_noise(img, noise))
     return noise.added_to(img)
 
 

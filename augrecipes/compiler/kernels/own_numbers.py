@@ -2,7 +2,7 @@
 
 Words come of three rounds of shift and multiply; a number is looked up by its word, in pieces of a straight line that
 are 64 to each doubling of how often the distribution goes as far out. All of it is arithmetic of whole numbers, and of
-single floats in a fixed order: kernels make the same bits on every instruction set (native/counted.h).
+single floats in a fixed order: kernels make the same bits on every instruction set (native/counters.h).
 """
 
 from __future__ import annotations

@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Iterable
 from functools import cache
+from typing import Any
 
 import numpy as np
+
+_log = logging.getLogger("augrecipes")
+_KNOWN: dict[tuple[Any, ...], bool] = {}  # answers of this process
+
+
+def holds(what: tuple[Any, ...], trials: Callable[[], Iterable[bool]]) -> bool:
+    """Whether some trials all went well, asked once a process; they did not where there is none, or one fails."""
+    if what not in _KNOWN:
+        try:
+            found = [*trials()]
+            _KNOWN[what] = bool(found) and all(found)
+        except Exception as error:  # another release of albumentations, say, whose `apply` takes something else
+            _log.debug("%s runs as it is: %s: %s", what[0], type(error).__name__, error)
+            _KNOWN[what] = False
+    return _KNOWN[what]
 
 
 @cache

@@ -6,7 +6,6 @@ that its bits are those of albumentations on the OpenCV that is installed.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from itertools import product
@@ -19,18 +18,16 @@ from augrecipes.compat.albumentations import wrap_apply
 from augrecipes.compat.instead import with_functions
 from augrecipes.compat.samplers import with_same_matrix
 from augrecipes.compat.steps import sampler_of
-from augrecipes.compiler.kernels import noise_native, resize_native, warp_native
+from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.kernels.maps import with_quick_maps
 from augrecipes.compiler.kernels.places import with_quick_places
-from augrecipes.compiler.kernels.probes import pictures
+from augrecipes.compiler.kernels.probes import holds, pictures
 from augrecipes.native.kernels import library
 from augrecipes.ops.capabilities import claims
 
-_log = logging.getLogger("augrecipes")
 # (image, **what was drawn) → the result, in memory of its own or the image itself; None: that is albumentations' to do.
 Apply = Callable[..., np.ndarray | None]
 _SEEDS = 2  # of what is drawn for each picture
-_KNOWN: dict[tuple[Any, ...], bool] = {}  # answers of this process
 
 
 def attach(steps: Iterable[Any]) -> None:
@@ -38,14 +35,13 @@ def attach(steps: Iterable[Any]) -> None:
 
     The functions that they share, which they call for geometry and pixels, have quicker ones, too.
     """
-    shapes = {**warp_native.functions(), **resize_native.functions()}
-    pixels = noise_native.functions()
+    warps = warp_native.here()
     for step in steps:
         for drawn_by in (with_quick_places, with_quick_maps, with_same_matrix):
             drawn_by(step)
-        with_functions(step, ("apply", "apply_to_mask"), shapes)
+        if warps is not None:
+            with_functions(step, ("apply", "apply_to_mask"), {"remap": warps.remap})
         with_functions(step, ("apply_to_bboxes",), moved_boxes.functions())
-        with_functions(step, ("apply", "get_params_dependent_on_data"), pixels, "fpixel")
         if (works := quicker(step)) is not None:
             wrap_apply(step, _first, works)
 
@@ -71,15 +67,8 @@ def takes(img: np.ndarray) -> bool:
 def same_bits(step: Any, works: Apply) -> bool:
     """Whether it makes of pictures what the class does, of what the step draws: asked once a process."""
     cls = type(step)
-    known = cls, cls.apply, repr(step.get_transform_init_args()), library()
-    if known not in _KNOWN:
-        try:
-            found = [*_agree(step, works)]
-            _KNOWN[known] = bool(found) and all(found)
-        except Exception as error:  # another release of albumentations, say, which draws something else
-            _log.debug("%s runs as it is: %s: %s", cls, type(error).__name__, error)
-            _KNOWN[known] = False
-    return _KNOWN[known]
+    known = cls, "quick", cls.apply, repr(step.get_transform_init_args()), library()
+    return holds(known, lambda: _agree(step, works))
 
 
 def _agree(step: Any, works: Apply) -> Iterator[bool]:

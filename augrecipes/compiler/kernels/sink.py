@@ -13,7 +13,7 @@ from augrecipes.native.kernels import library, written_as
 from augrecipes.recipe.model import Output
 
 _UINT8, _FLOAT16, _FLOAT32, _FLOAT64 = (np.dtype(t) for t in (np.uint8, np.float16, np.float32, np.float64))
-_CHANNELS, _RGB = 4, 3  # the most that kernels write; those whose numbers kernels take that make the picture as well
+_CHANNELS = 4  # the most that kernels write
 _KEPT = 99  # layouts of results
 
 # Gives the memory for a result: (shape, dtype) → array.
@@ -148,8 +148,6 @@ class SinkNumbers:
         taken = affines[::-1] if bgr else affines  # kernels count channels as they come in
         self._scales = np.array([scale for scale, _ in taken], np.float32)
         self._shifts = np.array([shift or -0.0 for _, shift in taken], np.float32)  # which leaves every value as it is
-        # Of each of three channels, for kernels that make the picture as well; and of each of four.
-        self.values = tuple((*v.tolist(), *[0.0] * _RGB)[:_RGB] for v in (self._scales, self._shifts))
         self.four = tuple((*v.tolist(), *[0.0] * (_CHANNELS - len(v))) for v in (self._scales, self._shifts))
         self._numbers = self._scales.ctypes.data, self._shifts.ctypes.data
         self._layouts: dict[tuple[tuple[int, ...], int], tuple[int, ...] | None] = {}

@@ -1,12 +1,8 @@
-"""Warps and remaps in one native pass, for steps as they are written: with the bits of the installed OpenCV.
-
-The functions have the names, arguments and results of albumentations' own, which do whatever the kernel does not take.
-"""
+"""Warps in one native pass, with the bits of the installed OpenCV, and remaps by it in steps as they are written."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from functools import cache
 from itertools import product
 from typing import Any, Literal
@@ -16,11 +12,10 @@ import numpy as np
 
 from augrecipes.compat.albumentations import geometric
 from augrecipes.native.kernels import Library, library
-from augrecipes.ops.warps import LINEAR, NEAREST
+from augrecipes.ops.constants import LINEAR, NEAREST
 
 Kind = Literal["affine", "perspective", "maps"]
 _NUMBERS: dict[Kind, int] = {"affine": 0, "perspective": 1, "maps": 2}  # as warp.c numbers them
-_KINDS: dict[str, Kind] = {"warp_affine": "affine", "perspective": "perspective", "remap": "maps"}
 _ARGUMENTS = "plllii" + "ip" + "pll" * 2 + "iil" + "plll"
 # Interpolation, dtype and channels of pictures that the kernel takes.
 _SORTS = frozenset([*product((NEAREST, LINEAR), "B", (1, 3, 4)), (NEAREST, "H", 1), (NEAREST, "f", 1)])
@@ -31,58 +26,15 @@ _Nine = ctypes.c_double * 9
 
 
 class NativeWarp:
-    """Albumentations' `warp_affine`, `perspective` and `remap`, by a native kernel where its bits are OpenCV's.
+    """Pictures sampled by a native kernel, where its bits are OpenCV's.
 
     Args:
         kernels: of this machine.
     """
 
     def __init__(self, kernels: Library) -> None:
-        self._kernels = kernels
         self._kernel = kernels.kernel("warp", _ARGUMENTS)
-
-    def functions(self) -> dict[str, Callable[..., Any]]:
-        """By the names that albumentations gives them."""
-        return {"warp_affine": self.warp_affine, "perspective": self.perspective, "remap": self.remap}
-
-    def warp_affine(
-        self, image: np.ndarray, matrix: np.ndarray, interpolation: int, fill: Any, border_mode: int, output_shape: Any
-    ) -> np.ndarray:
-        """A picture through a matrix from it to the result; as it is where that is nearly the identity."""
-        values = np.asarray(matrix, np.float64).ravel().tolist()
-        if is_identity(values):
-            return image
-        height, width = (int(np.round(side)) for side in output_shape[:2])
-        value = [fill] * _channels(image) if isinstance(fill, float) else fill
-        made = self.sampled("affine", image, interpolation, border_mode, value, (height, width), _inverse(values))
-        if made is None:
-            made = geometric.warp_affine(image, matrix, interpolation, fill, border_mode, output_shape)
-        return made
-
-    def perspective(
-        self,
-        img: np.ndarray,
-        matrix: np.ndarray,
-        max_width: int,
-        max_height: int,
-        border_val: Any,
-        border_mode: int,
-        keep_size: bool,
-        interpolation: int,
-    ) -> np.ndarray:
-        """The same in perspective; with `keep_size` scaled back to the size of the picture."""
-        size, forward = (max_height, max_width), matrix
-        if keep_size:
-            size = img.shape[:2]
-            scales = np.array([[size[1] / max_width, 0, 0], [0, size[0] / max_height, 0], [0, 0, 1]])
-            forward = np.dot(scales, matrix)
-        back = cv2.invert(np.asarray(forward, np.float64))[1].ravel().tolist()
-        made = self.sampled("perspective", img, interpolation, border_mode, border_val, size, back)
-        if made is None:
-            made = geometric.perspective(
-                img, matrix, max_width, max_height, border_val, border_mode, keep_size, interpolation
-            )
-        return made
+        self._bodies: dict[tuple[Kind, bool], int] = {}
 
     def remap(
         self,
@@ -93,15 +45,18 @@ class NativeWarp:
         border_mode: int,
         value: Any = None,
     ) -> np.ndarray:
-        """A picture whose pixels are taken from where two maps H×W say."""
+        """Albumentations' function of this name: a picture whose pixels are taken from where two maps H×W say."""
         made = None
         if map_x.dtype == map_y.dtype == np.float32:
             made = self.sampled("maps", img, interpolation, border_mode, value, map_x.shape, maps=(map_x, map_y))
         return geometric.remap(img, map_x, map_y, interpolation, border_mode, value) if made is None else made
 
-    def has(self, kind: Kind, interpolation: int) -> bool:
-        """Whether the kernel gives OpenCV's bits, of places that are told so."""
-        return body_of(self._kernels.isa, kind, interpolation == LINEAR, self) > 0
+    def body(self, kind: Kind, interpolation: int) -> int:
+        """How many pixels the installed OpenCV takes at once, where the kernel then gives its bits; otherwise 0."""
+        linear = interpolation == LINEAR
+        if (kind, linear) not in self._bodies:
+            self._bodies[kind, linear] = next((n for n in _VECTORS if agrees(kind, linear, n, self)), 0)
+        return self._bodies[kind, linear]
 
     def sampled(
         self,
@@ -136,7 +91,7 @@ class NativeWarp:
             return None
         if border == cv2.BORDER_CONSTANT and (word := as_word(fill, image.dtype)) < 0:
             return None
-        if body is None and not (body := body_of(self._kernels.isa, kind, interpolation == LINEAR, self)):
+        if body is None and not (body := self.body(kind, interpolation)):
             return None
         height, width = int(size[0]), int(size[1])
         out = np.empty((height, width, *image.shape[2:]), image.dtype)
@@ -151,12 +106,6 @@ class NativeWarp:
         return out if done == 0 else None
 
 
-def functions() -> dict[str, Callable[..., Any]]:
-    """What may be called in place of albumentations' own functions on this machine."""
-    found = here()
-    return {} if found is None else found.functions()
-
-
 def here() -> NativeWarp | None:
     """The native warp of this machine; None where there is none."""
     found = library()
@@ -166,15 +115,6 @@ def here() -> NativeWarp | None:
 @cache
 def _of(kernels: Library) -> NativeWarp:
     return NativeWarp(kernels)
-
-
-def is_identity(values: list[float]) -> bool:
-    """What np.allclose says of nine numbers and the identity, in a fiftieth of its time.
-
-    >>> is_identity([1.0, 1e-9, 0, 0, 1 - 1e-6, 0, 0, 0, 1]), is_identity([1.0, 1e-7, 0, 0, 1, 0, 0, 0, 1])
-    (True, False)
-    """
-    return all(abs(a - b) <= 1e-8 + 1e-5 * b for a, b in zip(values, _EYE, strict=True))
 
 
 def _channels(image: np.ndarray) -> int:
@@ -208,18 +148,6 @@ def _inverse(values: list[float]) -> tuple[float, ...]:
     k = 1.0 / k if k else 0.0
     p, q, r, s = e * k, -b * k, -d * k, a * k
     return p, q, -p * c - q * f, r, s, -r * c - s * f, 0.0, 0.0, 1.0
-
-
-def body_of(isa: str, kind: Kind, linear: bool, native: NativeWarp) -> int:
-    """How many pixels the installed OpenCV takes at once, where the kernel then gives its bits; otherwise 0."""
-    known = _BODIES.get((isa, kind, linear))
-    if known is None:
-        known = next((n for n in _VECTORS if agrees(kind, linear, n, native)), 0)
-        _BODIES[isa, kind, linear] = known
-    return known
-
-
-_BODIES: dict[tuple[str, Kind, bool], int] = {}
 
 
 def agrees(kind: Kind, linear: bool, body: int, native: NativeWarp) -> bool:

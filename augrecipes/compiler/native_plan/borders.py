@@ -9,8 +9,8 @@ import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import geometric
-from augrecipes.compiler.native_plan.moves import KERNELS
-from augrecipes.compiler.native_plan.steps import NativeStep
+from augrecipes.compiler.kernels.resize_native import KERNELS
+from augrecipes.compiler.native_plan.steps import NativeStep, of
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
 
 _PADS = ("pad_top", "pad_bottom", "pad_left", "pad_right")
@@ -35,7 +35,7 @@ def fixed_window(step: Any) -> NativeStep | None:
     """The same window of every picture."""
     box = (step.x_min, step.y_min, step.x_max, step.y_max)
     if not step.pad_if_needed:
-        return NativeStep(DRAWS.NOTHING, EFFECTS.CUTS, box, lambda params: tuple(map(float, params["crop_coords"])))
+        return NativeStep(DRAWS.NOTHING, EFFECTS.CUTS, box, of("crop_coords"))
     return _cut(step, DRAWS.PADDED_BOX, (*box, _position(step.pad_position)))
 
 
@@ -60,23 +60,19 @@ def padding(step: Any) -> NativeStep | None:
     elif len(sides) == _PAIR:
         sides = [*sides, *sides]
     left, top, right, bottom = sides
-    border = _border(step.border_mode, step.fill)
-    return (
-        None if border is None else NativeStep(DRAWS.NOTHING, EFFECTS.PADS, (top, bottom, left, right), _sides, border)
-    )
+    return _pads(step, DRAWS.NOTHING, (top, bottom, left, right))
 
 
 def padding_if_needed(step: Any) -> NativeStep | None:
     """A border that makes the picture as large as it has to be, or a multiple of a size."""
     least = (-1 if n is None else n for n in (step.min_height, step.min_width))
     divisors = (n or 0 for n in (step.pad_height_divisor, step.pad_width_divisor))
-    arguments = (*least, *divisors, _position(step.position))
+    return _pads(step, DRAWS.PADDING, (*least, *divisors, _position(step.position)))
+
+
+def _pads(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeStep | None:
     border = _border(step.border_mode, step.fill)
-    return None if border is None else NativeStep(DRAWS.PADDING, EFFECTS.PADS, arguments, _sides, border)
-
-
-def _sides(params: Mapping[str, Any]) -> tuple[float, ...]:
-    return tuple(float(params[name]) for name in _PADS)
+    return None if border is None else NativeStep(draw, EFFECTS.PADS, arguments, of(*_PADS), border)
 
 
 def cut_or_padded(step: Any) -> NativeStep | None:
@@ -97,12 +93,9 @@ def cut_or_padded(step: Any) -> NativeStep | None:
     border = _border(step.border_mode, step.fill) if plain else None
     if border is None or (step.keep_size and step.interpolation not in KERNELS) or len(pairs) != _ALL_SIDES:
         return None
-    kernels = KERNELS[step.interpolation] if step.keep_size else ()
     keeps = step.interpolation if step.keep_size else -1
     ends = tuple(n for pair in pairs for n in pair)
-    return NativeStep(
-        DRAWS.SIDES, EFFECTS.CUTS_AND_PADS, (parts, draws, *ends), _cut_and_padded, (*border, 0, keeps), kernels
-    )
+    return NativeStep(DRAWS.SIDES, EFFECTS.CUTS_AND_PADS, (parts, draws, *ends), _cut_and_padded, (*border, 0, keeps))
 
 
 def _cut_and_padded(params: Mapping[str, Any]) -> tuple[float, ...]:

@@ -1,41 +1,117 @@
-"""Steps that change colours by more than a table as numbers of a native plan."""
+"""Steps that change colours as numbers of a native plan: by tables of levels, by matrices, and pixel by pixel."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from augrecipes.compiler.kernels import stain_native
+import numpy as np
+
+from augrecipes.compat.normals import normals
 from augrecipes.compiler.kernels.lab import tables
 from augrecipes.compiler.native_plan import opencv_variants
-from augrecipes.compiler.native_plan.steps import NativeStep
+from augrecipes.compiler.native_plan.steps import NativeStep, of, ranges
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
-from augrecipes.ops.capabilities import claims
-from augrecipes.ops.colour_ops import Linear
+from augrecipes.ops.stain import LOG, density_matrix
 
 _AMOUNTS = ("brightness", "contrast", "saturation", "hue")
-_RGB, _MOST_TILES = 3, 64
+_RGB, _MOST_TILES, _MOST_LEVEL = 3, 64, 255
 _FULL = 255.0
-_DROPPED = 0.499  # of a level: sums that drop their fraction are rounded after they lost as much
+_MIDDLE, _APART = 0.3, 0.05  # of colours
+_DIGITS = 12  # beyond them processors differ in what inverts a matrix
 _LAB = tables()
 
 
-def ranges(*pairs: Iterable[float]) -> tuple[float, ...]:
-    """The ends of some ranges, one after another.
+def uniform(
+    step: Any, effect: int, does: tuple[float, ...] = (), draw: int = DRAWS.NUMBERS, **limits: str
+) -> NativeStep:
+    """A step that draws each parameter of `limits` evenly from the range in the attribute that is named for it."""
+    ends = ranges(*(getattr(step, attribute) for attribute in limits.values()))
+    return NativeStep(draw, effect, (float(len(limits)), *ends), of(*limits), does)
 
-    >>> ranges((0, 1), [2, 3])
-    (0.0, 1.0, 2.0, 3.0)
-    """
-    return tuple(float(end) for pair in pairs for end in pair)
+
+# Tables of levels: native/tables.h makes them of what is drawn.
+
+
+def scaled(step: Any) -> NativeStep | None:
+    """Brightness and contrast, of which none is measured in the picture."""
+    if not step.brightness_by_max or step.ensure_safe_range:
+        return None
+    limits = ranges(step.contrast_limit, step.brightness_limit)
+    return NativeStep(DRAWS.BRIGHTNESS_CONTRAST, EFFECTS.SCALES_LEVELS, limits, of("alpha", "beta"))
+
+
+def bent(step: Any) -> NativeStep:
+    """A power of each level."""
+    return NativeStep(DRAWS.PERCENT, EFFECTS.BENDS, ranges(step.gamma_limit), of("gamma"))
+
+
+def inverted(_: Any) -> NativeStep:
+    """Every level from the other end."""
+    return NativeStep(DRAWS.NOTHING, EFFECTS.INVERTS)
+
+
+def solarized(step: Any) -> NativeStep:
+    """Levels above one from the other end."""
+    return uniform(step, EFFECTS.SOLARIZES, threshold="threshold_range")
+
+
+def posterized(step: Any) -> NativeStep | None:
+    """Some bits of each level."""
+    bits = step.num_bits if isinstance(step.num_bits, list) else [step.num_bits]
+    if len(bits) not in (1, _RGB):
+        return None
+    count = float(len(bits))
+    return NativeStep(
+        DRAWS.WHOLE_NUMBERS, EFFECTS.POSTERIZES, (count, *ranges(*bits)), of("num_bits"), (count,)
+    )  # fmt: skip
+
+
+def multiplied(step: Any) -> NativeStep | None:
+    """Every level of a channel by one number."""
+    if step.elementwise:
+        return None
+    arguments = (*ranges(step.multiplier), float(step.per_channel))
+    return NativeStep(DRAWS.MULTIPLIERS, EFFECTS.MULTIPLIES, arguments, of("multiplier"))
+
+
+def shifted(step: Any) -> NativeStep | None:
+    """A number of levels added to each channel."""
+    limits = step.noise_params["ranges"]
+    return NativeStep(DRAWS.SHIFTS, EFFECTS.SHIFTS, ranges(*limits), of("noise_map")) if len(limits) == _RGB else None
+
+
+def dropped(step: Any) -> NativeStep | None:
+    """Some channels of one level."""
+    if not 0 <= step.fill <= _MOST_LEVEL:
+        return None
+
+    def seen(params: Mapping[str, Any]) -> tuple[float, ...]:
+        return tuple(float(channel in params["channels_to_drop"]) for channel in range(_RGB))
+
+    limits = ranges(step.channel_drop_range)
+    return NativeStep(DRAWS.DROPPED_CHANNELS, EFFECTS.DROPS_CHANNELS, limits, seen, (int(step.fill),))
+
+
+def curved(step: Any) -> NativeStep | None:
+    """Levels along a curve, or those of each channel along its own."""
+    if not normals():
+        return None
+
+    def seen(params: Mapping[str, Any]) -> tuple[float, ...]:
+        return (float(np.size(params["low_y"])), *of("low_y", "high_y")(params))
+
+    return NativeStep(DRAWS.CURVES, EFFECTS.CURVES, (float(step.scale), float(step.per_channel), normals()), seen)
+
+
+# More than tables.
 
 
 def hue_saturation_value(step: Any) -> NativeStep:
     """Through HSV."""
-    limits = (step.hue_shift_limit, step.sat_shift_limit, step.val_shift_limit)
-    names = ("hue_shift", "sat_shift", "val_shift")
-    return NativeStep(
-        DRAWS.NUMBERS, EFFECTS.SHIFTS_HSV, (3.0, *ranges(*limits)),
-        lambda params: tuple(params[name] for name in names), opencv_variants.hsv(), changes=True,
+    return uniform(
+        step, EFFECTS.SHIFTS_HSV, opencv_variants.hsv(),
+        hue_shift="hue_shift_limit", sat_shift="sat_shift_limit", val_shift="val_shift_limit",
     )  # fmt: skip
 
 
@@ -43,46 +119,51 @@ def jittered(step: Any) -> NativeStep:
     """Brightness, contrast, saturation and hue in some order."""
     limits = ranges(*(getattr(step, name) for name in _AMOUNTS))
     does = (*opencv_variants.hsv(), opencv_variants.sums())
-    return NativeStep(DRAWS.JITTER, EFFECTS.JITTERS_EXACTLY, limits, _jitter, does, changes=True)
+    return NativeStep(DRAWS.JITTER, EFFECTS.JITTERS_EXACTLY, limits, of(*_AMOUNTS, "order"), does)
 
 
-def _jitter(params: Mapping[str, Any]) -> tuple[float, ...]:
-    return (*(params[name] for name in _AMOUNTS), *params["order"])
-
-
-def stained(step: Any) -> NativeStep | None:
+def stained(step: Any) -> NativeStep:
     """Stains jittered as `fast` does."""
-    where = tuple(map(float, stain_native.CONSTANTS))
-    return NativeStep(
-        DRAWS.STAINS, EFFECTS.STAINS, ranges(step.sigma, step.bias),
-        lambda params: (*params["factors"], *params["shifts"]), where,
-    )  # fmt: skip
+    where = tuple(float(array.ctypes.data) for array in STAINS)
+    return NativeStep(DRAWS.STAINS, EFFECTS.STAINS, ranges(step.sigma, step.bias), of("factors", "shifts"), where)
+
+
+def _stains() -> np.ndarray:
+    """7×3×4: a matrix for three factors and three shifts is the first, and the others times these."""
+    none, units = (0.0, 0.0, 0.0), np.eye(3).tolist()
+    still = density_matrix(none, none)
+    each = [*(density_matrix(unit, none) for unit in units), *(density_matrix(none, unit) for unit in units)]
+    return np.round(np.stack([still, *(one - still for one in each)]), _DIGITS)
+
+
+STAINS = _stains(), LOG  # what native/stain.c reckons with
 
 
 def mixed(step: Any) -> NativeStep | None:
-    """A step that draws nothing and mixes channels by one matrix; None where it is more than that."""
-    colour_ops = claims(type(step).__name__).colour_ops
-    operations = colour_ops(step, {}, _FULL) or [] if colour_ops is not None else []
-    if len(operations) != 1 or not isinstance(operations[0], Linear):
+    """A step that draws nothing and mixes channels by one matrix; None where it is more than that.
+
+    The matrix is read off four colours that the step changes: of float32, 0..1, so that nothing is rounded.
+    """
+    colours = np.full((1, 4, 3), _MIDDLE, np.float32)
+    for channel in range(3):
+        colours[0, channel + 1, channel] += _APART
+    seen = np.asarray(step.apply(colours), np.float64).reshape(4, 3)
+    if seen.min() <= 0 or seen.max() >= 1:
         return None
-    less = _DROPPED if operations[0].truncates else 0.0
-    rows = tuple(value for *mix, add in operations[0].rows for value in (*mix, add * _FULL - less))
-    return NativeStep(DRAWS.NOTHING, EFFECTS.MIXES, rows, lambda _: ())
+    columns = (seen[1:] - seen[0]).T / _APART
+    rows = np.column_stack([columns, (seen[0] - columns.sum(axis=1) * _MIDDLE) * _FULL])
+    return NativeStep(DRAWS.NOTHING, EFFECTS.MIXES, tuple(rows.ravel().tolist()))
 
 
 def greyed(step: Any) -> NativeStep | None:
     """The luma of each pixel in its three places."""
-    if step.method != "weighted_average" or step.num_output_channels != _RGB:
-        return None
-    return NativeStep(DRAWS.NOTHING, EFFECTS.GREYS, (), lambda _: (), changes=True)
+    plain = step.method == "weighted_average" and step.num_output_channels == _RGB
+    return NativeStep(DRAWS.NOTHING, EFFECTS.GREYS) if plain else None
 
 
-def reordered(step: Any) -> NativeStep:
+def reordered(_: Any) -> NativeStep:
     """Channels that change places."""
-    del step
-    return NativeStep(
-        DRAWS.ORDER, EFFECTS.REORDERS, (), lambda params: tuple(map(float, params["channels_shuffled"])), changes=True
-    )  # fmt: skip
+    return NativeStep(DRAWS.ORDER, EFFECTS.REORDERS, (), of("channels_shuffled"))
 
 
 def evened_out(step: Any) -> NativeStep | None:
@@ -90,14 +171,10 @@ def evened_out(step: Any) -> NativeStep | None:
     across, down = step.tile_grid_size
     if max(across, down) > _MOST_TILES:
         return None
-    return NativeStep(
-        DRAWS.NUMBERS, EFFECTS.EVENS_OUT, (1.0, *ranges(step.clip_limit)), lambda params: (params["clip_limit"],),
-        (down, across, _LAB.ctypes.data), changes=True,
-    )  # fmt: skip
+    return uniform(step, EFFECTS.EVENS_OUT, (down, across, _LAB.ctypes.data), clip_limit="clip_limit")
 
 
 def equalized(step: Any) -> NativeStep | None:
     """Histograms of channels made even."""
-    if step.mode != "cv" or not step.by_channels or step.mask is not None:
-        return None
-    return NativeStep(DRAWS.NOTHING, EFFECTS.EQUALIZES, (), lambda _: (), changes=True)
+    plain = step.mode == "cv" and step.by_channels and step.mask is None
+    return NativeStep(DRAWS.NOTHING, EFFECTS.EQUALIZES) if plain else None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from augrecipes.compat.steps import choice_of, group_of
-from augrecipes.compiler.native_plan.steps import KeyedStep, NativeStep
+from augrecipes.compiler.native_plan.steps import KeyedStep, NativeStep, of
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
 from augrecipes.ops.groups import SOME_OF
 
@@ -35,14 +35,14 @@ def _one(child: Unit) -> Unit:
     span = child[0][1].numbers.does[0] if child and child[0][1].numbers.effect == EFFECTS.GROUPS else 0
     if len(child) == span + 1:
         return child
-    every = NativeStep(DRAWS.NOTHING, EFFECTS.GROUPS, (), lambda _: (), (len(child), OPTIONS.ALL_STEPS, 0))
+    every = NativeStep(DRAWS.NOTHING, EFFECTS.GROUPS, does=(len(child), OPTIONS.ALL_STEPS, 0))
     return [(None, KeyedStep(child[0][1].label, False, 1.0, every)), *child]
 
 
 def _numbers(group: Any, span: int, count: int) -> NativeStep | None:
     match group_of(group):
         case "all":
-            return NativeStep(DRAWS.NOTHING, EFFECTS.GROUPS, (), lambda _: (), (span, OPTIONS.ALL_STEPS, 0))
+            return NativeStep(DRAWS.NOTHING, EFFECTS.GROUPS, does=(span, OPTIONS.ALL_STEPS, 0))
         case "one" if count <= LIMITS.MOST_CHILDREN:
             total, ends = 0.0, []
             for weight in group.transforms_ps:
@@ -53,15 +53,13 @@ def _numbers(group: Any, span: int, count: int) -> NativeStep | None:
                 DRAWS.BY_WEIGHT,
                 EFFECTS.GROUPS,
                 (count, *shares),
-                lambda drawn: drawn["chosen"],
+                of("chosen"),
                 (span, OPTIONS.ONE_STEP, 1),
             )
         case "some" if count <= LIMITS.MOST_CHILDREN:
             keeps_order = type(group).__name__ == SOME_OF
             draws = (count, group.n, keeps_order)
-            return NativeStep(
-                DRAWS.SOME, EFFECTS.GROUPS, draws, lambda drawn: drawn["chosen"], (span, OPTIONS.SOME_STEPS, group.n)
-            )
+            return NativeStep(DRAWS.SOME, EFFECTS.GROUPS, draws, of("chosen"), (span, OPTIONS.SOME_STEPS, group.n))
     return None
 
 

@@ -7,20 +7,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from augrecipes.compat.steps import group_of, is_gated, is_plain
-from augrecipes.compiler.kernels import cost, resize_native
+from augrecipes.compiler.kernels import cost
+from augrecipes.compiler.kernels.resize_native import KERNELS, same_bits
 from augrecipes.compiler.native_plan import groups, masks, warps
 from augrecipes.compiler.native_plan.colours import mixed
 from augrecipes.compiler.native_plan.lower import Lowered
 from augrecipes.compiler.native_plan.steps import LEFT, OPAQUE, KeyedStep, NativeStep, encode
 from augrecipes.compiler.plan.nodes import Fused, Node
+from augrecipes.native.kernels import library
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.capabilities import claims
-from augrecipes.ops.warps import LINEAR
+from augrecipes.ops.constants import LINEAR
 
-_MOVED = {EFFECTS.CUTS, EFFECTS.TURNS}
-_RESAMPLED = {EFFECTS.RESIZES, EFFECTS.CUTS_AND_RESIZES}
-_PADDED = {EFFECTS.PADS, EFFECTS.PADS_AND_CUTS, EFFECTS.CUTS_AND_PADS}
-_ALONE = {EFFECTS.KEEPS, EFFECTS.SCALES, *_MOVED, *_RESAMPLED, *_PADDED}
 _COLOURS = {
     EFFECTS.JITTERS: EFFECTS.JITTERS,
     EFFECTS.JITTERS_EXACTLY: EFFECTS.JITTERS,
@@ -118,8 +116,9 @@ class Walk:
             numbers = masks.numbers_of(step, as_numbers) if self.labels else as_numbers(step, LINEAR)
         if numbers is None and not is_gated(step):
             raise NotNativeError(f"{label} runs in albumentations")
-        kernels, native = numbers.kernels if numbers else (), resize_native.here()
-        if kernels and (native is None or not all(map(native.has, kernels))):
+        found = library()
+        needed = [] if numbers is None else [name for how in numbers.resizes for name in KERNELS[int(how)]]
+        if needed and (found is None or not all(same_bits(found, name) for name in needed)):
             numbers = None
         return KeyedStep(label, shared, float(step.p), numbers or LEFT)
 
@@ -132,15 +131,15 @@ def _is_last(node: Node, behind: Node | None) -> bool:
 
 def _between(effect: int, does: tuple[float, ...] = ()) -> KeyedStep:
     """What is done between steps."""
-    return KeyedStep("", False, 1.0, NativeStep(DRAWS.NOTHING, effect, (), lambda _: (), does))
+    return KeyedStep("", False, 1.0, NativeStep(DRAWS.NOTHING, effect, does=does))
 
 
 def alone(step: Any, _: int) -> NativeStep | None:
     """A step that is carried out by itself."""
     found = encode(step)
     if found is not None and found.effect in (EFFECTS.WARPS, EFFECTS.TILTS):
-        return warps.exactly(step, found)
-    return found if found is not None and (found.changes or found.effect in _ALONE) else None
+        return warps.exactly(found)
+    return found
 
 
 def _warped(step: Any, interpolation: int) -> NativeStep | None:
@@ -148,23 +147,18 @@ def _warped(step: Any, interpolation: int) -> NativeStep | None:
     found = encode(step)
     if found is None:
         return None
-    merges = found.effect in _MOVED
-    if found.effect in _RESAMPLED:
-        merges = set(found.does[2:]) == {interpolation}
-    elif found.effect == EFFECTS.SCALES:
-        merges = set(found.does[:2]) == {interpolation}
-    elif found.effect in (EFFECTS.WARPS, EFFECTS.TILTS):
-        merges = warps.interpolation_of(found) == interpolation
+    warps_so = found.effect in (EFFECTS.WARPS, EFFECTS.TILTS) and warps.interpolation_of(found) == interpolation
+    merges = found.effect in (EFFECTS.CUTS, EFFECTS.TURNS) or warps_so or set(found.resizes) == {interpolation}
     return replace(found, effect=EFFECTS.MERGES + found.effect) if merges else None
 
 
 def _coloured(step: Any, _: int) -> NativeStep | None:
     """A step that changes colours behind such a run."""
     record = claims(type(step).__name__)
-    if not record.random and record.colour_ops is not None:
+    if not record.random and record.recolours:
         return mixed(step)
     if record.native_joined:
         return encode(step, joined=True)
     found = encode(step)
     effect = None if found is None else _COLOURS.get(found.effect)
-    return None if found is None or effect is None else replace(found, effect=effect, does=(), changes=False)
+    return None if found is None or effect is None else replace(found, effect=effect, does=())

@@ -10,12 +10,10 @@ import numpy as np
 
 from augrecipes.compiler.kernels import cost, warp_native
 from augrecipes.compiler.kernels.sink import Sink
-from augrecipes.compiler.kernels.warp_native import Kind
 from augrecipes.compiler.native_plan.steps import KEPT, NativeStep
-from augrecipes.native.kernels import library
 from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.ops.capabilities import claims
-from augrecipes.ops.warps import LINEAR, NEAREST
+from augrecipes.ops.constants import LINEAR, NEAREST
 from augrecipes.recipe.model import Output
 
 # What takes the same pixels of int16 as of uint8; OpenCV warps these by an older way.
@@ -79,8 +77,6 @@ def _seen_by_mask(step: Any) -> Any:
 
 def ends() -> tuple[float, ...]:
     """What ends a run of warps: what things cost, and how many columns OpenCV takes together."""
-    kernels, native = library(), warp_native.here()
-    if kernels is None or native is None:
-        return (*cost.OF_LABELS, 0, 0)
-    kinds: tuple[Kind, ...] = ("affine", "perspective")
-    return (*cost.OF_LABELS, *(warp_native.body_of(kernels.isa, kind, linear=False, native=native) for kind in kinds))
+    native = warp_native.here()
+    bodies = (0, 0) if native is None else (native.body("affine", NEAREST), native.body("perspective", NEAREST))
+    return (*cost.OF_LABELS, *bodies)

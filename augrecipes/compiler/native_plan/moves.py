@@ -3,51 +3,44 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-import cv2
-
 from augrecipes.compiler.kernels.moves import D4, QUARTERS, Symmetry, symmetry_of
-from augrecipes.compiler.native_plan.steps import NativeStep
+from augrecipes.compiler.kernels.resize_native import KERNELS
+from augrecipes.compiler.native_plan.steps import NativeStep, Seen, of
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
+from augrecipes.ops.constants import AREA
 
-KERNELS = {
-    cv2.INTER_NEAREST: ("nearest",),
-    cv2.INTER_LINEAR: ("resize", "blocks"),
-    cv2.INTER_CUBIC: ("cubic",),
-    cv2.INTER_AREA: ("shrink", "blocks"),
-}
 _MOST_LENGTHS = LIMITS.DRAW_ARGUMENTS - 2
 _ANY_WINDOW = (0.0, 0.0, 1.0, 1.0)  # until one is drawn
 
 
 def nothing(step: Any) -> NativeStep:
     """A step that leaves everything as it is."""
-    return NativeStep(DRAWS.NOTHING, EFFECTS.KEEPS, (), lambda _: ())
+    return NativeStep(DRAWS.NOTHING, EFFECTS.KEEPS)
 
 
 def flip(step: Any) -> NativeStep:
     """A flip or a transposition, which draws nothing."""
-    name = type(step).__name__
-    return NativeStep(
-        DRAWS.NOTHING, EFFECTS.TURNS, (_bits(symmetry_of(name, {})),), lambda _: (_bits(symmetry_of(name, {})),)
-    )
+    return _turned(step, DRAWS.NOTHING, (symmetry_of(type(step).__name__, {}),))
 
 
 def quarter_turn(step: Any) -> NativeStep:
     """One of four turns."""
-    return NativeStep(DRAWS.ONE_OF_FOUR, EFFECTS.TURNS, tuple(map(_bits, QUARTERS)), _turned(type(step).__name__))
+    return _turned(step, DRAWS.ONE_OF_FOUR, QUARTERS)
 
 
 def any_turn(step: Any) -> NativeStep:
     """One of the eight symmetries of the square."""
-    return NativeStep(DRAWS.ONE_OF_EIGHT, EFFECTS.TURNS, tuple(map(_bits, D4.values())), _turned(type(step).__name__))
+    return _turned(step, DRAWS.ONE_OF_EIGHT, D4.values())
 
 
-def _turned(name: str) -> Any:
-    return lambda params: (_bits(symmetry_of(name, params)),)
+def _turned(step: Any, draw: int, symmetries: Iterable[Symmetry]) -> NativeStep:
+    name = type(step).__name__
+    seen: Seen = lambda params: (_bits(symmetry_of(name, params)),)  # noqa: E731
+    return NativeStep(draw, EFFECTS.TURNS, tuple(map(_bits, symmetries)), seen)
 
 
 def _bits(symmetry: Symmetry) -> float:
@@ -82,31 +75,24 @@ def resized_about_boxes(step: Any) -> NativeStep | None:
     return found and replace(found, effect=EFFECTS.CUTS_AND_RESIZES, arguments=_ANY_WINDOW, seen=_window, given=True)
 
 
-def _window(params: Mapping[str, Any]) -> tuple[float, ...]:
-    return tuple(map(float, params["crop_coords"]))
+_window = of("crop_coords")
 
 
 def _resized(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeStep | None:
-    if (sampled := _interpolations(step)) is None:
-        return None
-    both, kernels = sampled
-    return NativeStep(draw, EFFECTS.CUTS_AND_RESIZES, arguments, _window, (*step.size, *both), kernels)
+    both = _interpolations(step)
+    return both and NativeStep(draw, EFFECTS.CUTS_AND_RESIZES, arguments, _window, (*step.size, *both))
 
 
 def resize(step: Any) -> NativeStep | None:
     """A picture of one size."""
-    if (sampled := _interpolations(step)) is None:
-        return None
-    both, kernels = sampled
-    return NativeStep(DRAWS.NOTHING, EFFECTS.RESIZES, (), lambda _: (), (step.height, step.width, *both), kernels)
+    both = _interpolations(step)
+    return both and NativeStep(DRAWS.NOTHING, EFFECTS.RESIZES, does=(step.height, step.width, *both))
 
 
 def to_target(step: Any) -> NativeStep | None:
     """A picture of the size of a target that is being made: see `PlanInMemory.resize_to`."""
     how = step.interpolation
-    if how is None:
-        return None
-    return NativeStep(DRAWS.NOTHING, EFFECTS.RESIZES, (), lambda _: (), (0, 0, how, how), KERNELS[how])
+    return None if how is None else NativeStep(DRAWS.NOTHING, EFFECTS.RESIZES, does=(0, 0, how, how))
 
 
 def shorter_side(step: Any) -> NativeStep | None:
@@ -140,14 +126,11 @@ def scaled(step: Any) -> NativeStep | None:
 
 
 def _scaled(step: Any, draw: int, arguments: tuple[float, ...], *, rounds: bool) -> NativeStep | None:
-    if (sampled := _interpolations(step)) is None:
-        return None
-    both, kernels = sampled
-    return NativeStep(draw, EFFECTS.SCALES, arguments, lambda params: (params["scale"],), (*both, rounds), kernels)
+    both = _interpolations(step)
+    return both and NativeStep(draw, EFFECTS.SCALES, arguments, of("scale"), (*both, rounds))
 
 
-def _interpolations(step: Any) -> tuple[tuple[int, int], tuple[str, ...]] | None:
-    """How a step resizes, and where it makes smaller; and the kernels that do. None: there are none."""
+def _interpolations(step: Any) -> tuple[int, int] | None:
+    """How a step resizes, and where it makes smaller; None: no kernel does that."""
     by_areas = getattr(step, "area_for_downscale", None)
-    both = step.interpolation, cv2.INTER_AREA if by_areas else step.interpolation
-    return None if both[0] not in KERNELS else (both, KERNELS[both[0]] + KERNELS[both[1]])
+    return (step.interpolation, AREA if by_areas else step.interpolation) if step.interpolation in KERNELS else None

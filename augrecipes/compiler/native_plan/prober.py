@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -22,7 +21,6 @@ from augrecipes.native.kernels import Library
 from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.recipe.model import Output
 
-_log = logging.getLogger("augrecipes")
 _MOST = 1 << 28  # pixels
 _EPOCH = 3
 Position = Callable[[int, int, int], None]  # of epoch, index and tile
@@ -39,7 +37,6 @@ _MORE: dict[int, Callable[[], tuple[np.ndarray, ...]]] = {
     EFFECTS.COMPRESSES: probes.squares,
     EFFECTS.EVENS_OUT: probes.many_colours,
 }
-_KNOWN: dict[tuple[Any, ...], bool] = {}  # answers of this process
 
 
 def draws_alike(plan: NativePlan, step: Any, keyed: KeyedStep, position: Position) -> bool:
@@ -74,20 +71,18 @@ def works_alike(
         return True  # it never acts, or nothing alone, or by boxes
     apply: Any = cls.apply if labels is None else cls.apply_to_mask
     known = (
-        kernels, cls, apply, repr(step.get_transform_init_args()), numbers.draw, numbers.effect, numbers.arguments,
+        cls, kernels, apply, repr(step.get_transform_init_args()), numbers.draw, numbers.effect, numbers.arguments,
         numbers.does, keyed.cell, keyed.forced, keyed.p < 1, labels,
     )  # fmt: skip
-    if known not in _KNOWN:
+
+    def trials() -> Iterator[bool]:
         always = replace(keyed, p=_NEARLY) if keyed.p < 1 else keyed
         plan = NativePlan(kernels, [always], Sink(_AS_IT_IS), seed, _MOST, labels=labels is not None)
         act = step.apply if labels is None and numbers.effect in _OWN else partial(apply, step)
         pictures = _pictures(numbers.effect) if labels is None else _masks(labels)
-        try:
-            _KNOWN[known] = _does_alike(plan, step, act, position, pictures, labels)
-        except Exception as error:  # another release of albumentations, say, whose `apply` takes something else
-            _log.debug("%s runs as it is: %s: %s", cls, type(error).__name__, error)
-            _KNOWN[known] = False
-    return _KNOWN[known]
+        return _does_alike(plan, step, act, position, pictures, labels)
+
+    return probes.holds(known, trials)
 
 
 def _does_alike(
@@ -97,8 +92,9 @@ def _does_alike(
     position: Position,
     pictures: Sequence[np.ndarray],
     labels: np.dtype[Any] | None,
-) -> bool:
+) -> Iterator[bool]:
     draw = sampler_of(step)
+    yield True  # of pictures that the kernels refuse nothing is asked
     for image in pictures:
         for index, tile in _TRIED[: 1 if image.size > _LARGE else None]:
             position(_EPOCH, index, tile)
@@ -106,9 +102,7 @@ def _does_alike(
             made = plan.sample(_EPOCH, index, tile, image if labels is None else as_bytes(image), np.empty)
             if isinstance(made, np.ndarray):
                 seen = made if labels is None else of_bytes(made, labels)
-                if not np.array_equal(seen, act(image, **draw({"image": image}))):
-                    return False
-    return True
+                yield np.array_equal(seen, act(image, **draw({"image": image})))
 
 
 def _pictures(effect: int) -> tuple[np.ndarray, ...]:

@@ -1,4 +1,4 @@
-"""Warps as numbers of a native plan."""
+"""Warps, grids whose columns and rows are stretched, and lenses, as numbers of a native plan."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import cv2
 import numpy as np
 
 from augrecipes.compat.normals import normals
-from augrecipes.compiler.kernels import warp_native
+from augrecipes.compiler.kernels import lens_native, warp_native
 from augrecipes.compiler.kernels.warp_native import border_of
-from augrecipes.compiler.native_plan.steps import NativeStep
+from augrecipes.compiler.native_plan.steps import NativeStep, of
 from augrecipes.native.kernels import library
-from augrecipes.native.op_numbers import DRAWS, EFFECTS, OPTIONS
-from augrecipes.ops.warps import LINEAR, NEAREST
+from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
+from augrecipes.ops.constants import LINEAR, NEAREST
 
 _TO_NEXT = 4  # where numbers say that the next pixel is taken
 
@@ -55,11 +55,8 @@ def perspective(step: Any) -> NativeStep | None:
     if step.fit_output or step.interpolation not in (NEAREST, LINEAR) or fill < 0 or not one_by_one or not normals():
         return None
     does = (step.border_mode, fill, step.keep_size, 0, step.interpolation == NEAREST)
-    return NativeStep(DRAWS.TILT, EFFECTS.TILTS, (*step.scale, normals()), _tilted, does)
-
-
-def _tilted(params: Mapping[str, Any]) -> tuple[float, ...]:
-    return (*params["matrix"].ravel().tolist(), float(params["max_height"]), float(params["max_width"]))
+    seen = of("matrix", "max_height", "max_width")
+    return NativeStep(DRAWS.TILT, EFFECTS.TILTS, (*step.scale, normals()), seen, does)
 
 
 def _warp(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeStep | None:
@@ -77,22 +74,48 @@ def interpolation_of(warp: NativeStep) -> int:
     return NEAREST if warp.does[_TO_NEXT] else LINEAR
 
 
-def exactly(step: Any, found: NativeStep) -> NativeStep | None:
+def exactly(found: NativeStep) -> NativeStep | None:
     """The same by itself, with albumentations' bits; None where the kernel does not have them.
 
     Its matrix has other last bits than albumentations' own, which no picture shows: see native/warped.h.
     """
-    isa, native = (kernels.isa, warp_native.here()) if (kernels := library()) is not None else ("", None)
-    linear = interpolation_of(found) == LINEAR
-    kind: warp_native.Kind = "perspective" if found.effect == EFFECTS.TILTS else "affine"
-    body = 0 if native is None else warp_native.body_of(isa, kind, linear=linear, native=native)
+    native = warp_native.here()
+    how = interpolation_of(found)
+    body = 0 if native is None else native.body("perspective" if found.effect == EFFECTS.TILTS else "affine", how)
     if not body:
         return None
     if found.effect == EFFECTS.TILTS:
-        return replace(found, does=(*found.does[:3], body, not linear), changes=True)
+        return replace(found, does=(*found.does[:3], body, how == NEAREST))
     shears = found.draw == DRAWS.AFFINE and any(found.arguments[10:14])
-    return replace(found, seen=lambda _: (), does=(*found.does[:2], body, shears, not linear), changes=True)
+    return replace(found, seen=of(), does=(*found.does[:2], body, shears, how == NEAREST))
 
 
 def _matrix(params: Mapping[str, Any]) -> tuple[float, ...]:
     return tuple(params["matrix"][:2].ravel().tolist())
+
+
+def grid(step: Any) -> NativeStep | None:
+    """A grid whose parts are longer or shorter."""
+    if step.num_steps > LIMITS.MOST_PARTS:
+        return None
+    arguments = (step.num_steps, *step.distort_limit, step.normalized)
+    return _bent(step, DRAWS.GRID, arguments, EFFECTS.BENDS_GRID, step.num_steps)
+
+
+def lens(step: Any) -> NativeStep | None:
+    """A lens: that of a camera."""
+    kernels = library()
+    if step.mode != "camera" or kernels is None or not lens_native.same_bits(kernels):
+        return None
+    return _bent(step, DRAWS.BEND, step.distort_limit, EFFECTS.BENDS_LENS, 0)
+
+
+def _bent(step: Any, draw: int, arguments: tuple[float, ...], effect: int, more: int) -> NativeStep | None:
+    constant = step.border_mode == cv2.BORDER_CONSTANT
+    fill = warp_native.as_word(step.fill, np.dtype(np.uint8)) if constant else 0
+    native = warp_native.here()
+    if step.interpolation not in (NEAREST, LINEAR) or fill < 0 or native is None:
+        return None
+    if not native.body("maps", step.interpolation):
+        return None
+    return NativeStep(draw, effect, arguments, does=(step.border_mode, fill, step.interpolation == NEAREST, more))

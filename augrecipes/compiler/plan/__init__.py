@@ -85,7 +85,7 @@ def _leaves_a_part(nodes: Nodes) -> bool:
         action = action_of(node)
         if not isinstance(node, Step) or node.steps or node.target or action not in (*_STILL, "window", "warp"):
             return False
-        if action == "window" or claims(node.name).windowed:
+        if action == "window" or claims(node.name).resizes == "window":
             return True
         if action == "warp":
             return False

@@ -1,12 +1,18 @@
-"""Degrade: one target of a pair made from another on the fly, such as LR from HR."""
+"""Degrade: one target of a pair made from another on the fly, such as LR from HR; by its steps, or a native plan."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from augrecipes.compat.albumentations import A
+from augrecipes.compat.steps import Sample
 from augrecipes.compiler.kernels.step_draws import with_channels
+from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.compiler.run.exits import NotHereError, OnTheWay
 from augrecipes.compiler.run.scene import Scene
 from augrecipes.errors import DataError
 from augrecipes.ops.resize_to_target import ResizeToTarget
@@ -32,10 +38,10 @@ class Degrade(A.BaseCompose):  # type: ignore[misc]
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """The scene (`scene=`) with the target that was made; it is changed in place."""
         del force_apply
-        data["scene"].run(self, [self.source])
+        self.act(data["scene"])
         return data
 
-    def act(self, scene: Scene, _: Sequence[str]) -> None:
+    def act(self, scene: Scene) -> None:
         """Make the target of a scene."""
         rows, columns = scene.shape()
         size = (rows * scene.units[self.target], columns * scene.units[self.target])
@@ -64,3 +70,44 @@ def _leaves(steps: list[Any]) -> Iterator[Any]:
             yield from _leaves(step.transforms)
         else:
             yield step
+
+
+Key = tuple[int, int, int]  # epoch, index and tile
+
+
+@dataclass(frozen=True)
+class Degrading:
+    """A Degrade whose steps a native plan carries out.
+
+    Attributes:
+        degrade: as the pipeline has it.
+        plan: of its steps: from uint8 to uint8, H×W×C.
+        sized: those that resize to the target natively, by their places.
+        called: as of `ScenePlans`.
+    """
+
+    degrade: Degrade
+    plan: NativePlan
+    sized: Mapping[int, Any]
+    called: Callable[..., Any]
+
+    def made(self, key: Key, picture: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+        """What becomes of a picture of the source, at this height and width.
+
+        Args:
+            key: of the sample.
+            picture: of the source.
+            size: of the target, px.
+        """
+        self.degrade.reach(size)
+        for place in self.sized:
+            self.plan.resize_to(place, size)
+        made, _ = OnTheWay(self.plan, key, picture).end(np.empty, self._act)
+        if made.shape[:2] != size:
+            raise NotHereError
+        return made
+
+    def _act(self, place: int, data: Sample) -> Sample:
+        step, forced = self.plan.opaque[place]
+        done: Sample = self.called(step, step, **({"force_apply": True} if forced else {}), **data)
+        return done

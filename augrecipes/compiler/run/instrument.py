@@ -66,7 +66,7 @@ def route_steps(pipeline: Pipeline, call: Call, take: Callable[[Any], object] = 
 
 
 def _wrap_sinks(pipeline: Pipeline, call: Call) -> None:
-    pipeline.sinks = {name: _InstrumentedSink(sink, SINK, call) for name, sink in pipeline.sinks.items()}
+    pipeline.sinks = {name: _Instrumented(sink, SINK, call) for name, sink in pipeline.sinks.items()}
 
 
 def _wrap(made: Any, step: Node, call: Call) -> Any:
@@ -92,10 +92,3 @@ class _Instrumented:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._wrapped, name)
-
-
-class _InstrumentedSink(_Instrumented):
-    """A sink, which takes several pictures at once, too."""
-
-    def many(self, *args: Any, **kwargs: Any) -> Any:
-        return self._call(self._label, self._wrapped.many, args, kwargs)

@@ -120,21 +120,15 @@ class NativeBatches(NativelyRun):
         super().renew(compiled)
         self._lanes = [self]
 
-    def some(
-        self, epoch: int, keys: Sequence[tuple[int, int]], pictures: Sequence[Any], places: Places
-    ) -> list[int] | None:
-        """Samples of pictures alone, side by side, as far as native plans carry them out: see `NativePlan.many`."""
-        return self.coming(arrival_of(pictures[0]))._by_plan(epoch, keys, pictures, places)
-
     def _by_plan(
         self,
         epoch: int,
         keys: Sequence[tuple[int, int]],
         pictures: Sequence[Any] | InMemory,
         places: Places,
-        beside: Set[str] = frozenset(),
+        beside: Set[str],
     ) -> list[int] | None:
-        """The same of pictures that come as this pipeline's own plan takes them, with some targets `beside` them."""
+        """Pictures side by side, as far as native plans carry them out, with some targets `beside` them."""
         alone = not self.compiled.save_applied_params and self._required <= beside
         if alone and isinstance(self.native, NativePlan) and self._are_taken(pictures):
             return self.native.many(epoch, keys, pictures, places)

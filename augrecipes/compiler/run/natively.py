@@ -15,7 +15,7 @@ from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError
 from augrecipes.compiler.native_plan.lower import Lowered, Sites
 from augrecipes.compiler.native_plan.pictures import Picture, as_bytes, as_picture, is_mask, is_picture, of_bytes
-from augrecipes.compiler.native_plan.planned import mask_plan, native_plan
+from augrecipes.compiler.native_plan.planned import PlanMaker
 from augrecipes.compiler.plan import PLAIN
 from augrecipes.compiler.run.exits import NotHereError, OnTheWay
 from augrecipes.compiler.run.pipeline import Pipeline
@@ -70,11 +70,13 @@ class NativelyRun(Pipeline):
         if (why := kept_from_plans(self)) is not None:
             return why
         try:
-            sink, seed = self.sinks["image"], self.compiled.seed
-            most, files = self.recipe.max_bytes, self.takes_files
-            return self.taken(native_plan(self._lowered, self._sites, sink, seed, self.draws.position, most, files))
+            return self.taken(self._maker.pictures(self._lowered, self.sinks["image"], files=self.takes_files))
         except NotNativeError as reason:
             return str(reason)
+
+    @cached_property
+    def _maker(self) -> PlanMaker:
+        return PlanMaker(self._sites, self.compiled.seed, self.draws.position, self.recipe.max_bytes)
 
     @cached_property
     def _required(self) -> frozenset[str]:
@@ -107,12 +109,10 @@ class NativelyRun(Pipeline):
             return self.native
         if self.recipe.inputs.mask == "absent":
             return "there are none"
-        seed, position, most = self.compiled.seed, self.draws.position, self.recipe.max_bytes
         try:
-            plan = mask_plan(self._lowered, self._sites, seed, position, most, self.native, **how)
+            return self.taken(self._maker.masks(self._lowered, self.native, **how))
         except NotNativeError as reason:
             return str(reason)
-        return self.taken(plan)
 
     def _natively(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate

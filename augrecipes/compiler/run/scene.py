@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,10 +27,6 @@ class Scene:
     units: Mapping[str, int]
     region: Region | None = None
     stages: list[tuple[str, dict[str, np.ndarray]]] | None = None
-
-    def run(self, step: Any, names: Sequence[str]) -> None:
-        """Carry out a step that acts on these targets, the coarsest first."""
-        step.act(self, names)
 
     def show(self, label: str, **more: np.ndarray) -> None:
         """Keep copies of the pictures as they are now; `more`: instead of those of the same name, or beside them."""

@@ -9,14 +9,11 @@ from typing import Any
 
 from augrecipes.compat.steps import is_gated
 from augrecipes.compiler.kernels.sink import Sink
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError, Walk, alone
-from augrecipes.compiler.native_plan.lower import Lowered, Sites, transforms_of
-from augrecipes.compiler.native_plan.planned import plan_of
-from augrecipes.compiler.native_plan.prober import Position
+from augrecipes.compiler.native_plan.lower import Lowered, transforms_of
+from augrecipes.compiler.native_plan.planned import PlanMaker
 from augrecipes.compiler.native_plan.steps import IN_PYTHON, KEPT, OPAQUE, KeyedStep, NativeStep
-from augrecipes.compiler.run.degrade import Degrade
-from augrecipes.compiler.run.degrading import Degrading
+from augrecipes.compiler.run.degrade import Degrade, Degrading
 from augrecipes.compiler.run.scene_plans import SceneExit, ScenePlans
 from augrecipes.compiler.run.shared import Shared
 from augrecipes.native.op_numbers import EFFECTS
@@ -78,35 +75,28 @@ class _WalkOfTarget(Walk):
 
 def scene_plans(
     lowered: Sequence[Lowered],
-    sites: Sites,
+    maker: PlanMaker,
     sinks: Mapping[str, Sink],
     units: Mapping[str, int],
-    seed: int,
-    position: Position,
-    most: int | None,
     called: Callable[..., Any],
 ) -> ScenePlans:
     """The steps of a pair's pipeline as native plans.
 
     Args:
         lowered: the steps, in order.
-        sites: of all that draws.
+        maker: of the pipeline's plans.
         sinks: of the targets that come out.
         units: pixels along a common cell, by target.
-        seed: of the pipeline.
-        position: moves the generators of its steps.
-        most: bytes that a picture may have on its way; None: any.
         called: see `ScenePlans`.
 
     Raises:
         NotNativeError: they do not run as such; it says why.
     """
-    made = {id(step): (label, shared) for step, label, shared in sites}
-    make: Callable[..., NativePlan] = lambda steps, sink: plan_of(steps, sink, seed, position, most)  # noqa: E731
-    plans = {name: make(_of_target(lowered, name, frozenset(sinks), made), sink) for name, sink in sinks.items()}
-    transforms = [*transforms_of(lowered)]
-    whose: dict[int, Any] = {id(step.step): step for step in _leaves(transforms) if isinstance(step, Shared)}
-    whose |= {id(one.made): _degrading(one, made, make, called) for one in lowered if isinstance(one.made, Degrade)}
+    made, names = maker.made, frozenset(sinks)
+    plans = {name: maker.steps(_of_target(lowered, name, names, made), sink) for name, sink in sinks.items()}
+    leaves = _leaves([*transforms_of(lowered)])
+    whose: dict[int, Any] = {id(step.step): step for step in leaves if isinstance(step, Shared)}
+    whose |= {id(one.made): _degrading(one, maker, called) for one in lowered if isinstance(one.made, Degrade)}
     exits, stops = dict[int, SceneExit](), list[str]()
     opaque = {place: found for plan in plans.values() for place, found in plan.opaque.items()}
     for place, (step, forced) in sorted(opaque.items(), key=itemgetter(0)):
@@ -114,7 +104,7 @@ def scene_plans(
         exits[place] = SceneExit(runs, forced, tuple(name for name, plan in plans.items() if place in plan.opaque))
         stops += runs.plan.stops if isinstance(runs, Degrading) else [made[id(step)][0]]
     unfinished = tuple(name for name, plan in plans.items() if not plan.writes)
-    return ScenePlans(transforms, plans, exits, units, position, called, tuple(stops), unfinished)
+    return ScenePlans(plans, exits, units, maker.position, called, tuple(stops), unfinished)
 
 
 def _of_target(
@@ -131,22 +121,20 @@ def _of_target(
             yield from _WalkOfTarget(made, name=name, present=present).keyed([one])
 
 
-def _degrading(
-    one: Lowered, made: Mapping[int, tuple[str, bool]], make: Callable[..., NativePlan], called: Callable[..., Any]
-) -> Degrading:
+def _degrading(one: Lowered, maker: PlanMaker, called: Callable[..., Any]) -> Degrading:
     """A Degrade with a plan of its steps."""
     one.made.reach((1, 1))  # its steps are tried before a sample has a size
     steps = [
         (step, replace(keyed, numbers=OPAQUE) if keyed.numbers.given else keyed)
-        for step, keyed in Walk(made).keyed(one.inside)
+        for step, keyed in Walk(maker.made).keyed(one.inside)
     ]
-    plan = make(steps, Sink(_AS_IT_IS))
+    plan = maker.steps(steps, Sink(_AS_IT_IS))
     exits = plan.opaque
     resize = [(place, step, keyed) for place, (step, keyed) in enumerate(steps) if keyed.numbers.effect in _RESIZES]
     # Samples stop where the kernels lack a size, too.
     plan.opaque = {place: (step, keyed.forced) for place, step, keyed in resize} | dict(exits)
     sized = {place: step for place, step, _ in resize if isinstance(step, ResizeToTarget) and place not in exits}
-    return Degrading(one.made, plan, exits, sized, called)
+    return Degrading(one.made, plan, sized, called)
 
 
 def _leaves(transforms: Sequence[Any]) -> Iterator[Any]:

@@ -8,18 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from augrecipes.compiler.kernels.moves import symmetry_of
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.compiler.native_plan.carrying_out import NativePlan, Places, Stopped
 from augrecipes.compiler.native_plan.pictures import InMemory, Picture, is_picture
 from augrecipes.compiler.native_plan.plan_in_memory import END
 from augrecipes.compiler.native_plan.prober import Position
-from augrecipes.compiler.run.degrade import Degrade
-from augrecipes.compiler.run.degrading import Degrading, Key, outline_of
+from augrecipes.compiler.run.degrade import Degrading, Key
 from augrecipes.compiler.run.exits import NotHereError, in_between
-from augrecipes.compiler.run.grid import Region
-from augrecipes.compiler.run.scene import Scene, common_cells
+from augrecipes.compiler.run.scene import Scene
 from augrecipes.compiler.run.shared import Shared
 
 
@@ -44,7 +41,6 @@ class ScenePlans:
     One thread at a time.
 
     Attributes:
-        transforms: of the pipeline.
         by_target: a plan for each target that comes out; the same step has the same place in each.
         exits: the steps at which samples stop, by their places.
         units: pixels along a common cell, by target.
@@ -54,7 +50,6 @@ class ScenePlans:
         unfinished: the targets whose results still go to their sinks.
     """
 
-    transforms: Sequence[Any]
     by_target: Mapping[str, NativePlan]
     exits: Mapping[int, SceneExit]
     units: Mapping[str, int]
@@ -69,19 +64,17 @@ class ScenePlans:
         yield from (one.step.plan for one in self.exits.values() if isinstance(one.step, Degrading))
 
     def sample(
-        self, key: Key, pictures: Mapping[str, Picture], allocate: Callable[[str], Allocate], *, draws: bool = False
-    ) -> tuple[dict[str, Any], Region | None] | None:
-        """The results of one sample by target, and the region that is left; None where the kernels do not take it.
+        self, key: Key, pictures: Mapping[str, Picture], allocate: Callable[[str], Allocate]
+    ) -> dict[str, Any] | None:
+        """The results of one sample by target; None where the kernels do not take it.
 
         Args:
             key: epoch, index and tile.
             pictures: of the targets that are given, without what they have beyond their last whole cells.
             allocate: gives what makes the memory for the result of a target.
-            draws: each step that acts keeps what it drew; without that no region is told.
         """
         try:
-            on_the_way = SceneOnTheWay(self, key, pictures)
-            return on_the_way.drawn(allocate) if draws else (on_the_way.end(allocate), None)
+            return SceneOnTheWay(self, key, pictures).end(allocate)
         except NotHereError:
             return None
 
@@ -165,32 +158,6 @@ class SceneOnTheWay:
             raise NotHereError
         return self._made
 
-    def drawn(self, allocate: Callable[[str], Allocate]) -> tuple[dict[str, Any], Region | None]:
-        """The same, and the region that is left; all steps draw in Python, too, for those who ask what they drew."""
-        outlines = {name: outline_of(picture) for name, picture in self._pictures.items()}
-        region = Region(0, 0, *common_cells(outlines, self._plans.units))
-        outline = _Outline(outlines, self._plans.units, region, on_the_way=self)
-        self._plans.position(*self._key)
-        try:
-            for step in self._plans.transforms:
-                step(scene=outline)
-        except Exception as error:
-            raise NotHereError from error
-        self._go_on([*self._pictures], allocate)
-        if self._stops:
-            raise NotHereError
-        return self._made, outline.region
-
-    def behind(self, step: Shared | Degrade, outline: Scene) -> dict[str, np.ndarray] | None:
-        """The pictures that a step which acts leaves, if albumentations carries it out; None: the kernels do."""
-        for place, (one, _, names) in self._plans.exits.items():
-            if step is (one.degrade if isinstance(one, Degrading) else one):
-                self._go_on(names, lambda _: np.empty)
-                if any(self._stops.get(name) != place for name in names):
-                    raise NotHereError
-                return self._act(place, outline)
-        return None
-
     def _go_on(self, names: Sequence[str], allocate: Callable[[str], Allocate]) -> None:
         """Let native plans carry out targets up to their next stop."""
         for name in names:
@@ -213,14 +180,14 @@ class SceneOnTheWay:
                 return place
         raise NotHereError
 
-    def _act(self, place: int, outline: Scene | None = None) -> dict[str, np.ndarray]:
+    def _act(self, place: int) -> dict[str, np.ndarray]:
         """The pictures that the step at a place leaves, which go on from there."""
         step, forced, names = self._plans.exits[place]
         try:
             if isinstance(step, Degrading):
-                made = self._plans.called(step.degrade, self._degraded, step, *names, draws=outline is not None)
+                made = self._plans.called(step.degrade, self._degraded, step, *names)
             else:
-                made = self._plans.called(step, self._shared, step, forced, names, outline)
+                made = self._plans.called(step, self._shared, step, forced, names)
         except Exception as error:  # the whole sample, as it is written, says where
             raise NotHereError from error
         for name in names:
@@ -229,51 +196,24 @@ class SceneOnTheWay:
         self._begins |= dict.fromkeys(made, place)
         return made
 
-    def _degraded(self, step: Degrading, source: str, *, draws: bool) -> dict[str, np.ndarray]:
+    def _degraded(self, step: Degrading, source: str) -> dict[str, np.ndarray]:
         target, picture = step.degrade.target, self._pictures[source]
         height, width = (n // self._plans.units[source] * self._plans.units[target] for n in picture.shape[:2])
         try:
-            made = step.made(self._key, picture, (height, width), draws=draws)
+            made = step.made(self._key, picture, (height, width))
         except NotHereError:  # on the way there are sizes that the kernels do not make
             self._plans.position(*self._key)
             scene = Scene({source: picture}, self._plans.units)
-            step.degrade.act(scene, [source])
+            step.degrade.act(scene)
             made = in_between(scene.arrays[target])
         return {source: picture, target: made}
 
-    def _shared(self, step: Shared, forced: bool, names: Sequence[str], outline: Scene | None) -> dict[str, np.ndarray]:
+    def _shared(self, step: Shared, forced: bool, names: Sequence[str]) -> dict[str, np.ndarray]:
         scene = Scene({name: self._pictures[name] for name in names}, self._plans.units)
-        if outline is None:
-            step(scene=scene, force_apply=forced)
-        else:  # its gate has been asked
-            scene.region = outline.region
-            step.act(scene, scene.present(step.names))
-            outline.region = scene.region
+        step(scene=scene, force_apply=forced)
         scene.shape()
         made = {name: in_between(scene.arrays[name]) for name in names}
         for name, picture in made.items():
             if len(names) < len(self._pictures) and picture.shape[:2] != self._pictures[name].shape[:2]:
                 raise NotHereError  # it may not fit the others any more
         return made
-
-
-@dataclass(slots=True)
-class _Outline(Scene):
-    """A scene without pixels, whose steps draw; those that native plans stop at have what these have made."""
-
-    on_the_way: SceneOnTheWay | None = None
-
-    def run(self, step: Any, names: Sequence[str]) -> None:
-        """As of a scene."""
-        made = None if self.on_the_way is None else self.on_the_way.behind(step, self)
-        if made is not None:
-            self.arrays |= {name: outline_of(picture) for name, picture in made.items()}
-            return
-        params = step.drawn(self, names)
-        for name in names:
-            array, k = self.arrays[name], self.units[name]
-            if step.how == "window":
-                x_min, y_min, x_max, y_max = (int(n) * k for n in params["crop_coords"])
-                self.arrays[name] = outline_of(array, (y_max - y_min, x_max - x_min))
-            elif step.how == "dihedral":
-                self.arrays[name] = symmetry_of(type(step.step).__name__, params).view(array)

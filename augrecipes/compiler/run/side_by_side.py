@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -92,7 +93,8 @@ class SampleBatch:
         failed: what was wrong, by place.
         out: all of them by target, once the size of one is known.
         others: what each sample has beside these, by place.
-        uneven: they differ in size, and not all of them were made.
+        uneven: they differ in size.
+        stopped: no more of them are begun.
     """
 
     epoch: int
@@ -102,6 +104,7 @@ class SampleBatch:
     out: dict[str, np.ndarray] = field(default_factory=dict)
     others: dict[int, Sample] = field(default_factory=dict)
     uneven: bool = False
+    stopped: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def read(self, lanes: Sequence[Lane], read: Read, *, held: bool = False, evened: bool = False) -> None:
@@ -119,13 +122,17 @@ class SampleBatch:
             try:
                 return read(k)
             except DataError as error:
-                self.failed[k] = error
+                self.fail(k, error)
                 return {}
 
         def work(lane: Lane) -> None:
-            while not self.uneven and (found := dict(turns.take(kept))):
-                if samples := {k: sample for k, sample in found.items() if k not in self.failed}:
-                    self._make(lane, samples)
+            try:
+                while not self.stopped and (found := dict(turns.take(kept))):
+                    if samples := {k: sample for k, sample in found.items() if k not in self.failed}:
+                        self._make(lane, samples)
+            except BaseException:
+                self.stopped = True
+                raise
 
         in_threads(work, lanes)
 
@@ -141,7 +148,7 @@ class SampleBatch:
 
         def rows(name: str) -> Places:
             def of(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[np.ndarray, Sequence[int]] | None:
-                out = self._all(name, shape, dtype)
+                out = self.rows(name, shape, dtype)
                 return None if out is None else (out, places)
 
             return of
@@ -155,25 +162,30 @@ class SampleBatch:
 
     def _one(self, lane: Lane, k: int, sample: Sample) -> None:
         """A sample that is made in Python, or that somebody has to be blamed for."""
-
-        def allocate(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-            out = self._all("image", shape, dtype)
-            self.uneven |= out is None
-            return np.empty(shape, dtype) if out is None else out[k]
-
         try:
-            done = lane.sample(self.epoch, *self.keys[k], sample, allocate)
+            done = lane.sample(self.epoch, *self.keys[k], sample, partial(self.row, k))
         except DataError as error:
-            self.failed[k] = error
+            self.fail(k, error)
             return
         if "mask" in done:
             mask = done["mask"]
-            out = self._all("mask", mask.shape, mask.dtype if mask.dtype.kind == "f" else _LABELS)
+            out = self.rows("mask", mask.shape, mask.dtype if mask.dtype.kind == "f" else _LABELS)
             if out is None:
-                self.uneven = True
+                self.uneven = self.stopped = True
             else:
                 out[k] = mask
         self.others[k] = {name: value for name, value in done.items() if name not in ("image", "mask")}
+
+    def fail(self, k: int, error: DataError) -> None:
+        """One is broken."""
+        self.failed[k] = error
+
+    def row(self, k: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        """Memory for one picture."""
+        if (out := self.rows("image", shape, dtype)) is None:
+            self.uneven = self.stopped = True
+            return np.empty(shape, dtype)
+        return out[k]
 
     def image(self) -> np.ndarray:
         """All pictures.
@@ -190,7 +202,7 @@ class SampleBatch:
             )
         return self.out["image"]
 
-    def _all(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray | None:
+    def rows(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray | None:
         """The array for all of a target; None where it is one of another size."""
         with self._lock:
             if name not in self.out:

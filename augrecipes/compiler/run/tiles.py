@@ -1,18 +1,17 @@
-"""The tiles of one bag, worked on by several threads, and written straight into one array."""
+"""The tiles of one bag: a batch whose broken tiles, and those of another size than most, may be left out."""
 
 from __future__ import annotations
 
 import sys
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.compiler.run.at_once import PictureQueue, Read
+from augrecipes.compiler.run.side_by_side import Lane, SampleBatch, Together
 from augrecipes.errors import CollateError, DataError
 from augrecipes.machine import cores
 
@@ -37,173 +36,83 @@ class BagResult:
 
 
 @dataclass
-class BagWork:
-    """One bag that several threads work on."""
+class BagBatch(SampleBatch):
+    """The tiles of one bag in the making.
 
-    epoch: int
-    index: int
-    tiles: Sequence[int]
-    read: Read
-    skip: bool
-    name: Name | None
-    slots: Slots
-    failed: dict[int, BaseException] = field(default_factory=dict)
-    applied: dict[int, Any] = field(default_factory=dict)
-    stopped: bool = False
-    _usual: tuple[int, ...] | None = None
+    Attributes:
+        skip: tiles that are broken, or of another size than most, are left out.
+        name: of the picture at a position, for errors.
+        sizes: of the tiles that are done, by place.
+        odd: the tiles of another size than the one that was done first: theirs may turn out to be most tiles' size.
+    """
 
-    def through(self, lane: Any, turns: PictureQueue) -> None:
-        """Take tiles until none is left, some at once.
+    skip: bool = False
+    name: Name = "tile {}".format
+    sizes: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    odd: dict[int, np.ndarray] = field(default_factory=dict)
 
-        They are taken in order, so when one fails, all before it have been taken: the first failure is always found.
-        """
-        while not self.stopped and (pictures := self._taken(turns)):
-            for k in self._left(lane, pictures):
-                self._one(lane, k, pictures[k])
+    def fail(self, k: int, error: DataError) -> None:
+        """Tiles are taken in order, so that when one fails all before it have been: the first failure is found."""
+        named = error if error.path else error.with_path(self.name(k))
+        named.__cause__ = error.__cause__
+        super().fail(k, named)
+        self.stopped |= not self.skip
 
-    def _taken(self, turns: PictureQueue) -> dict[int, Any]:
-        """Pictures by their places, or why there is none; behind such a one no more, unless it is left out."""
-        found: dict[int, Any] = {}
-        for k, picture in turns.take(self._picture):
-            found[k] = picture
-            if isinstance(picture, BaseException) and not (self.skip and isinstance(picture, DataError)):
-                break
-        return found
+    def row(self, k: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        """Memory for tile `k`, of whatever size."""
+        self.sizes[k] = shape
+        if (out := self.rows("image", shape, dtype)) is None:
+            self.odd[k] = np.empty(shape, dtype)
+            return self.odd[k]
+        return out[k]
 
-    def _picture(self, k: int) -> Any:
-        try:
-            return self.read(k)
-        except BaseException as error:  # told in its turn
-            return error
-
-    def _left(self, lane: Any, pictures: dict[int, Any]) -> list[int]:
-        """Those that have to be made one by one, when the others are made."""
-        places = [k for k, picture in pictures.items() if not isinstance(picture, BaseException)]
-        if not places:
-            return [*pictures]
-        keys = [(self.index, self.tiles[k]) for k in places]
-        left = lane.some(
-            self.epoch, keys, [pictures[k] for k in places], lambda shape, dtype: self.slots.some(places, shape, dtype)
-        )
-        if left is None:
-            return [*pictures]
-        made = {*places}.difference(places[at] for at in left)
-        self.slots.made(made)
-        return [k for k in pictures if k not in made]
-
-    def _one(self, lane: Any, k: int, picture: Any) -> None:
-        try:
-            if isinstance(picture, BaseException):
-                raise picture
-            out = lane.sample(self.epoch, self.index, self.tiles[k], {"image": picture}, self.slots.at(k))
-        except DataError as error:
-            self.failed[k] = error if error.path else error.with_path(self._name(k))
-            self.failed[k].__cause__ = error.__cause__
-            self.stopped = not self.skip
-        except BaseException as error:
-            self.failed[k] = error
-            self.stopped = True
-        else:
-            if "applied" in out:
-                self.applied[k] = out["applied"]
+    def make(self, lane: Lane, places: Sequence[int], samples: Together) -> None:
+        """Make some that are there together."""
+        super().make(lane, places, samples)
+        for k in places:
+            if k not in self.failed:
+                self.sizes.setdefault(k, self.out["image"].shape[1:])
 
     def result(self, *, save_applied: bool) -> BagResult:
         """The bag, or the first failure."""
-        for k in range(len(self.tiles)):
-            error = self.failed.get(k) or self._odd(k)
+        everything = range(len(self.keys))
+        for k in everything:
+            error = self.failed.get(k) or self._unlike_most(k)
             if error is not None:
-                if not (self.skip and isinstance(error, DataError)):
+                if not self.skip:
                     raise error
                 self.failed[k] = error
-        dropped = tuple((k, error) for k, error in sorted(self.failed.items()) if isinstance(error, DataError))
-        kept = tuple(k for k in range(len(self.tiles)) if k not in self.failed)
+        kept = tuple(k for k in everything if k not in self.failed)
         if not kept:
-            first = dropped[0][1]
-            raise DataError(f"none of its {len(self.tiles)} tiles can be used; the first: {first.reason}", first.path)
-        applied = [self.applied[k] for k in kept] if save_applied else None
-        return BagResult(self.slots.rows(kept), kept, dropped, applied)
+            first = self.failed[0]
+            raise DataError(f"none of its {len(self.keys)} tiles can be used; the first: {first.reason}", first.path)
+        applied = [self.others[k]["applied"] for k in kept] if save_applied else None
+        return BagResult(self._together(kept), kept, tuple(sorted(self.failed.items())), applied)
 
-    def _odd(self, k: int) -> CollateError | None:
-        """What is wrong with the size of tile `k`: of several sizes most tiles' is right, and of equals the first's."""
-        sizes = self.slots.sizes
-        if self._usual is None and sizes:
-            ordered = [sizes[j] for j in sorted(sizes)]
-            self._usual = Counter(ordered).most_common(1)[0][0]
-        if k not in sizes or sizes[k] == self._usual:
+    @cached_property
+    def _usual(self) -> tuple[int, ...]:
+        """The size of most tiles, and of equals the first's."""
+        return Counter(self.sizes[k] for k in sorted(self.sizes)).most_common(1)[0][0]
+
+    def _unlike_most(self, k: int) -> CollateError | None:
+        """What is wrong with the size of tile `k`."""
+        if k not in self.sizes or self.sizes[k] == self._usual:
             return None
-        like = min(j for j in sizes if sizes[j] == self._usual)
+        like = min(j for j in self.sizes if self.sizes[j] == self._usual)
         return CollateError(
-            f"comes out as {_times(sizes[k])}, {self._name(like)} of the same bag as {_times(sizes[like])}; end the "
-            "recipe in a crop or resize of fixed size",
-            self._name(k),
+            f"comes out as {_times(self.sizes[k])}, {self.name(like)} of the same bag as {_times(self._usual)}; end "
+            "the recipe in a crop or resize of fixed size",
+            self.name(k),
         )
 
-    def _name(self, k: int) -> str:
-        return f"tile {k}" if self.name is None else self.name(k)
-
-
-class Slots:
-    """The result of a bag: made when the first tile is done and its size is known.
-
-    Args:
-        count: of tiles.
-        allocate: gives the memory.
-        keeps_odd: tiles of another size are kept too: theirs may turn out to be most tiles' size.
-    """
-
-    def __init__(self, count: int, allocate: Allocate = np.empty, *, keeps_odd: bool = False) -> None:
-        self.sizes: dict[int, tuple[int, ...]] = {}
-        self._array: np.ndarray | None = None
-        self._others: dict[int, np.ndarray] = {}  # tiles of another size than the one that was done first
-        self._count, self._allocate, self._keeps_odd = count, allocate, keeps_odd
-        self._lock = threading.Lock()
-
-    def at(self, k: int) -> Allocate:
-        """Memory for tile `k`."""
-
-        def allocate(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-            with self._lock:
-                self.sizes[k] = shape
-                if self._array is None:
-                    self._array = self._allocate((self._count, *shape), dtype)
-            if self._array.shape[1:] == shape:
-                return self._array[k]
-            odd = np.empty(shape, dtype)
-            if self._keeps_odd:
-                self._others[k] = odd
-            return odd
-
-        return allocate
-
-    def some(
-        self, places: Sequence[int], shape: tuple[int, ...], dtype: np.dtype[Any]
-    ) -> tuple[np.ndarray, Sequence[int]] | None:
-        """Memory for several tiles of one size, and which rows of it; None where the first tile has another size."""
-        with self._lock:
-            if self._array is None:
-                self._array = self._allocate((self._count, *shape), dtype)
-            return (self._array, places) if self._array.shape[1:] == shape else None
-
-    def made(self, places: Iterable[int]) -> None:
-        """Tiles that `some` had memory for are there."""
-        if self._array is not None:
-            self.sizes.update(dict.fromkeys(places, self._array.shape[1:]))
-
-    def rows(self, kept: tuple[int, ...]) -> np.ndarray:
-        """The tiles that are kept, all of one size, one after another.
-
-        They are moved together in place: a copy would need the memory twice.
-        """
-        array, shape = self._array, self.sizes[kept[0]]
-        assert array is not None
-        if array.shape[1:] != shape:
-            array = self._allocate((len(kept), *shape), array.dtype)
-            for row, k in enumerate(kept):
-                array[row] = self._others[k]
-            return array
+    def _together(self, kept: tuple[int, ...]) -> np.ndarray:
+        """The tiles that are kept, all of one size, moved together in place: a copy would need the memory twice."""
+        array = self.out["image"]
+        if kept[0] in self.odd:
+            array = self.room("image", self._usual, array.dtype)
         for row, k in enumerate(kept):
-            if row != k:
-                array[row] = array[k]
+            if row != k or k in self.odd:
+                array[row] = self.odd[k] if k in self.odd else array[k]
         return array[: len(kept)]
 
 

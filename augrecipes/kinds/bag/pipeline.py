@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.compiler.run.at_once import PictureQueue, Read, in_threads
+from augrecipes.compiler.run.at_once import Read
 from augrecipes.compiler.run.beside import is_array
 from augrecipes.compiler.run.output_buffer import output_buffer
-from augrecipes.compiler.run.tiles import BagResult, BagWork, Name, Slots, default_threads
+from augrecipes.compiler.run.side_by_side import Room
+from augrecipes.compiler.run.tiles import BagBatch, BagResult, Name, default_threads
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 
@@ -47,13 +48,9 @@ class BagPipeline(ImagePipeline):
                 raise DataError(f"{key!r} is an array, and a bag has `images` alone; keep it out of the call")
         if isinstance(tiles, np.ndarray) and tiles.ndim != 4:
             raise DataError(f"images must be N×H×W×C or a list of H×W×C arrays, got shape {tiles.shape}")
-        numbers, out = range(len(tiles)), rest.pop("out", None)
-        if out is not None:
+        if (out := rest.pop("out", None)) is not None:
             allocate = output_buffer(out, "the bag", tiles)
-        work = BagWork(
-            epoch, index, numbers, tiles.__getitem__, False, "images[{}]".format, Slots(len(numbers), allocate)
-        )
-        bag = self._run(work, self.compiled.threads)
+        bag = self.bag(index, epoch, range(len(tiles)), tiles.__getitem__, name="images[{}]".format, allocate=allocate)
         rest["image"] = bag.image if out is None or callable(out) else out
         if bag.applied is not None:
             rest["applied"] = bag.applied
@@ -88,16 +85,14 @@ class BagPipeline(ImagePipeline):
             DataError: there is no tile, or none is left; without `skip`, a tile is broken: of several the first.
             CollateError: tiles come out with different sizes, and `skip` is not said.
         """
-        work = BagWork(epoch, index, tiles, read, skip, name, Slots(len(tiles), allocate, keeps_odd=skip))
-        return self.for_this_thread()._run(work, threads or self.compiled.threads)
-
-    def _run(self, work: BagWork, threads: int | None) -> BagResult:
-        if not work.tiles:
+        if not tiles:
             raise DataError("a bag needs at least one tile")
-        count = min(threads or default_threads(), len(work.tiles))
-        turns = PictureQueue(len(work.tiles), count, evened=self.evened)
-        in_threads(lambda lane: work.through(lane, turns), self.lanes(count))
-        return work.result(save_applied=self.compiled.save_applied_params)
+        room: Room = lambda _, shape, dtype: allocate((len(tiles), *shape), dtype)  # noqa: E731
+        batch = BagBatch(epoch, [(index, tile) for tile in tiles], room, skip=skip, name=name or "tile {}".format)
+        mine = self.for_this_thread()
+        lanes = mine.lanes(min(threads or self.compiled.threads or default_threads(), len(tiles)))
+        batch.read(lanes, lambda k: {"image": read(k)}, evened=mine.evened)
+        return batch.result(save_applied=self.compiled.save_applied_params)
 
 
 PIPELINE = BagPipeline

@@ -1,12 +1,16 @@
-"""The files of bags, as the Dataset finds them; no torch here."""
+"""The files of bags: listed as the Dataset does, and looked at one by one, each defect reported; no torch here."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from augrecipes.sources.arguments import as_list, check_source
+from augrecipes.errors import DataError, counted
+from augrecipes.progress import Parts
+from augrecipes.recipe.model import Bag, Mode, Recipe
+from augrecipes.sources.arguments import as_given, as_list, check_source
 from augrecipes.sources.bags import BagTable, bags_of_csv, bags_of_folders
-from augrecipes.sources.defects import Findings
+from augrecipes.sources.check import Checked, look_at_files
+from augrecipes.sources.defects import Defect, Findings
 from augrecipes.sources.sample import DataArguments, RecipeSource
 from augrecipes.sources.slide_bags import SlideFiles
 
@@ -25,9 +29,14 @@ def bags_of(
         return root
     if isinstance(root, SlideFiles):
         return root.table(check=check)
+    found = Findings() if findings is None else findings
     if files is None:
-        return bags_of_folders(as_list(root), labels, cache=cache, findings=findings)
-    return bags_of_csv(files, split, check=check, findings=findings, renamed=columns, outside=outside)
+        table = bags_of_folders(as_list(root), labels, found, cache=cache)
+    else:
+        table = bags_of_csv(files, split, found, check=check, renamed=columns, outside=outside)
+    if findings is None:
+        found.refuse()
+    return table
 
 
 def find(
@@ -35,3 +44,26 @@ def find(
 ) -> RecipeSource:
     """The bags as a recipe reads them."""
     return RecipeSource(bags_of(given.root, given.files, check=strict, **given.more), recipe.inputs, decode)
+
+
+def check(
+    recipe: Recipe, mode: Mode, data: Any, *, split: str | None, content: bool, advance: Parts, **_: Any
+) -> Checked:
+    """Look at every tile that a recipe of kind bag would read; arguments as of images.
+
+    Raises:
+        DataError: there is nothing to look at.
+    """
+    given, findings = as_given(recipe, data), Findings()
+    if isinstance(given.root, SlideFiles):
+        raise DataError("slides are looked at as they are listed: `augrecipes preview` names those that are broken")
+    more = {} if given.files is None else {"split": split, **given.more}
+    table = bags_of(given.root, given.files, findings=findings, **more)
+    of_tiles = look_at_files(recipe, mode, table, findings, advance, content=content)
+    least, fine = (recipe.bag or Bag()).min_tiles, 0
+    for bag, count in enumerate(table.counts().tolist()):
+        if count < least:
+            few = f"{table.bags[bag]}: {counted(count, 'tile')}, fewer than min_tiles={least}"
+            findings.defects.append(Defect("bag", (table.path(bag),), few))
+        fine += count >= least and of_tiles.issuperset(table.units_of(bag))
+    return Checked("bag", {"bag": len(table), "tile": table.units}, fine, findings.defects, findings.notes)

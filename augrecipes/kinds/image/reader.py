@@ -1,17 +1,22 @@
-"""The files of images, as the Dataset finds them; no torch here."""
+"""The files of images: listed as the Dataset does, and looked at one by one, each defect reported; no torch here."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 from augrecipes.errors import DataError
-from augrecipes.recipe.model import Recipe
+from augrecipes.progress import Parts
+from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.remote import is_folder, is_there
-from augrecipes.sources.arguments import as_table, check_targets
+from augrecipes.sources.arguments import absent_targets, as_given, as_table, check_targets, wrong_targets
+from augrecipes.sources.check import Checked, look_at_files
 from augrecipes.sources.columns import Columns
+from augrecipes.sources.defects import Defect, Findings
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.sample import DataArguments, RecipeSource
+from augrecipes.store import is_store
 
 TABLE = Columns
 
@@ -36,3 +41,47 @@ def table_of(recipe: Recipe, given: DataArguments, masks: Any, *, check: bool, *
         return as_table(recipe, root, files, masks, check=check, cache=False, layout="auto", **given.more, **how)
     except ValueError as error:  # of words that do not go together, each right by itself
         raise DataError(str(error)) from error
+
+
+def check(
+    recipe: Recipe,
+    mode: Mode,
+    data: Any,
+    *,
+    masks: str | None,
+    split: str | None,
+    content: bool,
+    advance: Parts,
+    **_: Any,
+) -> Checked:
+    """Look at everything that a recipe of kind image would read.
+
+    Args:
+        recipe: says which targets it takes, and how large images must be.
+        mode: the section.
+        data: a folder, an image, a CSV file, or annotations, and the folder of their images.
+        masks: with a folder: a folder of masks.
+        split: of a CSV file, or of annotations; where `data` does not say it.
+        content: decode every file; otherwise their headers and ends are read.
+        advance: called with what is done, and how much of it.
+
+    Raises:
+        DataError: there is nothing to look at.
+    """
+    if isinstance(data, str) and is_store(data):
+        raise DataError("this is a packed store: `augrecipes verify-store` checks it", data)
+    given, findings = as_given(recipe, data), Findings()
+    if split is not None:
+        given = replace(given, more={"split": split, **given.more})
+    table = table_of(recipe, given, masks, check=False, findings=findings)
+    classes = (table.classes if given.files is None else None) or ()
+    if empty := set(range(len(classes))).difference([] if table.labels is None else table.labels.tolist()):
+        findings.notes.append(f"classes without images: {', '.join(classes[k] for k in sorted(empty))}")
+    own = {"mask": table.masks, "boxes": table.boxes, "keypoints": table.keypoints}
+    listed = {"image": len(table)} | {name: len(table) for name, values in own.items() if values is not None}
+    given_targets = {*listed, *(["mask"] if table.masked else [])}
+    wrong = [Defect("absent", (), text) for text in wrong_targets(recipe, given_targets)]
+    findings.defects += wrong
+    findings.notes += [f"the recipe declares {name}, and the data has none" for name in absent_targets(recipe, listed)]
+    fine = look_at_files(recipe, mode, table, findings, advance, content=content, file=str(given.files))
+    return Checked("image", listed, 0 if wrong else len(fine), findings.defects, findings.notes)

@@ -11,8 +11,8 @@ from augrecipes.kinds.pair.reader import scenes_of
 from augrecipes.recipe.model import Kind, Recipe
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import Defect, report
-from augrecipes.sources.pair_checks import Check, Cropped, table_of_scenes
-from augrecipes.sources.pairs import Roots
+from augrecipes.sources.pair_checks import Check, table_of_scenes
+from augrecipes.sources.pairs import Cropped, Roots
 from augrecipes.sources.paths import PathLike
 
 _log = logging.getLogger("augrecipes")
@@ -107,11 +107,11 @@ class PairedImages(RecipeDataset):
         def table() -> Columns:
             if check not in ("headers", "names"):
                 raise ValueError(f"check must be 'headers' or 'names', got {check!r}")
-            found, self.cropped = scenes_of(
+            found = scenes_of(
                 self.recipe, self.mode, self.pipeline.targets, roots, files, check, strict=self.on_error == "raise",
                 decode=self._decode, names=names, split=split, cache=cache, columns=columns, outside=outside,
             )  # fmt: skip
-            self.targets, self.defects = found.targets, tuple(found.defects)
+            self.targets, self.defects, self.cropped = found.targets, tuple(found.defects), found.cropped
             if found.defects:
                 _log.warning("left out: %s", report(found.defects, fine=len(found.scenes), targets=found.targets))
             for note in found.notes:

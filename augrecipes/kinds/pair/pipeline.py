@@ -15,11 +15,11 @@ from augrecipes.compiler.native_plan.carrying_out import Places
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError
 from augrecipes.compiler.native_plan.lower import Lowered, Sites, group, lower, transforms_of
 from augrecipes.compiler.native_plan.pictures import InMemory
+from augrecipes.compiler.native_plan.planned import PlanMaker
 from augrecipes.compiler.plan import PLAIN, Compiled
 from augrecipes.compiler.plan.nodes import Steps
 from augrecipes.compiler.run.beside import is_array
-from augrecipes.compiler.run.degrade import Degrade
-from augrecipes.compiler.run.degrading import Key
+from augrecipes.compiler.run.degrade import Degrade, Key
 from augrecipes.compiler.run.grid import Region, unit
 from augrecipes.compiler.run.natively import kept_from_plans
 from augrecipes.compiler.run.output_buffer import output_buffer
@@ -102,21 +102,19 @@ class PairPipeline(Pipeline):
 
     def _run(self, key: Key, pictures: Pictures, allocate: Callable[[str], Allocate]) -> dict[str, Any]:
         """What comes out of one sample, of pictures that have whole cells alone."""
-        asked, plans = self.compiled.save_applied_params, self.plans
-        if plans is None and self.optimize != "none" and self.arrival not in PLAIN:
-            return self.plain._run(key, pictures, allocate)
-        if asked:
-            self.position(*key)  # what steps drew for another sample is forgotten
-        if plans is None:
+        asked, scene = self.compiled.save_applied_params, None
+        if self.optimize == "none" or self.arrival in PLAIN:
             scene = self._steps(key, pictures)
-            made, region, unfinished = dict[str, Any](scene.arrays), scene.region, self.outputs
-        elif (found := plans.sample(key, pictures, allocate, draws=asked)) is not None:
-            (made, region), unfinished = found, plans.unfinished
+            made, unfinished = dict[str, Any](scene.arrays), self.outputs
+        elif (plans := self.plans) is not None and (found := plans.sample(key, pictures, allocate)) is not None:
+            made, unfinished = found, plans.unfinished
         else:
             return self.plain._run(key, pictures, allocate)
         for name in unfinished:
             made[name] = self.sinks[name](made[name], allocate(name))
         if asked:
+            scene = scene or self._steps(key, pictures)  # what native plans draw, drawn once more
+            region = scene.region
             made["applied"] = self.applied()
             made["window"] = {name: region and region.pixels(self.units[name]) for name in self.targets}
         return made
@@ -168,12 +166,10 @@ class PairPipeline(Pipeline):
         """What carries out samples natively, or why nothing does."""
         if (why := kept_from_plans(self)) is not None:
             return why
-        sinks, compiled = {name: self.sinks[name] for name in self.outputs}, self.compiled
+        sinks = {name: self.sinks[name] for name in self.outputs}
+        maker = PlanMaker(self._sites, self.compiled.seed, self.draws.position, self.recipe.max_bytes)
         try:
-            plans = scene_plans(
-                self._lowered, self._sites, sinks, self.units, compiled.seed, self.draws.position,
-                self.recipe.max_bytes, self.called,
-            )  # fmt: skip
+            plans = scene_plans(self._lowered, maker, sinks, self.units, self.called)
         except NotNativeError as reason:
             return str(reason)
         for plan in plans.each():

@@ -1,26 +1,56 @@
-"""The files of pairs, as the Dataset finds them; no torch here."""
+"""The files of pairs: listed as the Dataset does, and looked at one by one, each defect reported; no torch here.
+
+Whether the images of a pair show the same is seen at what lies between fine detail and broad shading, once the large
+one is reduced to the small one's size: noise, compression and the kind of reduction change the first, exposure and
+fading the second. Correlation of what is between tells true pairs, also much degraded ones, from others. Images with
+nothing between (a clear sky) are not judged.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from itertools import chain
 from typing import Any
 
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.compiler.run.grid import cells, unit
 from augrecipes.errors import DataError
-from augrecipes.progress import progress
+from augrecipes.progress import Parts, progress
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.arguments import as_given
+from augrecipes.sources.check import Checked, in_parallel
 from augrecipes.sources.columns import Columns
-from augrecipes.sources.defects import report
-from augrecipes.sources.pair_checks import Check, Cropped, check_roots, checked, find_scenes, table_of_scenes
+from augrecipes.sources.defects import Defect, report
+from augrecipes.sources.files import read_image
+from augrecipes.sources.pair_checks import (
+    Check,
+    check_roots,
+    checked,
+    find_scenes,
+    table_of_scenes,
+    targets_of,
+)
 from augrecipes.sources.pairs import PairScenes
 from augrecipes.sources.sample import DataArguments, RecipeSource
 
 TABLE = Columns
+_FINE, _BROAD = 1.0, 8.0  # px: standard deviations of the blurs whose difference is looked at
+_FAINT = 1.2  # levels: less than this between fine and broad is no evidence
+_SAME = 0.35  # correlation below which two images are not taken for one scene
+_SURE = 0.6  # correlation from which on a shift explains an image
+_FARTHEST = 12  # px: shifts that are looked for
+_BETTER = 0.85  # a shift must leave at most this much of what is unexplained without it
 
 
 def scenes_of(
     recipe: Recipe, mode: Mode, targets: Sequence[str], roots: Any, files: Any, check: Check | None, *, strict: bool,
     decode: Mapping[str, Any], **more: Any,
-) -> tuple[PairScenes, tuple[Cropped, ...]]:  # fmt: skip
+) -> PairScenes:  # fmt: skip
     """List scenes, in folders by target or as a CSV file has them, and what is cut off their images.
 
     Args:
@@ -37,16 +67,15 @@ def scenes_of(
     Raises:
         DataError: there is no scene, or with `strict` a defect: all of them in one text.
     """
-    cropped: tuple[Cropped, ...] = ()
     found = find_scenes(recipe, tuple(targets), roots, files, **more)
     if check is not None:
         with progress("reading headers") as advance:
-            found, cropped = checked(found, recipe, mode, check, advance, **decode)
+            found = checked(found, recipe, mode, check, advance, **decode)
     if found.defects and (strict or not found.scenes):
         raise DataError(report(found.defects, fine=len(found.scenes), targets=found.targets))
     if not found.scenes:
         raise DataError("no pairs were found")
-    return found, cropped
+    return found
 
 
 def find(
@@ -60,6 +89,103 @@ def find(
     check: Check | None = "headers" if headers else None
     found = scenes_of(
         recipe, mode, targets, roots, given.files, check, strict=strict, decode=decode, cache=False, **given.more
-    )[0]
+    )
     left_out = tuple(defect.message for defect in found.defects)
     return RecipeSource(table_of_scenes(found), recipe.inputs, decode, left_out, tuple(found.notes))
+
+
+def check(
+    recipe: Recipe,
+    mode: Mode,
+    data: Any,
+    *,
+    names: Mapping[str, str],
+    split: str | None,
+    content: bool,
+    advance: Parts,
+    **_: Any,
+) -> Checked:
+    """Look at everything that a recipe of kind pair would read.
+
+    Args:
+        recipe: says which targets it takes.
+        mode: the section.
+        data: folders by target, or a CSV file.
+        names: templates of names by target, with folders.
+        split: of a CSV file.
+        content: also compare each small image with its large one, reduced.
+        advance: called with what is done, and how much of it.
+
+    Raises:
+        DataError: there is nothing to look at.
+    """
+    targets = targets_of(recipe, mode)
+    if isinstance(data, str) and not data.lower().endswith((".csv", ".tsv")):
+        wanted = " ".join(f"{name}=FOLDER" for name in sorted(targets, key=lambda name: -recipe.scales[name]))
+        raise DataError(f"recipe {recipe.name!r} is of kind pair: give {wanted}, or a CSV file", data)
+    given = as_given(recipe, data)
+    if given.files and names:
+        raise DataError("--names goes with folders; a CSV file names every file", given.files)
+    more = {"split": split, **given.more}
+    found = find_scenes(recipe, targets, given.root, given.files, names=names or None, cache=False, **more)
+    found = checked(found, recipe, mode, advance=partial(advance, "reading headers"))
+    defects, fine = found.defects, len(found.scenes)
+    if content and len(found.targets) > 1:
+        units = unit(dict(recipe.scales))
+        scenes = [dict(zip(found.targets, paths, strict=True)) for paths in found.scenes]
+        wrong = [*in_parallel(lambda paths: compare_scene(paths, units), scenes, advance, "comparing")]
+        defects, fine = [*defects, *chain(*wrong)], wrong.count([])
+    listed = {name: found.listed.get(name, 0) for name in found.targets}
+    return Checked("scene", listed, fine, defects, found.notes, {"cropped": [asdict(cut) for cut in found.cropped]})
+
+
+def compare_scene(paths: Mapping[str, str], units: Mapping[str, int]) -> list[Defect]:
+    """What the images of a scene, by target and the largest first, do not show alike."""
+    images = {}
+    for name, path in paths.items():
+        try:
+            images[name] = read_image(path)
+        except DataError as error:
+            return [Defect("unreadable", tuple(paths.values()), str(error))]
+    rows, columns = cells({name: image.shape[:2] for name, image in images.items()}, units)
+    (first, large), *others = [
+        (paths[name], image[: rows * units[name], : columns * units[name]]) for name, image in images.items()
+    ]
+    return [Defect("content", (first, path), f"{first} and {path}: {why}")
+            for path, image in others if (why := compare(large, image))]  # fmt: skip
+
+
+def compare(large: NDArray[np.uint8], small: NDArray[np.uint8]) -> str | None:
+    """What is wrong with two images of one scene, uint8 H×W×C, in words; None where they look alike.
+
+    >>> scene = cv2.GaussianBlur(np.random.default_rng(0).integers(0, 256, (256, 256, 3), np.uint8), (0, 0), 6)
+    >>> scene = cv2.normalize(scene, None, 0, 255, cv2.NORM_MINMAX)
+    >>> lr = cv2.resize(scene, (64, 64), interpolation=cv2.INTER_AREA)
+    >>> compare(scene, lr), compare(scene, np.roll(lr, 1, axis=1))
+    (None, 'shifted by 1 px to the right')
+    """
+    height, width = small.shape[:2]
+    a, b = _between(cv2.resize(large, (width, height), interpolation=cv2.INTER_AREA)), _between(small)
+    spread = float(a.std()), float(b.std())
+    if min(spread) < _FAINT:
+        return None
+    here = float((a * b).mean()) / (spread[0] * spread[1])
+    if reach := min(_FARTHEST, height // 4, width // 4):
+        scores = cv2.matchTemplate(a, b[reach:-reach, reach:-reach].copy(), cv2.TM_CCOEFF_NORMED)
+        y, x = divmod(int(np.argmax(scores)), scores.shape[1])
+        there = float(scores[y, x])
+        moves = ((reach - x, "to the right", "to the left"), (reach - y, "down", "up"))
+        moved = " and ".join(f"{abs(n)} px {way if n > 0 else back}" for n, way, back in moves if n)
+        if moved and there >= _SURE and 1 - there < _BETTER * (1 - here):
+            return f"shifted by {moved}"
+    # Noise in the small image spreads it, and hides as much of what it shares with a faint large one.
+    if here >= _SAME * min(1.0, spread[0] / spread[1]):
+        return None
+    return f"they do not look like one scene (correlation {here:.2f})"
+
+
+def _between(image: Any) -> NDArray[np.float32]:
+    """What lies between fine detail and broad shading, mean 0."""
+    grey = image.reshape(*image.shape[:2], -1)[..., :3].mean(-1, dtype=np.float32)
+    band = cv2.GaussianBlur(grey, (0, 0), _FINE) - cv2.GaussianBlur(grey, (0, 0), _BROAD)
+    return np.asarray(band - band.mean(), np.float32)

@@ -44,7 +44,7 @@ _REGIONS = (".geojson", ".json")
 _MASKS = (*_REGIONS, ".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp")
 _CELLS = 8  # px of a thumbnail along a window, at least where
 _LONGEST = 4096  # no side of it would be longer
-_RULES = 3  # of how windows are chosen: what was chosen otherwise is not used
+_RULES = 4  # of how windows are chosen: what was chosen otherwise is not used
 # Of a DICOM file the numbers of its study and its series, which stand beside each other: a tag, four bytes of type and
 # length, and the number. Others that are named before are those of other files.
 _SERIES = re.compile(rb"\x20\0\x0d\0.{4}[\d. \0]{1,65}\x20\0\x0e\0.{4}([\d.]{1,64})[^\d.]", re.DOTALL)

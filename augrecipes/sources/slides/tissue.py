@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from augrecipes.errors import DataError
 from augrecipes.images.format import UnreadableError
 from augrecipes.images.reading import read_bytes
+from augrecipes.sources.polygons import fill
 from augrecipes.sources.slides.pyramid import Level, Pixels
 
 Mask = NDArray[np.bool_]
@@ -113,7 +114,6 @@ class Grid:
         return np.asarray(inside / ((right - left) * (bottom - top)))
 
 
-_SHIFT = 4  # bits behind the point that OpenCV draws with
 _FURTHEST = 1 << 20  # px of the mask: what lies further away is drawn at its edge
 Ring = NDArray[np.float64]
 
@@ -144,29 +144,18 @@ def mask_of_regions(path: str, slide: Level, size: tuple[int, int], names: Colle
         if names is not None and name not in names:
             continue
         geometry = feature.get("geometry", feature)
-        for rings in _polygons(geometry, path, number):
-            _draw(mask, [ring * scale for ring in rings])
+        for outline, *holes in _polygons(geometry, path, number):
+            area = np.zeros(size, np.uint8) if holes else mask
+            fill(area, (outline * scale).clip(-_FURTHEST, _FURTHEST), 1)
+            for hole in holes:
+                fill(area, (hole * scale).clip(-_FURTHEST, _FURTHEST), 0)
+            mask |= area
             drawn += 1
     if not drawn:
         there = ", ".join(sorted(map(repr, known))) or "none at all"
         wanted = "regions" if names is None else f"regions of {', '.join(map(repr, sorted(names)))}"
         raise DataError(f"holds no {wanted}; there are {there}", path)
     return mask.astype(bool)
-
-
-def _draw(mask: NDArray[np.uint8], rings: list[Ring]) -> None:
-    """Add a polygon, in px of the mask, where a pixel reaches from k to k + 1."""
-    # Drawn beyond the mask, too, as far as that is not too large: OpenCV bends outlines that it has to cut.
-    size = np.array(mask.shape[::-1])
-    low = np.clip(np.floor(np.min([ring.min(0) for ring in rings], 0)) - 1, -size, size).astype(int)
-    high = np.clip(np.ceil(np.max([ring.max(0) for ring in rings], 0)) + 1, low, 2 * size).astype(int)
-    (left, top), (right, bottom) = np.clip(low, 0, size), np.clip(high, 0, size)
-    if right <= left or bottom <= top:
-        return
-    drawn = np.zeros((high - low)[::-1], np.uint8)  # OpenCV counts from the middles of pixels
-    points = [np.rint((ring - low - 0.5).clip(-_FURTHEST, _FURTHEST) * (1 << _SHIFT)) for ring in rings]
-    cv2.fillPoly(drawn, [ring.astype(np.int32) for ring in points], 1, cv2.LINE_8, _SHIFT)
-    mask[top:bottom, left:right] |= drawn[top - low[1] : bottom - low[1], left - low[0] : right - low[0]]
 
 
 def _features(document: Any, path: str) -> Iterator[dict[str, Any]]:

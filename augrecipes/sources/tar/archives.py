@@ -39,7 +39,7 @@ _COMPRESSED = {
     b"\x04\x22\x4d\x18": "unlz4",
 }  # fmt: skip
 # What tarfile lets through of headers that nobody should write.
-_ERRORS = (tarfile.TarError, ValueError, OverflowError, RecursionError, MemoryError, IndexError, KeyError, TypeError)
+_ERRORS = (tarfile.TarError, OSError, ValueError, OverflowError, RecursionError, MemoryError, LookupError, TypeError)
 
 
 def archives_named(pattern: str) -> list[str]:
@@ -178,7 +178,9 @@ def members_of(path: str, archive: Archive) -> list[Member]:
     at, what = 0, ""
     try:
         if not first or first[0]:  # else its end, at once
-            with tarfile.TarFile(path, fileobj=_Headers(archive)) as tar:
+            with _Headers(io.FileIO(path), _WINDOW) as file, tarfile.TarFile(path, fileobj=file) as tar:
+                if not os.path.samestat(os.fstat(file.fileno()), archive.about()):
+                    raise ValueError("another archive has taken its place: list it again")
                 while (info := tar.next()) is not None:
                     if {"path", "linkpath", "size"} & tar.pax_headers.keys():
                         raise ValueError("a pax header gives all files one name or size")
@@ -238,31 +240,11 @@ def _check_end(rest: bytes) -> None:
         )
 
 
-class _Headers(io.RawIOBase):
-    """An archive as tarfile reads it: a window of a few kilobytes, and nothing as large as a hostile header says."""
+class _Headers(io.BufferedReader):
+    """An archive as tarfile reads it: a few kilobytes at a time, and nothing as large as a hostile header says."""
 
-    def __init__(self, archive: Archive) -> None:
-        self._archive, self._at, self._base, self._window = archive, 0, 0, b""
-
-    def seek(self, place: int, whence: int = 0, /) -> int:
-        """Go to a place, of which there are no more than an archive can have."""
-        if whence or not 0 <= place < 1 << 62:
-            raise ValueError(f"{place:,} is no place in an archive")
-        self._at = place
-        return place
-
-    def tell(self) -> int:
-        """The place at hand."""
-        return self._at
-
-    def read(self, many: int = -1, /) -> bytes:
+    def read(self, many: int | None = -1, /) -> bytes:
         """So many bytes, or as many as there are."""
-        if not 0 <= many <= _MOST_SAID:
+        if many is None or not 0 <= many <= _MOST_SAID:
             raise ValueError(f"{many:,} bytes of names and the like are beyond all limits")
-        start = self._at - self._base
-        if not 0 <= start <= start + many <= len(self._window):
-            self._base, start = self._at, 0
-            self._window = self._archive.at_most(self._at, max(_WINDOW, many))
-        found = self._window[start : start + many]
-        self._at += len(found)
-        return found
+        return super().read(many)

@@ -17,7 +17,7 @@ from augrecipes.recipe.model import Step
 
 
 def joins(step: Step) -> bool:
-    """Whether a step, or every step of a group, is a list of colour operations."""
+    """Whether a step, or every step of a group, changes colours by little more than a matrix."""
     if step.is_group:
         return all(joins(child) and not _is_steep(child) for child in step.steps)
     return recolours(step)  # otherwise it may read the picture to draw

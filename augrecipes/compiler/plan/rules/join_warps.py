@@ -9,8 +9,7 @@ from augrecipes.compiler.plan.contracts import held_from
 from augrecipes.compiler.plan.nodes import Fused, Nodes, Steps, action_of, after
 from augrecipes.compiler.plan.rule import Edit, Rule, runs
 from augrecipes.flow import Flow
-from augrecipes.ops import warps
-from augrecipes.ops.capabilities import capability, claims
+from augrecipes.ops.capabilities import claims
 from augrecipes.ops.registry import effective
 from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Step
@@ -58,16 +57,16 @@ def _pays_at_last(run: Steps, behind: Nodes, flow: Flow) -> bool:
     """
     leaves = [leaf for step in run for leaf in step.walk() if not leaf.is_group]
     warped = [leaf for leaf in leaves if action_of(leaf) == "warp"]
-    if not flow.floats or flow.dtype != "uint8" or any(claims(leaf.name).warp is warps.perspective for leaf in warped):
+    if not flow.floats or flow.dtype != "uint8" or any(claims(leaf.name).grids == "never" for leaf in warped):
         return False
     return not all(map(_only_scales, leaves)) and all(isinstance(node, Step) and recolours(node) for node in behind)
 
 
 def recolours(step: Step) -> bool:
-    """Whether a step, or every step of a group, is a list of colour operations."""
+    """Whether a step, or every step of a group, changes colours by little more than a matrix."""
     if step.is_group:
         return all(map(recolours, step.steps))
-    return claims(step.name).has_colour_ops(effective(step))
+    return claims(step.name).recolours_for(effective(step))
 
 
 def arriving(flow: Flow) -> SizeBounds:
@@ -77,8 +76,7 @@ def arriving(flow: Flow) -> SizeBounds:
 
 def _leaves_less(step: Step) -> bool:
     """Whether a step cuts, or scales what it is given or a window of it."""
-    record = capability(step.name)
-    return action_of(step) == "window" or (record is not None and (record.windowed or _is_resize(step)))
+    return action_of(step) == "window" or claims(step.name).resizes is not None
 
 
 def _only_scales(step: Step) -> bool:
@@ -87,8 +85,7 @@ def _only_scales(step: Step) -> bool:
 
 def _is_resize(step: Step) -> bool:
     """Whether a step resizes the whole picture: of a window that was scaled before, that makes one resize of both."""
-    record = capability(step.name)
-    return record is not None and record.warp in (warps.resize, warps.by_scale)
+    return claims(step.name).resizes == "whole"
 
 
 def _cuts_most(run: Steps, size: SizeBounds) -> bool:

@@ -12,14 +12,12 @@ from augrecipes.compiler.plan.nodes import Node, Nodes, action_of, after, is_sin
 from augrecipes.compiler.plan.rule import Edit, Rule, swaps
 from augrecipes.compiler.plan.rules.join_warps import arriving
 from augrecipes.flow import Flow
-from augrecipes.ops import warps
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.capabilities import capability, claims
 from augrecipes.ops.registry import effective
 from augrecipes.ops.sizes import SizeBounds
 from augrecipes.recipe.model import Step
 
 # Of what an output pixel is a mean of input pixels: nothing is weighed below zero, and nothing beyond the edge is seen.
-_RESIZES = (warps.resize, warps.by_scale, warps.resized_crop)
 _MEANS = ("linear", "area", "nearest", "linear_exact", "nearest_exact")
 
 
@@ -54,8 +52,10 @@ def refusals(steps: Nodes, flow: Flow) -> dict[int, str | None]:
 
 def is_downscale(step: Node) -> TypeGuard[Step]:
     """Whether a step is a window, or a resize of the whole picture or of a window."""
-    record = capability(step.name) if is_single(step) else None
-    return record is not None and (action_of(step) == "window" or record.warp in _RESIZES)
+    if not is_single(step):
+        return False
+    action = action_of(step)
+    return action == "window" or (action == "warp" and claims(step.name).resizes is not None)
 
 
 def _downscales(steps: Nodes, flow: Flow) -> dict[int, str | None]:

@@ -1,13 +1,16 @@
-"""The steps of a plan as `explain` shows them: what they stand for, by what each runs, and why not natively."""
+"""What `explain` says of a plan's steps, of what `eval: derived` makes of each, and of the output: for people."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from augrecipes.compiler.plan.nodes import Fused, Node, Nodes, singles
+from augrecipes.compiler.prefix import brief, described
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.own import OWN
+from augrecipes.recipe.derive import DerivedRow, derive
+from augrecipes.recipe.model import Output, Recipe
 
 NATIVE = "native"
 
@@ -81,3 +84,61 @@ def why_opaque(name: str) -> str:
     if record.native_when:
         return f"native only with {record.native_when}"
     return "it draws or paints otherwise here than the kernels do"
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedStep:
+    """A step of training, what stands for it in evaluation, and why.
+
+    Attributes:
+        site: of the step of training.
+        depth: in groups.
+        becomes: the steps of evaluation in a line each; of a group whose steps are told one by one, none.
+        why: in a few words.
+    """
+
+    site: str
+    depth: int
+    becomes: tuple[str, ...]
+    why: str
+
+
+def derived_steps(recipe: Recipe) -> tuple[DerivedStep, ...]:
+    """A row for every step of training; none where the recipe says something else than `eval: derived`.
+
+    >>> import augrecipes as ar
+    >>> [row.becomes for row in derived_steps(ar.load("folder-128", overrides={"eval": "derived"}))]
+    [('SmallestMaxSize(interpolation: area, max_size: 128)',), ('CenterCrop(height: 128, width: 128)',), ()]
+    """
+    return tuple(_listed(derive(recipe.steps, recipe.scales.plain()), 0)) if recipe.derived else ()
+
+
+def _listed(rows: Iterable[DerivedRow], depth: int) -> Iterator[DerivedStep]:
+    for row in rows:
+        becomes = () if row.inner else tuple(brief(described(step)) for step in row.becomes)
+        yield DerivedStep(row.step.site, depth, becomes, row.why)
+        yield from _listed(row.inner, depth + 1)
+
+
+def output_line(recipe: Recipe) -> str:
+    """The recipe's output in one line; that of each target, where they differ."""
+    if not recipe.outputs:
+        return _output(recipe.output)
+    every = [(name, recipe.outputs.get(name, recipe.output)) for name in recipe.scales]
+    return "; ".join(f"{name} {_output(output)}" for name, output in every)
+
+
+def _output(out: Output) -> str:
+    if out.dtype == "uint8" or out.where == "device":
+        scale = "0..255"
+    elif out.normalize:
+        scale = f"(x − {_numbers(out.normalize.mean)}) / {_numbers(out.normalize.std)}"
+    else:
+        scale = f"{out.range[0]:g}..{out.range[1]:g}"
+    dtype = "uint8" if out.where == "device" else out.dtype
+    return f"{dtype} {out.layout} {out.color}, {scale}" + (", the rest on the device" if out.where == "device" else "")
+
+
+def _numbers(values: tuple[float, ...]) -> str:
+    text = ", ".join(f"{v:g}" for v in values)
+    return text if len(values) == 1 else f"({text})"

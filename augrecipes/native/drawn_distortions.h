@@ -1,7 +1,7 @@
 /* What steps draw that bend a picture: how far each part of a grid reaches, in the order of albumentations' samplers. */
 
-#ifndef AUGRECIPES_DRAWN_BENDS_H
-#define AUGRECIPES_DRAWN_BENDS_H
+#ifndef AUGRECIPES_DRAWN_DISTORTIONS_H
+#define AUGRECIPES_DRAWN_DISTORTIONS_H
 
 #include <string.h>
 

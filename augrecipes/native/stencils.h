@@ -1,12 +1,12 @@
 /* Steps that look at the pixels about each one: blurs, sharpening, what a JPEG leaves. */
 
-#ifndef AUGRECIPES_NEIGHBOURS_H
-#define AUGRECIPES_NEIGHBOURS_H
+#ifndef AUGRECIPES_STENCILS_H
+#define AUGRECIPES_STENCILS_H
 
 #include "colour_draws.h"
-#include "settled.h"
+#include "materialise.h"
 
-enum { JPEG_COLUMN = 57, JPEG_REST = 512 }; /* bytes of room for each column, and beside them */
+enum { JPEG_COLUMN = 57, JPEG_REST = 512 }; /* bytes of workspace for each column, and beside them */
 
 EXPORT int32_t JOIN(blur, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, uint16_t *, uint8_t *);
 EXPORT int32_t JOIN(filter, ISA)(const uint8_t *, int64_t, int64_t, int64_t, const float *, int32_t, uint8_t *);
@@ -21,10 +21,10 @@ static inline int64_t blur(Run *run, int64_t side) {
     const uint8_t *levels;
     uint8_t *to;
     int64_t answer = instead(run, &levels, &to);
-    uint8_t *room = answer == DONE ? taken(run, 2 * (v->columns + side) * v->channels) : 0;
-    if (!room)
+    uint8_t *workspace = answer == DONE ? taken(run, 2 * (v->columns + side) * v->channels) : 0;
+    if (!workspace)
         return answer != DONE ? answer : run->sample->answer;
-    return JOIN(blur, ISA)(levels, v->rows, v->columns, v->channels, side, (uint16_t *)room, to);
+    return JOIN(blur, ISA)(levels, v->rows, v->columns, v->channels, side, (uint16_t *)workspace, to);
 }
 
 static inline int64_t convolve(Run *run, const double *drawn, const double *a) {
@@ -51,10 +51,10 @@ static inline int64_t smooth(Run *run, const double *drawn, const double *a) {
     for (int64_t k = 0; k < size; k++)
         weights[k] = (float)drawn[1 + k];
     int64_t answer = instead(run, &levels, &to), numbers = size * (length + 64) + length + size * v->channels + 64;
-    float *room = answer == DONE ? (float *)taken(run, numbers * (int64_t)sizeof *room) : 0;
-    if (!room)
+    float *workspace = answer == DONE ? (float *)taken(run, numbers * (int64_t)sizeof *workspace) : 0;
+    if (!workspace)
         return answer != DONE ? answer : run->sample->answer;
-    return JOIN(gaussian, ISA)(levels, v->rows, v->columns, v->channels, weights, size, (int64_t)a[0], (int64_t)a[1], room,
+    return JOIN(gaussian, ISA)(levels, v->rows, v->columns, v->channels, weights, size, (int64_t)a[0], (int64_t)a[1], workspace,
                                to);
 }
 
@@ -63,10 +63,10 @@ static inline int64_t take_medians(Run *run, int64_t side) {
     const uint8_t *levels;
     uint8_t *to;
     int64_t answer = instead(run, &levels, &to);
-    uint8_t *room = answer == DONE ? taken(run, side * ((v->columns + side) * v->channels + 64)) : 0;
-    if (!room)
+    uint8_t *workspace = answer == DONE ? taken(run, side * ((v->columns + side) * v->channels + 64)) : 0;
+    if (!workspace)
         return answer != DONE ? answer : run->sample->answer;
-    return JOIN(median, ISA)(levels, v->rows, v->columns, v->channels, side, room, to);
+    return JOIN(median, ISA)(levels, v->rows, v->columns, v->channels, side, workspace, to);
 }
 
 static inline int64_t compress(Run *run, int32_t quality) {
@@ -74,10 +74,10 @@ static inline int64_t compress(Run *run, int32_t quality) {
     const uint8_t *levels;
     uint8_t *to;
     int64_t answer = instead(run, &levels, &to), size = JPEG_COLUMN * ((v->columns + 63) / 64 * 64) + JPEG_REST;
-    uint8_t *room = answer == DONE ? taken(run, size) : 0;
-    if (!room)
+    uint8_t *workspace = answer == DONE ? taken(run, size) : 0;
+    if (!workspace)
         return answer != DONE ? answer : run->sample->answer;
-    return JOIN(jpeg_round_trip, ISA)(levels, v->rows, v->columns, v->columns * v->channels, v->channels, quality, room,
+    return JOIN(jpeg_round_trip, ISA)(levels, v->rows, v->columns, v->columns * v->channels, v->channels, quality, workspace,
                                       size, to);
 }
 

@@ -3,10 +3,10 @@
 
    Beside compiler/kernels/maps.py, which gives these places their bits. */
 
-#ifndef AUGRECIPES_BENT_H
-#define AUGRECIPES_BENT_H
+#ifndef AUGRECIPES_DISTORTION_H
+#define AUGRECIPES_DISTORTION_H
 
-#include "drawn_bends.h"
+#include "drawn_distortions.h"
 #include "warped.h"
 
 enum { AT_ONCE = 16 }; /* rows whose places are found before they are read */
@@ -38,17 +38,17 @@ static inline void stretch(int64_t size, int parts, const double *lengths, float
 }
 
 /* Bend the picture by what was drawn. */
-static inline int64_t bend(Run *run, const Step *step, const double *drawn) {
+static inline int64_t distort(Run *run, const Step *step, const double *drawn) {
     View *v = &run->view;
     const double *a = step->arguments + DRAW_ARGUMENTS;
     int64_t rows = v->rows, columns = v->columns, row = columns * v->channels, down, across;
-    int64_t answer = settle(run), lens = step->effect == BENDS_LENS;
+    int64_t answer = materialise(run), lens = step->effect == BENDS_LENS;
     if (answer == DONE && only_named(run)) {
         *v = whole_picture(0, rows, columns, 0, v->channels);
         return DONE;
     }
     answer = answer == DONE ? upright(run) : answer;
-    uint8_t *to = answer == DONE ? taken(run, rows * row) : 0;
+    uint8_t *to = answer == DONE ? canvas(run, rows, columns, LAST_STEP) : 0;
     float *x = to ? (float *)taken(run, (lens ? AT_ONCE * columns : columns) * (int64_t)sizeof *x) : 0;
     float *y = x ? (float *)taken(run, (lens ? AT_ONCE * columns : rows) * (int64_t)sizeof *y) : 0;
     double *line = y && lens ? (double *)taken(run, columns * (int64_t)sizeof *line) : 0;

@@ -1,7 +1,7 @@
 /* Tables of levels that wait, carried out; and pictures in memory that may be written to. */
 
-#ifndef AUGRECIPES_SETTLED_H
-#define AUGRECIPES_SETTLED_H
+#ifndef AUGRECIPES_MATERIALISE_H
+#define AUGRECIPES_MATERIALISE_H
 
 #include "view.h"
 
@@ -14,11 +14,11 @@ static inline void *found_at(double address) { return (void *)(uintptr_t)address
 /* Whether the picture lies in memory of the plan's own. */
 static inline int is_own(const Run *run) {
     uintptr_t at = (uintptr_t)run->view.at, scratch = (uintptr_t)run->plan->scratch;
-    return scratch <= at && at < scratch + (uintptr_t)run->plan->room;
+    return scratch <= at && at < scratch + (uintptr_t)run->plan->workspace;
 }
 
 /* Make the picture, where there are tables, and carry them out. */
-static inline int64_t settle(Run *run) {
+static inline int64_t materialise(Run *run) {
     View *v = &run->view;
     if (!run->tabled)
         return DONE;
@@ -30,7 +30,8 @@ static inline int64_t settle(Run *run) {
     const uint8_t *from = v->at + (of.top - v->top) * v->step + (of.left - v->left) * v->channels;
     uint8_t *to = (uint8_t *)v->at + (from - v->at);
     if (!is_own(run)) {
-        if (!(to = taken(run, rows * length)))
+        int turned = v->down[0] != 1 || v->across[1] != 1;
+        if (!(to = turned ? taken(run, rows * length) : canvas(run, rows, of.right - of.left, BEHIND_STEPS)))
             return run->sample->answer;
         v->at = to, v->step = length, v->top = of.top, v->left = of.left;
     }
@@ -46,7 +47,7 @@ static inline int64_t settle(Run *run) {
 /* The picture with its pixels side by side, each row right behind the other. */
 static inline int64_t in_line(Run *run, const uint8_t **from) {
     View *v = &run->view;
-    int64_t answer = settle(run), down, across, step = v->columns * v->channels;
+    int64_t answer = materialise(run), down, across, step = v->columns * v->channels;
     if (answer == DONE)
         answer = upright(run);
     if (answer != DONE)
@@ -75,7 +76,7 @@ static inline int64_t changeable(Run *run, uint8_t **to) {
     *to = (uint8_t *)v->at + (from - v->at);
     if (is_own(run))
         return DONE;
-    if (!(*to = taken(run, size)))
+    if (!(*to = canvas(run, v->rows, v->columns, LAST_STEP)))
         return run->sample->answer;
     memcpy(*to, from, (size_t)size);
     *v = whole_picture(*to, v->rows, v->columns, v->columns * v->channels, v->channels);
@@ -88,7 +89,7 @@ static inline int64_t instead(Run *run, const uint8_t **from, uint8_t **to) {
     int64_t answer = in_line(run, from), step = v->columns * v->channels;
     if (answer != DONE)
         return answer;
-    if (!(*to = taken(run, v->rows * step)))
+    if (!(*to = canvas(run, v->rows, v->columns, LAST_STEP)))
         return run->sample->answer;
     *v = whole_picture(*to, v->rows, v->columns, step, v->channels);
     return DONE;

@@ -1,7 +1,7 @@
 /* Steps that show pictures as cameras take them, through hue, lightness and saturation. */
 
-#ifndef AUGRECIPES_CAMERAS_H
-#define AUGRECIPES_CAMERAS_H
+#ifndef AUGRECIPES_SENSORS_H
+#define AUGRECIPES_SENSORS_H
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* Random words by counting: word i of a key is a hash of both, so that any of them can be made, in any order. */
 
-#ifndef AUGRECIPES_COUNTED_H
-#define AUGRECIPES_COUNTED_H
+#ifndef AUGRECIPES_COUNTERS_H
+#define AUGRECIPES_COUNTERS_H
 
 #include "lanes.h"
 

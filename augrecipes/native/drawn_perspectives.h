@@ -1,8 +1,8 @@
 /* What Perspective draws: four corners, and the matrix that takes them to those of the picture, as albumentations' sampler
    and OpenCV's elimination find it. */
 
-#ifndef AUGRECIPES_DRAWN_TILTS_H
-#define AUGRECIPES_DRAWN_TILTS_H
+#ifndef AUGRECIPES_DRAWN_PERSPECTIVES_H
+#define AUGRECIPES_DRAWN_PERSPECTIVES_H
 
 #include "drawing.h"
 

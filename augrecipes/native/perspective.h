@@ -1,7 +1,7 @@
 /* Pictures seen in perspective: alone with the bits of albumentations, or as one of several warps. */
 
-#ifndef AUGRECIPES_TILTED_H
-#define AUGRECIPES_TILTED_H
+#ifndef AUGRECIPES_PERSPECTIVE_H
+#define AUGRECIPES_PERSPECTIVE_H
 
 #include "merging.h"
 #include "warped.h"
@@ -30,7 +30,7 @@ static inline int64_t merge_tilt(Run *run, const Step *step, const double *drawn
 static inline int64_t tilt(Run *run, const double *drawn, const double *a) {
     View *v = &run->view;
     int64_t height = (int64_t)drawn[9], width = (int64_t)drawn[10], body = (int64_t)a[3];
-    int64_t answer = settle(run), step, across;
+    int64_t answer = materialise(run), step, across;
     double scale[3] = {1, 1, 1};
     Matrix forth, back;
     if (a[2]) {
@@ -46,7 +46,7 @@ static inline int64_t tilt(Run *run, const double *drawn, const double *a) {
         return DONE;
     }
     int64_t row = width * v->channels;
-    uint8_t *to = (answer = upright(run)) == DONE ? taken(run, height * row) : 0;
+    uint8_t *to = (answer = upright(run)) == DONE ? canvas(run, height, width, LAST_STEP) : 0;
     if (!to)
         return answer == DONE ? run->sample->answer : answer;
     const uint8_t *from = placed(v, &step, &across);
