@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from augrecipes.bench.run import bench as bench
-    from augrecipes.bring.dialects.torchvision import from_torchvision as from_torchvision
     from augrecipes.bring.importing import from_albumentations as from_albumentations
+    from augrecipes.bring.torchvision.steps import from_torchvision as from_torchvision
     from augrecipes.compiler.explain import explain as explain
     from augrecipes.compiler.run.pipeline import Pipeline as Pipeline
     from augrecipes.data.loader import Loader as Loader

@@ -82,7 +82,7 @@ def _albumentations() -> Iterator[Row]:
 
 
 def _torchvision() -> Iterator[Row]:
-    made, apart = torchvision._MAKERS, torchvision._APART
+    made, apart = torchvision.MAKERS, torchvision.APART
     yield Row("torchvision v2, classes", f"{len(made)} of {len(made) + len(apart)}", "", "")
     for name, why in apart.items():
         yield Row(f"  refused: {name}", "", why.partition("; ")[0], "")

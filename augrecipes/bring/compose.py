@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from math import atan, degrees, sqrt
 from typing import Any
 
-from augrecipes.bring import jitter, last
-from augrecipes.bring.calls import Call
-from augrecipes.bring.draft import Item, Line, RecipeDraft
-from augrecipes.bring.lines import placed_behind
-from augrecipes.bring.step import is_old, named
-from augrecipes.bring.steps import lines
-from augrecipes.ops import registry
+from augrecipes.bring import outputs
+from augrecipes.bring.albumentations import is_old, lines, named
+from augrecipes.bring.draft import Call, Item, Line, RecipeDraft, takes_of
+from augrecipes.lint.sizes import after, arriving
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.groups import COMPOSE, REPLAY_COMPOSE, SEQUENTIAL
 from augrecipes.ops.outputs import OUTPUTS, TO_TENSOR
-from augrecipes.recipe.model import Boxes, Keypoints
+from augrecipes.ops.registry import default_p
+from augrecipes.ops.sizes import SizeBounds
+from augrecipes.recipe.model import Boxes, Keypoints, Step
 from augrecipes.recipe.nodes import Place
 from augrecipes.recipe.today import unsaid
 from augrecipes.recipe.write import flow
@@ -38,6 +38,10 @@ _FIXED = {
     "max_accept_ratio": (None, "boxes of any proportions are kept; take others out of the data"),
     "angle_in_degrees": (True, "angles of points are in degrees"),
 }
+# The affine part that ElasticTransform had before release 1.4.12.
+_OWNER, _ARGUMENT = "ElasticTransform", "alpha_affine"
+_SHARED = ("interpolation", "border_mode", "fill", "fill_mask")
+_AS_WIDE = 1 / sqrt(2)  # a range of even draws varies as much as the difference of two, each of half its width
 
 
 def fill(draft: RecipeDraft, call: Call) -> None:
@@ -45,11 +49,11 @@ def fill(draft: RecipeDraft, call: Call) -> None:
     call = _named(call)
     if call.name != COMPOSE:
         call = Call(COMPOSE, {}, (call,), call.place)
-    inside = last.opened(call.children or ())
-    ends = [each for each in inside if last.is_last(each)]
-    draft.keys["output"] = last.output_of(ends, draft)
+    inside = outputs.opened(call.children or ())
+    ends = [each for each in inside if outputs.is_last(each)]
+    draft.keys["output"] = outputs.output_of(ends, draft)
     if not _holds("output", draft, call.place):
-        draft.keys["output"] = last.output_of((), draft)
+        draft.keys["output"] = outputs.output_of((), draft)
     draft.steps = _steps(inside, draft)
     p = call.args.get("p", 1.0)
     if not isinstance(p, int | float) or not 0 <= p <= 1:
@@ -81,7 +85,7 @@ def fill(draft: RecipeDraft, call: Call) -> None:
         for key in ("bbox_params", "keypoint_params", "additional_targets"):
             if _further(inner) if key == "additional_targets" else inner.args.get(key):
                 draft.refuse(key, _OUTERMOST, inner.place)
-    jitter.add(draft)
+    _add_affines(draft)
     _masks(draft, call.args.get("mask_interpolation"))
     seed = call.args.get("seed")
     if seed is not None:
@@ -140,8 +144,7 @@ def _masks(draft: RecipeDraft, interpolation: Any) -> None:
         return
     key = "mask_interpolation"
     for line in draft.lines():
-        takes = (registry.arguments(line.name) or {"properties": {}})["properties"]
-        if line.steps is None and key in takes:
+        if line.steps is None and key in takes_of(line.name):
             line.args[key] = to_name(key, interpolation)
 
 
@@ -150,11 +153,13 @@ def _steps(calls: list[Call], draft: RecipeDraft) -> list[Item]:
     found: list[Item] = []
     scaled = False
     for call in calls:
-        if last.is_last(call):
+        if outputs.is_last(call):
             scaled = scaled or call.name != TO_TENSOR
             continue
         made = lines([call])
-        found += [each for item in made for each in placed_behind(item, draft.keys["output"])] if scaled else made
+        found += (
+            [each for item in made for each in outputs.placed_behind(item, draft.keys["output"])] if scaled else made
+        )
     return found
 
 
@@ -180,3 +185,54 @@ def _params(
         elif value is not None and key != "__class_fullname__":
             draft.refuse(key, f"no key of `inputs: {{{name}: ...}}`", place)
     return found
+
+
+def affine_of(pixels: float, height: float, width: float) -> dict[str, Any]:
+    """Arguments of Affine that move a picture as much as three of its points do that are drawn `pixels` around theirs.
+
+    The points were a third of the shorter side off the middle.
+
+    >>> affine_of(20, 300, 300)["scale"]["x"], affine_of(20, 300, 300)["translate_px"]["x"]
+    ([0.859, 1.141], [-14, 14])
+    """
+    part = _AS_WIDE * pixels / (min(height, width) // 3)
+    turn, shift = round(degrees(atan(part)), 2), round(_AS_WIDE * pixels)
+    scale = [round(1 - part, 3), round(1 + part, 3)]
+    both: dict[str, Any] = {"scale": scale, "shear": [-turn, turn], "translate_px": [-shift, shift]}
+    return {key: {"x": value, "y": list(value)} for key, value in both.items()}
+
+
+def _add_affines(draft: RecipeDraft) -> None:
+    """Put an Affine in front of each ElasticTransform that had one of its own, in pictures of a known size."""
+    if any(_ARGUMENT in line.lost for line in draft.lines()):
+        recipe = draft.recipe()
+        draft.steps = _all(draft.steps, recipe.steps, arriving(recipe), in_turn=True)
+
+
+def _all(items: list[Item], steps: Sequence[Step], size: SizeBounds, *, in_turn: bool) -> list[Item]:
+    found: list[Item] = []
+    left = iter(steps)
+    for item in items:
+        if isinstance(item, Line):
+            step = next(left)
+            found.append(_one(item, step, size))
+            size = after(step, size) if in_turn else size
+        else:
+            found.append(item)
+    return found
+
+
+def _one(line: Line, step: Step, size: SizeBounds) -> Line:
+    if line.steps is not None:
+        line.steps = _all(line.steps, step.steps, size, in_turn=line.name == SEQUENTIAL)
+        return line
+    pixels, _ = line.lost.get(_ARGUMENT, (None, ""))
+    if not isinstance(pixels, int | float) or not size.exact:
+        return line
+    del line.lost[_ARGUMENT]
+    p = line.args.pop("p", default_p(_OWNER))
+    shared = {key: line.args[key] for key in _SHARED if key in line.args}
+    first = Line("Affine", {**affine_of(pixels, *size.low), **shared, "p": 1.0}, line.place)
+    line.args["p"] = 1.0
+    said = f"{_ARGUMENT}: {flow(pixels)} as an Affine that moves pixels as far"
+    return Line(SEQUENTIAL, {"p": p}, line.place, [first, line], [said])

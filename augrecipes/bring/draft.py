@@ -1,12 +1,15 @@
-"""A recipe on its way from a foreign config: lines with remarks, what the user should know, and what is refused."""
+"""What is imported on its way: transforms as calls, a recipe as lines with remarks, and what is refused."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.ops import registry
 from augrecipes.recipe.document import build
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.nodes import NOWHERE, ListNode, MappingNode, Node, Place, from_value
@@ -14,6 +17,51 @@ from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.recipe.variants import Resolved
 from augrecipes.recipe.write import At, Remark, flow, to_yaml
+
+POSITIONAL = "_args_"  # arguments without a name, in a list
+_NOTHING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One transform that a config builds.
+
+    Attributes:
+        name: of the class, without the package: `RandomCrop`.
+        args: its arguments as plain values; lists for tuples.
+        children: the transforms of a group, in order; None where it has none.
+        place: where it stands.
+        package: what the name is of, where the config says so: `albumentations`, `torchvision.transforms.v2`.
+        unread: why its arguments cannot be told; empty where they can.
+    """
+
+    name: str
+    args: dict[str, Any] = field(default_factory=dict)
+    children: tuple[Call, ...] | None = None
+    place: Place = NOWHERE
+    package: str = ""
+    unread: str = ""
+
+    def walk(self) -> Iterator[Call]:
+        """The call and everything inside it."""
+        yield self
+        for child in self.children or ():
+            yield from child.walk()
+
+    def by_name(self, names: Sequence[str]) -> Call:
+        """The call with its arguments by place, `_args_`, under these names.
+
+        >>> Call("Normalize", {"_args_": [[0.5], [0.5]]}).by_name(["mean", "std"]).args
+        {'mean': [0.5], 'std': [0.5]}
+        """
+        given = self.args.get(POSITIONAL)
+        if not isinstance(given, list):
+            return self
+        if len(given) > len(names):
+            why = f"{flow(given)}: {len(given)} positional arguments, and {self.name} takes {len(names)}"
+            return replace(self, args={}, unread=why)
+        rest = {key: value for key, value in self.args.items() if key != POSITIONAL}
+        return replace(self, args=dict(zip(names, given, strict=False)) | rest)
 
 
 @dataclass(slots=True)
@@ -53,7 +101,7 @@ Item = Line | LeftOut
 
 @dataclass(slots=True)
 class RecipeDraft:
-    """What a dialect makes of its source.
+    """What a reader makes of its source.
 
     Attributes:
         name: of the recipe, `[a-z0-9-]`.
@@ -210,3 +258,34 @@ def _remarks(lines: Sequence[Item], at: At) -> Iterator[tuple[At, Remark]]:
         waiting, place = [], place + 1
     if waiting:
         yield (*at, place), Remark(tuple(waiting))
+
+
+def name_of(file: str) -> str:
+    """A recipe's name, `[a-z0-9-]`, from a file's without its ending; `imported` where nothing is left of it.
+
+    >>> name_of("configs/Train_Aug.v2.json"), name_of("<stdin>")
+    ('train-aug-v2', 'stdin')
+    """
+    return re.sub(r"[^a-z0-9]+", "-", Path(file).stem.lower()).strip("-") or "imported"
+
+
+def line(name: str, args: dict[str, Any], place: Place) -> Line:
+    """A step, without the arguments that its class has anyway.
+
+    >>> line("Blur", {"blur_limit": 5, "p": 0.5}, NOWHERE).args
+    {'blur_limit': 5}
+    """
+    takes = takes_of(name)
+    said = {key: value for key, value in args.items() if takes.get(key, {}).get("default", _NOTHING) != value}
+    return Line(name, said, place)
+
+
+def takes_of(name: str) -> dict[str, Any]:
+    """Schemas of the arguments that a class takes, by name; empty for what is no class that is known."""
+    return (registry.arguments(name) or {"properties": {}})["properties"]
+
+
+def acting(group: Line) -> list[Item]:
+    """A group; what is left out of it, where nothing else is in it."""
+    inside = group.steps or []
+    return [group] if any(isinstance(item, Line) for item in inside) else inside

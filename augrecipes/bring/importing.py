@@ -1,26 +1,41 @@
-"""`import`: what a source is, and the draft of a recipe that its dialect makes of it."""
+"""`import`: what a source is, and the draft of a recipe that its reader makes of it."""
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from augrecipes.bring.dialects import DIALECTS, composed, configs, saved, triples
+from augrecipes.bring import configs, objects
 from augrecipes.bring.draft import RecipeDraft
 from augrecipes.bring.reading import Document, is_python, of_text, read, read_stream
+from augrecipes.bring.sr import recipes as sr
+from augrecipes.bring.torchvision import steps as torchvision
 from augrecipes.compat.guard import albumentations
 from augrecipes.compat.warned import collected
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops.readable import is_advice
 from augrecipes.recipe.model import Recipe
-from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, from_value
+from augrecipes.recipe.nodes import MappingNode, Place, from_value
 from augrecipes.user_code import is_named, open_module
 
+Owns = Callable[[Document], bool]
+Drafts = Callable[[Document], RecipeDraft]
+# Ways of writing pipelines down: what users call each, whether a document is written so, and the draft of one that is.
+# The first that owns a document reads it; only the last may hold several pipelines, of which a key names one.
+_MANY = "a config that names transforms (Hydra, LightningCLI, MMDetection, `name:` and `params:`)"
+READERS: tuple[tuple[str, Owns, Drafts], ...] = (
+    ("an A.Compose, given as MODULE:NAME or FILE.py:NAME", objects.is_object, objects.draft_of_object),
+    ("a pipeline that albumentations saved (A.save, A.to_dict)", objects.is_saved, objects.draft_of_saved),
+    ("a pipeline of torchvision, given as MODULE:NAME or FILE.py:NAME", torchvision.is_object,
+     torchvision.draft_of_object),
+    ("an option file of BasicSR, Real-ESRGAN or traiNNer-redux", sr.is_options, sr.draft_of_options),
+    (_MANY, configs.is_config, configs.draft_of_config),
+)  # fmt: skip
 _STREAM = "stdin"
 _LOADER = "DataLoader"
 _DRAWS = (
@@ -42,7 +57,7 @@ def draft_of(
         base_root: the folder that the files of an MM config's `_base_` lie in; None: that of the config.
 
     Raises:
-        RecipeError: the file cannot be read, no dialect knows it, or what was run failed.
+        RecipeError: the file cannot be read, no reader knows it, or what was run failed.
     """
     if source == "-":
         return of_document(replace(_streamed(), key=key, given=given or {}))
@@ -62,7 +77,7 @@ def _streamed() -> Document:
         if configs.holds(python):
             return python
         raise
-    known = any(dialect.owns(found) for dialect in DIALECTS)
+    known = any(owns(found) for _, owns, _ in READERS)
     return found if known or not configs.holds(python) else python
 
 
@@ -71,17 +86,28 @@ def _of_named(source: str, given: Mapping[str, Any]) -> RecipeDraft:
     try:
         document = _named(source)
     except RecipeError as error:
-        file, _, name = source.rpartition(":")
-        try:
-            draft = of_document(replace(read(file), key=name, given=given))
-        except RecipeError:
-            raise error from None
+        draft = _instead(source, given)
+        if draft is None:
+            raise
         draft.note(f"It was read, not run: {' '.join(str(error).split())}")
         return draft
-    draft = of_document(replace(document, given=given))
+    draft = _instead(source, given) if any(objects.left_by_class(document.value)) else None
+    if draft is not None and not draft.left_out():
+        draft.note("It was read, not run: albumentations 2.0.8 leaves arguments of earlier releases out.")
+    else:
+        draft = of_document(replace(document, given=given))
     for message in document.warned:
         draft.note(f"albumentations warned: {message}")
     return draft
+
+
+def _instead(source: str, given: Mapping[str, Any]) -> RecipeDraft | None:
+    """What reading the file gives under the name that the user named; None where it gives nothing."""
+    file, _, name = source.rpartition(":")
+    try:
+        return of_document(replace(read(file), key=name, given=given))
+    except RecipeError:
+        return None
 
 
 def _named(source: str) -> Document:
@@ -101,9 +127,8 @@ def _named(source: str) -> Document:
 
 
 def of_value(value: Any, name: str) -> Document:
-    """An object as a document; a mapping, such as `A.to_dict` gives, or a list of lists, as if it were read."""
-    lists = isinstance(value, list | tuple) and all(isinstance(each, list | tuple) for each in value)
-    if isinstance(value, Mapping) or (lists and value):
+    """An object as a document; a mapping, such as `A.to_dict` gives, as if it were read."""
+    if isinstance(value, Mapping):
         try:
             return Document(name, top=from_value(_plain(value), Place(name, 1, 1)))
         except TypeError as error:
@@ -124,8 +149,7 @@ def from_albumentations(compose: Any, name: str = "imported") -> Recipe:
     """A recipe that does what an albumentations pipeline does.
 
     Args:
-        compose: an `A.Compose`, a single transform, or a list of them; what `A.to_dict` made of one; or a list of
-            `[class, arguments, [what is in it]]`.
+        compose: an `A.Compose`, a single transform, or a list of them; or what `A.to_dict` made of one.
         name: of the recipe, `[a-z0-9-]`.
 
     Raises:
@@ -143,65 +167,34 @@ def from_albumentations(compose: Any, name: str = "imported") -> Recipe:
     output: {normalize: imagenet}
     """
     document = of_value(compose, name)
-    dialect = next((each for each in (composed, saved, triples) if each.owns(document)), None)
-    if dialect is None:
+    draft = next((drafts(document) for _, owns, drafts in READERS[:2] if owns(document)), None)
+    if draft is None:
         raise TypeError(f"from_albumentations takes an A.Compose, a transform or a list of them, got {compose!r:.200}")
-    draft = dialect.draft(document)
     if left := draft.left_out():
         raise RecipeError(problems=left)
     return draft.recipe()
 
 
 def of_document(document: Document) -> RecipeDraft:
-    """The draft that the first dialect makes which owns the document, or the part of it that its key names.
+    """The draft that the first reader makes that owns the document, or the part of it that its key names.
 
     Raises:
-        RecipeError: no dialect knows it, or there are several pipelines and no key.
+        RecipeError: no reader knows it, or there are several pipelines and no key.
     """
     if document.given and not is_python(document.file):
         raise _refused(document, "--set says what Python source does not tell, and this is none")
-    for dialect in DIALECTS:
-        if dialect.owns(document):
-            if document.key and not dialect.keyed:
-                raise _refused(document, f"--key names one of several pipelines, and this is {dialect.name}")
-            draft = dialect.draft(document)
+    for name, owns, drafts in READERS:
+        if owns(document):
+            if document.key and name != _MANY:
+                raise _refused(document, f"--key names one of several pipelines, and this is {name}")
+            draft = drafts(document)
             if _LOADER in (document.text or document.code):
                 draft.note(_DRAWS)
             return draft
-    if document.key:
-        node = _at(document.top, document.key.split("."))
-        if node is None:
-            raise _refused(document, f"there is nothing at {document.key!r}")
-        return of_document(replace(document, top=node, text="", key=""))
-    listed = document.top.items if isinstance(document.top, ListNode) else []
-    if names := [_name(item) or str(k) for k, item in enumerate(listed) if triples.owns(Document("", top=item))]:
-        first, more = ", ".join(names[:4]), ", ..." if len(names) > 4 else ""
-        raise _refused(document, f"{len(names)} pipelines; name one, as in `--key {names[0]}`: {first}{more}")
     if isinstance(document.top, MappingNode) and {"recipe", "steps"} <= document.top.entries.keys():
         raise _refused(document, "this is a recipe already: there is nothing to import")
-    known = "; ".join(dialect.name for dialect in DIALECTS)
+    known = "; ".join(name for name, _, _ in READERS)
     raise _refused(document, f"nothing here that can be imported; known are: {known}")
-
-
-def _at(node: Node | None, keys: Sequence[str]) -> Node | None:
-    """What keys lead to: of a list the number of an item, or its `id` or `name`."""
-    for key in keys:
-        if isinstance(node, MappingNode):
-            node = node.entries.get(key)
-        elif isinstance(node, ListNode):
-            by_name = {_name(item): item for item in reversed(node.items)}
-            numbered = key.isdecimal() and int(key) < len(node.items)
-            node = by_name.get(key) or (node.items[int(key)] if numbered else None)
-        else:
-            return None
-    return node
-
-
-def _name(item: Node) -> str | None:
-    """The `id` or `name` of an item of a list."""
-    entries = item.entries if isinstance(item, MappingNode) else {}
-    found = entries.get("id") or entries.get("name")
-    return str(found.value) if isinstance(found, Scalar) else None
 
 
 def _refused(document: Document, message: str) -> RecipeError:

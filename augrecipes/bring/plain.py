@@ -134,11 +134,16 @@ def to_albumentations(recipe: Recipe, mode: Mode = "train") -> Any:
     steps = recipe.section(mode)
     if steps is None:
         raise RecipeError(f"{recipe.file}: the recipe has no `eval:` section; write `eval: derived`, or `eval: []`")
+    refuse_several(recipe)
+    made = [transform(step) for step in equivalent(steps)]
+    return A.Compose([*made, *last_of(recipe.output)], **processors_of(recipe.inputs))
+
+
+def refuse_several(recipe: Recipe) -> None:
+    """RecipeError where a sample is more than one Compose can carry out."""
     if recipe.facts.scales or any(step.share == "bag" for step in recipe.walk()):
         what = "several pictures of one scene" if recipe.facts.scales else "tiles that share draws"
         raise RecipeError(
-            f"{recipe.name}: one Compose cannot carry out {what}; `augrecipes eject {recipe.name} --python` writes a "
-            "script that does"
+            f"{recipe.name}: one Compose of albumentations cannot carry out {what}: run the recipe as it is, by "
+            "`recipe.compile()` or a dataset, or write one without what the pictures share"
         )
-    made = [transform(step) for step in equivalent(steps)]
-    return A.Compose([*made, *last_of(recipe.output)], **processors_of(recipe.inputs))

@@ -32,8 +32,9 @@ def eject(
       augrecipes eject stained-tissue -o transforms.py
       augrecipes eject my.yaml --json aug.json
 
-    Code has both sections, JSON the one of --mode. Steps that only augrecipes has are imported from it; pairs and bags
-    become small programs. Albumentations then draws in its own way: samples are no longer keyed by epoch and index.
+    Code has both sections, JSON the one of --mode. Steps that only augrecipes has are imported from it. Albumentations
+    then draws in its own way: samples are no longer keyed by epoch and index. Pairs, and bags whose tiles share draws,
+    are refused: no Compose can carry them out.
 
     Exit status: 0 written, 2 a recipe that cannot be used, or that no code of albumentations can carry out.
     """
@@ -43,7 +44,7 @@ def eject(
         raise typer.BadParameter("give --python or --json, not both")
     if json_ is not None and out is not None:
         raise typer.BadParameter("give the file of --json behind it, such as --json aug.json")
-    from augrecipes.bring import ejecting
+    from augrecipes.bring import eject as ejecting
     from augrecipes.cli.terminal import say, say_line
     from augrecipes.paths import write_file
     from augrecipes.recipe import load

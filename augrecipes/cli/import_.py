@@ -26,7 +26,7 @@ def import_(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="Python source, a notebook or a config (JSON, YAML, printed text): read, never run; `-` for standard "
+            help="Python source, a notebook or a config (JSON, YAML): read, never run; `-` for standard "
             "input; or FILE.py:NAME or MODULE:NAME, which is run.",
         ),
     ],
@@ -62,10 +62,10 @@ def import_(
       augrecipes import train.py --key get_transforms.train -o recipe.yaml
       augrecipes import notebook.ipynb --set CFG.size=512
       augrecipes import train.py:transform -o recipe.yaml
-      curl https://.../args.yaml | augrecipes import - -o recipe.yaml
+      curl https://.../train.py | augrecipes import - -o recipe.yaml
 
     Python source with pipelines of albumentations or torchvision, files that A.save wrote, and configs of MMDetection,
-    MMSegmentation, Hydra, LightningCLI, BasicSR and Ultralytics are read. What source computes from what is not in it
+    MMSegmentation, Hydra, LightningCLI and BasicSR are read. What source computes from what is not in it
     stands in the recipe as a comment to fill in; --set says it. FILE.py:NAME and MODULE:NAME run that file or module,
     because you name it so: it may hold an A.Compose, transforms of torchvision, or a function without arguments that
     makes them.

@@ -7,7 +7,7 @@ import re
 from pathlib import PurePosixPath
 from typing import Any
 
-from augrecipes.bring import ejecting
+from augrecipes.bring import eject as ejecting
 from augrecipes.bring.importing import of_document
 from augrecipes.bring.reading import of_text
 from augrecipes.errors import RecipeError, harmless

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from augrecipes.bring.dialects import saved
 from augrecipes.bring.draft import RecipeDraft
+from augrecipes.bring.objects import draft_of_saved
 from augrecipes.bring.reading import of_text
 from augrecipes.ops import registry
-from augrecipes.recipe import history, releases
+from augrecipes.recipe import history
 
 sys.path.append(str(Path(__file__).parents[1] / "laws"))
 from every_class import _NEEDED
@@ -43,7 +43,7 @@ def imported(entry: dict[str, Any], *, always: bool = False) -> RecipeDraft:
     p = 1.0 if name in OUTPUTS else 0.5
     step = {"__class_fullname__": name, **args, "p": p}
     whole = {"__class_fullname__": "Compose", "p": 1.0, "transforms": [step], "bbox_params": None}
-    return saved.draft(of_text(json.dumps({"__version__": entry["first"], "transform": whole}), "saved.json"))
+    return draft_of_saved(of_text(json.dumps({"__version__": entry["first"], "transform": whole}), "saved.json"))
 
 
 @pytest.mark.parametrize("entry", RELEASES, ids=lambda entry: f"{entry['class']} {entry['first']}-{entry['last']}")
@@ -62,30 +62,10 @@ def test_every_class_of_every_release(entry: dict[str, Any]) -> None:
         assert registry.default_p(step.name) == wanted if step.p is None else step.p == wanted
         # Whatever has another name today, and says something, is told at the line.
         text = draft.to_yaml()
+        takes = (registry.arguments(step.name) or {"properties": {}})["properties"]
         for name, value in entry["arguments"].items():
-            if value not in (None, "<required>") and (entry["class"], name) in releases.ARGUMENTS:
+            if value not in (None, "<required>") and name not in takes:
                 assert f"{name}: " in "".join(re.split("# was|# left out", text)[1:]), text
-
-
-def number(release: str) -> list[int]:
-    """A release as one that compares."""
-    return [int(part) for part in release.split(".")]
-
-
-def test_every_old_name_is_dated() -> None:
-    seen: dict[tuple[str, str], str] = {}
-    for entry in RELEASES:
-        name = entry["class"]
-        takes = (registry.arguments(name) or {"properties": ()})["properties"]
-        for argument in entry["arguments"]:
-            if argument not in takes and name not in OUTPUTS:
-                seen[name, argument] = max(seen.get((name, argument), "0"), entry["last"], key=number)
-    old = {key: last for key, last in seen.items() if last != "2.0.8"}  # those take objects of Python
-    assert {key: releases.until(*key) for key in old if key[0] not in releases.CLASSES} == {
-        key: span.until for key, span in releases.ARGUMENTS.items()
-    }
-    assert {key: releases.until(*key) for key in old} == old
-    assert all(number(span.since or "0") <= [2, 0, 6] for span in releases.ARGUMENTS.values())
 
 
 @pytest.mark.parametrize("table", ["RENAMED", "JOINED", "CONVERTED"])

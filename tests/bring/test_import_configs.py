@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
@@ -15,10 +16,10 @@ from hypothesis import strategies as st
 from support.recipe_strategies import steps
 
 import augrecipes as ar
-from augrecipes.bring import steps as albumentations
-from augrecipes.bring.configs import forms
-from augrecipes.bring.importing import of_document
+from augrecipes.bring import albumentations, compose, forms
+from augrecipes.bring.importing import draft_of, of_document
 from augrecipes.bring.reading import of_text, read
+from augrecipes.cli.app import app
 from augrecipes.ops.constants import to_name
 from augrecipes.recipe.model import Step
 
@@ -74,9 +75,10 @@ def _lose(name: str) -> Any:
 def test_the_law_sees_what_an_importer_loses(monkeypatch: pytest.MonkeyPatch, file: str, fault: str) -> None:
     if fault == "order of groups":
         true = albumentations.lines
-        monkeypatch.setattr(albumentations, "lines", lambda calls: true(list(calls)[::-1]))
+        for module in (albumentations, compose):
+            monkeypatch.setattr(module, "lines", lambda calls: true(list(calls)[::-1]))
     else:
-        for module in ("augrecipes.bring.configs.forms", "augrecipes.bring.configs.pipelines"):
+        for module in ("augrecipes.bring.forms", "augrecipes.bring.pipelines"):
             monkeypatch.setattr(f"{module}.call_of", _lose(fault))
 
     @PLANTED
@@ -132,6 +134,12 @@ def test_values_that_stand_elsewhere_in_the_file_are_taken_from_there() -> None:
     (left,) = found.left_out()
     assert (left.name, left.line) == ("RandomCrop", 6)
     assert "`${missing}` in line 6 names nothing in this file, or itself" in left.message
+
+
+def test_a_pipeline_that_is_named_again_is_one() -> None:
+    found = draft("train: [{_target_: albumentations.D4}]\nvalid: ${train}\nother: ${valid}")
+    assert found.eval is None
+    assert not any("Also there" in note for note in found.notes)
 
 
 def test_interpolations_in_a_circle_end() -> None:
@@ -293,3 +301,35 @@ def test_a_group_whose_steps_stood_behind_the_normalisation_is_left_out() -> Non
 def test_a_config_without_transforms_is_refused() -> None:
     with pytest.raises(ar.RecipeError, match="nothing here that can be imported"):
         draft("callbacks: [{class_path: lightning.pytorch.callbacks.RichProgressBar}]\nmodel: {name: resnet}")
+
+
+class _Stream:
+    def __init__(self, text: str | bytes) -> None:
+        self.buffer = io.BytesIO(text.encode() if isinstance(text, str) else text)
+
+
+@pytest.mark.parametrize(
+    ("text", "step"),
+    [
+        ("train_pipeline = [dict(type='RandomFlip', prob=0.5), dict(type='Resize', scale=(100, 100))]", "Resize"),
+        ("transform:\n  - {_target_: albumentations.VerticalFlip, p: 0.2}\n", "VerticalFlip"),
+    ],
+)
+def test_standard_input_is_read_as_a_file_is(text: str, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", _Stream(text))
+    assert step in [each.name for each in draft_of("-").recipe().steps]
+
+
+@pytest.mark.parametrize("text", ["", "nothing", "{a: 1", b"\xff\xfe\x00", "x" * 1_000_002, "a: *b"])
+def test_other_streams_are_errors(text: str | bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", _Stream(text))
+    with pytest.raises(ar.RecipeError, match=r"^stdin"):
+        draft_of("-")
+
+
+def test_the_command_reads_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", _Stream("t: [{_target_: albumentations.D4}]"))
+    with pytest.raises(SystemExit) as left:
+        app(["import", "-", "--no-time"])
+    assert left.value.code == 0
+    assert "\nrecipe: stdin\n" in capsys.readouterr().out

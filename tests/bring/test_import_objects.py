@@ -159,23 +159,6 @@ def test_a_normalisation_in_the_middle() -> None:
         ar.from_albumentations(A.Compose([A.Normalize(), A.ToGray()]))
 
 
-LISTED = [["Resize", {"height": 32, "width": 48}, []], ["OneOf", {"p": 0.5}, [["Blur", {"p": 1}], ["D4"]]]]
-
-
-@pytest.mark.parametrize("whole", [False, True])
-def test_lists_of_classes_and_arguments(tmp_path: Path, whole: bool) -> None:
-    record = {"id": "some-body", "body": LISTED, "output": {"normalize": "imagenet"}, "bbox": "yolo", "min_area": 4}
-    file = tmp_path / "table.json"
-    file.write_text(json.dumps(record if whole else LISTED))
-    recipe = draft_of(str(file)).recipe()
-    assert [step.name for step in recipe.walk()] == ["Resize", "OneOf", "Blur", "D4"]
-    assert (recipe.name, recipe.output.dtype) == (("some-body", "float32") if whole else ("table", "uint8"))
-    assert recipe.inputs.boxes == (ar.load("detection").inputs.boxes and recipe.inputs.boxes if whole else None)
-    if whole:
-        assert recipe.inputs.boxes is not None
-        assert (recipe.inputs.boxes.format, recipe.inputs.boxes.min_area) == ("yolo", 4)
-
-
 def test_the_gain_counts_the_same_draws() -> None:
     """Sides that do the same count the same work; what takes longer on one side shows."""
     image = np.random.default_rng(0).integers(0, 256, (96, 96, 3), np.uint8)
@@ -195,17 +178,14 @@ def test_plain_albumentations_draws_as_the_recipe_does() -> None:
         np.testing.assert_allclose(plain(index)["image"], ours.at(index)(image=image)["image"], atol=1e-6)
 
 
-def test_a_table_of_pipelines_is_imported_one_by_one(tmp_path: Path) -> None:
-    """Each entry by its name or number, and a part of it, as the entry itself is."""
-    other = [["D4", {}], ["Blur", {"blur_limit": 3}]]
+def test_a_table_of_lists_is_imported_one_by_one(tmp_path: Path) -> None:
+    listed = [["Resize", {"height": 32, "width": 48}, []], ["OneOf", {"p": 0.5}, [["Blur", {"p": 1}], ["D4", {}]]]]
     table = tmp_path / "table.json"
-    table.write_text(json.dumps([{"id": "first", "body": LISTED}, {"name": "second", "body": other}]), encoding="utf-8")
-    for key, name, body in (("first", "first", LISTED), ("1", "second", other), ("1.body", "table", other)):
-        recipe = draft_of(str(table), key).recipe()
-        assert (recipe.name, recipe.steps) == (name, ar.from_albumentations(body).steps)
-    with pytest.raises(ar.RecipeError, match="2 pipelines; name one, as in `--key first`: first, second"):
+    table.write_text(json.dumps([{"id": "first", "body": listed}, {"id": "second", "body": [["D4", {}]]}]))
+    assert [step.name for step in draft_of(str(table), "0.body").recipe().walk()] == ["Resize", "OneOf", "Blur", "D4"]
+    with pytest.raises(ar.RecipeError, match=r"several pipelines; name one, as in `--key 0\.body`"):
         draft_of(str(table))
-    with pytest.raises(ar.RecipeError, match="nothing at 'third'"):
+    with pytest.raises(ar.RecipeError, match="no pipeline at 'third'"):
         draft_of(str(table), "third")
 
 

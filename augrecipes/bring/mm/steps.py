@@ -1,22 +1,32 @@
-"""Transforms of the MM frameworks as lines of a recipe: `Albu` opened, their own where the meaning is the same."""
+"""Pipelines of the MM frameworks as recipes: `Albu` opened, their own transforms where the meaning is the same."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from augrecipes.bring import compose
-from augrecipes.bring import steps as albumentations
-from augrecipes.bring.calls import Call
-from augrecipes.bring.draft import Item, LeftOut, RecipeDraft
-from augrecipes.bring.lines import placed_behind
-from augrecipes.bring.mm import colors, geometry
-from augrecipes.bring.mm.names import CARRIERS
-from augrecipes.bring.mm.state import SampleState, Unheld
+from augrecipes.bring import albumentations, compose
+from augrecipes.bring.draft import Call, Item, RecipeDraft
+from augrecipes.bring.mm.makers import MAKERS, normalize
+from augrecipes.bring.sample import SampleState, Unheld, lines_by
 from augrecipes.ops.groups import COMPOSE
 from augrecipes.recipe import suggest
 
+# What loads a sample and what packs it for the network: datasets and `output:` do this.
+CARRIERS = frozenset({
+    "Collect", "CollectData", "DefaultFormatBundle", "FormatBundle", "ImageToTensor", "LoadAnnotations",
+    "LoadImageFromFile", "LoadImageFromNDArray", "LoadImageFromWebcam", "LoadMultiChannelImageFromFiles",
+    "PackDetInputs", "PackInputs", "PackSegInputs", "ToDataContainer", "WrapFieldsToLists", "PackClsInputs",
+})  # fmt: skip
+# Names that these frameworks alone have.
+NAMES = CARRIERS | frozenset({
+    "Albu", "Albumentations", "CachedMixUp", "CachedMosaic", "CopyPaste", "Corrupt", "CutOut", "Expand",
+    "FilterAnnotations", "GenerateEdge", "LetterResize", "LoadProposals", "MinIoURandomCrop", "MultiScaleFlipAug",
+    "PhotoMetricDistortion", "RandomCenterCropPad", "RandomChoiceResize", "RandomFlip", "ResizeShortestEdge",
+    "ResizeToMultiple", "SegRescale", "TestTimeAug", "YOLOXHSVRandomAug", "YOLOv5HSVRandomAug", "YOLOv5KeepRatioResize",
+    "YOLOv5MixUp", "YOLOv5RandomAffine", "YOLOXMixUp",
+})  # fmt: skip
 _ALBU = ("Albu", "Albumentations")
 _BGR = (
     "MMDetection and MMSegmentation give Albu BGR pictures, and recipes work on RGB: steps that tell channels apart "
@@ -25,8 +35,6 @@ _BGR = (
 _TELLS_CHANNELS = frozenset({
     "CLAHE", "ColorJitter", "FancyPCA", "HueSaturationValue", "PlanckianJitter", "RGBShift", "ToGray", "ToSepia",
 })  # fmt: skip
-Maker = Callable[[Mapping[str, Any], SampleState], list[Item]]
-_MAKERS: dict[str, Maker] = {**geometry.MAKERS, **colors.MAKERS}
 # What has no step of the same meaning: why, and what comes nearest.
 _APART = {
     "AutoAugment": "its policies are lists of transforms: write `OneOf: {steps: [...]}` with a `Sequential` for each",
@@ -59,57 +67,49 @@ def fill(draft: RecipeDraft, calls: Sequence[Call], preprocessor: Mapping[str, A
         calls: the transforms.
         preprocessor: arguments of the model's `data_preprocessor`, which normalises in releases from 2022 on.
     """
-    sample = SampleState(draft)
-    draft.steps = lines(calls, sample)
+    sample = SampleState(draft, {"dtype": "float32", "layout": "chw", "range": [0, 255]})
+    steps = lines_by(_made, calls, sample)
     if preprocessor is not None and not sample.normalized:
-        colors.normalize(preprocessor, sample)
+        normalize(preprocessor, sample)
     if not sample.normalized:
         draft.note("The config normalises elsewhere (in `_base_`, or in the model): write `normalize:` into `output:`.")
-    draft.keys["output"] = sample.output
-    if sample.boxes is not None:
-        draft.keys["inputs"] = {"boxes": {"format": "pascal_voc", **sample.boxes}}
-    if sample.needs_mask:
-        draft.keys.setdefault("inputs", {})["mask"] = "required"
-
-
-def lines(calls: Sequence[Call], sample: SampleState) -> list[Item]:
-    """The calls as lines; what has no place in a recipe is among them as left out."""
-    found: list[Item] = []
-    for index, call in enumerate(calls):
-        sample.place, sample.rest = call.place, calls[index + 1 :]
-        normalized = sample.normalized
-        made = _made(call, sample)
-        found += [each for item in made for each in placed_behind(item, sample.output)] if normalized else made
-    return found
+    sample.finish(steps)
 
 
 def _made(call: Call, sample: SampleState) -> list[Item]:
     if call.name in CARRIERS:
-        return sample.carried(call)
+        return _carried(call, sample)
     if call.name == _TESTED and not call.unread and not call.args.get("flip") and call.children:
         scale = call.args.get("img_scale")
         if scale is None or not isinstance(scale[0], list):
-            given = {"img_scale": scale} if scale is not None else {}
-            inside = [
-                replace(each, args={**given, **each.args}) if each.name == "Resize" else each for each in call.children
-            ]
-            return lines([each for each in inside if each.name != "RandomFlip"], sample)
+            given = {} if scale is None else {"img_scale": scale}
+            kept = [each for each in call.children if each.name != "RandomFlip"]
+            inside = [replace(each, args={**given, **each.args}) if each.name == "Resize" else each for each in kept]
+            return lines_by(_made, inside, sample)
     if call.name in _APART or any(near in call.name for near in _NEAR):
-        why = _APART.get(call.name) or "it needs other samples, which a step of a recipe does not have"
-        return [LeftOut(call.name, why, call.place)]
+        raise Unheld(_APART.get(call.name) or "it needs other samples, which a step of a recipe does not have")
     if call.unread:
-        return [LeftOut(call.name, call.unread, call.place)]
+        raise Unheld(call.unread)
     if call.name in _ALBU:
         return _albu(call, sample)
-    try:
-        if call.name in _MAKERS:
-            return _MAKERS[call.name](call.args, sample)
-    except Unheld as error:
-        return [LeftOut(call.name, str(error), call.place)]
-    except KeyError as error:
-        return [LeftOut(call.name, f"its argument {error.args[0]!r} is missing", call.place)]
+    if call.name in MAKERS:
+        return MAKERS[call.name](call.args, sample)
     why = suggest.step(call.name, call.args, ()).removeprefix("; ")
-    return [LeftOut(call.name, f"a transform of the framework that recipes do not have; {why}", call.place)]
+    raise Unheld(f"a transform of the framework that recipes do not have; {why}")
+
+
+def _carried(call: Call, sample: SampleState) -> list[Item]:
+    """What loading and packing tell of the sample."""
+    if call.name == "LoadAnnotations":
+        if call.args.get("with_bbox"):
+            sample.boxes = sample.boxes or {}
+        segments = not any(key in call.args for key in ("with_bbox", "with_mask", "with_label"))
+        sample.needs_mask = sample.needs_mask or segments or bool(call.args.get("with_seg"))
+        if call.args.get("with_mask"):
+            sample.draft.note("A mask for each box (with_mask) is not part of a sample here; boxes and classes are.")
+    if call.args.get("color_type") == "grayscale":
+        sample.output["color"] = "gray"
+    return []
 
 
 def _albu(call: Call, sample: SampleState) -> list[Item]:
@@ -121,15 +121,11 @@ def _albu(call: Call, sample: SampleState) -> list[Item]:
             key: value for key, value in params.items() if key not in ("type", "label_fields", "filter_lost_elements")
         }
         compose.fill(inner, Call(COMPOSE, {"bbox_params": kept}, (), call.place))
-        sample.boxes = {**(sample.boxes or {}), **_without_labels(inner.keys.get("inputs", {}).get("boxes", {}))}
-        for refused in inner.refused:
-            sample.draft.refused.append(refused)
+        boxes = inner.keys.get("inputs", {}).get("boxes", {})
+        sample.boxes = {**(sample.boxes or {}), **{key: value for key, value in boxes.items() if key != "labels"}}
+        sample.draft.refused += inner.refused
     if any(inner.name in _TELLS_CHANNELS for inner in call.walk()):
         sample.draft.note(_BGR)
     if call.args.get("skip_img_without_anno"):
         sample.draft.note("Albu skipped pictures that lost all of their boxes; here they come without boxes.")
     return albumentations.lines(call.children or ())
-
-
-def _without_labels(boxes: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in boxes.items() if key != "labels"}

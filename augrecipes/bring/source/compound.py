@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from augrecipes.bring.source.expressions import Expressions, number
-from augrecipes.bring.source.operators import COMPARE, UNARY, NotKnown, binary, items_of, plain
+from augrecipes.bring.source.expressions import MOST_ROUNDS, Expressions
+from augrecipes.bring.source.known import COMPARE, UNARY, NotKnown, binary, items_of, plain
 from augrecipes.bring.source.values import (
     Class,
     Conditions,
@@ -27,7 +27,6 @@ from augrecipes.bring.source.values import (
 )  # fmt: skip
 from augrecipes.recipe.nodes import NOWHERE
 
-MOST_ROUNDS = 256  # of a comprehension or a loop
 _SPEC = re.compile(r"[.,\d]{0,4}[a-z%]?")
 
 
@@ -269,3 +268,10 @@ class Compounds(Expressions):
         value = self.of(node.value)
         self.assign(node.target, value)
         return value
+
+
+def number(value: Any) -> Any:
+    """The value, which must be a number; NotKnown for another."""
+    if not isinstance(value, int | float):
+        raise NotKnown
+    return value

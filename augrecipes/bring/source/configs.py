@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from augrecipes.bring.configs.forms import Computed
-from augrecipes.bring.source.found import FoundPipeline, read
+from augrecipes.bring.forms import Computed
+from augrecipes.bring.source.found import SourceReading, read
 from augrecipes.bring.source.text import parse
-from augrecipes.bring.source.values import Either, Listed, Made, Mapped, Maybe, OutsideName, UnknownValue
+from augrecipes.bring.source.values import Either, Made, Mapped, Maybe, OutsideName, UnknownValue
 from augrecipes.errors import RecipeError
 from augrecipes.recipe import limits
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
@@ -21,33 +21,17 @@ _BASE, _DELETE = "_base_", "_delete_"
 _DEEPEST = 8  # files that extend each other
 
 
-@dataclass(slots=True)
-class Config:
-    """A file of Python as a config, and the pipelines in it that are no mappings.
-
-    Attributes:
-        found: its pipelines of objects.
-        names: what its names are, those of the files that it extends among them.
-        notes: what was not read, in words.
-        exhausted: a part of it was not read.
-    """
-
-    found: tuple[FoundPipeline, ...]
-    names: dict[str, Any]
-    notes: list[str] = field(default_factory=list)
-    exhausted: bool = False
-
-    def node(self, file: str) -> MappingNode:
-        """The names as a mapping."""
-        place = Place(file, 1, 1)
-        made = _Nodes(place)
-        entries = {key: made.of(value, place) for key, value in self.names.items() if _held(value)}
-        return MappingNode(entries, place, {key: node.place for key, node in entries.items()})
+def node_of(names: Mapping[str, Any], file: str) -> MappingNode:
+    """Names of a file as a mapping."""
+    place = Place(file, 1, 1)
+    made = _Nodes()
+    entries = {key: made.of(value, place) for key, value in names.items() if _held(value)}
+    return MappingNode(entries, place, {key: node.place for key, node in entries.items()})
 
 
 def config_of(
     text: str, file: str, given: Mapping[str, Any], wanted: str = "", root: Path | None = None, depth: int = 0
-) -> Config:
+) -> SourceReading:
     """Read a file of Python, and the files that its `_base_` names.
 
     Args:
@@ -64,13 +48,12 @@ def config_of(
     base: dict[str, Any] = {}
     notes: list[str] = []
     for other in _bases(text, file):
-        found = _other(other, file, root, depth, notes)
-        if found is not None:
+        if (found := _other(other, file, root, depth, notes)) is not None:
             base = _extended(base, found.names)
             notes += found.notes
     reading = read(text, file, given, wanted, base or None)
     own = {key: value for key, value in reading.names.items() if key != _BASE}
-    return Config(reading.found, _extended(base, own) if base else own, notes, reading.exhausted)
+    return replace(reading, names=_extended(base, own) if base else own, notes=notes)
 
 
 def _bases(text: str, file: str) -> list[str]:
@@ -86,7 +69,7 @@ def _bases(text: str, file: str) -> list[str]:
     return [each for each in found if each.endswith(".py")]
 
 
-def _other(other: str, file: str, root: Path | None, depth: int, notes: list[str]) -> Config | None:
+def _other(other: str, file: str, root: Path | None, depth: int, notes: list[str]) -> SourceReading | None:
     """A file that another one extends; None where it is not read: `notes` says why."""
     if root is None:
         notes.append(f"`{other}`, which `_base_` names, was not read: a text that is no file has no others beside it.")
@@ -132,8 +115,7 @@ def _held(value: Any) -> bool:
 class _Nodes:
     """Values as nodes; one that is named twice is one node."""
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
+    def __init__(self) -> None:
         self.made: dict[int, Node] = {}
         self.open: set[int] = set()  # what is being made: a list that holds itself ends there
 
@@ -161,7 +143,8 @@ class _Nodes:
             case Mapping():
                 return MappingNode({str(key): self.of(item, at, depth + 1) for key, item in value.items()}, at, {})
             case list() | tuple():
-                return ListNode([self.of(self._item(item), at, depth + 1) for item in value], at)
+                items = (item.item if isinstance(item, Maybe) else item for item in value)
+                return ListNode([self.of(item, at, depth + 1) for item in items], at)
             case OutsideName(bound=True):
                 return Scalar(value.last, place, value.last)
             case UnknownValue():
@@ -171,10 +154,3 @@ class _Nodes:
             case OutsideName(path=path) | Made(path=path):
                 return Scalar(Computed(path), place, path)
         return Scalar(Computed(getattr(value, "name", "an object")), place, "")
-
-    @staticmethod
-    def _item(item: Any) -> Any:
-        return item.item if isinstance(item, Maybe) else item
-
-
-__all__ = ["Config", "Listed", "config_of"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from augrecipes.bring.source.evaluate import Evaluator
-from augrecipes.bring.source.operators import NotKnown
+from augrecipes.bring.source.expressions import Spent
+from augrecipes.bring.source.known import NotKnown, constant
 from augrecipes.bring.source.text import SourceText
 from augrecipes.bring.source.values import (
     MISSING,
@@ -15,6 +17,7 @@ from augrecipes.bring.source.values import (
     Conditions,
     Function,
     Instance,
+    KeptValue,
     Mapped,
     NameScope,
     OutsideName,
@@ -25,24 +28,15 @@ from augrecipes.bring.source.values import (
 _DEEPEST_CALL = 12
 
 
-class KeptValue:
-    """What was made, or given a name, with the names that lead there and the conditions that held."""
-
-    __slots__ = ("conditions", "path", "value")
-
-    def __init__(self, path: tuple[str, ...], value: Any, conditions: Conditions) -> None:
-        self.path, self.value, self.conditions = path, value, conditions
-
-
 class Definitions(Evaluator):
-    """Functions and classes of a file, by their names."""
+    """Functions and classes of a file, by their names; those that nothing calls are gone through last."""
 
-    def __init__(self, source: SourceText, given: Mapping[str, Any]) -> None:
+    def __init__(self, source: SourceText, given: Mapping[str, Any], interesting: Sequence[ast.Call]) -> None:
         super().__init__(source, given)
-        self.path: list[str] = []
-        self.kept: list[KeptValue] = []
+        self.interesting = sorted((call.lineno, call.col_offset, id(call)) for call in interesting)
+        self.exhausted = False
+        self.alone: set[int] = set()  # functions and classes that were gone through by themselves
         self.lists: list[KeptValue] = []
-        self.seen: set[int] = set()  # calls that were gone through
         self.functions: list[tuple[tuple[str, ...], Function]] = []
         self.classes: list[tuple[tuple[str, ...], Class]] = []
         self.returned: list[list[tuple[Conditions, Any]]] = []
@@ -159,11 +153,76 @@ class Definitions(Evaluator):
             return function.defaults[each.arg]
         return UnknownValue(each.arg, self.source.place(each.lineno, each.col_offset + 1), (each.arg,))
 
+    # A whole file.
+
+    def read(self, wanted: str = "") -> None:
+        """Go through the file, then through what it never calls, and what is wanted by name."""
+        try:
+            for statement in self.source.tree.body:
+                self.block([statement])
+            self._never_called(wanted)
+        except Spent:
+            self.exhausted = True
+
+    def _never_called(self, wanted: str) -> None:
+        while self.functions or self.classes:
+            functions, classes = self.functions, self.classes
+            self.functions, self.classes = [], []
+            for path, cls in classes:
+                if self._first(cls.node):
+                    self._alone_class(path, cls, wanted)
+            for path, function in functions:
+                if not self._first(function.node):
+                    continue
+                if self._is_new(function.node) or (wanted and ".".join(path) == wanted):
+                    self._alone(path, function)
+                if self._is_new(function.node):  # behind tests that the defaults decide
+                    self._alone(path, Function(function.node, function.scope, function.name, {}))
+
+    def _first(self, node: ast.AST) -> bool:
+        """Whether a function or class was not gone through by itself yet."""
+        new = id(node) not in self.alone
+        self.alone.add(id(node))
+        return new
+
+    def hold_name(self, value: Any) -> None:
+        """Keep a list that has a name here."""
+        if isinstance(value, list | tuple) and value:
+            self.lists.append(KeptValue(tuple(self.path), value, self.conditions))
+
+    def _alone(self, path: tuple[str, ...], function: Function) -> None:
+        """Go through a function that nothing calls."""
+        before, self.path = self.path, list(path)
+        try:
+            self.hold_name(self.run(function, [], {}))
+        except NotKnown:
+            pass
+        finally:
+            self.path = before
+
+    def _alone_class(self, path: tuple[str, ...], cls: Class, wanted: str) -> None:
+        """Go through the methods of a class of which nothing makes an object, on one object."""
+        methods = [each for each in cls.scope.names.values() if isinstance(each, Function)]
+        if not any(self._is_new(each.node) for each in methods) and wanted.split(".", maxsplit=1)[0] != path[-1]:
+            return
+        made = Instance(cls, NameScope(born=len(self.conditions)))
+        for each in sorted(methods, key=lambda each: each.name != "__init__"):
+            if not (self._is_new(each.node) or each.name == "__init__" or wanted == ".".join((*path, each.name))):
+                continue
+            own = () if each.name == "__init__" else (each.name,)
+            self._alone((*path, *own), Function(each.node, each.scope, each.name, each.defaults, made))
+            if self._is_new(each.node):
+                self._alone((*path, *own), Function(each.node, each.scope, each.name, {}, made))
+
+    def _is_new(self, node: Any) -> bool:
+        """Whether calls in a function have not been gone through."""
+        first = bisect_left(self.interesting, (node.lineno, node.col_offset))
+        last = bisect_right(self.interesting, (node.end_lineno, node.end_col_offset, 1 << 62))
+        return any(each[2] not in self.seen for each in self.interesting[first:last])
+
 
 def _known(path: str) -> Any:
     """What an import brings: the name, or what it is known to stand for."""
-    from augrecipes.bring.source.known import constant
-
     try:
         return constant(path)
     except NotKnown:

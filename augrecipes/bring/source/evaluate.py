@@ -8,9 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from augrecipes.bring.source.compound import Compounds
-from augrecipes.bring.source.expressions import callable_value, given_value
-from augrecipes.bring.source.known import FUNCTIONS, MAPPINGS, method
-from augrecipes.bring.source.operators import NotKnown
+from augrecipes.bring.source.known import FUNCTIONS, MAPPINGS, NotKnown, method
 from augrecipes.bring.source.text import SourceText
 from augrecipes.bring.source.values import (
     MISSING,
@@ -24,7 +22,9 @@ from augrecipes.bring.source.values import (
     Parser,
     Partial,
     UnknownValue,
+    callable_value,
     either,
+    given_value,
     instead,
     under,
 )  # fmt: skip

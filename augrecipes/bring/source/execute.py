@@ -10,9 +10,10 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from augrecipes.bring.source.define import Definitions, KeptValue
-from augrecipes.bring.source.expressions import MOST_ROUNDS, dotted
-from augrecipes.bring.source.operators import NotKnown, items_of
+from augrecipes.bring.source.define import Definitions
+from augrecipes.bring.source.expressions import MOST_ROUNDS
+from augrecipes.bring.source.known import NotKnown, items_of
+from augrecipes.bring.source.text import dotted
 from augrecipes.bring.source.values import (
     MISSING,
     Class,
@@ -26,13 +27,8 @@ from augrecipes.bring.source.values import (
 _ENDS = ("return", "raise", "break", "continue")
 
 
-class Executor(Definitions):
-    """Goes through statements, each way of those whose test cannot be told."""
-
-    def hold_name(self, value: Any) -> None:
-        """Keep a list that has a name here."""
-        if isinstance(value, list | tuple) and value:
-            self.lists.append(KeptValue(tuple(self.path), value, self.conditions))
+class SourceReader(Definitions):
+    """Goes through a file, each way of what cannot be told, and keeps what is made and every list that has a name."""
 
     def assign(self, target: ast.expr, value: Any) -> None:
         """Give a value a name; where conditions hold only there."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from augrecipes.bring.source.known import USUAL, constant
-from augrecipes.bring.source.operators import NotKnown, items_of, plain
-from augrecipes.bring.source.text import SourceText
+from augrecipes.bring.source.known import USUAL, NotKnown, constant, items_of, plain
+from augrecipes.bring.source.text import SourceText, dotted, label_of, tested
 from augrecipes.bring.source.values import (
     MISSING,
     Class,
@@ -17,19 +16,21 @@ from augrecipes.bring.source.values import (
     Either,
     Function,
     Instance,
+    KeptValue,
     Listed,
     Made,
-    Mapped,
     Maybe,
     NameScope,
     OutsideName,
-    Partial,
+    Test,
     UnknownValue,
     either,
+    given_value,
     under,
 )  # fmt: skip
 from augrecipes.recipe.nodes import NOWHERE
 
+_OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In}
 _DEEPEST = 90  # expressions, statements and calls inside of each other
 _FEW = 40  # parts of an expression that are looked at for names
 MOST_ROUNDS = 256  # of a comprehension or a loop
@@ -48,20 +49,48 @@ class Expressions:
         self.module = NameScope(names={"__name__": "__main__"})
         self.scope = self.module
         self.conditions: Conditions = ()
-        self.made: dict[int, list[Made]] = {}
+        self.path: list[str] = []  # names that lead to where the reader is
+        self.kept: list[KeptValue] = []
+        self.seen: set[int] = set()  # calls that were gone through
         self.depth, self.steps = 0, 0
         self.most = 40_000 + 4 * sum(map(len, source.lines))
         self.forms: dict[type[ast.expr], Callable[[Any], Any]] = {}  # how each is worked out
 
+    @contextmanager
+    def named(self, name: str) -> Iterator[None]:
+        """Put a name behind those that lead here."""
+        if name:
+            self.path.append(name)
+        try:
+            yield
+        finally:
+            if name:
+                self.path.pop()
+
+    @contextmanager
+    def holding(self, node: ast.expr, *, holds: bool) -> Iterator[None]:
+        """Go on where a test holds that cannot be told, or where it does not."""
+        while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            node, holds = node.operand, not holds
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _OPPOSITE:
+            opposite = ast.Compare(node.left, [_OPPOSITE[type(node.ops[0])]()], node.comparators)
+            node, holds = ast.copy_location(opposite, node), not holds
+        said = tested(node) or self.source.text(node)
+        test = Test(said, label_of(node) or f"line_{node.lineno}", self.source.at(node))
+        before = self.conditions
+        self.conditions = (*before, (test, holds))
+        try:
+            with self.named(test.way(holds)):
+                yield
+        finally:
+            self.conditions = before
+
+    def note(self, made: Made) -> None:
+        """Keep what was made, with the name it has here."""
+        self.seen.add(id(made.node))
+        self.kept.append(KeptValue(tuple(self.path), made, self.conditions))
+
     # What statements do, see `execute`.
-
-    def named(self, name: str) -> AbstractContextManager[None]:
-        """Put a name behind those that lead to where the reader is."""
-        raise NotImplementedError
-
-    def holding(self, node: ast.expr, *, holds: bool) -> AbstractContextManager[None]:
-        """Go on where a test that cannot be told holds, or where it does not."""
-        raise NotImplementedError
 
     def run(self, function: Function, args: list[Any], named: dict[str, Any]) -> Any:
         """What a function of the file gives."""
@@ -69,10 +98,6 @@ class Expressions:
 
     def instance(self, cls: Class, args: list[Any], named: dict[str, Any]) -> Any:
         """An object of a class of the file."""
-        raise NotImplementedError
-
-    def note(self, made: Made) -> None:
-        """Keep what was made, with the name it has here."""
         raise NotImplementedError
 
     def assign(self, target: ast.expr, value: Any) -> None:
@@ -231,48 +256,3 @@ class Expressions:
             self.spend(len(held))
             return Listed(held[slice(*ends)], getattr(held, "at", NOWHERE), len(self.conditions))
         return plain(held.__getitem__, slice(*ends)) if isinstance(held, str) else held[slice(*ends)]
-
-
-def callable_value(value: Any) -> bool:
-    """Whether a value can be called."""
-    return isinstance(value, Function | Class | Partial | OutsideName)
-
-
-def dotted(node: ast.expr) -> str:
-    """An expression as names joined by dots, keys of mappings among them; empty where it is more than that.
-
-    >>> dotted(ast.parse("cfg['data'].size").body[0].value), dotted(ast.parse("f(x).y").body[0].value)
-    ('cfg.data.size', '')
-    """
-    parts: list[str] = []
-    while True:
-        match node:
-            case ast.Name():
-                return ".".join([node.id, *reversed(parts)])
-            case ast.Attribute():
-                parts.append(node.attr)
-                node = node.value
-            case ast.Subscript(slice=ast.Constant(value=str() | int() as key)):
-                parts.append(str(key))
-                node = node.value
-            case ast.Call(func=ast.Attribute(value=held, attr="get"), args=[ast.Constant(value=str() as key), *_]):
-                parts.append(key)
-                node = held
-            case _:
-                return ""
-        if len(parts) > 32:
-            return ""
-
-
-def given_value(value: Any) -> Any:
-    """A value that the user gave, as one of the source."""
-    if isinstance(value, list):
-        return Listed([given_value(item) for item in value])
-    return Mapped({key: given_value(item) for key, item in value.items()}) if isinstance(value, dict) else value
-
-
-def number(value: Any) -> Any:
-    """The value, which must be a number; NotKnown for another."""
-    if not isinstance(value, int | float):
-        raise NotKnown
-    return value

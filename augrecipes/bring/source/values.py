@@ -12,6 +12,7 @@ from typing import Any
 
 from augrecipes.recipe.nodes import NOWHERE, Place
 
+_MOST_WALKED = 20_000
 MOST_WAYS = 16  # values that one name may have, by tests that nobody can tell
 
 
@@ -204,6 +205,27 @@ class Parser:
     defaults: dict[str, Any] = field(default_factory=dict)
 
 
+class KeptValue:
+    """What was made, or given a name, with the names that lead there and the conditions that held."""
+
+    __slots__ = ("conditions", "path", "value")
+
+    def __init__(self, path: tuple[str, ...], value: Any, conditions: Conditions) -> None:
+        self.path, self.value, self.conditions = path, value, conditions
+
+
+def callable_value(value: Any) -> bool:
+    """Whether a value can be called."""
+    return isinstance(value, Function | Class | Partial | OutsideName)
+
+
+def given_value(value: Any) -> Any:
+    """A value that the user gave, as one of the source."""
+    if isinstance(value, list):
+        return Listed([given_value(item) for item in value])
+    return Mapped({key: given_value(item) for key, item in value.items()}) if isinstance(value, dict) else value
+
+
 def either(test: Test, yes: Any, no: Any) -> Any:
     """One of two values; what is the same, or there once only, is itself."""
     if yes is no or no is MISSING:
@@ -233,3 +255,29 @@ def instead(value: Any, conditions: Conditions, old: Any) -> Any:
         other = under(old, ((test, not holds),))
         value = either(test, value, other) if holds else either(test, other, value)
     return value
+
+
+def walk(value: Any, *, inside: bool = False) -> Iterator[Any]:
+    """A value, and everything in its lists, mappings, ways and conditions, in order; `inside` of what is made, too.
+
+    Each list and each mapping once; a value that is too large is not gone through to its end.
+    """
+    left, seen, count = [value], set[int](), 0
+    while left and count < _MOST_WALKED:
+        each, count = left.pop(), count + 1
+        yield each
+        inner: list[Any] = []
+        match each:
+            case list() | tuple():
+                inner = list(each)
+            case dict():
+                inner = list(each.values())
+            case Maybe(item=item):
+                inner = [item]
+            case Either(yes=yes, no=no):
+                inner = [yes, no]
+            case Made(args=args, named=named) if inside:
+                inner = [*args, *named.values()]
+        if inner and id(each) not in seen:
+            seen.add(id(each))
+            left += inner[::-1]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from augrecipes.bring.calls import Call
-from augrecipes.bring.source.operators import is_plain
+from augrecipes.bring.draft import Call, LeftOut, takes_of
+from augrecipes.bring.source.known import is_plain
 from augrecipes.bring.source.text import SourceText
 from augrecipes.bring.source.values import (
     Class,
@@ -21,30 +20,21 @@ from augrecipes.bring.source.values import (
     Partial,
     UnknownValue,
     under,
+    walk,
 )  # fmt: skip
 from augrecipes.bring.torchvision.signatures import PARAMETERS as OF_TORCHVISION
-from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OR_OTHER
 from augrecipes.recipe.nodes import Place
 from augrecipes.recipe.releases import PLACES
 from augrecipes.recipe.write import flow
 
-_COMPOSES = (COMPOSE, "ReplayCompose")
-_HOLDING = (*_COMPOSES, *GROUPS, ONE_OR_OTHER, "RandomApply", "RandomChoice", "PerChannel", "SelectiveChannelTransform")
+COMPOSES = (COMPOSE, "ReplayCompose")
+HOLDING = (*COMPOSES, *GROUPS, ONE_OR_OTHER, "RandomApply", "RandomChoice", "PerChannel", "SelectiveChannelTransform")
 _PARAMS = ("BboxParams", "KeypointParams")
 # What is named here already, as parts of it may be unknown; other classes of albumentations by their translation.
-_SETTING = (*_COMPOSES, *_PARAMS)
+_SETTING = (*COMPOSES, *_PARAMS)
 _DEEPEST = 24
 _LONGEST = 400  # of a line that is to be filled in
-
-
-@dataclass(frozen=True, slots=True)
-class LostPart:
-    """What of a pipeline is not known: a name, why, and where."""
-
-    name: str
-    why: str
-    place: Place
 
 
 class CallWriter:
@@ -52,7 +42,7 @@ class CallWriter:
 
     def __init__(self, source: SourceText, taken: Conditions) -> None:
         self.source, self.taken = source, taken
-        self.lost: list[LostPart] = []
+        self.lost: list[LeftOut] = []
         self.depth = 0
 
     def place(self, value: Any) -> Place:
@@ -74,7 +64,7 @@ class CallWriter:
             {key: self.value(each) for key, each in made.named.items()},
         )
         children = None
-        if name in _HOLDING:
+        if name in HOLDING:
             key = next((key for key in ("transforms", "first") if key in named), "")
             held = named.pop(key) if key else args.pop(0) if args else ()
             if name == ONE_OR_OTHER and not isinstance(held, list | tuple):
@@ -83,7 +73,7 @@ class CallWriter:
         given = self._by_name(name, package, args, named)
         if made.extra is not None:
             given["**"] = made.extra
-        if name in _COMPOSES:
+        if name in COMPOSES:
             given = self._of_compose(given, place)
             if any(child.package == "albumentations" for child in children or ()):
                 package = "albumentations"  # whoever's Compose it is
@@ -99,7 +89,7 @@ class CallWriter:
         if package.startswith("torchvision"):
             order = tuple(key for key in OF_TORCHVISION.get(name, ()) if key != "transforms")
         elif package.startswith("albumentations") or not package:
-            order = tuple(PLACES.get(COMPOSE if name in _COMPOSES else name, "").split() if name in _SETTING else ())
+            order = tuple(PLACES.get(COMPOSE if name in COMPOSES else name, "").split() if name in _SETTING else ())
         else:
             order = ()
         if len(args) > len(order):
@@ -123,7 +113,7 @@ class CallWriter:
         return found
 
     def _lose(self, name: str, unknown: list[UnknownValue], place: Place) -> None:
-        self.lost.append(LostPart(name, f"{_lacking(unknown)}", unknown[0].at if unknown[0].at.line else place))
+        self.lost.append(LeftOut(name, f"{_lacking(unknown)}", unknown[0].at if unknown[0].at.line else place))
 
     def children(self, held: Any) -> tuple[Call, ...]:
         """The transforms of a group."""
@@ -186,22 +176,12 @@ class CallWriter:
 
 def _unknowns(value: Any) -> Iterator[UnknownValue]:
     """What of an argument is not known."""
-    if is_plain(value):
-        return
-    left, count = [value], 0
-    while left and count < 10_000:
-        each, count = left.pop(0), count + 1
+    for each in () if is_plain(value) else walk(value):
         match each:
-            case list() | tuple():
-                left += each
-            case dict():
-                left += each.values()
             case UnknownValue():
                 yield each
             case Made(path=path, node=node):
                 yield UnknownValue(f"{path}(...)", Place("", node.lineno))
-            case Maybe(item=item):
-                left.append(item)
             case OutsideName(path=path):
                 yield UnknownValue(path, Place(), (path,))
             case Function() | Class() | Instance() | Partial():
@@ -218,7 +198,7 @@ def _listed(value: Any, depth: int = 0) -> Any:
 def _why(name: str, given: Mapping[str, Any], children: Sequence[Call] | None, unknown: Sequence[UnknownValue]) -> str:
     """The line that is to be filled in, and with what."""
     if isinstance(given.get("_args_"), list):
-        takes = (registry.arguments(name) or {"properties": {}})["properties"]
+        takes = takes_of(name)
         names = [key for key in takes if key != "p"] or PLACES.get(name, "").split()
         rest = {key: value for key, value in given.items() if key != "_args_"}
         given = dict(zip(names, given["_args_"], strict=False)) | rest

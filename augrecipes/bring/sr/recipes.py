@@ -1,15 +1,21 @@
-"""Drafts of recipes out of option files: windows and turns of pairs, or of what a degradation makes."""
+"""Option files of BasicSR and its kin as recipes: windows and turns of pairs, or of what a degradation makes."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from augrecipes.bring.draft import Item, Line, RecipeDraft
+from augrecipes.bring.draft import Item, Line, RecipeDraft, name_of
+from augrecipes.bring.reading import Document
 from augrecipes.bring.sr.degradation import BASICSR, REDUX, Degradation
 from augrecipes.bring.sr.options import OptionFile
+from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops.groups import DEGRADE
+from augrecipes.recipe.nodes import MappingNode, Node
 from augrecipes.recipe.write import flow
 
+_DATA, _TRAIN, _VALIDATION = "datasets", "train", "val"
+# One of these beside the data sets tells an option file.
+_BESIDE = ("network_g", "scale", "model_type")
 PAIRS = ("pairedimagedataset", "realesrganpaireddataset")
 MADE = ("realesrgandataset",)
 PLAIN = ("singlegtdataset",)
@@ -18,18 +24,39 @@ _MOVING = ("video", "recurrent", "reds", "vimeo")
 _HR, _LR = "hr", "lr"
 
 
-def fill(draft: RecipeDraft, top: OptionFile, train: OptionFile, validation: OptionFile | None) -> None:
-    """Put what an option file's training data goes through into a draft.
+def is_options(document: Document) -> bool:
+    """Whether there are data sets beside a network or a scale."""
+    top = _mapping(document.top)
+    data = _mapping(top.entries.get(_DATA)) if top is not None else None
+    return top is not None and data is not None and any(key in top.entries for key in _BESIDE)
 
-    Args:
-        draft: to be filled.
-        top: the file's top-level options.
-        train: those of `datasets: train:`.
-        validation: those of `datasets: val:`.
+
+def draft_of_options(document: Document) -> RecipeDraft:
+    """What the training data goes through, as a recipe.
 
     Raises:
-        RecipeError: a value that cannot be, or data that a recipe does not work on.
+        RecipeError: video, data sets of other kinds, or values that cannot be; names key and line.
     """
+    top = _mapping(document.top)
+    data = _mapping(top.entries.get(_DATA)) if top is not None else None
+    train = _mapping(data.entries.get(_TRAIN)) if data is not None else None
+    if top is None or data is None or train is None:
+        place = document.place if data is None else data.place
+        message = "no `datasets: train:`: an option file for testing has nothing that a recipe is made of"
+        raise RecipeError(problems=[Diagnostic(message, place.line, place.col, "E603", _DATA, document.file)])
+    validation = _mapping(data.entries.get(_VALIDATION))
+    made = RecipeDraft(name_of(document.file), "an option file of BasicSR's form", train.place)
+    tested = None if validation is None else OptionFile((validation,), validation.place)
+    _fill(made, OptionFile((top,), document.place), OptionFile((train,), train.place), tested)
+    return made
+
+
+def _mapping(node: Node | None) -> MappingNode | None:
+    return node if isinstance(node, MappingNode) else None
+
+
+def _fill(draft: RecipeDraft, top: OptionFile, train: OptionFile, validation: OptionFile | None) -> None:
+    """Put what the training data goes through into a draft, by the file's top-level options and those of its data."""
     said = train.get("type", "")
     name = str(said).lower()
     if any(word in name for word in _MOVING) or top.get("num_frame") or train.get("num_frame"):

@@ -1,56 +1,23 @@
-"""Transforms of torchvision, version 2 or 1, as lines of a recipe with the same meaning."""
+"""Pipelines of torchvision.transforms, version 2 or 1, as recipes with the same meaning."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from augrecipes.bring.calls import Call
-from augrecipes.bring.configs.forms import positional
-from augrecipes.bring.draft import Item, LeftOut, Line, RecipeDraft
-from augrecipes.bring.lines import acting, placed_behind
-from augrecipes.bring.torchvision import colors, ends, geometry
+from augrecipes.bring.draft import Call, Item, LeftOut, Line, RecipeDraft, acting, name_of, takes_of
+from augrecipes.bring.reading import Document
+from augrecipes.bring.sample import Args, Maker, SampleState, Unheld, lines_by
+from augrecipes.bring.torchvision import colors, geometry, signatures
 from augrecipes.bring.torchvision.signatures import PARAMETERS
-from augrecipes.bring.torchvision.state import Picture
-from augrecipes.bring.torchvision.values import Unknown
-from augrecipes.ops import registry
+from augrecipes.errors import RecipeError
 from augrecipes.ops.groups import COMPOSE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
 from augrecipes.recipe import suggest
+from augrecipes.recipe.model import Recipe
 
-Maker = Callable[[Mapping[str, Any], Picture], list[Item]]
-
-_MAKERS: dict[str, Maker] = {
-    "CenterCrop": geometry.center_crop,
-    "ColorJitter": colors.color_jitter,
-    "ElasticTransform": geometry.elastic,
-    "GaussianBlur": colors.gaussian_blur,
-    "GaussianNoise": colors.gaussian_noise,
-    "Grayscale": colors.gray,
-    "JPEG": colors.jpeg,
-    "Pad": geometry.pad,
-    "RandomAffine": geometry.random_affine,
-    "RandomAutocontrast": colors.sometimes("AutoContrast", method="pil"),
-    "RandomChannelPermutation": colors.always("ChannelShuffle"),
-    "RandomCrop": geometry.random_crop,
-    "RandomEqualize": colors.sometimes("Equalize"),
-    "RandomErasing": colors.erasing,
-    "RandomGrayscale": colors.sometimes("ToGray", 0.1),
-    "RandomHorizontalFlip": geometry.flip("HorizontalFlip"),
-    "RandomInvert": colors.sometimes("InvertImg"),
-    "RandomPhotometricDistort": colors.photometric_distort,
-    "RandomPosterize": colors.posterize,
-    "RandomResize": geometry.random_resize,
-    "RandomResizedCrop": geometry.random_resized_crop,
-    "RandomRotation": geometry.random_rotation,
-    "RandomShortestSize": geometry.shortest_size,
-    "RandomSolarize": colors.solarize,
-    "RandomVerticalFlip": geometry.flip("VerticalFlip"),
-    "Resize": geometry.resize,
-    "ScaleJitter": geometry.scale_jitter,
-    **ends.MAKERS,
-}
+MAKERS: dict[str, Maker] = {**geometry.MAKERS, **colors.MAKERS}
 # What has no step of the same meaning: why, and what comes nearest.
-_APART: dict[str, str] = {
+APART: dict[str, str] = {
     "LinearTransformation": "whitening needs a matrix, which a recipe cannot hold: apply it to the batch",
     "RandomAdjustSharpness": "Sharpen works by another kernel: for factors above 1 write "
     "`Sharpen: {alpha: [0.2, 0.5], p: 0.5}`, below 1 a weak `GaussianBlur`",
@@ -66,48 +33,64 @@ _APART: dict[str, str] = {
 _GROUPS = frozenset({"RandomApply", "RandomChoice", "RandomOrder"})
 
 
+def from_torchvision(transform: Any, name: str = "imported") -> Recipe:
+    """A recipe with the meaning of a torchvision pipeline: the same ranges and chances, draws of its own.
+
+    Args:
+        transform: a `Compose` of torchvision.transforms, version 2 or 1, or a single transform.
+        name: of the recipe, `[a-z0-9-]`.
+
+    Raises:
+        RecipeError: parts of it have no place in a recipe; `problems` names each with the way out.
+        TypeError: it is no pipeline of torchvision.
+    """
+    document = Document(name, value=transform)
+    if not is_object(document):
+        raise TypeError(f"from_torchvision takes a transform of torchvision, got {transform!r:.200}")
+    made = draft_of_object(document)
+    if left := made.left_out():
+        raise RecipeError(problems=left)
+    return made.recipe()
+
+
+def is_object(document: Document) -> bool:
+    """Whether the document is an object of torchvision."""
+    return signatures.is_torchvision(document.value)
+
+
+def draft_of_object(document: Document) -> RecipeDraft:
+    """What the object does, as a recipe."""
+    made = RecipeDraft(name_of(document.file), "a pipeline of torchvision", document.place)
+    fill(made, signatures.read(document.value, document.file))
+    return made
+
+
 def fill(draft: RecipeDraft, call: Call) -> None:
     """Put what a Compose of torchvision does into a draft; a lone transform is a Compose of itself."""
-    picture = Picture(draft)
-    draft.steps = lines(call.children or () if call.name == COMPOSE else (call,), picture)
-    draft.keys["output"] = picture.output
-    if picture.boxes is not None:
-        draft.keys["inputs"] = {"boxes": picture.boxes}
+    picture = SampleState(draft, {"dtype": "uint8", "layout": "hwc"})
+    picture.finish(lines(call.children or () if call.name == COMPOSE else (call,), picture))
 
 
-def lines(calls: Sequence[Call], picture: Picture) -> list[Item]:
+def lines(calls: Sequence[Call], picture: SampleState) -> list[Item]:
     """The calls as lines; what has no place in a recipe is among them as left out."""
-    found: list[Item] = []
-    for call in calls:
-        normalized = picture.normalized
-        made = _made(call, picture)
-        found += [each for item in made for each in placed_behind(item, picture.output)] if normalized else made
-    return found
+    return lines_by(_made, calls, picture)
 
 
-def _made(call: Call, picture: Picture) -> list[Item]:
-    picture.place = call.place
-    call = positional(call, [key for key in PARAMETERS.get(call.name, ()) if key != "transforms"])
+def _made(call: Call, picture: SampleState) -> list[Item]:
+    call = call.by_name([key for key in PARAMETERS.get(call.name, ()) if key != "transforms"])
     if call.unread:
-        return [LeftOut(call.name, call.unread, call.place)]
+        raise Unheld(APART.get(call.name) or call.unread)
     args = {key: value for key, value in call.args.items() if key != "transforms"}
     unknown = [key for key in args if key not in PARAMETERS.get(call.name, args)]
     if call.package and not call.package.startswith("torchvision"):
-        return [LeftOut(call.name, _hint(call), call.place)]
+        raise Unheld(_hint(call))
     if call.name == COMPOSE:
         return lines(call.children or (), picture)
-    if unknown and (call.name in _MAKERS or call.name in _GROUPS):
-        return [LeftOut(call.name, f"torchvision's {call.name} has no argument {unknown[0]!r}", call.place)]
-    try:
-        if call.name in _GROUPS:
-            return _group(call, args, picture)
-        if call.name in _MAKERS:
-            return _MAKERS[call.name](args, picture)
-    except Unknown as error:
-        return [LeftOut(call.name, str(error), call.place)]
-    except KeyError as error:
-        return [LeftOut(call.name, f"its argument {error.args[0]!r} is missing", call.place)]
-    return [LeftOut(call.name, _APART.get(call.name) or _hint(call), call.place)]
+    if call.name in MAKERS or call.name in _GROUPS:
+        if unknown:
+            raise Unheld(f"torchvision's {call.name} has no argument {unknown[0]!r}")
+        return _group(call, args, picture) if call.name in _GROUPS else MAKERS[call.name](args, picture)
+    raise Unheld(APART.get(call.name) or _hint(call))
 
 
 def _hint(call: Call) -> str:
@@ -121,21 +104,19 @@ def _hint(call: Call) -> str:
     return suggest.step(call.name, call.args, ()).removeprefix("; ") or "nothing in a recipe has the same meaning"
 
 
-def _group(call: Call, args: Mapping[str, Any], picture: Picture) -> list[Item]:
+def _group(call: Call, args: Args, picture: SampleState) -> list[Item]:
     children = call.children or ()
     if not children:
         return []
     sides = picture.sides
     if call.name == "RandomApply":
-        if args.get("p", 0.5) is None:
-            raise Unknown("torchvision 2 does not print its p: import the object itself, or write `p=` into the text")
         inside = lines(children, picture)
         picture.sides = sides
         return _applied(call, inside, float(args.get("p", 0.5)))
     if call.name == "RandomChoice":
         weights = args.get("p") or [1 / len(children)] * len(children)
         if len(weights) != len(children):
-            raise Unknown(f"{len(weights)} probabilities for {len(children)} transforms")
+            raise Unheld(f"{len(weights)} probabilities for {len(children)} transforms")
         total = sum(weights)
         chosen = [_weighed(each, weight / total, picture) for each, weight in zip(children, weights, strict=True)]
         picture.sides = None
@@ -153,7 +134,7 @@ def _applied(call: Call, inside: list[Item], p: float) -> list[Item]:
     return acting(Line(SEQUENTIAL, {"p": p}, call.place, inside))
 
 
-def _weighed(call: Call, weight: float, picture: Picture) -> Item:
+def _weighed(call: Call, weight: float, picture: SampleState) -> Item:
     """A transform that is drawn with that weight: in OneOf a step's `p` is its weight, and it acts for sure."""
     whole = _whole(lines([call], picture), call)
     if isinstance(whole, LeftOut):
@@ -177,5 +158,4 @@ def _whole(made: list[Item], call: Call) -> Item:
 def _acts_always(line: Line) -> bool:
     if line.steps is not None:
         return line.args.get("p", 1.0) == 1
-    takes = (registry.arguments(line.name) or {"properties": {}})["properties"]
-    return bool(line.args.get("p", takes.get("p", {}).get("default")) == 1)
+    return bool(line.args.get("p", takes_of(line.name).get("p", {}).get("default")) == 1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from augrecipes.bring.sample import SampleState, Unheld
+
 _INTERPOLATIONS = {
     "nearest": "nearest", "nearest-exact": "nearest_exact", "nearest_exact": "nearest_exact", "bilinear": "linear",
     "bicubic": "cubic", "lanczos": "lanczos4", "box": "area", "hamming": "linear",
@@ -12,11 +14,7 @@ _INTERPOLATIONS = {
 }  # fmt: skip
 # Which of them torchvision smooths before it makes pictures smaller.
 _SMOOTHED = frozenset({"linear", "cubic"})
-BORDERS = {"constant": "constant", "edge": "replicate", "reflect": "reflect_101", "symmetric": "reflect"}
-
-
-class Unknown(ValueError):  # noqa: N818 - no fault of the program: what a value means cannot be told
-    """A value that nothing in a recipe stands for; the message says why, and what to do."""
+_BORDERS = {"constant": "constant", "edge": "replicate", "reflect": "reflect_101", "symmetric": "reflect"}
 
 
 def interpolation(value: Any) -> str:
@@ -27,7 +25,7 @@ def interpolation(value: Any) -> str:
     """
     text = str(value).rpartition(".")[2].lower()
     if text not in _INTERPOLATIONS:
-        raise Unknown(f"interpolation {value!r} is none of torchvision's: {', '.join(list(_INTERPOLATIONS)[:8])}")
+        raise Unheld(f"interpolation {value!r} is none of torchvision's: {', '.join(list(_INTERPOLATIONS)[:8])}")
     return _INTERPOLATIONS[text]
 
 
@@ -46,7 +44,7 @@ def numbers(value: Any, what: str) -> list[float]:
     """A list of numbers, of one where there is one."""
     found = list(value) if isinstance(value, list | tuple) else [value]
     if not found or not all(isinstance(each, int | float) and not isinstance(each, bool) for each in found):
-        raise Unknown(f"{what} must be a number, or a list of them, got {value!r}")
+        raise Unheld(f"{what} must be a number, or a list of them, got {value!r}")
     return found
 
 
@@ -61,7 +59,7 @@ def span(value: Any, what: str, centre: float = 0.0) -> list[float]:
         low, high = centre - found[0], centre + found[0]
         return [round(low, 10), round(high, 10)] if centre else [-found[0], found[0]]
     if len(found) != 2:
-        raise Unknown(f"{what} must be a number or two, got {len(found)} of them")
+        raise Unheld(f"{what} must be a number or two, got {len(found)} of them")
     return found
 
 
@@ -73,7 +71,7 @@ def size(value: Any, what: str = "size") -> list[int]:
     """
     found = numbers(value, what)
     if len(found) > 2:
-        raise Unknown(f"{what} must be one number or two, got {len(found)} of them")
+        raise Unheld(f"{what} must be one number or two, got {len(found)} of them")
     return [int(found[0]), int(found[-1])]
 
 
@@ -94,8 +92,17 @@ def fills(value: Any) -> dict[str, Any]:
     return {**fills(image), **({"fill_mask": fills(mask)["fill"]} if mask is not None else {})}
 
 
+def levels(value: Any, picture: SampleState) -> dict[str, Any]:
+    """The same in levels of 0..255, as the picture counts where it stands."""
+    found = fills(value)
+    if picture.scaled and not picture.normalized and "fill" in found:
+        fill = found["fill"]
+        found["fill"] = [each * 255 for each in fill] if isinstance(fill, list) else fill * 255
+    return found
+
+
 def border(value: Any) -> str:
     """torchvision's padding mode by the name that recipes have for it."""
-    if value not in BORDERS:
-        raise Unknown(f"padding_mode {value!r} is none of torchvision's: {', '.join(BORDERS)}")
-    return BORDERS[value]
+    if value not in _BORDERS:
+        raise Unheld(f"padding_mode {value!r} is none of torchvision's: {', '.join(_BORDERS)}")
+    return _BORDERS[value]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
-from augrecipes.bring.calls import Call
-from augrecipes.bring.configs.forms import Unread, call_of, names_class, read
-from augrecipes.bring.mm.names import NAMES as OF_MM
-from augrecipes.bring.phases import role
-from augrecipes.bring.source.written import LostPart
+from augrecipes.bring.draft import Call
+from augrecipes.bring.forms import Unread, call_of, names_class, read
+from augrecipes.bring.mm.steps import NAMES as OF_MM
+from augrecipes.bring.source.found import Found
+from augrecipes.bring.source.text import role
 from augrecipes.bring.torchvision.signatures import PARAMETERS as OF_TORCHVISION
 from augrecipes.bring.torchvision.signatures import TELLING
 from augrecipes.errors import Diagnostic, RecipeError
@@ -19,7 +19,7 @@ from augrecipes.ops.groups import COMPOSE, GROUPS
 from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.refused import REFUSED
 from augrecipes.recipe.history import CLASSES
-from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node
 
 ALBUMENTATIONS, TORCHVISION, MM = "albumentations", "torchvision", "mm"
 _PACKAGES = {"albumentations": ALBUMENTATIONS, "torchvision.transforms": TORCHVISION}
@@ -29,27 +29,6 @@ _USUAL = "train_pipeline"
 
 # What a Compose is given beside its transforms.
 _SETTINGS = ("bbox_params", "keypoint_params", "additional_targets")
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A pipeline of a config, or of Python source.
-
-    Attributes:
-        path: keys or names that lead to it, joined by dots.
-        place: where it starts.
-        calls: its transforms in order, or one Compose of them.
-        settings: what stands beside them for the Compose.
-        lost: what of it is not known.
-        otherwise: ways that were not taken.
-    """
-
-    path: str
-    place: Place
-    calls: tuple[Call, ...]
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    lost: tuple[LostPart, ...] = ()
-    otherwise: tuple[str, ...] = ()
 
 
 def family(calls: Sequence[Call]) -> str | None:

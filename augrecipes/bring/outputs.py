@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from augrecipes.bring.calls import Call
-from augrecipes.bring.draft import Item, LeftOut, RecipeDraft
-from augrecipes.ops import registry
+from augrecipes.bring.draft import Call, Item, LeftOut, Line, RecipeDraft, acting, takes_of
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.groups import COMPOSE, SEQUENTIAL
 from augrecipes.ops.outputs import OLD_TO_TENSOR, OUTPUTS, TO_FLOAT, TO_TENSOR
@@ -103,6 +101,12 @@ def _times(values: Any, factor: float) -> Any:
     return [value * factor for value in values] if isinstance(values, list) else values * factor
 
 
+def placed_behind(item: Item, output: dict[str, Any]) -> list[Item]:
+    """What stood behind the normalisation as it is in front of it; of a group, what is left of it."""
+    found = behind(item, output)
+    return acting(found) if isinstance(found, Line) and found.steps is not None else [found]
+
+
 def behind(item: Item, output: Mapping[str, Any]) -> Item:
     """A step that stood behind the normalisation, as it is in front of it.
 
@@ -118,7 +122,7 @@ def behind(item: Item, output: Mapping[str, Any]) -> Item:
     if item.steps is not None:
         item.steps = [behind(inner, output) for inner in item.steps]
         return item
-    takes = (registry.arguments(item.name) or {"properties": {}})["properties"]
+    takes = takes_of(item.name)
     default = takes.get("fill", {}).get("default")
     fill = item.args.get("fill", default)
     border = item.args.get("border_mode", takes.get("border_mode", {}).get("default", "constant"))

@@ -1,4 +1,4 @@
-"""Transforms of the MM frameworks that move pixels, as steps of a recipe."""
+"""Transforms of the MM frameworks as steps of a recipe, and their normalisation, which becomes `output:`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from augrecipes.bring.draft import Item, Line
-from augrecipes.bring.mm.state import SampleState, Unheld
+from augrecipes.bring.sample import Args, Maker, SampleState, Unheld, photometric
 from augrecipes.ops.groups import ONE_OF, SEQUENTIAL
 
-Args = Mapping[str, Any]
+_SATURATION = "blends with grey, where the framework multiplies the saturation of HSV"
 
 _FLIPS = {
     "horizontal": ("HorizontalFlip",),
@@ -189,11 +189,54 @@ def filter_boxes(args: Args, sample: SampleState) -> list[Item]:
     return []
 
 
-MAKERS = {
+def normalize(args: Args, sample: SampleState) -> list[Item]:
+    """Mean and deviation in levels of 255, of RGB or of BGR."""
+    if args.get("to_rgb", args.get("bgr_to_rgb", True)) is False:
+        sample.output["color"] = "bgr"
+    mean, std = args.get("mean"), args.get("std")
+    sample.normalized = True
+    if mean is None or std is None:
+        return []
+    sample.output.pop("range", None)
+    if not any(mean) and set(std) == {255.0}:
+        return []  # 0..1
+    sample.output["normalize"] = {"mean": [_share(each) for each in mean], "std": [_share(each) for each in std]}
+    return []
+
+
+def _share(level: float) -> float:
+    return round(level / 255, 10)
+
+
+def photometric_distortion(args: Args, sample: SampleState) -> list[Item]:
+    """Brightness, contrast first or last, saturation and hue, each or none of them."""
+    share, hue = round(args.get("brightness_delta", 32) / 255, 4), args.get("hue_delta", 18) / 2
+    contrast, saturation = args.get("contrast_range", [0.5, 1.5]), args.get("saturation_range", [0.5, 1.5])
+
+    def change(key: str) -> Line:
+        if key == "hue":
+            none = {"sat_shift_limit": 0, "val_shift_limit": 0}
+            return sample.line("HueSaturationValue", hue_shift_limit=[-hue, hue], **none, p=0.5)
+        if key == "saturation":
+            fixed = {"brightness": [1.0, 1.0], "contrast": [1.0, 1.0], "hue": [0.0, 0.0]}
+            blend = sample.line("ColorJitter", **fixed, saturation=[float(end) for end in saturation], p=0.5)
+            blend.beside.append(_SATURATION)
+            return blend
+        ends = [round(end - 1, 10) for end in contrast] if key == "contrast" else [-share, share]
+        limits = {"brightness_limit": [0, 0], "contrast_limit": [0, 0], f"{key}_limit": ends}
+        return sample.line("RandomBrightnessContrast", **limits, p=0.5)
+
+    sample.draft.note(f"PhotoMetricDistortion: its saturation {_SATURATION}.")
+    return photometric(change, sample.place)
+
+
+MAKERS: dict[str, Maker] = {
     "CenterCrop": center_crop,
     "CutOut": cut_out,
     "FilterAnnotations": filter_boxes,
+    "Normalize": normalize,
     "Pad": pad,
+    "PhotoMetricDistortion": photometric_distortion,
     "RandomChoiceResize": choice_resize,
     "RandomCrop": random_crop,
     "RandomCutOut": cut_out,

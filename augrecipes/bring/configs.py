@@ -10,16 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from augrecipes.bring import compose
-from augrecipes.bring.calls import Call
-from augrecipes.bring.configs.forms import Unread, read
-from augrecipes.bring.configs.interpolations import resolved
-from augrecipes.bring.configs.pipelines import ALBUMENTATIONS, MM, TORCHVISION, Found, chosen, family, pipelines
-from augrecipes.bring.dialect import Dialect
-from augrecipes.bring.draft import RecipeDraft
+from augrecipes.bring.draft import Call, RecipeDraft, name_of
+from augrecipes.bring.forms import Unread, read, resolved
 from augrecipes.bring.mm import steps as mm
-from augrecipes.bring.naming import name_of
+from augrecipes.bring.pipelines import ALBUMENTATIONS, MM, TORCHVISION, chosen, family, pipelines
 from augrecipes.bring.reading import Document, is_python
-from augrecipes.bring.source.configs import config_of
+from augrecipes.bring.source.configs import config_of, node_of
+from augrecipes.bring.source.found import Found
 from augrecipes.bring.torchvision import steps as torchvision
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops.groups import COMPOSE
@@ -34,7 +31,7 @@ _IN_PYTHON = {ALBUMENTATIONS: "a Compose in Python source", TORCHVISION: "torchv
 _PREPROCESSOR = "data_preprocessor"
 
 
-def owns(document: Document) -> bool:
+def is_config(document: Document) -> bool:
     """Whether it is Python, or there is a pipeline in the config; RecipeError where that stands for too much."""
     if is_python(document.file) and document.text:
         return True
@@ -44,43 +41,35 @@ def owns(document: Document) -> bool:
 def holds(document: Document) -> bool:
     """Whether there is a pipeline in a text of Python."""
     try:
-        return bool(_source(document)[0])
+        return bool(_read(document)[0])
     except RecipeError:
         return False
 
 
-def _source(document: Document) -> tuple[list[Found], Node, list[str]]:
-    """The pipelines of a file of Python, its names, and what is to be told of it."""
-    key = document.key
-    config = config_of(document.text, document.file, document.given, key, document.root)
-    top = config.node(document.file)
-    found = [
-        Found(each.name, each.place, (each.call,), {}, each.lost, each.otherwise)
-        for each in config.found
-        if family((each.call,))
-    ]
-    notes = list(config.notes)
+def _read(document: Document) -> tuple[list[Found], Node, list[str]]:
+    """The pipelines of a document, its names, and what is to be told of it."""
+    if not is_python(document.file):
+        top = resolved(document.top or MappingNode({}, document.place))
+        return pipelines(top), top, []
+    config = config_of(document.text, document.file, document.given, document.key, document.root)
+    top, notes = node_of(config.names, document.file), list(config.notes)
     if config.exhausted:
         notes.append("The file asks for more work than reading may take: what comes late in it may be missing here.")
-    return [*found, *pipelines(top)], top, notes
+    found = [*(each for each in config.found if family(each.calls)), *pipelines(top)]
+    return found, top, notes
 
 
-def draft(document: Document) -> RecipeDraft:
+def draft_of_config(document: Document) -> RecipeDraft:
     """The config's pipeline for training, and for validation where it has one, as a recipe.
 
     Raises:
         RecipeError: it is no Python, holds no pipeline, or several could be meant.
     """
-    notes: list[str] = []
-    if is_python(document.file):
-        found, top, notes = _source(document)
-        if not found:
-            said = "".join(f" {note}" for note in notes)
-            message = f"nothing here that can be imported: no Compose and no list of transforms that is known.{said}"
-            raise RecipeError(problems=[Diagnostic(message, 1, 1, "E601", "import", document.file)])
-    else:
-        top = resolved(document.top) if document.top is not None else MappingNode({}, document.place)
-        found = pipelines(top)
+    found, top, notes = _read(document)
+    if not found:
+        said = "".join(f" {note}" for note in notes)
+        message = f"nothing here that can be imported: no Compose and no list of transforms that is known.{said}"
+        raise RecipeError(problems=[Diagnostic(message, 1, 1, "E601", "import", document.file)])
     training, evaluation = chosen(found, document.key, document.file)
     made = _draft(training, top, document)
     for note in notes:
@@ -140,8 +129,3 @@ def _preprocessor(top: Node | None) -> Mapping[str, Any] | None:
     except Unread:
         return None
     return found if isinstance(found, Mapping) else None
-
-
-DIALECT = Dialect(
-    "a config that names transforms (Hydra, LightningCLI, MMDetection, `name:` and `params:`)", owns, draft, keyed=True
-)

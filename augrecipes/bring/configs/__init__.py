@@ -1,1 +1,0 @@
-"""Configs that name the classes they build: Hydra, LightningCLI, the MM frameworks, and `name:` with `params:`."""
