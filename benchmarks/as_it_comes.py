@@ -29,7 +29,7 @@ from wild import _sizes as sizes_in
 import augrecipes as ar
 from augrecipes.bench.stock import last_of
 from augrecipes.compat.albumentations import A
-from augrecipes.compiler.native_plan.lower import lower, transforms_of
+from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.demo.photos import CLASSES, render_photo
 from augrecipes.errors import AugrecipesError
 from augrecipes.recipe.parse import parse_text

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import augrecipes as ar
-from augrecipes.compiler.plan.nodes import Fused, opened
+from augrecipes.compiler.rewrite.nodes import Fused, opened
 from augrecipes.compiler.run.clock import Clock, clocked
 from augrecipes.compiler.run.instrument import SINK
 

@@ -147,7 +147,7 @@ def _bytes() -> Iterator[Row]:
 _STEPS = ("part", "W1, µs", "W1b, µs", "ImageNet crop, µs")
 _INSIDE = """\
 Mean µs a sample. Work belongs to what does it: of a crop nothing is done before a later step, or the sink, makes its
-pixels. `rest`: keys, checks and the call of the native plan."""
+pixels. `rest`: keys, checks and the call of the program."""
 
 
 def _breakdown(count: int) -> Iterator[str]:

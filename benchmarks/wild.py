@@ -29,7 +29,7 @@ import augrecipes as ar
 from augrecipes.bench.stock import last_of
 from augrecipes.bring.plain import processors_of
 from augrecipes.compat.albumentations import A
-from augrecipes.compiler.native_plan.lower import lower, transforms_of
+from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.demo.photos import CLASSES, render_photo
 

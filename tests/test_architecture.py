@@ -45,7 +45,7 @@ INSIDE: dict[str, tuple[set[str | None], ...]] = {
         {"epochs", "order", "visits"},
     ),
     # What compiles and explains; pipelines that run; plans and the rules that make them; kernels.
-    "compiler": ({None, "compile"}, {"run"}, {"native_plan"}, {"plan"}, {"kernels"}),
+    "compiler": ({None, "compile"}, {"run"}, {"lowering"}, {"executor"}, {"rewrite"}, {"kernels"}),
 }
 # Files of pictures are read through these parts alone.
 READERS = frozenset({"bench", "data", "packing", "preview", "sources", "store", "studio", "verify"})
@@ -339,8 +339,8 @@ PLANTED: list[tuple[Callable[[str, str], list[str]], str, str, str]] = [
     (faults_of, "demo/run.py", "import augrecipes as ar\nimport torch", ""),
     (faults_inside, "data/folder.py", "from augrecipes.data.loader import loader", "data.loader"),
     (faults_inside, "kinds/image/dataset.py", "from augrecipes.data.loader import loader", "data.loader"),
-    (faults_inside, "compiler/plan/__init__.py", "def f():\n    import augrecipes.compiler.run.pipeline", "pipeline"),
-    (faults_inside, "compiler/kernels/moves.py", "from augrecipes.compiler.plan.nodes import Fused", "plan.nodes"),
+    (faults_inside, "compiler/rewrite/rule.py", "def f():\n    import augrecipes.compiler.run.pipeline", "pipeline"),
+    (faults_inside, "compiler/kernels/moves.py", "from augrecipes.compiler.rewrite.nodes import Fused", "nodes"),
     (faults_inside, "kinds/image/pipeline.py", "from augrecipes.compiler.explain import explain", "explain"),
     (faults_inside, "compiler/explain.py", "from augrecipes.compiler.kernels.sink import Sink", ""),
     (classes_named_in, "lint/a.py", 'if step.name == "Degrade":\n    pass', "1: names Degrade"),

@@ -247,7 +247,7 @@ def _strangers(page: str) -> list[tuple[str, str]]:
 def test_functions_that_a_sample_goes_through_are_where_it_is_said() -> None:
     page = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
     assert _strangers(page) == []
-    assert _strangers(page.replace("`run_step` in", "`run_leap` in")) == [("run_leap", "native/plan.c")]
+    assert _strangers(page.replace("`run_step` in", "`run_leap` in")) == [("run_leap", "native/program.c")]
 
 
 def test_pictures_are_small() -> None:

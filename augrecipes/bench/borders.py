@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from augrecipes.bench.sides import Setting
 from augrecipes.compiler.compile import pipeline_of
-from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
+from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.run.instrument import instrument
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.registry import effective

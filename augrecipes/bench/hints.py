@@ -8,8 +8,8 @@ from augrecipes.bench.compare import differs, interval
 from augrecipes.bench.measure import in_turns, ratio, size_for
 from augrecipes.bench.record import SideRecord
 from augrecipes.bench.sides import Setting, Side, compiled, with_pipeline, work_of
-from augrecipes.compiler.plan.rule import Firing
 from augrecipes.compiler.prefix import leading, shared
+from augrecipes.compiler.rewrite.rule import Firing
 from augrecipes.progress import Progress
 from augrecipes.recipe import gallery
 from augrecipes.recipe.model import Recipe

@@ -10,7 +10,7 @@ import numpy as np
 
 from augrecipes.bring import plain
 from augrecipes.compat.albumentations import A
-from augrecipes.compiler.native_plan.lower import group
+from augrecipes.compiler.lowering.lower import group
 from augrecipes.compiler.run.tiles import BagResult
 from augrecipes.errors import BenchError
 from augrecipes.ops.own import OWN

@@ -9,7 +9,7 @@ import numpy as np
 
 from augrecipes.bench.stock import compose, made_of
 from augrecipes.compat.albumentations import A
-from augrecipes.compiler.plan.nodes import action_of
+from augrecipes.compiler.rewrite.nodes import action_of
 from augrecipes.compiler.run.grid import unit
 from augrecipes.errors import BenchError
 from augrecipes.ops import groups

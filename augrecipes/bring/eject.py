@@ -47,7 +47,7 @@ def python_of(recipe: Recipe) -> str:
     )
     """
     refuse_several(recipe)
-    program = _Program()
+    program = _Script()
     sections = [("train", recipe.steps), *([("evaluation", recipe.eval)] if recipe.eval is not None else [])]
     body = [line for name, steps in sections for line in ("", *program.compose(name, steps, recipe))]
     head = f'"""{recipe.name} as albumentations {installed_version()} carries it out, written by `augrecipes eject`."""'
@@ -62,7 +62,7 @@ def saved(recipe: Recipe, mode: Mode = "train") -> dict[str, Any]:
 
 
 @dataclass
-class _Program:
+class _Script:
     """The text on its way, and what it imports: names by the module that they are of."""
 
     cv2: bool = False

@@ -10,8 +10,8 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from augrecipes import kinds
-from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
-from augrecipes.compiler.plan.rules import GIVEN_UP, RULES
+from augrecipes.compiler.rewrite import ARRIVALS, Compiled, plan
+from augrecipes.compiler.rewrite.rules import GIVEN_UP, RULES
 from augrecipes.errors import LintError, RecipeError
 from augrecipes.lint import lint
 from augrecipes.ops import plugins

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from augrecipes.compiler.compile import build, check, steps_of
 from augrecipes.compiler.explained import DerivedStep, PlannedStep, derived_steps, output_line, planned_steps
-from augrecipes.compiler.plan import flow_of, plan
-from augrecipes.compiler.plan.contracts import Contract, before_each, held_from
-from augrecipes.compiler.plan.nodes import Steps, action_of
-from augrecipes.compiler.plan.rule import runs
-from augrecipes.compiler.plan.rules import join_colours, join_warps, rules_for, shrink_first
+from augrecipes.compiler.rewrite import flow_of, plan
+from augrecipes.compiler.rewrite.contracts import Contract, before_each, held_from
+from augrecipes.compiler.rewrite.nodes import Steps, action_of
+from augrecipes.compiler.rewrite.rule import runs
+from augrecipes.compiler.rewrite.rules import join_colours, join_warps, rules_for, shrink_first
 from augrecipes.compiler.run.sharing import sharing
 from augrecipes.display import Displayed
 from augrecipes.errors import counted

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from augrecipes.compiler.plan.nodes import Fused, Node, Nodes, singles
 from augrecipes.compiler.prefix import brief, described
+from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, singles
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.own import OWN
 from augrecipes.recipe.derive import DerivedRow, derive
@@ -44,7 +44,7 @@ def planned_steps(nodes: Nodes, opaque: Collection[str] | None = None) -> tuple[
 
     Args:
         nodes: of the plan.
-        opaque: labels of steps at which a native plan stops; None: all run in albumentations, as they are written.
+        opaque: labels of steps at which a program stops; None: all run in albumentations, as they are written.
     """
     found, segment = [], 1
     for node in nodes:

@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 from augrecipes.compiler.compile import build, check
-from augrecipes.compiler.plan.nodes import opened
+from augrecipes.compiler.rewrite.nodes import opened
 from augrecipes.compiler.run.clock import REST, Clock, clocked, middle
 from augrecipes.compiler.run.instrument import SINK
 from augrecipes.compiler.run.pipeline import Pipeline
@@ -33,7 +33,7 @@ class Times:
 
     Attributes:
         steps: by label, the steps that run and those inside groups; a group's time has its children's in it. A step
-            that acts in some samples only counts as nothing in the others. A native plan puts work off: a crop takes
+            that acts in some samples only counts as nothing in the others. A program puts work off: a crop takes
             nothing, and the step or the sink that makes its pixels takes it all.
         sink: normalisation, dtype, layout; and what no step has made before it.
         overhead: keys, checks and what else runs between the steps.

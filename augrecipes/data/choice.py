@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 from torch.utils.data import TensorDataset
 
-from augrecipes.compiler.plan.nodes import singles
+from augrecipes.compiler.rewrite.nodes import singles
 from augrecipes.data.checks import count
 from augrecipes.data.collate import Collate
 from augrecipes.data.dataset import RecipeDataset

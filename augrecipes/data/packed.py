@@ -9,7 +9,7 @@ from typing import Any, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.compiler.native_plan.pictures import InMemory
+from augrecipes.compiler.executor.inputs import InMemory
 from augrecipes.compiler.prefix import compile_rest
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.side_by_side import Together

@@ -1,6 +1,6 @@
 /* The colours of a picture changed: matrices, joined where nothing saturates between them, and what is no matrix.
 
-   Beside ops/colour_ops.py, which says what each operation means. Means and matrices are of whole numbers;
+   tests/laws/job_in_numpy.py says what each operation means. Means and matrices are of whole numbers;
    the rest is floating point in a given order, so every instruction set has the same bits. */
 
 #ifndef AUGRECIPES_COLOURS_H

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "plan.h"
+#include "program.h"
 
 typedef struct {
     Stream stream;
@@ -14,10 +14,10 @@ typedef struct {
     uint64_t here; /* 64 bits that are the step's and the sample's alone: where the Stream begins */
 } Drawing;
 
-static inline Drawing drawing(const Plan *plan, const Step *step, const Sample *s, uint64_t hash, uint64_t tile) {
+static inline Drawing drawing(const Program *program, const Step *step, const Sample *s, uint64_t hash, uint64_t tile) {
     uint64_t here = finalised(step->hash ^ hash);
-    return (Drawing){stream_at(here), philox_at(plan->seed, step->label, tile, plan->epoch, s->index), s->rows, s->columns,
-                     plan->channels, here};
+    return (Drawing){stream_at(here), philox_at(program->seed, step->label, tile, program->epoch, s->index), s->rows, s->columns,
+                     program->channels, here};
 }
 
 static uint64_t next_word(void *of) { return number(of); }

@@ -2,7 +2,7 @@
 
    It works through a row some pixels at a time, and what is left of the row it does in another order: the last bits are
    others there. Where the processor has fused multiply-add, it uses it in both. opencv_variants.py of
-   compiler/native_plan finds out how many pixels that are, and whether it fuses. */
+   compiler/lowering finds out how many pixels that are, and whether it fuses. */
 
 #ifndef AUGRECIPES_HLS_H
 #define AUGRECIPES_HLS_H

@@ -169,7 +169,7 @@ static inline int64_t made(Run *run) {
 /* Another picture in place of this one, to be made of it. */
 static inline int64_t layer(Run *run, int64_t kind, int64_t height, int64_t width, int64_t how) {
     View *v = &run->view;
-    if (height < 1 || width < 1 || height > LONGEST || width > LONGEST || height * width > run->plan->most)
+    if (height < 1 || width < 1 || height > LONGEST || width > LONGEST || height * width > run->program->most)
         return REFUSED;
     int64_t answer = materialise(run); /* tables are of what is seen now */
     if (answer != DONE)

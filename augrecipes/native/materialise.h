@@ -11,10 +11,10 @@ static inline int64_t upright(Run *run);
 /* What lies where an argument says. */
 static inline void *found_at(double address) { return (void *)(uintptr_t)address; } /* below 2^53, as all are */
 
-/* Whether the picture lies in memory of the plan's own. */
+/* Whether the picture lies in memory of the program's own. */
 static inline int is_own(const Run *run) {
-    uintptr_t at = (uintptr_t)run->view.at, scratch = (uintptr_t)run->plan->scratch;
-    return scratch <= at && at < scratch + (uintptr_t)run->plan->workspace;
+    uintptr_t at = (uintptr_t)run->view.at, scratch = (uintptr_t)run->program->scratch;
+    return scratch <= at && at < scratch + (uintptr_t)run->program->workspace;
 }
 
 /* Make the picture, where there are tables, and carry them out. */

@@ -78,7 +78,7 @@ static inline void seen_reduced(const Run *run, const Warped *w, Job *j) {
 
 /* Carry out the job that is left, of this geometry. */
 static inline int64_t carry_out_job(Run *run, const Warped *w, Place to) {
-    const Plan *p = run->plan;
+    const Program *p = run->program;
     Merging *m = run->merging;
     Matrix matrix;
     View base = upright_base(w, &matrix);
@@ -110,7 +110,7 @@ static inline int64_t carry_out_job(Run *run, const Warped *w, Place to) {
 
 /* Write what is left as the output asks. */
 static inline int64_t write_job(Run *run) {
-    const Plan *p = run->plan;
+    const Program *p = run->program;
     const Merging *m = run->merging;
     return carry_out_job(run, m->chain + m->warps,
                          (Place){run->sample->target, p->type, p->down, p->across, p->apart, p->scale, p->shift});
@@ -119,7 +119,7 @@ static inline int64_t write_job(Run *run) {
 /* Make what is left, of this geometry: levels, for the steps behind. */
 static inline int64_t make_levels(Run *run, const Warped *w) {
     static const float ones[COLOURS] = {1, 1, 1}, zeros[COLOURS] = {0, 0, 0};
-    int64_t channels = run->plan->channels, rows = w->height, columns = w->width, row = columns * channels;
+    int64_t channels = run->program->channels, rows = w->height, columns = w->width, row = columns * channels;
     uint8_t *to = run->sample->target ? taken(run, rows * row) : 0;
     if (run->sample->target && !to)
         return run->sample->answer;
@@ -142,7 +142,7 @@ static inline int64_t begin_job(Run *run, const Costs *c, const Warped *w, int r
     m->left = 1;
     m->job.reduction = reduces ? reduction(&w->matrix) : 1;
     m->reads = undecoded && m->job.reduction == 1;
-    if (run->plan->channels != 1 && run->plan->channels != COLOURS)
+    if (run->program->channels != 1 && run->program->channels != COLOURS)
         return REFUSED;
     if (m->reads && !run->sample->target) {
         Matrix matrix;
@@ -192,7 +192,7 @@ static inline int64_t job_of_reduced(Run *run, const Warped *w, int64_t k, Windo
     Merging *m = run->merging;
     m->left = 1, m->reads = 0, m->job.reduction = 1, m->reduced = k;
     run->view = w->moved;
-    if ((run->plan->channels != 1 && run->plan->channels != COLOURS) || (s->target && s->reduce != k))
+    if ((run->program->channels != 1 && run->program->channels != COLOURS) || (s->target && s->reduce != k))
         return REFUSED;
     if (!s->target && !run->named) {
         s->window[0] = part.top, s->window[1] = part.left, s->window[2] = part.bottom, s->window[3] = part.right;
@@ -230,7 +230,7 @@ static int64_t picture_made(Run *run, const Costs *c, const Warped *w, int reduc
 
 /* What things cost, of what ends a run: see `end_merging`. */
 static inline Costs costs_of(const Run *run, const double *a) {
-    int undecoded = !run->plan->labels && !run->merging->afresh;
+    int undecoded = !run->program->labels && !run->merging->afresh;
     return (Costs){a[0], a[1], a[2], a[3], a[4], a[5], undecoded ? a[7] : 0, (double)run->sample->columns};
 }
 
@@ -246,7 +246,7 @@ static inline int64_t end_merging(Run *run, const double *a) {
     if (!m->begun)
         return DONE;
     m->begun = m->afresh = m->soft = 0;
-    return run->plan->labels ? labels_made(run, &costs, w, a + 6) : picture_made(run, &costs, w, reduces, follows);
+    return run->program->labels ? labels_made(run, &costs, w, a + 6) : picture_made(run, &costs, w, reduces, follows);
 }
 
 /* Carry out what was merged so far, for a warp that finds something else there than one resampling would. `step`: of
@@ -254,7 +254,7 @@ static inline int64_t end_merging(Run *run, const double *a) {
 static inline int64_t begin_afresh(Run *run, const Step *step, const Warp *warp) {
     Merging *m = run->merging;
     const Warped *w = m->chain + m->warps;
-    const Plan *p = run->plan;
+    const Program *p = run->program;
     while (step < p->steps + p->count && step->effect != MERGED_ENDS)
         step++;
     if (step == p->steps + p->count)
@@ -276,7 +276,7 @@ static inline int64_t begin_afresh(Run *run, const Step *step, const Warp *warp)
 static inline int64_t merge_warp(Run *run, const Step *step, const Warp *warp) {
     Merging *m = run->merging;
     Warped *w = merged(run);
-    if (warp->height < 1 || warp->width < 1 || warp->height * warp->width > run->plan->most)
+    if (warp->height < 1 || warp->width < 1 || warp->height * warp->width > run->program->most)
         return REFUSED;
     if (w->pending && m->warps + 1 < MOST_WARPS && then_warped(w, warp, w + 1)) {
         m->warps++;
@@ -298,7 +298,7 @@ static inline int64_t merge_warp(Run *run, const Step *step, const Warp *warp) {
 static inline int64_t add_operation(Run *run, const Operation *operation) {
     Merging *m = run->merging;
     Job *j = &m->job;
-    if (run->plan->channels != COLOURS || j->count == MOST_OPERATIONS)
+    if (run->program->channels != COLOURS || j->count == MOST_OPERATIONS)
         return REFUSED;
     if (!m->left) { /* of pixels as they are, turned before: a job would sample them */
         int64_t answer = materialise(run);

@@ -13,7 +13,7 @@
 static inline int64_t merge_tilt(Run *run, const Step *step, const double *drawn, const double *a) {
     int64_t rows, columns;
     Matrix forth, back = {{0, 0, 0, 0, 0, 0, 0, 0, 1}};
-    Warp warp = {.border = (int64_t)a[0], .fill = (int64_t)a[1], .labels = run->plan->labels};
+    Warp warp = {.border = (int64_t)a[0], .fill = (int64_t)a[1], .labels = run->program->labels};
     seen_size(run, &rows, &columns);
     memcpy(forth.of, drawn, sizeof forth.of);
     warp.matrix = inverse(&forth);
@@ -39,7 +39,7 @@ static inline int64_t tilt(Run *run, const double *drawn, const double *a) {
     }
     for (int k = 0; k < 9; k++)
         forth.of[k] = scale[k / 3] * drawn[k];
-    if (answer != DONE || height < 1 || width < 1 || height * width > run->plan->most)
+    if (answer != DONE || height < 1 || width < 1 || height * width > run->program->most)
         return answer == DONE ? REFUSED : answer;
     if (only_named(run)) {
         *v = whole_picture(0, height, width, 0, v->channels);

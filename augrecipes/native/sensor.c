@@ -1,7 +1,7 @@
 /* The noise of a camera's sensor, as albumentations' ISONoise adds it: photons that are counted, and hues that vary.
 
    The numbers are those of numpy's generator, to the last bit, and so are colours those of OpenCV:
-   compiler/native_plan/opencv_variants.py finds out how both round here. */
+   compiler/lowering/opencv_variants.py finds out how both round here. */
 
 #include <math.h>
 

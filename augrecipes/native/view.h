@@ -1,4 +1,4 @@
-/* A picture on its way through a plan: where its pixels lie, cut and turned without a copy; or what they are to be made
+/* A picture on its way through a program: where its pixels lie, cut and turned without a copy; or what they are to be made
    of, so that what is cut off is never made (see layers.h). */
 
 #ifndef AUGRECIPES_VIEW_H
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "look_up.h"
-#include "plan.h"
+#include "program.h"
 
 enum { PIXELS = 0, RESIZED, PADDED }; /* a picture that is there; or one that is to be made of another */
 enum { MOST_LAYERS = 4 };
@@ -30,7 +30,7 @@ typedef struct {
 /* A sample on its way: its picture, what that is to be made of, the tables that its levels are still to be looked up in,
    one for each channel, and memory that is not taken yet. */
 typedef struct {
-    const Plan *plan;
+    const Program *program;
     Sample *sample;
     View view, layers[MOST_LAYERS];
     int64_t used;
@@ -39,7 +39,7 @@ typedef struct {
     int64_t behind, stopped; /* the step that it goes on behind, and the one that it stopped at; -1: none */
     uint8_t *place;   /* of the result, where a picture may be made at once; 0: nowhere, or there is one already */
     int last;         /* whether this is the last step, or what comes behind it: LAST_STEP, BEHIND_STEPS */
-    int64_t timed, since; /* the place among the plan's `spent` to which time belongs, or -1, and from when on */
+    int64_t timed, since; /* the place among the program's `spent` to which time belongs, or -1, and from when on */
     int tabled, alike; /* whether there are tables, and whether they are one */
     uint8_t levels[MOST_CHANNELS][LEVELS];
 } Run;
@@ -97,11 +97,11 @@ static inline const uint8_t *placed(const View *v, int64_t *down, int64_t *acros
 static inline uint8_t *taken(Run *run, int64_t bytes) {
     int64_t from = run->used;
     run->used += (bytes + 63) / 64 * 64;
-    if (run->used > run->plan->workspace) {
+    if (run->used > run->program->workspace) {
         run->sample->answer = 2 * run->used;
         return 0;
     }
-    return run->plan->scratch + from;
+    return run->program->scratch + from;
 }
 
 /* Memory for a picture: the place of the result, as late as `when`, where its pixels lie there as they are made. */
@@ -109,7 +109,7 @@ static inline uint8_t *canvas(Run *run, int64_t rows, int64_t columns, int when)
     const Sample *s = run->sample;
     uint8_t *place = run->place;
     if (!place || run->last < when || rows != s->height || columns != s->width)
-        return taken(run, rows * columns * run->plan->channels);
+        return taken(run, rows * columns * run->program->channels);
     run->place = 0;
     return place;
 }

@@ -78,7 +78,7 @@ static inline int64_t warp_exactly(Run *run, const double *drawn, const double *
     int still = is_still(m);
     if (still == 1 && height == v->rows && width == v->columns)
         return DONE;
-    if (still || !certain_inverse(m, back) || height < 1 || width < 1 || height * width > run->plan->most)
+    if (still || !certain_inverse(m, back) || height < 1 || width < 1 || height * width > run->program->most)
         return REFUSED;
     if (only_named(run)) {
         *v = whole_picture(0, height, width, 0, v->channels);

@@ -98,7 +98,7 @@ class Capability:
         wide: the arguments whose default is far wider than that of the same step elsewhere.
         instead: what stands for it in an evaluation that is written by hand.
         quick: of a class without a native op, what does its `apply` quicker, bit for bit: a module of compiler/kernels.
-        native: what makes it a part of plans that run without Python: module and name in compiler/native_plan.
+        native: what makes it a part of plans that run without Python: module and name in compiler/lowering.
         native_when: the arguments with which it is one, in words for people; "": with any.
         native_joined: the same where `fast` joins its colours with others: its pass alone is no part of plans.
         own_noise: what lets `fast` make its noise with a generator of our own: module and name in compiler/kernels.

@@ -7,7 +7,7 @@ from typing import Any
 
 from augrecipes.compiler.compile import steps_of
 from augrecipes.compiler.explain import explain
-from augrecipes.compiler.plan.rules import rules_for
+from augrecipes.compiler.rewrite.rules import rules_for
 from augrecipes.compiler.timing import measure
 from augrecipes.machine import cores
 from augrecipes.studio.asked import RequestBody

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compiler.plan.nodes import is_single, opened
+from augrecipes.compiler.rewrite.nodes import is_single, opened
 from augrecipes.compiler.run.instrument import instrument
 from augrecipes.flow import Dtype
 from augrecipes.ops.capabilities import capability

@@ -13,8 +13,8 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-from augrecipes.compiler.plan import Plan
-from augrecipes.compiler.plan.nodes import Fused, Nodes, is_single, singles, with_inside
+from augrecipes.compiler.rewrite import Plan
+from augrecipes.compiler.rewrite.nodes import Fused, Nodes, is_single, singles, with_inside
 from augrecipes.flow import Dtype
 from augrecipes.ops.capabilities import capability, claims
 from augrecipes.ops.groups import NO_OP

@@ -78,7 +78,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> MovedClock:
 
 
 def _of_ticks(clock: MovedClock, charge: Callable[..., None]) -> Callable[..., None]:
-    """What native plans say of real time, by this clock: each part has taken a tick."""
+    """What programs say of real time, by this clock: each part has taken a tick."""
 
     def charged(spent: Clock, parts: Iterable[tuple[str, float]]) -> None:
         ticks = [(what, _TICK) for what, _ in parts]

@@ -63,7 +63,7 @@ def test_every_stage_is_clocked(kind: str, level: Any, tmp_path: Path) -> None:
         pass
     found = set(one.clock.take())
     if level != "none":
-        found.add("\x00collate")  # samples that native plans have written side by side are a batch already
+        found.add("\x00collate")  # samples that programs have written side by side are a batch already
     assert {*one.labels, READ, DECODE, SINK, REST, "\x00collate"} == found
 
 

@@ -9,8 +9,8 @@ import cv2
 import numpy as np
 import pytest
 
-from augrecipes.compiler.plan.rule import Edit, Rule
-from augrecipes.compiler.plan.rules import RULES
+from augrecipes.compiler.rewrite.rule import Edit, Rule
+from augrecipes.compiler.rewrite.rules import RULES
 
 RECIPE = """version: 1
 recipe: tiny

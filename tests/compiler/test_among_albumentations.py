@@ -143,7 +143,7 @@ def test_a_fault_that_is_planted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AsCompose, "_keep", lambda self, sites: None)
     with pytest.raises((AssertionError, pytest.fail.Exception)):
         refused("stained-tissue", STEPS["all"], "this step belongs")
-    pipeline = ar.load("stained-tissue").compile(optimize="none", seed=5)  # native plans draw by the keys themselves
+    pipeline = ar.load("stained-tissue").compile(optimize="none", seed=5)  # programs draw by the keys themselves
     before = samples(pipeline)
     A.Compose(pipeline.transforms)
     with pytest.raises(AssertionError):

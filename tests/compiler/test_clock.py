@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import augrecipes as ar
-from augrecipes.compiler.native_plan import helping
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.compiler.executor import work_sharing
+from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.run import clock as clocks
 from augrecipes.compiler.run.clock import DECODE, Clock, clocked
 from augrecipes.compiler.run.instrument import SINK
@@ -204,18 +204,18 @@ def many(pipeline: Any) -> object:
 
 
 def helped(pipeline: Any) -> object:
-    with helping.HelpingThreads(1).at_work():
+    with work_sharing.SharingThreads(1).at_work():
         return pipeline.batch([IMAGE] * 8)
 
 
 @pytest.fixture
 def others_do_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    def share(self: helping.HelpingThreads, work: Callable[[], object], help_with: Callable[[], object]) -> None:
+    def share(self: work_sharing.SharingThreads, work: Callable[[], object], help_with: Callable[[], object]) -> None:
         del self
         help_with()
         work()
 
-    monkeypatch.setattr(helping.HelpingThreads, "share", share)
+    monkeypatch.setattr(work_sharing.SharingThreads, "share", share)
 
 
 @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
@@ -254,7 +254,7 @@ def test_planted_copies_without_a_clock_are_noticed(monkeypatch: pytest.MonkeyPa
 @natively
 @pytest.mark.usefixtures("others_do_all")
 def test_planted_plans_of_helpers_without_counters_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    timed = NativePlan.timed
+    timed = Program.timed
 
     def of_its_own(self: Any, charge: Any) -> None:
         bare = self._kernel
@@ -262,5 +262,5 @@ def test_planted_plans_of_helpers_without_counters_are_noticed(monkeypatch: pyte
         counted = self._kernel
         self._kernel = lambda plan, *more: (counted if plan == self._at else bare)(plan, *more)
 
-    monkeypatch.setattr(NativePlan, "timed", of_its_own)
+    monkeypatch.setattr(Program, "timed", of_its_own)
     assert slowest_of(helped) != SLOW

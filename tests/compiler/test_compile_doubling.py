@@ -14,11 +14,11 @@ from doubling import growth
 
 from augrecipes.compiler import compile as compiler
 from augrecipes.compiler.explain import explain
-from augrecipes.compiler.plan import Plan, plan
-from augrecipes.compiler.plan import rule as applying
-from augrecipes.compiler.plan.contracts import Contract, before, held
-from augrecipes.compiler.plan.nodes import Nodes
-from augrecipes.compiler.plan.rule import Edit
+from augrecipes.compiler.rewrite import Plan, plan
+from augrecipes.compiler.rewrite import rule as applying
+from augrecipes.compiler.rewrite.contracts import Contract, before, held
+from augrecipes.compiler.rewrite.nodes import Nodes
+from augrecipes.compiler.rewrite.rule import Edit
 from augrecipes.flow import Flow
 from augrecipes.recipe.model import Optimize, Recipe
 from augrecipes.recipe.parse import parse_text
@@ -121,7 +121,7 @@ def looking_behind_each(steps: Nodes, flow: Flow, contract: Contract) -> list[st
     ],
 )
 def test_planted_rules_are_found(monkeypatch: pytest.MonkeyPatch, rule: str, what: str, fault: object) -> None:
-    monkeypatch.setattr(f"augrecipes.compiler.plan.rules.{rule}.{what}", fault)
+    monkeypatch.setattr(f"augrecipes.compiler.rewrite.rules.{rule}.{what}", fault)
     assert growth(planning(FIRINGS[rule], "fast", rewrite), 25) > MOST
 
 

@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.drawn_jpegs import Jpeg
 
-from augrecipes.compiler.native_plan import helping, plan_in_memory
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
-from augrecipes.compiler.native_plan.helping import HelpingThreads, mapped, of_this_thread
+from augrecipes.compiler.executor import program_memory, work_sharing
+from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.executor.work_sharing import SharingThreads, mapped, of_this_thread
 from augrecipes.compiler.run import at_once
 from augrecipes.compiler.run.at_once import in_threads
 from augrecipes.images.encoded import encoded
@@ -49,7 +49,7 @@ class Job:
         return self.done == Counter(range(PIECES))
 
 
-def threads_here() -> HelpingThreads:
+def threads_here() -> SharingThreads:
     found = of_this_thread()
     assert found is not None
     return found
@@ -179,7 +179,7 @@ def test_who_interrupts_the_waiting_for_threads_leaves_none_at_work(monkeypatch:
         ended.append(lane)
 
     monkeypatch.setattr(threading.Thread, "join", interrupted)
-    monkeypatch.setattr(HelpingThreads, "_help", lambda self: None)  # an interrupt has ended that, too
+    monkeypatch.setattr(SharingThreads, "_help", lambda self: None)  # an interrupt has ended that, too
     with pytest.raises(KeyboardInterrupt):
         in_threads(work, range(2))
     assert ended == [1]
@@ -205,12 +205,12 @@ def check_batch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def others_do_all(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    def share(self: HelpingThreads, work: Callable[[], object], helping: Callable[[], object]) -> None:
+    def share(self: SharingThreads, work: Callable[[], object], helping: Callable[[], object]) -> None:
         del self
         helping()
         work()
 
-    monkeypatch.setattr(helping.HelpingThreads, "share", share)
+    monkeypatch.setattr(work_sharing.SharingThreads, "share", share)
     yield
 
 
@@ -222,13 +222,13 @@ class TestHelpersMake:
 
     @pytest.mark.parametrize("files", [False, True])
     def test_in_memory_of_their_own(self, monkeypatch: pytest.MonkeyPatch, files: bool) -> None:
-        whole, seen = NativePlan._in_spare_room, list[bool]()
+        whole, seen = Program._in_spare_room, list[bool]()
         monkeypatch.setattr(at_once, "_LEAST", 1)
 
-        def looked_at(self: NativePlan, work: Callable[[int], object], *more: Any) -> None:
+        def looked_at(self: Program, work: Callable[[int], object], *more: Any) -> None:
             def wrapped(plan: int) -> None:
-                at = plan + plan_in_memory._HEAD.size - plan_in_memory._STEPS.size - plan_in_memory._ROOM.size
-                theirs = plan_in_memory._ROOM.unpack(ctypes.string_at(at, plan_in_memory._ROOM.size))
+                at = plan + program_memory._HEAD.size - program_memory._STEPS.size - program_memory._ROOM.size
+                theirs = program_memory._ROOM.unpack(ctypes.string_at(at, program_memory._ROOM.size))
                 ours = self._room.numbers
                 assert theirs[0] == ours[0]
                 assert all(their >= our for their, our in zip(theirs[3::2], ours[3::2], strict=True))
@@ -238,7 +238,7 @@ class TestHelpersMake:
 
             whole(self, wrapped, *more)
 
-        monkeypatch.setattr(NativePlan, "_in_spare_room", looked_at)
+        monkeypatch.setattr(Program, "_in_spare_room", looked_at)
         if files:
             pictures = [encoded(Jpeg(60, 80).data, name="it")] * 6
             pipeline = OF_FILES.compile(optimize="exact")
@@ -249,11 +249,11 @@ class TestHelpersMake:
         assert set(seen) == {files and codec() is not None}
 
     def test_planted_faults_are_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        whole = NativePlan._in_spare_room
+        whole = Program._in_spare_room
 
-        def of_another_epoch(self: NativePlan, work: Callable[[int], object], plan: bytes, *more: Any) -> None:
+        def of_another_epoch(self: Program, work: Callable[[int], object], plan: bytes, *more: Any) -> None:
             whole(self, work, plan[:8] + struct.pack("=Q", 99) + plan[16:], *more)
 
-        monkeypatch.setattr(NativePlan, "_in_spare_room", of_another_epoch)
+        monkeypatch.setattr(Program, "_in_spare_room", of_another_epoch)
         with pytest.raises(AssertionError):
             check_batch(monkeypatch)

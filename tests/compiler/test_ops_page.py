@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from ops_page import PAGE, how, page, why
 
-from augrecipes.compiler.native_plan.steps import encode
+from augrecipes.compiler.lowering.walk import encode
 from augrecipes.native.kernels import library
 from augrecipes.ops.capabilities import claims, known
 from augrecipes.ops.capability import Capability

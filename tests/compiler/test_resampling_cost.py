@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from augrecipes.compiler.plan import Compiled, Plan, plan
-from augrecipes.compiler.plan.nodes import Fused
+from augrecipes.compiler.rewrite import Compiled, Plan, plan
+from augrecipes.compiler.rewrite.nodes import Fused
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text

@@ -46,7 +46,7 @@ class Nap(A.ImageOnlyTransform):  # type: ignore[misc]
 
 
 def charged(spent: clock.Clock, parts: Iterable[tuple[str, float]]) -> None:
-    """What native plans say of real time, by the clock of this file: next to nothing."""
+    """What programs say of real time, by the clock of this file: next to nothing."""
     little = [(what, NATIVELY) for what, _ in parts]
     Nap.clock.now += sum(seconds for _, seconds in little)
     CHARGE(spent, little)

@@ -18,7 +18,7 @@ from support.faults import planted_faults
 from support.folders import draw
 from support.kinds import IMAGE, KINDS, PAIR, Kind, N, packed, pixels, recipe_of
 
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.compiler.executor.program import Program
 from augrecipes.data.collate import Collate
 from augrecipes.data.loader import loader
 from augrecipes.data.packed import Packed
@@ -128,7 +128,7 @@ def test_what_cannot_be_gathered_is_read_one_by_one(roots: dict[str, Path], stor
     assert Packed(stores["image"], recipe, save_applied_params=True).read_batch(0, [0, 1]) is None
     store = packed(IMAGE, roots["image"])
     assert Packed(store, parse_text(recipe_of(IMAGE)), optimize="none").read_batch(0, [0, 1]) is None
-    unknown = recipe_of(IMAGE).replace("RandomBrightnessContrast", "ElasticTransform: {p: 1.0}")  # to native plans
+    unknown = recipe_of(IMAGE).replace("RandomBrightnessContrast", "ElasticTransform: {p: 1.0}")  # to programs
     assert agrees(Packed(store, parse_text(unknown), optimize="exact"), 0, [0, 1, 5])  # each stops there for itself
     ragged = Packed(stores["pair"], parse_text(PAIRS.replace("OUTPUT", OUTPUTS[0])), mode="eval")
     assert agrees(ragged, 0, [0, 1])  # all of one size after all
@@ -163,9 +163,9 @@ def test_a_batch_of_other_draws_is_noticed(
     roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch, kernels: Library
 ) -> None:
     """A planted fault: a native batch draws at the keys of the samples behind its own."""
-    many = NativePlan.many
+    many = Program.many
     monkeypatch.setattr(
-        NativePlan, "many", lambda self, epoch, keys, *rest: many(self, epoch, [(k + 1, t) for k, t in keys], *rest)
+        Program, "many", lambda self, epoch, keys, *rest: many(self, epoch, [(k + 1, t) for k, t in keys], *rest)
     )
     with using(kernels):
         ds = Packed(packed(IMAGE, roots["image"]), parse_text(recipe_of(IMAGE)))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
+from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.recipe.model import Arguments, Output, Recipe, Step
 from augrecipes.recipe.sites import label

@@ -22,8 +22,8 @@ from support.encoded_pictures import exif
 from test_exact_equals_none import build
 from test_native_plan import BENT, NATIVE, SETS, WARPED
 
+from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.explain import explain
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.run import at_once
 from augrecipes.data.collate import Collate
 from augrecipes.data.loader import loader
@@ -266,9 +266,9 @@ def spoil(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     if fault == "a window's place":
         lies = Coded.lies
         monkeypatch.setattr(Coded, "lies", lambda self: (max(lies(self)[0] - 3, 0), lies(self)[1]))
-    whole = NativePlan.many
+    whole = Program.many
 
-    def spoilt(self: NativePlan, epoch: int, keys: Any, pictures: Any, places: Any) -> Any:
+    def spoilt(self: Program, epoch: int, keys: Any, pictures: Any, places: Any) -> Any:
         if fault == "another's draws":
             keys = [*keys[1:], keys[0]]
         if fault == "another's place":
@@ -285,7 +285,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
             out[rows[-1]].reshape(-1)[-1] += 1
         return left
 
-    monkeypatch.setattr(NativePlan, "many", spoilt)
+    monkeypatch.setattr(Program, "many", spoilt)
 
 
 @pytest.mark.parametrize("fault", ["a pixel", "another's place", "another's draws", "a window's place"])

@@ -22,8 +22,8 @@ from test_exact_equals_none import build
 from test_native_boxes import ABOUT_BOXES
 from test_native_plan import BENT, NATIVE, ON_MASKS, SETS, WARPED, WARPED_MASKS
 
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
-from augrecipes.compiler.native_plan.pictures import InMemory
+from augrecipes.compiler.executor.inputs import InMemory
+from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.run.native_batches import NativeBatches
 from augrecipes.compiler.run.side_by_side import Together
 from augrecipes.data.batching import BatchRows, as_torch, native_batch, ragged_keys
@@ -158,7 +158,7 @@ def test_whatever_lies_on_pictures() -> None:
 
 
 def spoil(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
-    several, many, moved = NativeBatches.several, NativePlan.many, NativeBatches._without_pixels
+    several, many, moved = NativeBatches.several, Program.many, NativeBatches._without_pixels
     if fault == "another's mask":
         masks_at_once = NativeBatches._masks_at_once
         monkeypatch.setattr(
@@ -180,7 +180,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
         )
     else:
         monkeypatch.setattr(
-            NativePlan, "many", lambda self, epoch, keys, *rest: many(self, epoch + self._limits[1], keys, *rest)
+            Program, "many", lambda self, epoch, keys, *rest: many(self, epoch + self._limits[1], keys, *rest)
         )
 
 

@@ -11,8 +11,8 @@ import pytest
 from every_class import EACH, SIZE, SLOW, STEPS, mask_of, pictures, states
 from test_exact_equals_none import build
 
-from augrecipes.compiler.plan import contracts
-from augrecipes.compiler.plan.rules import join_colours, join_warps, shrink_first
+from augrecipes.compiler.rewrite import contracts
+from augrecipes.compiler.rewrite.rules import join_colours, join_warps, shrink_first
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Arguments, Inputs, Output, Recipe, Step
 from augrecipes.recipe.sites import label
@@ -132,7 +132,7 @@ def test_without_the_barrier_the_law_fails(merge: str, names: tuple[str, ...], m
 
 def test_a_group_that_comes_before_is_held_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert faults("join_colours in a group", "ShotNoise") == []
-    monkeypatch.setattr("augrecipes.compiler.plan.rule.before_each", lambda steps, flow: [flow] * len(steps))
+    monkeypatch.setattr("augrecipes.compiler.rewrite.rule.before_each", lambda steps, flow: [flow] * len(steps))
     assert faults("join_colours in a group", "ShotNoise") == ["ShotNoise"]
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, picture
 
 from augrecipes.compiler.kernels.moves import symmetry_of
-from augrecipes.compiler.plan.nodes import action_of
 from augrecipes.compiler.prefix import draws_nothing
+from augrecipes.compiler.rewrite.nodes import action_of
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.ops.capabilities import capability, known
 from augrecipes.ops.registry import construct, effective, is_registered, names

@@ -13,7 +13,7 @@ from random_pairs import SCALES, misalignment, moves, scene
 from random_pairs import build as build_pair
 from random_recipes import MOVES, OTHERS, TABLES, Pool, assert_same, picture, recipes, steps_for
 
-from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
+from augrecipes.compiler.rewrite import ARRIVALS, Compiled, plan
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.lint import lint

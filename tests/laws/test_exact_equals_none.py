@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import MOVES, TABLES, Pool, assert_same, recipes, steps_for, targets
 
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
-from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
-from augrecipes.compiler.plan.rules import crop_first
+from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.rewrite import ARRIVALS, Compiled, plan
+from augrecipes.compiler.rewrite.rules import crop_first
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline as Pipeline
 from augrecipes.recipe.model import Optimize, Recipe
@@ -96,15 +96,15 @@ class TestPlantedFaults:
 
     @pytest.mark.parametrize("pool", [MOVES, TABLES], ids=["moves", "tables"])
     def test_a_kernel_that_is_a_level_off_somewhere(self, pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-        whole = NativePlan.sample
+        whole = Program.sample
 
-        def spoilt(self: NativePlan, *args: Any) -> Any:
+        def spoilt(self: Program, *args: Any) -> Any:
             made = whole(self, *args)
             if isinstance(made, np.ndarray) and made.dtype == np.float32:
                 made[..., -1, -1] += np.float32(1 / 255)
             return made
 
-        monkeypatch.setattr(NativePlan, "sample", spoilt)
+        monkeypatch.setattr(Program, "sample", spoilt)
         assert self.caught(pool)
 
     def test_tables_that_see_what_a_window_pads(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from random_recipes import MOVES, Pool, picture, recipes, targets
 from test_exact_equals_none import build
 
-from augrecipes.compiler.native_plan import masks
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
-from augrecipes.compiler.plan.rules import join_warps
+from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.lowering import masks
+from augrecipes.compiler.rewrite.rules import join_warps
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.ops.constants import NEAREST
@@ -409,16 +409,16 @@ class TestPlantedFaults:
         assert self.caught()
 
     def test_a_result_that_lies_in_memory_of_the_plan(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        whole: Any = NativePlan.sample
+        whole: Any = Program.sample
         room = np.empty(1 << 22, np.uint8)
 
-        def in_room(self: NativePlan, *args: Any) -> Any:
+        def in_room(self: Program, *args: Any) -> Any:
             made = whole(self, *args)
             kept = room[: made.nbytes].view(made.dtype).reshape(made.shape)
             kept[...] = made
             return kept
 
-        monkeypatch.setattr(NativePlan, "sample", in_room)
+        monkeypatch.setattr(Program, "sample", in_room)
         assert not survives()
 
     def test_a_border_that_stands_elsewhere(self, monkeypatch: pytest.MonkeyPatch) -> None:

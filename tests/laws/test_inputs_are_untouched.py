@@ -13,7 +13,7 @@ import pytest
 from random_recipes import picture
 from test_exact_equals_none import build
 
-from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
+from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.ops import catalog, registry

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_exact_equals_none import build
 
-from augrecipes.compiler.native_plan import keyed_steps, opencv_variants
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
-from augrecipes.compiler.plan import flow_of, plan
-from augrecipes.compiler.plan.nodes import Fused
-from augrecipes.compiler.plan.rule import apply_rules
-from augrecipes.compiler.plan.rules import rules_for
+from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.lowering import opencv_variants, walk
+from augrecipes.compiler.rewrite import flow_of, plan
+from augrecipes.compiler.rewrite.nodes import Fused
+from augrecipes.compiler.rewrite.rule import apply_rules
+from augrecipes.compiler.rewrite.rules import rules_for
 from augrecipes.native.kernels import library
 from augrecipes.recipe.model import Arguments, Output, Recipe, Step
 
@@ -129,13 +129,13 @@ def test_only_uint8_that_leaves_as_floats_is_joined() -> None:
 def test_the_law_sees_a_border_of_one_channel_only(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = recipe_of(("Affine", {"scale": [0.6, 0.7], "fill": 114}))
     check(recipe, picture(1), 1, 3)
-    own = keyed_steps.encode
+    own = walk.encode
 
     def another(step: Any, **how: bool) -> Any:
         found = own(step, **how)
         return found and replace(found, does=(found.does[0], 114, *found.does[2:]))  # of three bytes the lowest
 
-    monkeypatch.setattr(keyed_steps, "encode", another)
+    monkeypatch.setattr(walk, "encode", another)
     with pytest.raises(AssertionError):
         check(recipe, picture(1), 1, 3)
 
@@ -143,7 +143,7 @@ def test_the_law_sees_a_border_of_one_channel_only(monkeypatch: pytest.MonkeyPat
 def test_the_law_sees_a_shift_of_the_value(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = recipe_of(("Affine", {"scale": [1.0, 1.0]}), ("RandomBrightnessContrast", {}))
     check(recipe, picture(1, wide=64), 1, 3)
-    own = NativePlan.sample
-    monkeypatch.setattr(NativePlan, "sample", lambda *args: own(*args) + np.float32(4))
+    own = Program.sample
+    monkeypatch.setattr(Program, "sample", lambda *args: own(*args) + np.float32(4))
     with pytest.raises(AssertionError):
         check(recipe, picture(1, wide=64), 1, 3)

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS, Spoilt, spoil_first
 
-from augrecipes.compiler.native_plan import opencv_variants
-from augrecipes.compiler.native_plan.opencv_variants import SHOWING, weights_of
+from augrecipes.compiler.lowering import opencv_variants
+from augrecipes.compiler.lowering.opencv_variants import SHOWING, weights_of
 
 NATIVE = [kernels for kernels in KERNEL_SETS if kernels is not None]
 pytestmark = pytest.mark.skipif(not NATIVE, reason="no native kernels here")

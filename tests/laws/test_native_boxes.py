@@ -1,4 +1,4 @@
-"""Boxes and keypoints beside pictures that a native plan makes are those of the steps, bit for bit."""
+"""Boxes and keypoints beside pictures that a program makes are those of the steps, bit for bit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from test_exact_equals_none import build, outcome
 from test_native_plan import NATIVE, ON_MASKS, WARPED, carried_out_by_albumentations, recipe_of
 
 from augrecipes.compat.normals import normals
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.run import points_alone
 from augrecipes.compiler.run.exits import OnTheWay
 from augrecipes.native.op_numbers import EFFECTS
@@ -55,7 +55,7 @@ def are_alike(one: Any, other: Any) -> None:
 
 
 def check(recipe: Recipe, seed: int) -> int:
-    """How many samples of `exact` the native plan made, boxes and all."""
+    """How many samples of `exact` the program made, boxes and all."""
     plain, exact, count = build(recipe, "none", seed), build(recipe, "exact", seed), 0
     for index in range(4):
         sample = given_to(recipe, seed + index)
@@ -163,11 +163,11 @@ def test_windows_about_boxes_are_made_by_plans_and_of_boxes_alone(step: Any, mon
     recipe = Recipe("law", steps=steps, inputs=Inputs(boxes=Boxes(), keypoints=Keypoints()))
     assert check(recipe, 5) == 4
     plain, exact, seen = build(recipe, "none"), build(recipe, "exact"), given_to(recipe, 5)
-    assert isinstance(exact.native, NativePlan)
+    assert isinstance(exact.native, Program)
     for sample in ({"image": seen["image"]}, {**seen, "boxes": np.zeros((0, 4))}):
         are_alike(outcome(plain, 0, sample), outcome(exact, 0, sample))
     assert exact.native.many(0, [(0, 0), (1, 0)], [seen["image"]] * 2, lambda *_: None) == [0, 1]
-    monkeypatch.setattr(NativePlan, "take_given", lambda _: None)
+    monkeypatch.setattr(Program, "take_given", lambda _: None)
     if step[0] != "RandomSizedBBoxSafeCrop":
         assert check(recipe, 5) == 0  # of a size that is not that of the boxes' picture
         return
@@ -191,7 +191,7 @@ def test_steps_in_python_beside_windows_about_boxes_are_no_hindrance(steps: Any)
     steps = [*steps, ("InvertImg", {})]  # what only moves pictures is done as quickly in Python
     made = recipe_of(*((name, {"p": 1.0, **more}) for name, more in steps)).steps
     recipe = Recipe("law", steps=made, inputs=Inputs(boxes=Boxes(), keypoints=Keypoints()))
-    assert isinstance(build(recipe, "exact").native, NativePlan)
+    assert isinstance(build(recipe, "exact").native, Program)
     assert sum(check(recipe, seed) for seed in range(3))
 
 
@@ -200,7 +200,7 @@ def test_behind_a_step_that_only_albumentations_knows_a_sample_with_boxes_goes_o
     steps = recipe_of(*((name, {"p": 1.0}) for name in names)).steps
     recipe = Recipe("law", steps=steps, inputs=Inputs(boxes=Boxes(), keypoints=Keypoints()))
     native = build(recipe, "exact").native
-    assert isinstance(native, NativePlan)
+    assert isinstance(native, Program)
     assert native.stops == ("RandomFog#1",)
     assert sum(check(recipe, seed) for seed in range(3))
 

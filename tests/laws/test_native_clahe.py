@@ -15,7 +15,7 @@ from test_quick_apply import SIZES, picture
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.kernels import probes
-from augrecipes.compiler.native_plan import colours
+from augrecipes.compiler.lowering import colours
 from augrecipes.native.kernels import Library
 
 KERNELS = [level for level in KERNEL_SETS if level is not None]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS
 from random_pairs import SCALES, Scales, pair, unit_of
 
-from augrecipes.compiler.native_plan.plan_in_memory import PlanInMemory
-from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
+from augrecipes.compiler.executor.program_memory import ProgramMemory
+from augrecipes.compiler.rewrite import ARRIVALS, Compiled, plan
 from augrecipes.compiler.run.degrade import Degrade, Degrading
 from augrecipes.compiler.run.exits import NotHereError, OnTheWay
 from augrecipes.compiler.run.scene_plans import ScenePlans
@@ -148,7 +148,7 @@ def test_a_size_that_was_not_told_makes_samples_stop(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Degrading, "_act", lambda self, place, data: (stopped.append(place), act(self, place, data))[1])
     assert natively(degrading([], "area"), QUICK[-1])[1] == 10
     assert not stopped
-    monkeypatch.setattr(PlanInMemory, "resize_to", lambda *_: None)
+    monkeypatch.setattr(ProgramMemory, "resize_to", lambda *_: None)
     check(degrading([], "area"), QUICK[-1], 0)
     assert stopped
 

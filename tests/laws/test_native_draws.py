@@ -1,4 +1,4 @@
-"""What native plans draw is what albumentations' samplers draw, to the last bit: for any arguments, sizes and keys."""
+"""What programs draw is what albumentations' samplers draw, to the last bit: for any arguments, sizes and keys."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import sampler_of
+from augrecipes.compiler.executor.op import NativeOp, Op
+from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.native_plan import groups
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
-from augrecipes.compiler.native_plan.steps import KeyedStep, NativeStep, encode
+from augrecipes.compiler.lowering import control
+from augrecipes.compiler.lowering.walk import encode
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.errors import RecipeError
 from augrecipes.native.kernels import library
@@ -104,19 +105,17 @@ ARGUMENTS: dict[str, Any] = {
 KEYS = st.lists(st.tuples(st.integers(0, 2**62), st.integers(0, 2**62)), min_size=1, max_size=5)
 
 
-def check(
-    name: str, found: NativeStep, made: Any, seed: int, keys: list[tuple[int, int]], size: tuple[int, int]
-) -> None:
+def check(name: str, found: NativeOp, made: Any, seed: int, keys: list[tuple[int, int]], size: tuple[int, int]) -> None:
     label, epoch = f"{name}#1", 3
     kernels = library()
     assert kernels is not None
-    plan = NativePlan(kernels, [KeyedStep(label, False, float(made.p), found)], Sink(Output()), seed, 1 << 20)
+    plan = Program(kernels, [Op(label, False, float(made.p), found)], Sink(Output()), seed, 1 << 20)
     draws = Draws(seed)
     made.random_generator, made.py_random = draws.add(label)
-    draw = groups.sampler_of(made) if found.effect == EFFECTS.GROUPS else sampler_of(made)
+    draw = control.sampler_of(made) if found.effect == EFFECTS.GROUPS else sampler_of(made)
     for (index, tile), numbers in zip(keys, plan.drawn(epoch, keys, *size), strict=True):
         draws.position(epoch, index, tile)
-        assert groups.acts(made) == (numbers is not None)
+        assert control.acts(made) == (numbers is not None)
         if numbers is None:
             continue
         try:
@@ -167,8 +166,8 @@ def test_choices_of_groups_are_those_of_the_groups(name: str) -> None:
 
 
 def check_choice(name: str, group: Any, seed: int, keys: Any, last: float | None = None) -> None:
-    nothing = KeyedStep("", False, 1.0, NativeStep(DRAWS.NOTHING, EFFECTS.KEEPS, (), lambda _: ()))
-    found = groups.opened(group, name, [[(None, nothing)]] * len(group.transforms), shared=False)
+    nothing = Op("", False, 1.0, NativeOp(DRAWS.NOTHING, EFFECTS.KEEPS, (), lambda _: ()))
+    found = control.opened(group, name, [[(None, nothing)]] * len(group.transforms), shared=False)
     assert found is not None
     numbers = found[0][1].numbers
     if last is not None:
@@ -198,14 +197,14 @@ def test_usual_arguments_are_known(name: str) -> None:
     assert sum(known) > len(known) / 2
 
 
-def planted() -> dict[str, Callable[[NativeStep], NativeStep]]:
+def planted() -> dict[str, Callable[[NativeOp], NativeOp]]:
     """Steps that draw a little otherwise."""
 
-    def another(draw: int) -> Callable[[NativeStep], NativeStep]:
+    def another(draw: int) -> Callable[[NativeOp], NativeOp]:
         return lambda found: replace(found, draw=draw)
 
-    def nudged(place: int, by: float) -> Callable[[NativeStep], NativeStep]:
-        def made(found: NativeStep) -> NativeStep:
+    def nudged(place: int, by: float) -> Callable[[NativeOp], NativeOp]:
+        def made(found: NativeOp) -> NativeOp:
             numbers = list(found.arguments)
             numbers[place] += by
             return replace(found, arguments=tuple(numbers))

@@ -16,8 +16,8 @@ from kernel_sets import KERNEL_SETS, Spoilt, spoil_first
 from test_exact_equals_none import build
 from test_native_plan import recipe_of
 
+from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels import field_native, maps
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.native.kernels import Library, using
 
 NATIVE = [kernels for kernels in KERNEL_SETS if kernels is not None and field_native.same_bits(kernels)]
@@ -122,7 +122,7 @@ def test_grids_of_many_parts_are_made_natively(parts: int) -> None:
     recipe = recipe_of(("GridDistortion", {"num_steps": parts, "p": 1.0}))
     image = np.random.default_rng(parts).integers(0, 256, (150, 171, 3), np.uint8)
     plain, exact = build(recipe, "none"), build(recipe, "exact")
-    assert isinstance(exact.native, NativePlan)
+    assert isinstance(exact.native, Program)
     made = exact.native.sample(2, 5, 0, image, np.empty)
     assert made is not None
     np.testing.assert_array_equal(made, plain.at(5, 2)(image=image)["image"])

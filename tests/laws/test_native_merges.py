@@ -19,9 +19,9 @@ from test_exact_equals_none import build
 from undecoded_pictures import Picture
 
 from augrecipes.compat.normals import normals
-from augrecipes.compiler.native_plan import keyed_steps
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
-from augrecipes.compiler.native_plan.steps import encode
+from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.lowering import walk
+from augrecipes.compiler.lowering.walk import encode
 from augrecipes.compiler.run.targets import arrival_of
 from augrecipes.native.kernels import Library, using
 from augrecipes.ops.capabilities import claims
@@ -144,11 +144,11 @@ class File(Picture):
 
 
 def made_by(recipe: Recipe, image: Any, seed: int, kernels: Any, mask: np.ndarray | None = None) -> list[Any]:
-    """What native plans make of four samples; None where they do not."""
+    """What programs make of four samples; None where they do not."""
     with using(kernels):
         pipeline = build(recipe, "fast", seed).coming(arrival_of(image))
         given = {"image": image} if mask is None else {"image": image, "mask": mask}
-        assert mask is None or isinstance(pipeline.native, str) or isinstance(pipeline.native_masks, NativePlan)
+        assert mask is None or isinstance(pipeline.native, str) or isinstance(pipeline.native_masks, Program)
         return [pipeline._natively(2, index, 0, given, np.empty) for index in range(4)]
 
 
@@ -225,13 +225,13 @@ def test_files_are_read_as_far_as_they_are_needed() -> None:
 def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     from test_native_plan import recipe_of
 
-    whole, calls = NativePlan.sample, count()
+    whole, calls = Program.sample, count()
 
-    def spoilt(self: NativePlan, *args: Any) -> Any:
+    def spoilt(self: Program, *args: Any) -> Any:
         made = whole(self, *args)
         return made + np.float32(next(calls) / 255)
 
-    monkeypatch.setattr(NativePlan, "sample", spoilt)
+    monkeypatch.setattr(Program, "sample", spoilt)
     recipe = recipe_of(("Rotate", {"p": 1.0}), ("RandomResizedCrop", {"size": [30, 30]}))
     with pytest.raises(AssertionError):
         check(recipe, picture(3), 0, (SETS[-1], SETS[-1]))
@@ -283,7 +283,7 @@ def test_stains_by_another_factor_are_noticed(monkeypatch: pytest.MonkeyPatch) -
         found = encode(step, **how)
         return found and replace(found, arguments=(found.arguments[0] - 0.1, *found.arguments[1:]))
 
-    monkeypatch.setattr(keyed_steps, "encode", another)
+    monkeypatch.setattr(walk, "encode", another)
     assert "draws otherwise" in build(recipe_of(("StainJitter", {})), "fast").native
 
 

@@ -1,4 +1,4 @@
-"""Pairs that native plans carry out, alone or many at once, are those of the steps, bit for bit."""
+"""Pairs that programs carry out, alone or many at once, are those of the steps, bit for bit."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from kernel_sets import KERNEL_SETS
 from random_pairs import SCALES, TURNS, moves, pair, recipes, unit_of
 from undecoded_pictures import Picture
 
-from augrecipes.compiler.native_plan import keyed_steps
-from augrecipes.compiler.native_plan.carrying_out import NativePlan, Stopped
-from augrecipes.compiler.native_plan.pictures import InMemory
-from augrecipes.compiler.native_plan.steps import NativeStep
-from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
+from augrecipes.compiler.executor.inputs import InMemory
+from augrecipes.compiler.executor.op import NativeOp
+from augrecipes.compiler.executor.program import Program, Stopped
+from augrecipes.compiler.lowering import walk
+from augrecipes.compiler.rewrite import ARRIVALS, Compiled, plan
 from augrecipes.compiler.run import scene_lowering
 from augrecipes.compiler.run.scene_plans import SceneOnTheWay, ScenePlans
 from augrecipes.errors import DataError
@@ -44,14 +44,14 @@ def build(recipe: Recipe, optimize: Optimize, seed: int, *, applied: bool = Fals
 @contextmanager
 def carried_out_by_albumentations(which: int) -> Iterator[None]:
     """Inside, some of the steps are taken to be unknown to the kernels, each by a bit of `which`."""
-    known, alone = dict[int, bool](), keyed_steps.alone
+    known, alone = dict[int, bool](), walk.alone
 
-    def some(step: Any, interpolation: int) -> NativeStep | None:
+    def some(step: Any, interpolation: int) -> NativeOp | None:
         opaque = known.setdefault(id(step), bool(which >> len(known) & 1))
         return None if opaque else alone(step, interpolation)
 
     with pytest.MonkeyPatch.context() as patched:
-        for module in (keyed_steps, scene_lowering):
+        for module in (walk, scene_lowering):
             patched.setattr(module, "alone", some)
         yield
 
@@ -193,7 +193,7 @@ def _a_step_too_far(sample: Any) -> Any:
 
 
 def _before_the_last_step(sample: Any) -> Any:
-    def spoilt(self: NativePlan, *args: Any) -> Any:
+    def spoilt(self: Program, *args: Any) -> Any:
         made = sample(self, *args)
         return Stopped(made.place, args[3]) if isinstance(made, Stopped) else made
 
@@ -242,8 +242,8 @@ class TestPlantedFaults:
         assert self.caught()
 
     def test_targets_that_draw_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        many, turn = NativePlan.many, iter(range(10**9))
-        monkeypatch.setattr(NativePlan, "many", lambda self, epoch, *rest: many(self, epoch + next(turn) % 2, *rest))
+        many, turn = Program.many, iter(range(10**9))
+        monkeypatch.setattr(Program, "many", lambda self, epoch, *rest: many(self, epoch + next(turn) % 2, *rest))
         assert self.caught()
 
     def test_targets_that_part(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,17 +268,17 @@ class TestPlantedFaults:
 
     @pytest.mark.parametrize("fault", [_a_step_too_far, _before_the_last_step])
     def test_a_sample_that_goes_on_elsewhere(self, fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(NativePlan, "sample", fault(NativePlan.sample))
+        monkeypatch.setattr(Program, "sample", fault(Program.sample))
         assert self.caught(STOPS)
 
     def test_a_sample_that_is_spoilt(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        sample = NativePlan.sample
+        sample = Program.sample
 
-        def spoilt(self: NativePlan, *given: Any) -> Any:
+        def spoilt(self: Program, *given: Any) -> Any:
             made = sample(self, *given)
             if isinstance(made, np.ndarray):
                 made.reshape(-1)[-1] += 1
             return made
 
-        monkeypatch.setattr(NativePlan, "sample", spoilt)
+        monkeypatch.setattr(Program, "sample", spoilt)
         assert self.caught()

@@ -1,4 +1,4 @@
-"""Samples that a native plan carries out are those of the steps, bit for bit; and draws are those of the samplers."""
+"""Samples that a program carries out are those of the steps, bit for bit; and draws are those of the samplers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from random_recipes import Arguments, Pool, label, recipes
 from test_exact_equals_none import build, outcome
 
 from augrecipes.compat.normals import normals
+from augrecipes.compiler.executor.inputs import of_bytes
+from augrecipes.compiler.executor.op import NativeOp
+from augrecipes.compiler.executor.program import Program, Stopped
 from augrecipes.compiler.kernels import warp_native
-from augrecipes.compiler.native_plan import keyed_steps, masks, planned
-from augrecipes.compiler.native_plan.carrying_out import NativePlan, Stopped
-from augrecipes.compiler.native_plan.pictures import of_bytes
-from augrecipes.compiler.native_plan.steps import NativeStep
+from augrecipes.compiler.lowering import make_program, masks, walk
 from augrecipes.compiler.run import natively
 from augrecipes.native.kernels import Library, using
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
@@ -148,14 +148,14 @@ def check(
     but: tuple[str, ...] = NOT_HERE,
     mask: np.ndarray | None = None,
 ) -> int:
-    """How many samples had a mask that the native plan carried out."""
+    """How many samples had a mask that the program carried out."""
     plain = build(recipe, "none", seed)
     with using(kernels):
         exact = build(recipe, "exact", seed)
         native, on_masks = exact.native, exact.native_masks
-    assert isinstance(native, NativePlan) or any(why in native for why in but), native
+    assert isinstance(native, Program) or any(why in native for why in but), native
     given = {"image": image} if mask is None else {"image": image, "mask": mask}
-    assert mask is None or not isinstance(native, NativePlan) or isinstance(on_masks, NativePlan)
+    assert mask is None or not isinstance(native, Program) or isinstance(on_masks, Program)
     count = 0
     for index in range(4):
         a, b = outcome(plain, index, given), outcome(exact, index, given)
@@ -234,7 +234,7 @@ def test_masks_of_int16_that_are_warped_as_others_are_found(monkeypatch: pytest.
     recipe = recipe_of(("Rotate", {"limit": 45, "p": 1.0}))
     image = np.zeros((150, 170, 3), np.uint8)
     monkeypatch.setattr(masks, "_WHOLE_PIXELS", frozenset(range(100)))
-    monkeypatch.setattr(planned, "works_alike", lambda *_: True)
+    monkeypatch.setattr(make_program, "works_alike", lambda *_: True)
     with pytest.raises(AssertionError):
         check(recipe, image, 3, SETS[-1], mask=labels(3, image, np.int16))
 
@@ -246,7 +246,7 @@ def test_samples_in_which_a_step_acts_that_is_not_known_are_those_of_the_steps(r
 
 
 def test_steps_that_are_taken_to_do_nothing_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planned, "OPAQUE", replace(planned.OPAQUE, draw=DRAWS.NOTHING, effect=EFFECTS.KEEPS))
+    monkeypatch.setattr(make_program, "OPAQUE", replace(make_program.OPAQUE, draw=DRAWS.NOTHING, effect=EFFECTS.KEEPS))
     with pytest.raises(AssertionError):
         check(recipe_of(("HorizontalFlip", {}), ("Spatter", {})), picture(3), 0, SETS[-1])
 
@@ -254,14 +254,14 @@ def test_steps_that_are_taken_to_do_nothing_are_found(monkeypatch: pytest.Monkey
 @contextmanager
 def carried_out_by_albumentations(which: int) -> Iterator[None]:
     """Inside, some of the steps are taken to be unknown to the kernels, each by a bit of `which`."""
-    known, alone = dict[int, bool](), keyed_steps.alone
+    known, alone = dict[int, bool](), walk.alone
 
-    def some(step: Any, interpolation: int) -> NativeStep | None:
+    def some(step: Any, interpolation: int) -> NativeOp | None:
         opaque = known.setdefault(id(step), bool(which >> len(known) & 1))
         return None if opaque else alone(step, interpolation)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(keyed_steps, "alone", some)
+        patched.setattr(walk, "alone", some)
         yield
 
 
@@ -286,7 +286,7 @@ def _a_step_too_far(sample: Any) -> Any:
 
 
 def _before_the_last_step(sample: Any) -> Any:
-    def spoilt(self: NativePlan, *args: Any) -> Any:
+    def spoilt(self: Program, *args: Any) -> Any:
         made = sample(self, *args)
         return Stopped(made.place, args[3]) if isinstance(made, Stopped) else made
 
@@ -296,7 +296,7 @@ def _before_the_last_step(sample: Any) -> Any:
 @pytest.mark.parametrize("fault", [_a_step_too_far, _before_the_last_step])
 @pytest.mark.parametrize("masked", [False, True])
 def test_a_sample_that_goes_on_elsewhere_is_found(fault: Any, masked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(NativePlan, "sample", fault(NativePlan.sample))
+    monkeypatch.setattr(Program, "sample", fault(Program.sample))
     recipe = recipe_of(*((name, {"p": 1.0}) for name in ("VerticalFlip", "Spatter", "HorizontalFlip", "InvertImg")))
     with pytest.raises(AssertionError):
         stop_anywhere(recipe, 3, 0, masked)
@@ -310,7 +310,7 @@ def test_many_are_those_one_by_one(seed: int) -> None:
     recipe = recipe_of(("RandomResizedCrop", {"size": [19, 23]}), ("HorizontalFlip", {}), ("RandomRotate90", {"p": 0}))
     pipeline = build(recipe, "exact", seed)
     keys = [(int(index), int(tile)) for index, tile in rng.integers(0, 2**40, (7, 2))]
-    assert isinstance(pipeline.native, NativePlan)
+    assert isinstance(pipeline.native, Program)
     made = np.empty((7, 3, 19, 23), np.float32)
     assert pipeline.native.many(5, keys, images, lambda *_: (made, range(7))) == []
     for one, (index, tile), image in zip(made, keys, images, strict=True):
@@ -323,7 +323,7 @@ def several_sizes(seed: int) -> None:
     sizes = rng.integers(5, 9, (int(rng.integers(1, 3)), 2))
     images = [rng.integers(0, 256, (*sizes[k % len(sizes)], 3), np.uint8) for k in range(4)]
     pipeline = build(recipe_of(("HorizontalFlip", {}), ("Spatter", {"p": 0.3})), "exact", seed)
-    assert isinstance(pipeline.native, NativePlan)
+    assert isinstance(pipeline.native, Program)
     alone = [pipeline.native.sample(5, k, 0, image, np.empty) for k, image in enumerate(images)]
     made: list[np.ndarray] = []
 
@@ -351,8 +351,8 @@ def test_samples_of_several_sizes_are_no_batch(seed: int) -> None:
 
 
 def test_sizes_that_nobody_compares_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = NativePlan._run
-    monkeypatch.setattr(NativePlan, "_run", lambda self, *args: run(self, *args) or True)
+    run = Program._run
+    monkeypatch.setattr(Program, "_run", lambda self, *args: run(self, *args) or True)
     with pytest.raises(AssertionError):
         for seed in range(20):
             several_sizes(seed)
@@ -365,15 +365,15 @@ def recipe_of(*steps: tuple[str, dict[str, Any]]) -> Recipe:
 
 @pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
 def test_a_planted_fault_is_found(kernels: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = NativePlan.sample
+    whole = Program.sample
 
-    def spoilt(self: NativePlan, *args: Any) -> Any:
+    def spoilt(self: Program, *args: Any) -> Any:
         made = whole(self, *args)
         if isinstance(made, np.ndarray):
             made.reshape(-1)[0] += 1
         return made
 
-    monkeypatch.setattr(NativePlan, "sample", spoilt)
+    monkeypatch.setattr(Program, "sample", spoilt)
     with pytest.raises(AssertionError):
         check(recipe_of(("HorizontalFlip", {"p": 1.0})), picture(3), 0, kernels)
 
@@ -388,9 +388,9 @@ def test_a_planted_fault_is_found(kernels: Library, monkeypatch: pytest.MonkeyPa
     ids=lambda steps: steps[0][0],
 )
 def test_a_planted_fault_in_masks_is_found(steps: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, image = NativePlan.sample, picture(8)
+    whole, image = Program.sample, picture(8)
 
-    def spoilt(self: NativePlan, *args: Any) -> Any:
+    def spoilt(self: Program, *args: Any) -> Any:
         made = whole(self, *args)
         if isinstance(made, np.ndarray) and made.shape[2] == 1:
             made.reshape(-1)[-1] ^= 1
@@ -398,7 +398,7 @@ def test_a_planted_fault_in_masks_is_found(steps: Any, monkeypatch: pytest.Monke
 
     recipe, mask = recipe_of(*steps), labels(3, image)
     assert check(recipe, image, 0, SETS[-1], mask=mask)
-    monkeypatch.setattr(NativePlan, "sample", spoilt)
+    monkeypatch.setattr(Program, "sample", spoilt)
     with pytest.raises(AssertionError):
         check(recipe, image, 0, SETS[-1], mask=mask)
 
@@ -406,20 +406,20 @@ def test_a_planted_fault_in_masks_is_found(steps: Any, monkeypatch: pytest.Monke
 def test_steps_that_do_something_else_to_masks_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(masks, "_seen_by_mask", lambda step: step)  # as if it were a picture
     pipeline = build(recipe_of(("Pad", {"padding": 7, "fill": 1, "fill_mask": 2})), "exact")
-    assert isinstance(pipeline.native, NativePlan)
+    assert isinstance(pipeline.native, Program)
     assert isinstance(pipeline.native_masks, str)
 
 
 def test_other_draws_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    encode: Callable[[Any], NativeStep | None] = keyed_steps.encode
+    encode: Callable[[Any], NativeOp | None] = walk.encode
 
-    def another(step: Any) -> NativeStep | None:
+    def another(step: Any) -> NativeOp | None:
         found = encode(step)
         return found and replace(found, arguments=(found.arguments[0] + 0.001, *found.arguments[1:]))
 
-    monkeypatch.setattr(keyed_steps, "encode", another)
+    monkeypatch.setattr(walk, "encode", another)
     native = build(recipe_of(("RandomResizedCrop", {"size": [8, 8]})), "exact").native
-    assert isinstance(native, NativePlan)
+    assert isinstance(native, Program)
     assert native.opaque
 
 
@@ -430,21 +430,21 @@ def test_warps_are_seldom_left_to_python(kernels: Library) -> None:
         with using(kernels):
             pipeline = build(recipe_of((name, {**args, "p": 1.0})), "exact")
             native = pipeline.native
-        assert isinstance(native, NativePlan), native
+        assert isinstance(native, Program), native
         assert sum(native.sample(0, index, 0, image, np.empty) is None for index in range(300)) <= 3
 
 
 def test_another_matrix_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    encode: Callable[[Any], NativeStep | None] = keyed_steps.encode
+    encode: Callable[[Any], NativeOp | None] = walk.encode
 
-    def another(step: Any) -> NativeStep | None:
+    def another(step: Any) -> NativeOp | None:
         found = encode(step)
         return found and replace(
             found, arguments=(*found.arguments[:1], found.arguments[1] + 0.1, *found.arguments[2:])
         )
 
-    monkeypatch.setattr(keyed_steps, "encode", another)
+    monkeypatch.setattr(walk, "encode", another)
     for name in ("Rotate", "SafeRotate", "GridDistortion", "OpticalDistortion", "Perspective"):
         native = build(recipe_of((name, {})), "exact").native
-        if isinstance(native, NativePlan) and not native.opaque:
+        if isinstance(native, Program) and not native.opaque:
             pytest.fail(f"{name} by other numbers passed")

@@ -1,4 +1,4 @@
-"""Steps of native plans that change values: their draws are the samplers', their pictures those of the steps."""
+"""Steps of programs that change values: their draws are the samplers', their pictures those of the steps."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from test_native_plan import OUTPUTS, picture, recipe_of
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import sampler_of
+from augrecipes.compiler.executor.op import NativeOp, Op
+from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.native_plan import keyed_steps, planned, prober
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
-from augrecipes.compiler.native_plan.keyed_steps import Walk
-from augrecipes.compiler.native_plan.steps import KeyedStep, NativeStep, encode
+from augrecipes.compiler.lowering import make_program, validate, walk
+from augrecipes.compiler.lowering.walk import Walk, encode
 from augrecipes.native.kernels import Library, instruction_sets, load, using, where
 from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.recipe.model import Optimize, Output, Recipe, Step
@@ -148,7 +148,7 @@ def check(recipe: Recipe, optimize: Optimize, image: np.ndarray, seed: int, kern
         native = build(recipe, optimize, seed)
         for index in range(4):
             a, b = expected[index], outcome(native, index, {"image": image})
-            if isinstance(native.native, NativePlan):
+            if isinstance(native.native, Program):
                 made += native.native.sample(2, index, 0, image, np.empty) is not None
             if not isinstance(a, dict):
                 # Where two steps fail, a crop that was moved to the front may be the one that is named.
@@ -195,7 +195,7 @@ def test_what_the_last_step_makes_lies_in_the_result_at_once(name: str, turn: st
         check(recipe, "exact", image, 3, SETS[-1])
 
 
-def placed(pipeline: Any) -> tuple[Any, KeyedStep]:
+def placed(pipeline: Any) -> tuple[Any, Op]:
     """The only step of a pipeline, and what a plan knows of it."""
     made = {id(step): (label, shared) for step, label, shared in pipeline._sites}
     ((step, keyed),) = Walk(made).keyed(pipeline._lowered)
@@ -218,7 +218,7 @@ def test_draws_are_those_of_the_sampler(name: str) -> None:
         with using(kernels):
             pipeline = build(recipe_of((name, {**arguments, "p": 1.0})), "exact", seed)
             step, keyed = placed(pipeline)
-            plan = NativePlan(kernels, [keyed], pipeline.sinks["image"], seed, 1 << 20)
+            plan = Program(kernels, [keyed], pipeline.sinks["image"], seed, 1 << 20)
             draw, keys = (
                 sampler_of(step),
                 [(int(k), int(k) // 3) for k in np.random.default_rng(seed).integers(0, 2**40, 25)],
@@ -253,20 +253,20 @@ def test_plans_make_noise_of_our_own(name: str, arguments: dict[str, Any]) -> No
     assert is_made(name, arguments, "fast")
 
 
-def _another(step: Any) -> NativeStep | None:
+def _another(step: Any) -> NativeOp | None:
     found = encode(step)
     return found and replace(found, effect=EFFECTS.INVERTS if found.effect != EFFECTS.INVERTS else EFFECTS.GREYS)
 
 
 @pytest.mark.parametrize("name", sorted(ARGUMENTS))
 def test_planted_faults_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyed_steps, "encode", _another)
+    monkeypatch.setattr(walk, "encode", _another)
     recipe, image = recipe_of((name, {"p": 1.0})), picture(8)
     with using(SETS[-1]):
         native = build(recipe, "exact").native
-    assert isinstance(native, NativePlan)
+    assert isinstance(native, Program)
     assert native.opaque
-    monkeypatch.setattr(planned, "works_alike", lambda *_, **__: True)
+    monkeypatch.setattr(make_program, "works_alike", lambda *_, **__: True)
     with pytest.raises(AssertionError):
         check(recipe, "exact", image, 3, SETS[-1])
 
@@ -289,23 +289,23 @@ def test_a_class_with_other_bits_has_its_work_left(name: str, monkeypatch: pytes
     monkeypatch.setattr(cls, "apply", _other_apply(cls.apply))
     with using(SETS[-1]):
         native = build(recipe, "exact").native
-    assert isinstance(native, NativePlan)
+    assert isinstance(native, Program)
     assert native.opaque
     check(recipe, "exact", image, 3, SETS[-1])
-    monkeypatch.setattr(planned, "works_alike", lambda *_, **__: True)
+    monkeypatch.setattr(make_program, "works_alike", lambda *_, **__: True)
     with pytest.raises(AssertionError):
         check(recipe, "exact", image, 3, SETS[-1])
 
 
 def test_a_step_is_asked_once_a_process_for_the_same_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
-    own, asked = prober._does_alike, list[str]()
+    own, asked = validate._does_alike, list[str]()
     monkeypatch.setattr(
-        prober, "_does_alike", lambda plan, step, *more: (asked.append(str(step)), own(plan, step, *more))[1]
+        validate, "_does_alike", lambda plan, step, *more: (asked.append(str(step)), own(plan, step, *more))[1]
     )
     for blur_limit in (5, 5, 3, 5):
         for seed in (0, 1):
             assert isinstance(
-                build(recipe_of(("MedianBlur", {"blur_limit": blur_limit})), "exact", seed).native, NativePlan
+                build(recipe_of(("MedianBlur", {"blur_limit": blur_limit})), "exact", seed).native, Program
             )
     assert len(asked) == len(set(asked)) == 2
 
@@ -315,7 +315,7 @@ def check_polygons(kernels: Library, corners: int) -> int:
     recipe, made = recipe_of(("RandomShadow", {"shadow_roi": [0, 0, 1, 1], "shadow_dimension": corners, "p": 1.0})), 0
     with using(kernels):
         plain, native = build(recipe, "none"), build(recipe, "exact").native
-    assert isinstance(native, NativePlan)
+    assert isinstance(native, Program)
     for seed in range(60):
         image = picture(seed)
         found = native.sample(2, seed, 0, image, np.empty)
@@ -332,11 +332,11 @@ def test_polygons_are_those_of_opencv(kernels: Library, corners: int) -> None:
 
 
 def test_polygons_of_other_corners_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def another(step: Any) -> NativeStep | None:
+    def another(step: Any) -> NativeOp | None:
         found = encode(step)
         return found and replace(found, does=(4.0,))
 
-    monkeypatch.setattr(keyed_steps, "encode", another)
-    monkeypatch.setattr(planned, "works_alike", lambda *_, **__: True)
+    monkeypatch.setattr(walk, "encode", another)
+    monkeypatch.setattr(make_program, "works_alike", lambda *_, **__: True)
     with pytest.raises(AssertionError):
         check_polygons(SETS[-1], 5)

@@ -14,8 +14,8 @@ from kernel_sets import KERNEL_SETS, Spoilt, spoil_first, spoil_last
 
 from augrecipes.compat.albumentations import pixel
 from augrecipes.compat.normals import normals
-from augrecipes.compiler.native_plan import opencv_variants
-from augrecipes.compiler.native_plan.opencv_variants import NumpyNormals, numpy_normals
+from augrecipes.compiler.lowering import opencv_variants
+from augrecipes.compiler.lowering.opencv_variants import NumpyNormals, numpy_normals
 from augrecipes.native.kernels import Library
 
 NATIVE = [kernels for kernels in KERNEL_SETS if kernels is not None]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS, Spoilt
 from test_quick_apply import PICTURES
 
-from augrecipes.compiler.native_plan.colours import STAINS
+from augrecipes.compiler.lowering.colours import STAINS
 from augrecipes.native.kernels import Library
 from augrecipes.ops.stain import density_matrix, through_density
 from augrecipes.recipe.parse import parse_text

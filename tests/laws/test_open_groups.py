@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from random_recipes import MOVES, OTHERS, TABLES, step
 from test_exact_equals_none import build, check
 
-from augrecipes.compiler.plan.nodes import Fused
-from augrecipes.compiler.plan.rules import open_groups
+from augrecipes.compiler.rewrite.nodes import Fused
+from augrecipes.compiler.rewrite.rules import open_groups
 from augrecipes.ops import groups
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Recipe, Step
 from augrecipes.recipe.parse import parse_text

@@ -20,7 +20,7 @@ from augrecipes.compat.albumentations import pixel
 from augrecipes.compiler.kernels import own_numbers, photons
 from augrecipes.compiler.kernels.own_noise import Noise
 from augrecipes.compiler.kernels.own_numbers import DISTRIBUTIONS, Distribution, quantile
-from augrecipes.compiler.plan.nodes import Renoised, opened
+from augrecipes.compiler.rewrite.nodes import Renoised, opened
 from augrecipes.native.kernels import Library, instruction_sets, load, using, where
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text

@@ -15,9 +15,9 @@ from random_pairs import Scales, recipes, unit_of
 from undecoded_pictures import Picture
 
 from augrecipes.compiler.explain import explain
-from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
-from augrecipes.compiler.plan.rule import Rule, apply_rules
-from augrecipes.compiler.plan.rules import PAIR
+from augrecipes.compiler.rewrite import ARRIVALS, Compiled, plan
+from augrecipes.compiler.rewrite.rule import Rule, apply_rules
+from augrecipes.compiler.rewrite.rules import PAIR
 from augrecipes.errors import DataError
 from augrecipes.flow import Flow
 from augrecipes.kinds.pair.pipeline import PairPipeline
@@ -103,7 +103,7 @@ class TestPlantedFaults:
     def test_a_table_before_a_window_that_pads(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A rule of images that forgets whose pixels it moves is caught here too."""
         monkeypatch.setattr(
-            "augrecipes.compiler.plan.rules.crop_first.action_of",
+            "augrecipes.compiler.rewrite.rules.crop_first.action_of",
             lambda step: "window" if "Crop" in step.name else "lookup",
         )
         assert self.caught()

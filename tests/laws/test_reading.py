@@ -13,8 +13,8 @@ from random_recipes import MOVES, Pool, assert_same, recipes, steps_for, targets
 from test_exact_equals_none import build, outcome
 from undecoded_pictures import Picture
 
+from augrecipes.compiler.executor import program
 from augrecipes.compiler.kernels.undecoded import Undecoded, is_encoded
-from augrecipes.compiler.native_plan import carrying_out
 from augrecipes.native.kernels import library
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
@@ -148,13 +148,13 @@ def test_smaller_decoding_keeps_places(step: tuple[str, dict[str, Any]], index: 
 def test_a_pixel_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = "[{Resize: {height: 31, width: 40}}]"
     assert off(steps, 0, (2, 4, 8))[1] == 4
-    right = carrying_out.reduced_pixels
+    right = program.reduced_pixels
 
     def wrong(*what: Any) -> Any:
         pixels, top, left = right(*what)
         return pixels, top, left + 1
 
-    monkeypatch.setattr(carrying_out, "reduced_pixels", wrong)
+    monkeypatch.setattr(program, "reduced_pixels", wrong)
     assert off(steps, 0, (2, 4, 8))[0] > MOST_OFF
 
 

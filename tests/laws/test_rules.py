@@ -13,10 +13,10 @@ from random_recipes import assert_same, recipes, steps_for, targets
 from test_exact_equals_none import build
 
 from augrecipes.compiler.kernels.own_noise import Noise
-from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
-from augrecipes.compiler.plan.nodes import Fused, Nodes
-from augrecipes.compiler.plan.rule import Rule, apply_rules
-from augrecipes.compiler.plan.rules import EXACT, FAST, GIVEN_UP
+from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
+from augrecipes.compiler.rewrite.nodes import Fused, Nodes
+from augrecipes.compiler.rewrite.rule import Rule, apply_rules
+from augrecipes.compiler.rewrite.rules import EXACT, FAST, GIVEN_UP
 from augrecipes.errors import DataError
 from augrecipes.flow import Flow
 from augrecipes.kinds.image.pipeline import ImagePipeline as Pipeline

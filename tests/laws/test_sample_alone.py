@@ -21,8 +21,8 @@ from test_golden import GALLERY
 from test_golden import given as of_gallery
 
 import augrecipes as ar
-from augrecipes.compiler.native_plan import pictures
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.compiler.executor import inputs
+from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.run import natively
 from augrecipes.compiler.run.clock import Clock, clocked
 from augrecipes.errors import DataError
@@ -211,8 +211,8 @@ def test_outputs_that_no_kernel_writes_are_those_of_none(output: Output, monkeyp
         )
 
     assert apart() == 0
-    whole: Any = NativePlan.sample
-    monkeypatch.setattr(NativePlan, "sample", lambda *args: whole(*args) ^ 16)  # planted
+    whole: Any = Program.sample
+    monkeypatch.setattr(Program, "sample", lambda *args: whole(*args) ^ 16)  # planted
     assert apart() == 4
 
 
@@ -244,7 +244,7 @@ def test_masks_that_kernels_do_not_move_are_those_of_none(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("p", [0.0, 0.5])
 def test_a_group_that_nobody_knows_behind_noise(p: float) -> None:
-    """Native plans stop there whether it acts or not, and boxes beside a picture change nothing of that."""
+    """Programs stop there whether it acts or not, and boxes beside a picture change nothing of that."""
     flip = Step("HorizontalFlip", p=1.0)
     steps = (Step("GaussNoise", p=1.0), Step("SomeOf", Arguments({"n": 1, "replace": True}), p=p, steps=(flip,)))
     inputs = Inputs(boxes=Boxes("pascal_voc", labels="box_labels"), keypoints=Keypoints("xy"))
@@ -306,8 +306,8 @@ class TestPlantedFaults:
         return ""
 
     def test_kernels_that_refuse_rows_because_of_where_they_lie(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(pictures, "lies_well", lambda picture: picture.strides[1:] == (picture.shape[2], 1))
-        monkeypatch.setattr(pictures, "is_picture", _lies_well)
+        monkeypatch.setattr(inputs, "lies_well", lambda picture: picture.strides[1:] == (picture.shape[2], 1))
+        monkeypatch.setattr(inputs, "is_picture", _lies_well)
         monkeypatch.setattr(natively, "is_picture", _lies_well)
         assert "rows backwards" in self.caught(JOINED)
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import Pool, picture, recipes
 
-from augrecipes.compiler.plan import Compiled, Plan
-from augrecipes.compiler.plan.rule import apply_rules
-from augrecipes.compiler.plan.rules import shrink_first
-from augrecipes.compiler.plan.rules.shrink_first import refusals
+from augrecipes.compiler.rewrite import Compiled, Plan
+from augrecipes.compiler.rewrite.rule import apply_rules
+from augrecipes.compiler.rewrite.rules import shrink_first
+from augrecipes.compiler.rewrite.rules.shrink_first import refusals
 from augrecipes.errors import DataError
 from augrecipes.flow import Flow
 from augrecipes.kinds.image.pipeline import ImagePipeline

@@ -14,7 +14,7 @@ from test_quick_apply import check, picture
 
 from augrecipes.compat.normals import normals
 from augrecipes.compiler.kernels import own_numbers, photons, quick_apply
-from augrecipes.compiler.native_plan import opencv_variants
+from augrecipes.compiler.lowering import opencv_variants
 from augrecipes.native.kernels import using
 from augrecipes.recipe.model import Arguments, Step
 

@@ -103,7 +103,7 @@ class TestPlantedFaults:
         return False
 
     def test_a_plan_that_knows_of_the_image_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from augrecipes.compiler.plan import Compiled, plan
+        from augrecipes.compiler.rewrite import Compiled, plan
 
         honest = build
 

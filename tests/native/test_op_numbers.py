@@ -21,7 +21,7 @@ PLURALS = {f"{sort}S": vars(numbers) for sort, numbers in SORTS.items()}
 IN_C = {f"DRAWS_{name}" for name in PLURALS["DRAWS"]}.union(*(PLURALS[sort] for sort in PLURALS if sort != "DRAWS"))
 
 # Where modules of Python number what plans hold; elsewhere WIDTH, say, is another one.
-TAKE_PART = ("compiler/native_plan/", "compiler/run/", "compiler/kernels/jobs.py", "native/")
+TAKE_PART = ("compiler/lowering/", "compiler/run/", "compiler/kernels/jobs.py", "native/")
 
 
 def texts(*kinds: str) -> dict[str, str]:

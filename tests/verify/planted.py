@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
-from augrecipes.compiler.native_plan.steps import KeyedStep
+from augrecipes.compiler.executor.op import Op
+from augrecipes.compiler.executor.program import Program
 from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Arguments, Optimize, Recipe, Step
 from augrecipes.recipe.parse import parse_text
@@ -144,17 +144,15 @@ def of_dtype(dtype: Dtype, build: Build) -> Build:
     return lambda recipe, optimize: OfDtype(usual(recipe, optimize), build(recipe, optimize), dtype)
 
 
-def in_native_plans(
-    monkeypatch: pytest.MonkeyPatch, change: Callable[[list[KeyedStep], bool], list[KeyedStep]]
-) -> None:
-    """Let native plans carry out something else: `change` gets steps, and whether they are those of a mask."""
-    init = NativePlan.__init__
+def in_programs(monkeypatch: pytest.MonkeyPatch, change: Callable[[list[Op], bool], list[Op]]) -> None:
+    """Let programs carry out something else: `change` gets steps, and whether they are those of a mask."""
+    init = Program.__init__
 
-    def made(self: NativePlan, kernels: Any, steps: Any, *rest: Any, labels: bool = False) -> None:
+    def made(self: Program, kernels: Any, steps: Any, *rest: Any, labels: bool = False) -> None:
         # Single steps are what is held to albumentations when a plan is made: there nobody would see a merge.
         init(self, kernels, change([*steps], labels) if len(steps) > 1 else steps, *rest, labels=labels)
 
-    monkeypatch.setattr(NativePlan, "__init__", made)
+    monkeypatch.setattr(Program, "__init__", made)
 
 
 def noop(step: Step) -> Step:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compiler.plan.nodes import is_single, opened
+from augrecipes.compiler.rewrite.nodes import is_single, opened
 from augrecipes.compiler.run.instrument import instrument
 from augrecipes.flow import Dtype
 from augrecipes.sources.sample import Sample

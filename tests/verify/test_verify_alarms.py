@@ -217,8 +217,8 @@ class TestDetail:
 
 def test_ramps_go_through_the_plan_of_the_dtype(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan for uint8 is measured with float ramps, which a plan of its own would be made for."""
-    from augrecipes.compiler.plan.rule import Edit, Rule
-    from augrecipes.compiler.plan.rules import RULES
+    from augrecipes.compiler.rewrite.rule import Edit, Rule
+    from augrecipes.compiler.rewrite.rules import RULES
 
     def careless(steps: Any, flow: Any) -> Any:
         turns = [place for place, step in enumerate(steps) if step.name == "Rotate"]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from planted import COLOURS, MOVES, draw_data, noop, of_dtype, planted, recipe, rewritten
 
-from augrecipes.compiler.plan.rules import FAST, RULES
+from augrecipes.compiler.rewrite.rules import FAST, RULES
 from augrecipes.flow import Dtype
 from augrecipes.verify import Verification, render_worst, replay, verify
 

@@ -18,7 +18,7 @@ from planted import (
     Fault,
     draw_data,
     half_pixel_forgotten,
-    in_native_plans,
+    in_programs,
     last_two_swapped,
     noop,
     planted,
@@ -27,9 +27,9 @@ from planted import (
     shifted,
 )
 
-from augrecipes.compiler.native_plan.steps import KeyedStep, NativeStep
-from augrecipes.compiler.plan.rule import Edit, Rule
-from augrecipes.compiler.plan.rules import RULES
+from augrecipes.compiler.executor.op import NativeOp, Op
+from augrecipes.compiler.rewrite.rule import Edit, Rule
+from augrecipes.compiler.rewrite.rules import RULES
 from augrecipes.errors import DataError
 from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.recipe.model import Arguments, Step
@@ -281,32 +281,32 @@ def test_a_rule_that_forgets_a_step(data: Path, monkeypatch: pytest.MonkeyPatch)
     assert "image colours" not in broken(found)
 
 
-def of_warps(steps: list[KeyedStep], change: Callable[[NativeStep], NativeStep]) -> list[KeyedStep]:
+def of_warps(steps: list[Op], change: Callable[[NativeOp], NativeOp]) -> list[Op]:
     """The steps, with other numbers of those that warp."""
     warps = (EFFECTS.WARPS, EFFECTS.MERGES + EFFECTS.WARPS)
     return [replace(one, numbers=change(one.numbers)) if one.numbers.effect in warps else one for one in steps]
 
 
-def too_far(steps: list[KeyedStep], labels: bool) -> list[KeyedStep]:
+def too_far(steps: list[Op], labels: bool) -> list[Op]:
     del labels
     return of_warps(steps, lambda one: replace(one, arguments=tuple(1.01 * limit for limit in one.arguments)))
 
 
-def other_border(steps: list[KeyedStep], labels: bool) -> list[KeyedStep]:
+def other_border(steps: list[Op], labels: bool) -> list[Op]:
     del labels
     return of_warps(steps, lambda one: replace(one, does=(cv2.BORDER_REFLECT_101, *one.does[1:])))
 
 
-def other_order(steps: list[KeyedStep], labels: bool) -> list[KeyedStep]:
+def other_order(steps: list[Op], labels: bool) -> list[Op]:
     del labels
     return [steps[1], steps[0], *steps[2:]]
 
 
-def mask_forgets(steps: list[KeyedStep], labels: bool) -> list[KeyedStep]:
+def mask_forgets(steps: list[Op], labels: bool) -> list[Op]:
     return [one for one in steps if "Flip" not in one.label] if labels else steps
 
 
-# Of the native plans themselves: what they get to do, in which recipe, and the laws that are broken then.
+# Of the programs themselves: what they get to do, in which recipe, and the laws that are broken then.
 NATIVE: dict[str, tuple[Any, str, str]] = {
     "a turn that goes too far": (too_far, MOVES, "image displacement"),
     "a border that shows the picture": (other_border, MOVES, "image hidden"),
@@ -316,8 +316,8 @@ NATIVE: dict[str, tuple[Any, str, str]] = {
 
 
 @pytest.mark.parametrize("name", NATIVE)
-def test_faults_of_native_plans_are_found(data: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_faults_of_programs_are_found(data: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     change, steps, wanted = NATIVE[name]
-    in_native_plans(monkeypatch, change)
+    in_programs(monkeypatch, change)
     found = verify(recipe(steps, KEPT), data / "list.csv", samples=6, dtypes=("uint8",))
     assert wanted in broken(found)

@@ -1,4 +1,4 @@
-"""How cv2.randn makes normal numbers of words: what the kernel `plan` makes Gaussian noise by, for steps as written."""
+"""How cv2.randn makes normal numbers of words: what the kernels make Gaussian noise by."""
 
 from __future__ import annotations
 

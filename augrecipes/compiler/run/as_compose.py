@@ -10,8 +10,8 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from augrecipes.compat.albumentations import A, Compose
-from augrecipes.compiler.native_plan.lower import Sites, lower_step
-from augrecipes.compiler.plan import Compiled
+from augrecipes.compiler.lowering.lower import Sites, lower_step
+from augrecipes.compiler.rewrite import Compiled
 from augrecipes.compiler.run.made_size import guard
 from augrecipes.compiler.run.nested import Nested
 from augrecipes.compiler.run.points import processors

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.native_plan.helping import HelpingThreads
+from augrecipes.compiler.executor.work_sharing import SharingThreads
 from augrecipes.compiler.run.quiet import quiet
 
 _MOST, _BYTES = 32, 1 << 22  # pictures, and bytes of them, that are taken at once
@@ -82,7 +82,7 @@ def in_threads(work: Callable[[Any], None], lanes: Sequence[Any]) -> None:
         work(lanes[0])
         return
     raised: dict[int, BaseException] = {}
-    helping = HelpingThreads(len(lanes))
+    helping = SharingThreads(len(lanes))
 
     def guarded(at: int) -> None:
         try:

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
-from augrecipes.compiler.plan.nodes import Fused, opened
+from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.rewrite.nodes import Fused, opened
 from augrecipes.compiler.run.instrument import SINK, route_steps
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.flow import Arrival
@@ -108,7 +108,7 @@ def clocked(
 ) -> list[str]:
     """Let a clock time a pipeline, and all copies of it: each step by its label, `SINK`, and the decoding of files.
 
-    Time belongs to what does the work, and native plans put some off: of a crop nothing is done before a later step, or
+    Time belongs to what does the work, and programs put some off: of a crop nothing is done before a later step, or
     the sink, makes its pixels. Steps that are merged count together, and a group has its choice alone.
 
     Args:
@@ -136,7 +136,7 @@ def clocked(
             between()
         return clock.run(sites.get(label, label), step, args, kwargs)
 
-    def take(plan: NativePlan) -> None:
+    def take(plan: Program) -> None:
         names = [*(sites.get(label, label) for label in _filled(plan.labels)), SINK, DECODE]
         plan.timed(lambda spent: clock.charge((name, 1e-9 * n) for name, n in zip(names, spent, strict=True)))
 

@@ -1,4 +1,4 @@
-"""Degrade: one target of a pair made from another on the fly, such as LR from HR; by its steps, or a native plan."""
+"""Degrade: one target of a pair made from another on the fly, such as LR from HR; by its steps, or a program."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import Sample
+from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.step_draws import with_channels
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.run.exits import NotHereError, OnTheWay
 from augrecipes.compiler.run.scene import Scene
 from augrecipes.errors import DataError
@@ -77,7 +77,7 @@ Key = tuple[int, int, int]  # epoch, index and tile
 
 @dataclass(frozen=True)
 class Degrading:
-    """A Degrade whose steps a native plan carries out.
+    """A Degrade whose steps a program carries out.
 
     Attributes:
         degrade: as the pipeline has it.
@@ -87,7 +87,7 @@ class Degrading:
     """
 
     degrade: Degrade
-    plan: NativePlan
+    plan: Program
     sized: Mapping[int, Any]
     called: Callable[..., Any]
 

@@ -1,4 +1,4 @@
-"""One sample on its way through native plans: from one step that only albumentations knows to the next."""
+"""One sample on its way through programs: from one step that only albumentations knows to the next."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.steps import Sample
+from augrecipes.compiler.executor.inputs import Picture, as_bytes, of_bytes
+from augrecipes.compiler.executor.program import Program, Stopped
+from augrecipes.compiler.executor.program_memory import END
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.compiler.native_plan.carrying_out import NativePlan, Stopped
-from augrecipes.compiler.native_plan.pictures import Picture, as_bytes, of_bytes
-from augrecipes.compiler.native_plan.plan_in_memory import END
 
 _AXES = 3
 
@@ -21,7 +21,7 @@ class NotHereError(Exception):
 
 
 class OnTheWay:
-    """A picture, and its mask, that native plans carry from exit to exit. No step comes twice.
+    """A picture, and its mask, that programs carry from exit to exit. No step comes twice.
 
     Args:
         plan: of the picture.
@@ -34,11 +34,11 @@ class OnTheWay:
 
     __slots__ = ("_begin", "_image", "_key", "_labels", "_masks_begin", "_of_masks", "_plan", "dtype")
 
-    def __init__(self, plan: NativePlan, key: tuple[int, int, int], image: Picture) -> None:
+    def __init__(self, plan: Program, key: tuple[int, int, int], image: Picture) -> None:
         self._plan, self._key, self._image, self._begin = plan, key, image, END
-        self._of_masks: NativePlan | None = None
+        self._of_masks: Program | None = None
 
-    def take_mask(self, plan: NativePlan, labels: Picture, dtype: np.dtype[Any]) -> None:
+    def take_mask(self, plan: Program, labels: Picture, dtype: np.dtype[Any]) -> None:
         """Let a mask go along: as a picture, uint8 H×W×B, of the bytes of its pixels of a dtype."""
         self._of_masks, self._labels, self.dtype, self._masks_begin = plan, labels, dtype, END
 
@@ -84,7 +84,7 @@ class OnTheWay:
         self._masks_begin = made.place
         return {"image": made.picture, "mask": of_bytes(there.picture, self.dtype)}
 
-    def _masks(self, plan: NativePlan) -> np.ndarray | Stopped | None:
+    def _masks(self, plan: Program) -> np.ndarray | Stopped | None:
         plan.take_given()
         return plan.sample(*self._key, self._labels, np.empty, self._masks_begin)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from augrecipes.compiler.plan import PLAIN
-from augrecipes.compiler.plan.nodes import Node, is_open, opened
+from augrecipes.compiler.rewrite import PLAIN
+from augrecipes.compiler.rewrite.nodes import Node, is_open, opened
 from augrecipes.compiler.run.pipeline import Pipeline
 
 SINK = "\x00sink"  # no step can be labelled so
@@ -39,12 +39,12 @@ def instrument(pipeline: Pipeline, call: Call) -> list[str]:
 
 
 def route_steps(pipeline: Pipeline, call: Call, take: Callable[[Any], object] = lambda _: None) -> None:
-    """Let whatever step and sink Python runs be called through `call`; native plans go on as they are.
+    """Let whatever step and sink Python runs be called through `call`; programs go on as they are.
 
     Args:
         pipeline: of its own; it is changed, and so is every copy of it.
         call: calls the step, and returns what it returned.
-        take: called with each native plan, when it is made.
+        take: called with each program, when it is made.
 
     >>> import numpy as np, augrecipes as ar
     >>> pipeline, seen = ar.load("folder-128").compile(optimize="none"), []
@@ -56,7 +56,7 @@ def route_steps(pipeline: Pipeline, call: Call, take: Callable[[Any], object] = 
 
     def dress(copy: Pipeline) -> None:
         copy.call, copy.take = call, take
-        copy.run_through(copy.transforms)  # what native plans there are is made again
+        copy.run_through(copy.transforms)  # what programs there are is made again
         if copy.optimize == "none" or copy.arrival in PLAIN:
             instrument(copy, call)
         else:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any
 
-from augrecipes.compiler.native_plan.lower import Sites
+from augrecipes.compiler.lowering.lower import Sites
 from augrecipes.errors import DataError
 from augrecipes.ops.bounds import size_text
 from augrecipes.ops.capabilities import claims

@@ -1,4 +1,4 @@
-"""Batches of samples through native plans: pictures and their masks side by side, boxes and keypoints beside them."""
+"""Batches of samples through programs: pictures and their masks side by side, boxes and keypoints beside them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from augrecipes.compiler.executor.inputs import InMemory, as_picture, is_mask, is_picture
+from augrecipes.compiler.executor.program import Places, Program
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.native_plan.carrying_out import NativePlan, Places
-from augrecipes.compiler.native_plan.pictures import InMemory, as_picture, is_mask, is_picture
-from augrecipes.compiler.plan import Compiled
+from augrecipes.compiler.rewrite import Compiled
 from augrecipes.compiler.run.at_once import busy_threads
 from augrecipes.compiler.run.exits import NotHereError
 from augrecipes.compiler.run.natively import NativelyRun
@@ -67,7 +67,7 @@ class NativeBatches(NativelyRun):
         return batch.image()
 
     @property
-    def at_once(self) -> NativePlan | str:
+    def at_once(self) -> Program | str:
         """What carries out batches of pictures without Python, or why nothing does."""
         if len(self.outputs) > 1:
             return "a sample is more than one picture"
@@ -87,7 +87,7 @@ class NativeBatches(NativelyRun):
         """What runs so, in words."""
         inputs = self.recipe.inputs
         points = [name for name in ("boxes", "keypoints") if (of := getattr(inputs, name)) and of.presence != "absent"]
-        if isinstance(self.at_once, NativePlan) and self.at_once.given:
+        if isinstance(self.at_once, Program) and self.at_once.given:
             return f"samples with boxes, one by one: {self.kept_apart()}"
         masks = self.kept_apart({"mask"}) if inputs.mask != "absent" else None
         moved = f", with {' and '.join(points)} moved in Python" if points else ""
@@ -128,22 +128,22 @@ class NativeBatches(NativelyRun):
         places: Places,
         beside: Set[str],
     ) -> list[int] | None:
-        """Pictures side by side, as far as native plans carry them out, with some targets `beside` them."""
+        """Pictures side by side, as far as programs carry them out, with some targets `beside` them."""
         alone = not self.compiled.save_applied_params and self._required <= beside
-        if alone and isinstance(self.native, NativePlan) and self._are_taken(pictures):
+        if alone and isinstance(self.native, Program) and self._are_taken(pictures):
             return self.native.many(epoch, keys, pictures, places)
         return [*range(len(pictures))]
 
     def several(
         self, epoch: int, keys: Sequence[tuple[int, int]], samples: Together, places: Callable[[str], Places]
     ) -> tuple[list[int], dict[int, dict[str, Any]]] | None:
-        """Samples side by side, as far as native plans carry them out; boxes and keypoints are moved beside them.
+        """Samples side by side, as far as programs carry them out; boxes and keypoints are moved beside them.
 
         Args:
             epoch: of the draws.
             keys: index and tile of each.
             samples: that come alike.
-            places: gives where the results of `image` and `mask` lie, masks as int64: see `NativePlan.many`.
+            places: gives where the results of `image` and `mask` lie, masks as int64: see `Program.many`.
 
         Returns:
             Which of them Python has to make; and what each of the others has beside picture and mask. None where
@@ -190,7 +190,7 @@ class NativeBatches(NativelyRun):
         return sorted(apart), others
 
     def _masks_are_taken(self, samples: Together) -> bool:
-        """Whether native plans take the masks of these samples, if there are any."""
+        """Whether programs take the masks of these samples, if there are any."""
         masks = samples.mask
         if masks is None or isinstance(self.native_masks, str):
             return masks is None
@@ -217,13 +217,13 @@ class NativeBatches(NativelyRun):
             return narrow[0][0], range(len(masks))
 
         given = masks if isinstance(masks, InMemory) else [*map(as_picture, masks)]
-        left = self.native_masks.many(epoch, keys, given, rows) if isinstance(self.native_masks, NativePlan) else None
+        left = self.native_masks.many(epoch, keys, given, rows) if isinstance(self.native_masks, Program) else None
         for labels, out, at in narrow:
             out[at] = labels[..., 0]
         return [*range(len(masks))] if left is None else left
 
     def _are_taken(self, pictures: Sequence[Any] | InMemory) -> bool:
-        """Whether pictures are ones that native plans take, and what the recipe's inputs say."""
+        """Whether pictures are ones that programs take, and what the recipe's inputs say."""
         files = self.takes_files
         try:
             if isinstance(pictures, InMemory):
@@ -235,6 +235,6 @@ class NativeBatches(NativelyRun):
             return False
 
 
-def _leaves_nothing(plan: NativePlan | str) -> bool:
+def _leaves_nothing(plan: Program | str) -> bool:
     """Whether no step of any sample is left to Python."""
-    return isinstance(plan, NativePlan) and not (plan.stops or plan.given)
+    return isinstance(plan, Program) and not (plan.stops or plan.given)

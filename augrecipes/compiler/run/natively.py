@@ -1,4 +1,4 @@
-"""Samples through native plans: pictures, and what lies on them."""
+"""Samples through programs: pictures, and what lies on them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.boxes import forget_labels
+from augrecipes.compiler.executor.inputs import Picture, as_bytes, as_picture, is_mask, is_picture, of_bytes
+from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
-from augrecipes.compiler.native_plan.keyed_steps import NotNativeError
-from augrecipes.compiler.native_plan.lower import Lowered, Sites
-from augrecipes.compiler.native_plan.pictures import Picture, as_bytes, as_picture, is_mask, is_picture, of_bytes
-from augrecipes.compiler.native_plan.planned import PlanMaker
-from augrecipes.compiler.plan import PLAIN
+from augrecipes.compiler.lowering.lower import Lowered, Sites
+from augrecipes.compiler.lowering.make_program import ProgramMaker
+from augrecipes.compiler.lowering.walk import OpaqueError
+from augrecipes.compiler.rewrite import PLAIN
 from augrecipes.compiler.run.exits import NotHereError, OnTheWay
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.points import take_points
@@ -30,7 +30,7 @@ _NATIVE = ("native", "native_masks", "_mask_plans", "_pixelless", "_opaque_steps
 
 
 def kept_from_plans(pipeline: Pipeline) -> str | None:
-    """What keeps a pipeline from native plans, whatever its steps are; None: nothing does."""
+    """What keeps a pipeline from programs, whatever its steps are; None: nothing does."""
     if pipeline.optimize == "none":
         return "`none` runs its steps as albumentations does"
     if pipeline.arrival in PLAIN:
@@ -65,18 +65,18 @@ class NativelyRun(Pipeline):
             self.__dict__.pop(name, None)
 
     @cached_property
-    def native(self) -> NativePlan | str:
+    def native(self) -> Program | str:
         """What carries out samples of a picture alone without Python, or why nothing does."""
         if (why := kept_from_plans(self)) is not None:
             return why
         try:
             return self.taken(self._maker.pictures(self._lowered, self.sinks["image"], files=self.takes_files))
-        except NotNativeError as reason:
+        except OpaqueError as reason:
             return str(reason)
 
     @cached_property
-    def _maker(self) -> PlanMaker:
-        return PlanMaker(self._sites, self.compiled.seed, self.draws.position, self.recipe.max_bytes)
+    def _maker(self) -> ProgramMaker:
+        return ProgramMaker(self._sites, self.compiled.seed, self.draws.position, self.recipe.max_bytes)
 
     @cached_property
     def _required(self) -> frozenset[str]:
@@ -94,30 +94,30 @@ class NativelyRun(Pipeline):
         return point_steps(self.transforms, self, exits, all_draw=self.compiled.save_applied_params)
 
     @cached_property
-    def native_masks(self) -> NativePlan | str:
+    def native_masks(self) -> Program | str:
         """What carries out masks of uint8 natively, or why nothing does."""
         output = self.recipe.output
         return self._mask_plan(wide=output.dtype != "uint8" or output.where != "host")
 
     @cached_property
-    def _mask_plans(self) -> dict[np.dtype[Any], NativePlan | str]:
+    def _mask_plans(self) -> dict[np.dtype[Any], Program | str]:
         """The same of masks of other dtypes, by these."""
         return {}
 
-    def _mask_plan(self, **how: Any) -> NativePlan | str:
+    def _mask_plan(self, **how: Any) -> Program | str:
         if isinstance(self.native, str):
             return self.native
         if self.recipe.inputs.mask == "absent":
             return "there are none"
         try:
             return self.taken(self._maker.masks(self._lowered, self.native, **how))
-        except NotNativeError as reason:
+        except OpaqueError as reason:
             return str(reason)
 
     def _natively(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
     ) -> dict[str, Any] | None:
-        """A sample of a picture, and of what lies on it, through native plans; None: that is Python's."""
+        """A sample of a picture, and of what lies on it, through programs; None: that is Python's."""
         if isinstance(self.native, str) or not self._required <= targets.keys():
             return None
         image = targets.get("image")
@@ -184,7 +184,7 @@ class NativelyRun(Pipeline):
         self, key: tuple[int, int, int], data: dict[str, Any], on_the_way: OnTheWay | None = None
     ) -> dict[str, Any]:
         """A sample with its boxes and keypoints where they belong, and what stands for a picture of the size that it
-        then has. Steps that a native plan stops at have pixels; else all draw from the key and the size alone.
+        then has. Steps that a program stops at have pixels; else all draw from the key and the size alone.
 
         Args:
             key: epoch, index and tile.
@@ -218,7 +218,7 @@ class NativelyRun(Pipeline):
         return data
 
     def _with_pixels(self, place: int, act: Act, data: dict[str, Any]) -> dict[str, Any]:
-        """A sample without pixels behind a step that needs them: it has those that the native plan has made so far."""
+        """A sample without pixels behind a step that needs them: it has those that the program has made so far."""
         if self._on_the_way is None:
             raise NotHereError
         done = self._called(place, act, {**data, **self._on_the_way.to(place)})
@@ -228,7 +228,7 @@ class NativelyRun(Pipeline):
         return done
 
     def _at_an_exit(self, key: tuple[int, int, int], place: int, data: dict[str, Any]) -> dict[str, Any]:
-        """What the step that a native plan has stopped at leaves of picture and mask."""
+        """What the step that a program has stopped at leaves of picture and mask."""
         self.position(*key)
         try:
             return self._called(place, self._opaque_steps[place], data)
@@ -236,14 +236,14 @@ class NativelyRun(Pipeline):
             raise NotHereError from error
 
     def _called(self, place: int, act: Act, data: dict[str, Any]) -> dict[str, Any]:
-        """What a step at this place of the native plan leaves of a sample."""
+        """What a step at this place of the program leaves of a sample."""
         step = None if isinstance(self.native, str) else self.native.opaque[place][0]
         done: dict[str, Any] = self.called(step, act, data)
         return done
 
     @cached_property
     def _opaque_steps(self) -> dict[int, Act]:
-        """What carries out the steps that a native plan stops at, by their places."""
+        """What carries out the steps that a program stops at, by their places."""
         return {} if isinstance(self.native, str) else {
             place: alone(step, self, forced=forced) for place, (step, forced) in self.native.opaque.items()
         }  # fmt: skip

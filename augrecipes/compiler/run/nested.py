@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.albumentations import A
-from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
+from augrecipes.compiler.rewrite import ARRIVALS, Compiled, plan
 from augrecipes.compiler.run.beside import LIKE, is_array
 from augrecipes.recipe.model import Boxes, Keypoints
 

@@ -20,8 +20,8 @@ import cv2
 
 from augrecipes.compat.albumentations import A, running
 from augrecipes.compiler.kernels import quick_apply
-from augrecipes.compiler.native_plan.lower import Sites
-from augrecipes.compiler.plan import PLAIN, Compiled
+from augrecipes.compiler.lowering.lower import Sites
+from augrecipes.compiler.rewrite import PLAIN, Compiled
 from augrecipes.compiler.run import streams
 from augrecipes.compiler.run.as_compose import AsCompose
 from augrecipes.compiler.run.draws import Draws
@@ -57,8 +57,8 @@ class Pipeline(AsCompose):
     targets: tuple[str, ...] = ("image",)
     outputs: tuple[str, ...] = ("image",)
     sinks: dict[str, Any]
-    call: Callable[..., Any] | None = None  # how steps are called that native plans leave to Python
-    take: Callable[[Any], object] | None = None  # what is to have each native plan that is made
+    call: Callable[..., Any] | None = None  # how steps are called that programs leave to Python
+    take: Callable[[Any], object] | None = None  # what is to have each program that is made
     _cells: Mapping[int, int] = {}  # see `guard`
 
     def __init__(
@@ -196,11 +196,11 @@ class Pipeline(AsCompose):
         dress(self)
 
     def called(self, step: Any, act: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """What a step does that a native plan has stopped at, called as is wanted."""
+        """What a step does that a program has stopped at, called as is wanted."""
         return act(*args, **kwargs) if self.call is None else self.call(self.label_of(step), act, args, kwargs)
 
     def taken(self, plan: P) -> P:
-        """A native plan that was made, once who asked for it has it."""
+        """A program that was made, once who asked for it has it."""
         if self.take is not None:
             self.take(plan)
         return plan

@@ -1,4 +1,4 @@
-"""Steps without pixels: they draw, and move boxes and keypoints, of samples whose pictures native plans make."""
+"""Steps without pixels: they draw, and move boxes and keypoints, of samples whose pictures programs make."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 from augrecipes.compat.steps import Sample, functions_of, sampler_of
+from augrecipes.compiler.executor.op import NativeOp
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.native_plan.steps import NativeStep, encode
+from augrecipes.compiler.lowering.walk import encode
 from augrecipes.compiler.run.prepared import Act, Executors, Prepared, prepared
 from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.ops.capabilities import claims
@@ -19,7 +20,7 @@ _POINTS = frozenset({"boxes", "keypoints"})
 def point_steps(
     transforms: Sequence[Any], pipeline: Any, exits: Mapping[int, Callable[[Act], Act]], *, all_draw: bool
 ) -> list[Prepared]:
-    """The steps of a pipeline that a native plan carries out, for samples whose `image` has a shape and no pixels.
+    """The steps of a pipeline that a program carries out, for samples whose `image` has a shape and no pixels.
 
     Args:
         transforms: of the pipeline.
@@ -57,8 +58,8 @@ def _moves_points(self: Any, takes: bool, *, draws: bool = False) -> Act:
 _DRAWS = partial(_moves_points, draws=True)
 
 
-def size_behind(numbers: NativeStep, params: Mapping[str, Any], rows: int, columns: int) -> tuple[int, int]:
-    """Rows and columns behind a step, as native/plan.c makes them.
+def size_behind(numbers: NativeOp, params: Mapping[str, Any], rows: int, columns: int) -> tuple[int, int]:
+    """Rows and columns behind a step, as native/program.c makes them.
 
     Args:
         numbers: the step.

@@ -65,7 +65,7 @@ def prepared(step: Any, group: Any, executors: Executors | None = None) -> Prepa
         executors: how transforms are run; None: as albumentations does it.
     """
     executors = executors or _PLAINLY
-    # At a group that only albumentations knows native plans always stop: it says for itself whether it acts.
+    # At a group that only albumentations knows programs always stop: it says for itself whether it acts.
     stops = id(step) in executors.exits and not is_gated(step)
     p = None if stops else gate_of(step)
     act = _act(step, executors, gated=p is not None)

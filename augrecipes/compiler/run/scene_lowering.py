@@ -1,4 +1,4 @@
-"""The steps of a pair as native plans: what each is to each target, and where samples stop."""
+"""The steps of a pair as programs: what each is to each target, and where samples stop."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from operator import itemgetter
 from typing import Any
 
 from augrecipes.compat.steps import is_gated
+from augrecipes.compiler.executor.op import IN_PYTHON, KEPT, OPAQUE, NativeOp, Op
 from augrecipes.compiler.kernels.sink import Sink
-from augrecipes.compiler.native_plan.keyed_steps import NotNativeError, Walk, alone
-from augrecipes.compiler.native_plan.lower import Lowered, transforms_of
-from augrecipes.compiler.native_plan.planned import PlanMaker
-from augrecipes.compiler.native_plan.steps import IN_PYTHON, KEPT, OPAQUE, KeyedStep, NativeStep
+from augrecipes.compiler.lowering.lower import Lowered, transforms_of
+from augrecipes.compiler.lowering.make_program import ProgramMaker
+from augrecipes.compiler.lowering.walk import OpaqueError, Walk, alone
 from augrecipes.compiler.run.degrade import Degrade, Degrading
 from augrecipes.compiler.run.scene_plans import SceneExit, ScenePlans
 from augrecipes.compiler.run.shared import Shared
@@ -20,8 +20,8 @@ from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.ops.resize_to_target import ResizeToTarget
 from augrecipes.recipe.model import Output
 
-_OTHERS = KeyedStep("", False, 1.0, KEPT)  # a step of other targets
-_DEGRADES = KeyedStep("", False, 1.0, OPAQUE, alone=True)
+_OTHERS = Op("", False, 1.0, KEPT)  # a step of other targets
+_DEGRADES = Op("", False, 1.0, OPAQUE, alone=True)
 _MOVES: dict[str, tuple[int, ...]] = {"window": (EFFECTS.CUTS, EFFECTS.PADS_AND_CUTS), "dihedral": (EFFECTS.TURNS,)}
 _WARPS = (EFFECTS.WARPS, EFFECTS.TILTS)  # whose pictures may be of another size
 _RESIZES = (EFFECTS.RESIZES, EFFECTS.SCALES)
@@ -40,7 +40,7 @@ class _WalkOfTarget(Walk):
     name: str = ""
     present: frozenset[str] = frozenset()
 
-    def _node(self, one: Lowered, last: bool = False, *, decodes: bool = False) -> Iterator[tuple[Any, KeyedStep]]:
+    def _node(self, one: Lowered, last: bool = False, *, decodes: bool = False) -> Iterator[tuple[Any, Op]]:
         """A step, or the steps of a group, with what they are to the target."""
         del last, decodes
         step = one.made
@@ -51,18 +51,18 @@ class _WalkOfTarget(Walk):
             return
         first, *rest = self._unit(one, alone)
         if first[1].numbers is OPAQUE:
-            raise NotNativeError(f"{first[1].label} chooses as only albumentations knows")
+            raise OpaqueError(f"{first[1].label} chooses as only albumentations knows")
         yield from (first, *rest)
 
-    def _shared(self, step: Shared) -> KeyedStep:
+    def _shared(self, step: Shared) -> Op:
         if not is_gated(step.step):  # nobody else knows when it acts
-            return KeyedStep(*self.made[id(step.step)], 1.0, OPAQUE, alone=True)
+            return Op(*self.made[id(step.step)], 1.0, OPAQUE, alone=True)
         keyed = replace(self.one(step.step, alone), alone=True)
         if keyed.numbers.draw == IN_PYTHON or keyed.numbers.given or not self._is_native(step, keyed.numbers):
             return replace(keyed, numbers=OPAQUE)
         return replace(keyed, cell=step.units[self.name] if step.how == "window" else 1)
 
-    def _is_native(self, step: Shared, numbers: NativeStep) -> bool:
+    def _is_native(self, step: Shared, numbers: NativeOp) -> bool:
         """Whether the kernels do what such a step does to its targets, and all still fit: nobody asks behind it."""
         together = self.present.intersection(step.names)
         if numbers.effect == EFFECTS.KEEPS:
@@ -75,12 +75,12 @@ class _WalkOfTarget(Walk):
 
 def scene_plans(
     lowered: Sequence[Lowered],
-    maker: PlanMaker,
+    maker: ProgramMaker,
     sinks: Mapping[str, Sink],
     units: Mapping[str, int],
     called: Callable[..., Any],
 ) -> ScenePlans:
-    """The steps of a pair's pipeline as native plans.
+    """The steps of a pair's pipeline as programs.
 
     Args:
         lowered: the steps, in order.
@@ -90,7 +90,7 @@ def scene_plans(
         called: see `ScenePlans`.
 
     Raises:
-        NotNativeError: they do not run as such; it says why.
+        OpaqueError: they do not run as such; it says why.
     """
     made, names = maker.made, frozenset(sinks)
     plans = {name: maker.steps(_of_target(lowered, name, names, made), sink) for name, sink in sinks.items()}
@@ -109,7 +109,7 @@ def scene_plans(
 
 def _of_target(
     lowered: Sequence[Lowered], name: str, names: frozenset[str], made: Mapping[int, tuple[str, bool]]
-) -> Iterator[tuple[Any, KeyedStep]]:
+) -> Iterator[tuple[Any, Op]]:
     """The steps of a pair's pipeline with what they are to one target of several."""
     present = names.difference(one.made.target for one in lowered if isinstance(one.made, Degrade))
     for one in lowered:
@@ -121,7 +121,7 @@ def _of_target(
             yield from _WalkOfTarget(made, name=name, present=present).keyed([one])
 
 
-def _degrading(one: Lowered, maker: PlanMaker, called: Callable[..., Any]) -> Degrading:
+def _degrading(one: Lowered, maker: ProgramMaker, called: Callable[..., Any]) -> Degrading:
     """A Degrade with a plan of its steps."""
     one.made.reach((1, 1))  # its steps are tried before a sample has a size
     steps = [

@@ -1,4 +1,4 @@
-"""Pairs through native plans: one for each target, all with the same draws; samples, and whole batches."""
+"""Pairs through programs: one for each target, all with the same draws; samples, and whole batches."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from augrecipes.compiler.executor.inputs import InMemory, Picture, is_picture
+from augrecipes.compiler.executor.program import Places, Program, Stopped
+from augrecipes.compiler.executor.program_memory import END
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.undecoded import Undecoded
-from augrecipes.compiler.native_plan.carrying_out import NativePlan, Places, Stopped
-from augrecipes.compiler.native_plan.pictures import InMemory, Picture, is_picture
-from augrecipes.compiler.native_plan.plan_in_memory import END
-from augrecipes.compiler.native_plan.prober import Position
+from augrecipes.compiler.lowering.validate import Position
 from augrecipes.compiler.run.degrade import Degrading, Key
 from augrecipes.compiler.run.exits import NotHereError, in_between
 from augrecipes.compiler.run.scene import Scene
@@ -50,7 +50,7 @@ class ScenePlans:
         unfinished: the targets whose results still go to their sinks.
     """
 
-    by_target: Mapping[str, NativePlan]
+    by_target: Mapping[str, Program]
     exits: Mapping[int, SceneExit]
     units: Mapping[str, int]
     position: Position
@@ -58,7 +58,7 @@ class ScenePlans:
     stops: tuple[str, ...]
     unfinished: tuple[str, ...]
 
-    def each(self) -> Iterator[NativePlan]:
+    def each(self) -> Iterator[Program]:
         """All of its plans, those of what a Degrade does, too."""
         yield from self.by_target.values()
         yield from (one.step.plan for one in self.exits.values() if isinstance(one.step, Degrading))
@@ -85,7 +85,7 @@ class ScenePlans:
         pictures: Mapping[str, InMemory],
         places: Callable[[str], Places],
     ) -> list[int] | None:
-        """Samples of one size side by side, as far as they do not stop: see `NativePlan.many`.
+        """Samples of one size side by side, as far as they do not stop: see `Program.many`.
 
         Args:
             epoch: of the draws.
@@ -119,7 +119,7 @@ class ScenePlans:
 
 
 class SceneOnTheWay:
-    """Pictures of one scene that native plans carry from exit to exit. No step comes twice.
+    """Pictures of one scene that programs carry from exit to exit. No step comes twice.
 
     Args:
         plans: that carry them.
@@ -140,7 +140,7 @@ class SceneOnTheWay:
         self._made: dict[str, Any] = {}
 
     def end(self, allocate: Callable[[str], Allocate]) -> dict[str, Any]:
-        """The results by target, before their sinks where native plans do not write what those make.
+        """The results by target, before their sinks where programs do not write what those make.
 
         Args:
             allocate: gives what makes the memory for that of a target.
@@ -159,7 +159,7 @@ class SceneOnTheWay:
         return self._made
 
     def _go_on(self, names: Sequence[str], allocate: Callable[[str], Allocate]) -> None:
-        """Let native plans carry out targets up to their next stop."""
+        """Let programs carry out targets up to their next stop."""
         for name in names:
             if name in self._stops:
                 continue

@@ -17,7 +17,7 @@ import numpy as np
 from augrecipes.compat.albumentations import A, geometric
 from augrecipes.compiler.kernels.moves import symmetry_of
 from augrecipes.compiler.kernels.step_draws import draw, is_plain_window, with_channels
-from augrecipes.compiler.native_plan.lower import transform
+from augrecipes.compiler.lowering.lower import transform
 from augrecipes.compiler.run.scene import Scene
 from augrecipes.compiler.run.sharing import How, how_to_share, refusal
 from augrecipes.ops.capabilities import capability

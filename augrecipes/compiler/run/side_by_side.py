@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from augrecipes.compiler.native_plan.carrying_out import Places
-from augrecipes.compiler.native_plan.pictures import InMemory
+from augrecipes.compiler.executor.inputs import InMemory
+from augrecipes.compiler.executor.program import Places
 from augrecipes.compiler.run.at_once import PictureQueue, in_threads
 from augrecipes.errors import CollateError, DataError
 

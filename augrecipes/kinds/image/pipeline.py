@@ -11,9 +11,9 @@ import numpy as np
 from augrecipes.compat.albumentations import as_they_are, as_they_come
 from augrecipes.compat.boxes import forget_labels, quicken
 from augrecipes.compiler.kernels.sink import Allocate, Sink
-from augrecipes.compiler.native_plan.lower import lower, transforms_of
-from augrecipes.compiler.plan import PLAIN, Compiled
-from augrecipes.compiler.plan.nodes import singles
+from augrecipes.compiler.lowering.lower import lower, transforms_of
+from augrecipes.compiler.rewrite import PLAIN, Compiled
+from augrecipes.compiler.rewrite.nodes import singles
 from augrecipes.compiler.run.beside import LIKE, STACKS, is_array, take_beside
 from augrecipes.compiler.run.native_batches import NativeBatches
 from augrecipes.compiler.run.output_buffer import output_buffer

@@ -9,15 +9,15 @@ from typing import Any, cast
 
 import numpy as np
 
+from augrecipes.compiler.executor.inputs import InMemory
+from augrecipes.compiler.executor.program import Places
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.kernels.undecoded import Undecoded
-from augrecipes.compiler.native_plan.carrying_out import Places
-from augrecipes.compiler.native_plan.keyed_steps import NotNativeError
-from augrecipes.compiler.native_plan.lower import Lowered, Sites, group, lower, transforms_of
-from augrecipes.compiler.native_plan.pictures import InMemory
-from augrecipes.compiler.native_plan.planned import PlanMaker
-from augrecipes.compiler.plan import PLAIN, Compiled
-from augrecipes.compiler.plan.nodes import Steps
+from augrecipes.compiler.lowering.lower import Lowered, Sites, group, lower, transforms_of
+from augrecipes.compiler.lowering.make_program import ProgramMaker
+from augrecipes.compiler.lowering.walk import OpaqueError
+from augrecipes.compiler.rewrite import PLAIN, Compiled
+from augrecipes.compiler.rewrite.nodes import Steps
 from augrecipes.compiler.run.beside import is_array
 from augrecipes.compiler.run.degrade import Degrade, Key
 from augrecipes.compiler.run.grid import Region, unit
@@ -113,7 +113,7 @@ class PairPipeline(Pipeline):
         for name in unfinished:
             made[name] = self.sinks[name](made[name], allocate(name))
         if asked:
-            scene = scene or self._steps(key, pictures)  # what native plans draw, drawn once more
+            scene = scene or self._steps(key, pictures)  # what programs draw, drawn once more
             region = scene.region
             made["applied"] = self.applied()
             made["window"] = {name: region and region.pixels(self.units[name]) for name in self.targets}
@@ -167,10 +167,10 @@ class PairPipeline(Pipeline):
         if (why := kept_from_plans(self)) is not None:
             return why
         sinks = {name: self.sinks[name] for name in self.outputs}
-        maker = PlanMaker(self._sites, self.compiled.seed, self.draws.position, self.recipe.max_bytes)
+        maker = ProgramMaker(self._sites, self.compiled.seed, self.draws.position, self.recipe.max_bytes)
         try:
             plans = scene_plans(self._lowered, maker, sinks, self.units, self.called)
-        except NotNativeError as reason:
+        except OpaqueError as reason:
             return str(reason)
         for plan in plans.each():
             self.taken(plan)

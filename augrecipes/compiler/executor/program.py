@@ -1,0 +1,228 @@
+"""A program at work: samples, alone or many at once, through one call of the kernel `program`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from augrecipes.compiler.executor.inputs import (
+    InMemory,
+    Picture,
+    Pixels,
+    coded_of,
+    decoded,
+    is_ready,
+    pixels_of,
+    reduced_pixels,
+)
+from augrecipes.compiler.executor.program_memory import (
+    ANSWER,
+    BEGIN,
+    END,
+    FIELDS,
+    FILE,
+    KEY,
+    LIES,
+    MADE,
+    REDUCE,
+    REFUSED,
+    SAMPLE,
+    SIZE,
+    STOP,
+    TARGET,
+    WINDOW,
+    ProgramMemory,
+)
+from augrecipes.compiler.executor.workspace import ResultAt
+from augrecipes.compiler.kernels.sink import Allocate
+from augrecipes.native.kernels import written_as
+from augrecipes.native.libjpeg import laid_out
+
+_UNSET = (0,) * 14  # where it lies, its file, result and window
+_MOST_SIZES = 64
+_MAY_REDUCE = 0
+# Gives where results of a shape and dtype lie: an array of them, and rows of it; None: nowhere.
+Places = Callable[[tuple[int, ...], np.dtype[Any]], tuple[np.ndarray, Sequence[int]] | None]
+
+
+class Stopped(NamedTuple):
+    """A sample that has come to a step which albumentations carries out: its place in the plan, and the picture."""
+
+    place: int
+    picture: np.ndarray
+
+
+class Program(ProgramMemory):
+    """Steps that the native kernel carries out; see `ProgramMemory` for its arguments. One thread at a time."""
+
+    def sample(
+        self,
+        epoch: int,
+        index: int,
+        tile: int,
+        picture: Picture,
+        allocate: Allocate,
+        begin: int = END,
+        reduce: int = _MAY_REDUCE,
+    ) -> np.ndarray | Stopped | None:
+        """One sample's result, or where it stops; None where Python has to make it. DataError: the file is damaged.
+
+        Args:
+            epoch: of its key.
+            index: of its key.
+            tile: of its key.
+            picture: it, or what the step at `begin` has left of it.
+            allocate: gives memory for the result.
+            begin: place of the step that was carried out last.
+            reduce: 1: a picture that is not decoded yet is decoded as it is.
+        """
+        rows, columns, channels = shape = picture.shape
+        if not self._takes(channels):
+            return None
+        key = epoch, index, tile, rows, columns, channels
+        fresh = picture if allocate is np.empty and is_ready(picture) and not self.opaque else None
+        guess = None if fresh is None else self._fresh.get(shape)
+        if fresh is not None and guess is not None:
+            out = np.empty(*guess.made)
+            if self._make(key, (fresh, 0, 0), out, guess):
+                return out
+        self._begin(epoch, channels)
+        SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *_UNSET, begin, END, 0, 0, reduce, 0, 0)
+        if self._run_one():
+            return None
+        height, width, *window, _, stop, changed, _, reduce, _, _ = SAMPLE.unpack_from(self._one)[12:]
+        if stop >= 0 and stop not in self.opaque:
+            return None
+        if stop >= 0 and not changed and isinstance(picture, np.ndarray):
+            return Stopped(stop, picture)
+        if guess and guess.size == (height, width):
+            return None
+        if (found := pixels_of(picture, window) if reduce == 1 else reduced_pixels(picture, window, reduce)) is None:
+            # The decoder knows no such scale.
+            return None if reduce == 1 else self.sample(epoch, index, tile, picture, allocate, begin, reduce=1)
+        if stop >= 0:
+            size = (height, width) if changed else (rows, columns)
+            return self._stopped(key, begin, stop, found, size, reduce)
+        out = allocate(*(like := (self._sink.shape(height, width, channels), self._sink.dtype)))
+        if (strides := self._strides(out[None], channels)) is None:  # no kernel writes to memory that lies so
+            if isinstance(made := self.sample(epoch, index, tile, picture, np.empty, begin, reduce), np.ndarray):
+                out[...] = made
+                return out
+            return None
+        place = ResultAt((height, width), like, *strides, written_as(out))
+        if fresh is not None and len(self._fresh) < _MOST_SIZES:  # where sizes differ they are asked for from now on
+            self._fresh[shape] = None if shape in self._fresh else place
+        return out if self._make(key, found, out, place, begin, reduce=reduce) else None
+
+    def _stopped(
+        self, key: tuple[int, ...], begin: int, stop: int, found: Pixels, size: tuple[int, int], reduce: int
+    ) -> Stopped | None:
+        """A sample of some size whose next step is not the kernels'."""
+        (height, width), channels = size, key[-1]
+        out = np.empty((height, width, channels), np.uint8)
+        place = ResultAt((height, width), (out.shape, out.dtype), 0, (width * channels, channels, 1), written_as(out))
+        return Stopped(stop, out) if self._make(key, found, out, place, begin, stop, reduce) else None
+
+    def _make(
+        self,
+        key: tuple[int, ...],
+        found: Pixels,
+        out: np.ndarray,
+        place: ResultAt,
+        begin: int = END,
+        stop: int = END,
+        reduce: int = 1,
+    ) -> bool:
+        """Write a result; False where it is of another size, or Python has to make it."""
+        (epoch, index, tile, rows, columns, channels), (pixels, top, left) = key, found
+        self._begin(epoch, channels, place.strides, place.written, raw=stop >= 0)
+        at, target = pixels.__array_interface__["data"][0], out.__array_interface__["data"][0] + place.start
+        SAMPLE.pack_into(
+            self._one, 0, index, tile, rows, columns, at, pixels.strides[0], top, left, 0, 0, 0, target, *place.size,
+            0, 0, 0, 0, begin, stop, 0, 0, reduce, *pixels.shape[:2],
+        )  # fmt: skip
+        return not self._run_one()
+
+    def many(
+        self,
+        epoch: int,
+        keys: Sequence[tuple[int, int]] | np.ndarray,
+        pictures: Sequence[Picture] | InMemory,
+        places: Places,
+    ) -> list[int] | None:
+        """Samples of one size side by side.
+
+        Args:
+            epoch: of all.
+            keys: index and tile of each.
+            pictures: of as many channels.
+            places: gives where the results lie, (shape, dtype) → an array of them and the row of each; None: nowhere.
+
+        Returns:
+            Which of them Python has to make: their pictures may be damaged. None where sizes differ.
+        """
+        count = len(pictures)
+        if isinstance(pictures, InMemory):
+            shapes = pictures.shapes
+        else:
+            shapes = np.array([picture.shape for picture in pictures], np.int64)
+        channels = int(shapes[0, 2])
+        if self.given or not self.writes or not self._takes(channels) or (shapes[:, 2] != channels).any():
+            return [*range(count)]
+        numbers = np.zeros((count, FIELDS), np.int64)
+        numbers[:, KEY] = np.asarray(keys, np.uint64).view(np.int64)
+        # Files may be decoded smaller: one by one.
+        numbers[:, SIZE], numbers[:, BEGIN], numbers[:, REDUCE] = shapes[:, :2], END, isinstance(pictures, InMemory)
+        self._begin(epoch, channels)
+        alike = self._run(numbers)
+        here = (numbers[:, ANSWER] == 0) & (numbers[:, STOP] == END) & (numbers[:, REDUCE] == 1)
+        known = None if alike and here.all() else np.flatnonzero(here)
+        if known is not None:
+            if not len(known):
+                return [*range(count)]
+            if (numbers[known, MADE] != numbers[known[0], MADE]).any():
+                return None
+        height, width = numbers[0 if known is None else known[0], MADE].tolist()
+        found = places(self._sink.shape(height, width, channels), self._sink.dtype)
+        if found is None:
+            return None
+        out, rows = found
+        if (strides := self._strides(out, channels)) is None:
+            return [*range(count)]
+        kind = written_as(out)
+        at = np.arange(rows.start, rows.stop, rows.step) if isinstance(rows, range) else np.asarray(rows)
+        numbers[:, TARGET] = at * out.strides[0] + (out.__array_interface__["data"][0] + strides[0])
+        if isinstance(pictures, InMemory):
+            self._begin(epoch, channels, strides[1], kind)
+            numbers[:, LIES] = pictures.lie
+            if known is not None:
+                numbers[numbers[:, STOP] != END, ANSWER] = REFUSED
+                self._some(numbers, known, (out, pictures))
+            elif self._run(numbers, (out, pictures)):
+                return []
+        else:
+            windows, asked = numbers[:, WINDOW].tolist(), range(count) if known is None else known.tolist()
+            numbers[:, ANSWER] = REFUSED
+            coded = {k: part for k, part in ((k, coded_of(pictures[k], windows[k])) for k in asked) if part is not None}
+            if coded:
+                numbers[[*coded], LIES] = [(*one.lies(), *windows[k][:2]) for k, one in coded.items()]
+                numbers[[*coded], FILE], files = laid_out([*coded.values()])
+                self._room.decode(coded[min(coded)].codec, int(numbers[:, FILE.stop - 1].max()))
+                self._begin(epoch, channels, strides[1], kind)
+                try:
+                    self._some(numbers, [*coded], (out, files))
+                finally:
+                    self._room.decoded()
+            self._begin(epoch, channels, strides[1], kind)
+            for part, lie, held in decoded([k for k in asked if k not in coded], windows, pictures):
+                numbers[part, LIES] = lie
+                self._some(numbers, part, (out, held))
+        return np.flatnonzero(numbers[:, ANSWER]).tolist()
+
+    def _some(self, numbers: np.ndarray, places: Sequence[int] | np.ndarray, held: object) -> None:
+        """Carry out some of several samples."""
+        some = numbers[places]
+        self._run(some, held)
+        numbers[places] = some

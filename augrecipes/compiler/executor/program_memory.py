@@ -1,0 +1,219 @@
+"""A program in memory: its ops and samples as `native/program.h` lays them out, and the calls of its kernels.
+
+Whatever the kernels do not take is Python's to do, with the same draws, because these depend on the sample's key alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from augrecipes.compiler.executor.op import OPAQUE, Op
+from augrecipes.compiler.executor.work_sharing import of_this_thread
+from augrecipes.compiler.executor.workspace import Needs, ResultAt, Workspace, spare_room
+from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.native.kernels import Library
+from augrecipes.native.op_numbers import LIMITS
+from augrecipes.recipe.model import Output
+from augrecipes.seeds import MASK, mix, site_key
+
+_HEAD, SAMPLE = struct.Struct("=2Q3q4q4f4f6q3q"), struct.Struct("=2Q23q")
+_STEP = struct.Struct(f"=4q2Qd{LIMITS.DRAW_ARGUMENTS}d{LIMITS.EFFECT_ARGUMENTS}d")
+_ROOM, _STEPS, _ARGUMENTS = struct.Struct("=6q"), struct.Struct("=3q"), 7 * 8  # bytes of a step before what it draws by
+_SPENT = _HEAD.size - 8  # where the head says to what counters its time goes; 0: to none
+_RGB = 3
+# Among the numbers of a sample: index and tile, rows and columns, where it lies and in what file, ...
+KEY, SIZE, LIES, FILE, TARGET, MADE, WINDOW, BEGIN, STOP, ANSWER, REDUCE = (
+    slice(2), slice(2, 4), slice(4, 8), slice(8, 11), 11, slice(12, 14), slice(14, 18), 18, 19, 21, 22,
+)  # fmt: skip
+FIELDS = 25  # numbers of a sample
+IDLE, REFUSED = 1, -1
+END = -1  # no step: where a sample begins, and where it has run through
+_RAW = Sink(Output(dtype="uint8", layout="hwc"))  # of pictures between two steps
+
+
+class ProgramMemory:
+    """Steps as the native kernels take them, and what makes the last picture a result. One thread at a time.
+
+    Args:
+        kernels: the native kernels.
+        steps: in order.
+        sink: of the pipeline.
+        seed: of the pipeline.
+        most: pixels that a picture may have on its way.
+        labels: pictures are masks.
+
+    Attributes:
+        labels: of its steps; empty of what is done between two of them.
+        stops: labels of steps that only albumentations knows: a sample stops there, and goes on behind them.
+        opaque: these steps, by their places; and whether their group has chosen them.
+        apart: sites of merged steps that run one by one.
+        writes: results are the output's; otherwise uint8 H×W×C, which the sink makes into that.
+        given: steps whose draws go by boxes, by their places: `take_given` is to be called when they have drawn.
+    """
+
+    def __init__(
+        self,
+        kernels: Library,
+        steps: Sequence[Op],
+        sink: Sink,
+        seed: int,
+        most: int,
+        *,
+        labels: bool = False,
+    ) -> None:
+        self._kernel, self._draws = kernels.kernel("program", "pplp"), kernels.kernel("program_draws", "pplp")
+        self._seed, self._sink, self._limits = seed & MASK, sink, (most, int(labels))
+        self._room = Workspace()
+        self.labels = tuple(step.label for step in steps)
+        self.stops = tuple(step.label for step in steps if step.numbers is OPAQUE)
+        self.given: dict[int, Any] = {}
+        self.opaque: Mapping[int, tuple[Any, bool]] = {}
+        self.apart: set[str] = set()
+        self.writes = True
+        self._seen = [step.numbers.seen for step in steps]
+        self._plan = ctypes.create_string_buffer(_HEAD.size + len(steps) * _STEP.size)
+        self._at, self._count = ctypes.addressof(self._plan), len(steps)
+        for k, (step, numbers) in enumerate((step, step.numbers) for step in steps):
+            _STEP.pack_into(
+                self._plan, _HEAD.size + k * _STEP.size, numbers.draw, numbers.effect, step.shared, step.cell,
+                mix(self._seed, site_key(step.label)), site_key(step.label), step.p,
+                *numbers.arguments, *[0.0] * (LIMITS.DRAW_ARGUMENTS - len(numbers.arguments)),
+                *numbers.does, *[0.0] * (LIMITS.EFFECT_ARGUMENTS - len(numbers.does)),
+            )  # fmt: skip
+        self._begun: tuple[Any, ...] = ()  # what the head says
+        self._fresh: dict[Any, ResultAt | None] = {}  # results in arrays of their own, by pictures' shapes
+        self._one = ctypes.create_string_buffer(SAMPLE.size)
+        self._one_at = ctypes.addressof(self._one)
+
+    def timed(self, charge: Callable[[list[int]], object]) -> None:
+        """Let a function have what each call takes from now on, in whatever thread, in nanoseconds.
+
+        It is called with that of each step, and behind these of what comes last (what is still pending is carried out,
+        and the result written), and of decoding. A group has its choice alone. A step whose work is put off, as that of
+        a crop is, takes next to nothing, and what carries the work out takes it all.
+        """
+        kernel = self._kernel
+
+        def counted(plan: int, *samples: Any) -> int:
+            spent, place = (ctypes.c_int64 * (self._count + 2))(), ctypes.c_int64.from_address(plan + _SPENT)
+            place.value = ctypes.addressof(spent)
+            try:
+                return kernel(plan, *samples)
+            finally:
+                place.value = 0
+                charge(list(spent))
+
+        self._kernel = counted
+
+    def take_given(self) -> None:
+        """Take over what the steps of `given` have drawn, those that have."""
+        for place, step in self.given.items():
+            if step.params:
+                self._take(place, self._seen[place](step.params))
+
+    def _take(self, place: int, numbers: Sequence[float]) -> None:
+        """Let a step draw these."""
+        struct.pack_into(f"={len(numbers)}d", self._plan, _HEAD.size + place * _STEP.size + _ARGUMENTS, *numbers)
+
+    def resize_to(self, place: int, size: tuple[int, int]) -> None:
+        """Let a step that resizes make pictures of this height and width, px."""
+        does = _ARGUMENTS + 8 * LIMITS.DRAW_ARGUMENTS
+        struct.pack_into("=2d", self._plan, _HEAD.size + place * _STEP.size + does, *size)
+
+    def drawn(
+        self, epoch: int, keys: Sequence[tuple[int, int]], rows: int, columns: int
+    ) -> Iterator[list[float] | None]:
+        """What the first step draws in samples of `rows` × `columns` px: its numbers, or None where it does not act.
+
+        Numbers that it does not know how to draw are not finite.
+        """
+        numbers, drawn = np.zeros((len(keys), FIELDS), np.int64), np.full((len(keys), LIMITS.DRAWN), np.nan)
+        numbers[:, KEY], numbers[:, SIZE] = keys, (rows, columns)
+        self._begin(epoch, 3)
+        self._draws(self._at, numbers.ctypes.data, len(numbers), drawn.ctypes.data)
+        for answer, made in zip(numbers[:, ANSWER].tolist(), drawn.tolist(), strict=True):
+            yield None if answer == IDLE else [np.nan] * LIMITS.DRAWN if answer == REFUSED else made
+
+    def _takes(self, channels: int) -> bool:
+        """Whether a result may be made of pictures of so many channels."""
+        return channels == _RGB or (channels <= LIMITS.MOST_CHANNELS and self._sink.output.color != "bgr")
+
+    def _begin(
+        self, epoch: int, channels: int, strides: Sequence[int] = (0, 0, 0), kind: int = 0, *, raw: bool = False
+    ) -> None:
+        begun = epoch, channels, strides, kind, raw, self._room.numbers
+        if begun == self._begun:
+            return
+        self._begun = begun
+        native = (_RAW if raw else self._sink).numbers(channels)
+        _HEAD.pack_into(
+            self._plan, 0, self._seed, epoch, channels, *self._limits, kind, *strides,
+            *native.four[0], *native.four[1], *self._room.numbers, self._at + _HEAD.size, self._count, 0,
+        )  # fmt: skip
+
+    def _grow(self, size: int) -> None:
+        """Have so many bytes to work in."""
+        self._room.grow(size)
+        self._let_work_in(self._room, self._plan)
+
+    def _let_work_in(self, room: Workspace, plan: Any) -> None:
+        """Have a copy of the plan, or itself, work in this memory."""
+        _ROOM.pack_into(plan, _HEAD.size - _STEPS.size - _ROOM.size, *room.numbers)
+        _STEPS.pack_into(plan, _HEAD.size - _STEPS.size, ctypes.addressof(plan) + _HEAD.size, self._count, 0)
+
+    def _run(self, numbers: np.ndarray, held: object = None) -> bool:
+        """Carry out samples; those that lack memory to work in once more, with enough.
+
+        `held` is what addresses among the numbers are good for as long as. Whether it is known at once that all are
+        done, and of one size.
+        """
+        if not self._carry_out(numbers, held):
+            return True
+        while (most := int(numbers[:, ANSWER].max(initial=0))) > 0:
+            self._grow(most)
+            lack = numbers[:, ANSWER] > 0
+            left = numbers[lack]
+            self._carry_out(left, held)
+            numbers[lack] = left
+        return False
+
+    def _carry_out(self, numbers: np.ndarray, held: object) -> bool:
+        """Carry out samples, helped by other threads of the batch; whether it is not known that all are done."""
+        at, count, threads = numbers.ctypes.data, len(numbers), of_this_thread()
+        if threads is None or count < 2 or not numbers[0, TARGET]:
+            return bool(self._kernel(self._at, at, count, None))
+        begun = ctypes.c_int64()
+
+        def work(plan: int) -> None:
+            self._kernel(plan, at, count, ctypes.addressof(begun))
+
+        # An interrupt may end this thread's waiting: others go by what is now, and what they write to stays meanwhile.
+        plan, needs = self._plan.raw, self._room.needs
+        threads.share(lambda: work(self._at), lambda: self._in_spare_room(work, plan, needs, (numbers, held)))
+        return True
+
+    def _in_spare_room(self, work: Callable[[int], object], plan: bytes, needs: Needs, held: object) -> None:
+        """Work at a copy of a plan, in memory that no other thread is at."""
+        with spare_room(needs) as room:
+            if room is not None:
+                copy = ctypes.create_string_buffer(plan)
+                self._let_work_in(room, copy)
+                work(ctypes.addressof(copy))
+
+    def _run_one(self) -> bool:
+        """Carry out the one sample; whether the kernel does not take it."""
+        self._kernel(self._at, self._one_at, 1, None)
+        while (answer := SAMPLE.unpack_from(self._one)[ANSWER]) > 0:
+            self._grow(answer)
+            self._kernel(self._at, self._one_at, 1, None)
+        return bool(answer)
+
+    def _strides(self, out: np.ndarray, channels: int) -> tuple[int, Sequence[int]] | None:
+        """Where results begin, in bytes; from row to row, pixel to pixel and channel to channel, in elements."""
+        found = self._sink.numbers(channels).strides(out, channels) if out.flags.aligned else None
+        return None if found is None else (found[0], found[2:])

@@ -1,0 +1,112 @@
+"""Memory that one thread needs to carry out samples: what steps put between them, files decoded, and results."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from augrecipes.native.libjpeg import Codec
+
+# Bytes for steps, the decoder of files, and bytes that are decoded.
+Needs = tuple[int, Codec | None, int]
+_LEAST, _KEPT = 1 << 16, 1 << 25  # bytes for steps at first; and of decoded pixels that are kept for the next batch
+
+
+class ResultAt(NamedTuple):
+    """How a result lies in an array.
+
+    Attributes:
+        size: its rows and columns.
+        made: shape and dtype of the array.
+        start: bytes before its first number.
+        strides: from row to row, pixel to pixel and channel to channel, in elements.
+        written: which numbers, as `written_as` says.
+    """
+
+    size: tuple[int, int]
+    made: tuple[tuple[int, ...], np.dtype[Any]]
+    start: int
+    strides: Sequence[int]
+    written: int
+
+
+class Workspace:
+    """Memory of one thread.
+
+    Attributes:
+        numbers: how the head of a plan names it, from `decode` to `room` in native/program.h: addresses of the decoder,
+            its memory and its pixels, bytes of these; the steps' memory, and bytes of it.
+    """
+
+    def __init__(self) -> None:
+        self._pixels = np.empty(0, np.uint8)
+        self._codec: Codec | None = None
+        self._memory: Any = None
+        self.grow(_LEAST)
+
+    def _number(self) -> None:
+        decoder = 0, 0, 0, 0
+        if self._codec is not None:
+            memory, pixels = ctypes.addressof(self._memory), self._pixels.ctypes.data
+            decoder = self._codec.address, memory, pixels, len(self._pixels)
+        self.numbers = *decoder, self._scratch.ctypes.data, len(self._scratch)
+
+    def grow(self, size: int) -> None:
+        """Have so many bytes for steps."""
+        self._scratch = np.empty(size, np.uint8)
+        self._number()
+
+    def decode(self, codec: Codec, most: int) -> None:
+        """Be ready to decode parts of files that take so many bytes at most."""
+        if self._memory is None:
+            self._memory = codec.memory()
+        if most > len(self._pixels):
+            self._pixels = np.empty(most, np.uint8)
+        self._codec = codec
+        self._number()
+
+    def decoded(self) -> None:
+        """No more is decoded for now: keep what most pictures take."""
+        self._codec = None
+        if len(self._pixels) > _KEPT:
+            self._pixels = np.empty(0, np.uint8)
+        self._number()
+
+    @property
+    def needs(self) -> Needs:
+        """What it is ready for."""
+        return len(self._scratch), self._codec, len(self._pixels)
+
+    def be_ready(self, needs: Needs) -> None:
+        """Be ready for all that another is ready for."""
+        scratch, codec, pixels = needs
+        if len(self._scratch) < scratch:
+            self.grow(scratch)
+        if codec is not None:
+            self.decode(codec, pixels)
+
+
+_spare: list[Workspace] = []  # as many as threads have ever helped at once
+
+
+@contextmanager
+def spare_room(needs: Needs) -> Iterator[Workspace | None]:
+    """Memory that no other thread is at, inside; None where there is not enough left."""
+    try:
+        room = _spare.pop()
+    except IndexError:
+        room = Workspace()
+    try:
+        room.be_ready(needs)
+        ready: Workspace | None = room
+    except MemoryError:
+        ready = None
+    try:
+        yield ready
+    finally:
+        room.decoded()
+        _spare.append(room)

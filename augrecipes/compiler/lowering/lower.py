@@ -1,0 +1,109 @@
+"""Lowering: steps become albumentations objects, and each object is given the label that keys its draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from augrecipes.compat.albumentations import A
+from augrecipes.compat.samplers import with_quick_matrix
+from augrecipes.compiler.kernels import own_noise
+from augrecipes.compiler.rewrite.nodes import Fused, Group, Node, Renoised
+from augrecipes.ops import groups
+from augrecipes.ops.registry import construct
+from augrecipes.recipe.model import Step
+
+# What follows a step's drawing: (object, label, whether one draw is shared by the tiles of a bag).
+Sites = list[tuple[Any, str, bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A node of a plan, and the object that draws for it.
+
+    Attributes:
+        node: the step, the group, or the steps that rules have merged.
+        made: the transform or group of albumentations; None of merged steps, each of which has its own.
+        inside: the nodes inside it, lowered.
+    """
+
+    node: Node
+    made: Any
+    inside: tuple[Lowered, ...] = ()
+
+    def transforms(self) -> Iterator[Any]:
+        """The objects that carry it out one by one, in order."""
+        if self.made is not None:
+            yield self.made
+        else:
+            yield from transforms_of(self.inside)
+
+
+def transforms_of(lowered: Sequence[Lowered]) -> Iterator[Any]:
+    """The objects that carry out some nodes one by one, in order."""
+    for one in lowered:
+        yield from one.transforms()
+
+
+def lower(nodes: Sequence[Node]) -> tuple[tuple[Lowered, ...], Sites]:
+    """The nodes of a plan, lowered, and every object that draws with its label.
+
+    Keys are assigned later, object by object: building a Compose or a group reseeds its children.
+    """
+    sites: Sites = []
+    return tuple(_lowered(node, sites) for node in nodes), sites
+
+
+def lower_step(step: Step, sites: Sites) -> Any:
+    """The transform of one step; what draws in it is added to `sites`."""
+    return _lowered(step, sites).made
+
+
+def _lowered(node: Node, sites: Sites, share: str = "tile", merged: str = "") -> Lowered:
+    """One node.
+
+    Args:
+        node: of the plan.
+        sites: grows.
+        share: that of the group around it.
+        merged: how the steps are merged that it is one of.
+    """
+    if isinstance(node, Fused):
+        return Lowered(node, None, tuple(_lowered(step, sites, share, node.kernel) for step in node.steps))
+    step = node.written if isinstance(node, Group) else node
+    share = step.share or share
+    inside = tuple(_lowered(child, sites, share, merged) for child in node.steps)
+    made = group(step, [*transforms_of(inside)]) if step.is_group else transform(step)
+    if merged == "JoinedWarps" and not step.is_group:
+        made = with_quick_matrix(made)
+    sites.append((made, step.site, share == "bag"))
+    return Lowered(node, made, inside)
+
+
+def transform(step: Step) -> Any:
+    """The transform of a single step, with the noise that the plan wants."""
+    made = construct(step)
+    if isinstance(step, Renoised):
+        own_noise.attach(made)
+    return made
+
+
+def group(step: Step, children: list[Any]) -> Any:
+    """An albumentations group with our defaults: p 1, and RandomOrder runs all of its steps."""
+    p = 1.0 if step.p is None else step.p
+    # A count may be written 2.0, as any whole number may.
+    match step.name:
+        case groups.ONE_OF:
+            made = A.OneOf(children, p=p)
+            for child in children:
+                # Here a child's p is its weight, already read. SomeOf and RandomOrder would gate by it once more.
+                if isinstance(child, A.BaseCompose):
+                    child.p = 1.0
+            return made
+        case groups.SOME_OF:
+            return A.SomeOf(children, n=int(step.args.get("n", 1)), replace=step.args.get("replace", False), p=p)
+        case groups.RANDOM_ORDER:
+            return A.RandomOrder(children, n=int(step.args.get("n", len(children))), p=p)
+        case _:
+            return A.Sequential(children, p=p)

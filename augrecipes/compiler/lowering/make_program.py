@@ -1,0 +1,143 @@
+"""Which pipelines run as programs, and why the others do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from augrecipes.compat.steps import is_plain
+from augrecipes.compiler.executor.op import KEPT, LEFT, OPAQUE, Op
+from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.compiler.lowering import masks
+from augrecipes.compiler.lowering.lower import Lowered, Sites
+from augrecipes.compiler.lowering.masks import MaskSink
+from augrecipes.compiler.lowering.validate import Position, draws_alike, works_alike
+from augrecipes.compiler.lowering.walk import OpaqueError, Walk
+from augrecipes.native.kernels import Library, library
+from augrecipes.ops.capabilities import capability
+from augrecipes.recipe.model import Output
+
+_MOST = 1 << 28  # pixels
+_BYTES = 32  # of a pixel, at most: four channels of eight
+_AS_IT_IS = Output(dtype="uint8", layout="hwc")
+_BYTE, _WORD = np.dtype(np.uint8), np.dtype(np.uint16)
+
+
+class ProgramMaker:
+    """What makes programs of the steps of one pipeline. Where there is none, OpaqueError says why.
+
+    Args:
+        sites: of all that draws: the transform, its label, and whether the tiles of a bag draw as one.
+        seed: of the pipeline.
+        position: moves the generators of its steps.
+        most: bytes that a picture may have on its way; None: any.
+
+    Attributes:
+        made: of each transform, by its id: its label, and whether the tiles of a bag draw as one.
+    """
+
+    def __init__(self, sites: Sites, seed: int, position: Position, most: int | None) -> None:
+        self.made = {id(step): (label, shared) for step, label, shared in sites}
+        self.position = position
+        self._seed, self._few = seed, _MOST if most is None else min(_MOST, most // _BYTES)
+
+    def pictures(self, lowered: Sequence[Lowered], sink: Sink, *, files: bool) -> Program:
+        """A plan of lowered steps, for pictures alone, which come undecoded if they are `files`."""
+        walk = Walk(self.made, files)
+        plan = self.steps(walk.keyed(lowered), sink)
+        plan.apart = walk.apart
+        return plan
+
+    def steps(self, steps: Iterable[tuple[Any, Op]], sink: Sink) -> Program:
+        """A plan of transforms, or None for what is done between them, and their numbers.
+
+        Each has drawn and worked as its transform does.
+        """
+        kernels, writes = _kernels(), _writes(sink)
+        sink = sink if writes else Sink(_AS_IT_IS)
+        made: list[Op] = []
+        given = {}
+        opaque: dict[int, tuple[Any, bool]] = {}
+        for step, keyed in steps:
+            alone = Program(kernels, [keyed], sink, self._seed, self._few)
+            why = ""
+            if step is not None and keyed.numbers is not OPAQUE and not draws_alike(alone, step, keyed, self.position):
+                why = "draws otherwise here"
+            elif step is not None and keyed.numbers.changes and not self._works_alike(kernels, step, keyed):
+                why = "changes pictures otherwise here"
+            if why and not keyed.alone:
+                raise OpaqueError(f"{keyed.label} {why}")
+            stops = keyed.alone and (why or keyed.numbers in (LEFT, OPAQUE))
+            if stops:
+                opaque[len(made)] = step, keyed.forced
+            elif keyed.numbers.given:
+                given[len(made)] = step
+            made.append(replace(keyed, numbers=OPAQUE) if stops else keyed)
+        plan = Program(kernels, made, sink, self._seed, self._few)
+        plan.given, plan.opaque, plan.writes = given, opaque, writes
+        return plan
+
+    def masks(
+        self,
+        lowered: Sequence[Lowered],
+        pictures: Program,
+        *,
+        wide: bool = False,
+        dtype: np.dtype[Any] = _BYTE,
+        exactly: bool = False,
+    ) -> Program:
+        """What happens to the masks of pictures that a plan carries out, with the same draws.
+
+        It takes the bytes of their pixels, H×W×B: of uint8 one, of float32 four.
+
+        Args:
+            lowered: the steps.
+            pictures: the plan.
+            wide: results are int64, not uint8.
+            dtype: of the masks.
+            exactly: no pixel may be another than the step takes, as OpenCV does of int16 in warps; otherwise these are
+                sampled as those of other dtypes.
+        """
+        kernels, opaque = _kernels(), pictures.opaque
+        walk = Walk(self.made, labels=True, apart=pictures.apart)
+        steps: list[Op] = []
+        given, like = {}, _WORD if dtype == np.int16 and not exactly else dtype
+        for step, known in walk.keyed(lowered):
+            of_opaque = OPAQUE if _changes_masks(step) else KEPT
+            keyed = replace(known, numbers=of_opaque) if len(steps) in opaque else known
+            if keyed.numbers.given:
+                given[len(steps)] = step
+            if dtype != _BYTE and (why := masks.refuses(step, keyed.numbers, dtype, exactly=exactly)):
+                raise OpaqueError(f"{keyed.label} {why}")
+            if step is not None and not self._works_alike(kernels, step, keyed, like):
+                raise OpaqueError(f"{keyed.label} changes masks otherwise here")
+            steps.append(replace(keyed, p=1.0) if keyed.numbers is KEPT else keyed)
+        plan = Program(kernels, steps, MaskSink(wide=wide), self._seed, self._few, labels=True)
+        plan.given = given
+        plan.opaque = {place: one for place, one in opaque.items() if steps[place].numbers is OPAQUE}
+        return plan
+
+    def _works_alike(self, kernels: Library, step: Any, keyed: Op, *labels: np.dtype[Any]) -> bool:
+        return works_alike(kernels, step, keyed, self._seed, self.position, *labels)
+
+
+def _kernels() -> Library:
+    if (kernels := library()) is None:
+        raise OpaqueError("there are no native kernels")
+    return kernels
+
+
+def _writes(sink: Sink) -> bool:
+    """Whether the kernels write what a sink makes; otherwise the plan leaves uint8 H×W×C to it."""
+    output = sink.output
+    return sink.dtype in (np.uint8, np.float32) and (output.color in ("rgb", "bgr") or output.where != "host")
+
+
+def _changes_masks(step: Any) -> bool:
+    """Whether a step may change a mask, or look at it: of classes that nobody knows anything is."""
+    record = capability(type(step).__name__)
+    return record is None or not is_plain(step) or "mask" in record.targets

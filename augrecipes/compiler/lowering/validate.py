@@ -1,0 +1,124 @@
+"""Whether native steps draw and do what the transforms draw and do that they stand for, on this OpenCV and numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from augrecipes.compat.steps import sampler_of
+from augrecipes.compiler.executor.inputs import as_bytes, of_bytes
+from augrecipes.compiler.executor.op import IN_PYTHON, NativeOp, Op
+from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.kernels import probes
+from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.compiler.kernels.step_draws import stand_in
+from augrecipes.compiler.lowering import control
+from augrecipes.native.kernels import Library
+from augrecipes.native.op_numbers import EFFECTS
+from augrecipes.recipe.model import Output
+
+_MOST = 1 << 28  # pixels
+_EPOCH = 3
+Position = Callable[[int, int, int], None]  # of epoch, index and tile
+_TRIED = tuple((index, index * 7) for index in range(4))  # keys at which draws are compared
+_SIZES = ((40, 61), (300, 200))
+_LARGE = 1 << 14  # pixels of a picture with which one key is tried
+_AS_IT_IS = Output(dtype="uint8", layout="hwc")
+_NEARLY = 1 - 2.0**-53  # a probability below which every draw is
+# What does nothing, or nothing alone.
+_NOTHING = frozenset({EFFECTS.KEEPS, EFFECTS.GROUPS, EFFECTS.EXITS})
+_OWN = frozenset({EFFECTS.ADDS_OWN_NOISE, EFFECTS.ADDS_OWN_PHOTONS})  # what transforms do by a function of our own
+# More pictures, by what steps do with them.
+_MORE: dict[int, Callable[[], tuple[np.ndarray, ...]]] = {
+    EFFECTS.COMPRESSES: probes.squares,
+    EFFECTS.EVENS_OUT: probes.many_colours,
+}
+
+
+def draws_alike(plan: Program, step: Any, keyed: Op, position: Position) -> bool:
+    """Whether the kernel draws what albumentations' sampler draws, at some keys: libm may be another here, or numpy."""
+    draw = control.sampler_of(step) if keyed.numbers.effect == EFFECTS.GROUPS else sampler_of(step)
+    left = keyed.numbers.draw == IN_PYTHON or keyed.numbers.given
+    for rows, columns in _SIZES:
+        data = {"image": stand_in((rows, columns, 3), np.dtype(np.uint8))}
+        for (index, tile), found in zip(_TRIED, plan.drawn(_EPOCH, _TRIED, rows, columns), strict=True):
+            position(_EPOCH, index, tile)
+            if control.acts(step) != (found is not None):
+                return False
+            if found is not None and not left and not _equal(found, partial(draw, data), keyed.numbers):
+                return False
+    return True
+
+
+def works_alike(
+    kernels: Library, step: Any, keyed: Op, seed: int, position: Position, labels: np.dtype[Any] | None = None
+) -> bool:
+    """Whether the kernel makes of some pictures, or of masks of a dtype, what the step does, of what it draws.
+
+    Asked once a process of each class and its arguments, whatever its place and seed.
+    """
+    numbers, cls = keyed.numbers, type(step)
+    if (
+        keyed.p <= 0
+        or numbers.given
+        or numbers.effect in _NOTHING
+        or EFFECTS.MERGES <= numbers.effect <= EFFECTS.MERGED_ENDS
+    ):
+        return True  # it never acts, or nothing alone, or by boxes
+    apply: Any = cls.apply if labels is None else cls.apply_to_mask
+    known = (
+        cls, kernels, apply, repr(step.get_transform_init_args()), numbers.draw, numbers.effect, numbers.arguments,
+        numbers.does, keyed.cell, keyed.forced, keyed.p < 1, labels,
+    )  # fmt: skip
+
+    def trials() -> Iterator[bool]:
+        always = replace(keyed, p=_NEARLY) if keyed.p < 1 else keyed
+        plan = Program(kernels, [always], Sink(_AS_IT_IS), seed, _MOST, labels=labels is not None)
+        act = step.apply if labels is None and numbers.effect in _OWN else partial(apply, step)
+        pictures = _pictures(numbers.effect) if labels is None else _masks(labels)
+        return _does_alike(plan, step, act, position, pictures, labels)
+
+    return probes.holds(known, trials)
+
+
+def _does_alike(
+    plan: Program,
+    step: Any,
+    act: Callable[..., Any],
+    position: Position,
+    pictures: Sequence[np.ndarray],
+    labels: np.dtype[Any] | None,
+) -> Iterator[bool]:
+    draw = sampler_of(step)
+    yield True  # of pictures that the kernels refuse nothing is asked
+    for image in pictures:
+        for index, tile in _TRIED[: 1 if image.size > _LARGE else None]:
+            position(_EPOCH, index, tile)
+            step.should_apply()  # which may take the first draw
+            made = plan.sample(_EPOCH, index, tile, image if labels is None else as_bytes(image), np.empty)
+            if isinstance(made, np.ndarray):
+                seen = made if labels is None else of_bytes(made, labels)
+                yield np.array_equal(seen, act(image, **draw({"image": image})))
+
+
+def _pictures(effect: int) -> tuple[np.ndarray, ...]:
+    return probes.pictures() + _MORE.get(effect, tuple)()
+
+
+@cache
+def _masks(dtype: np.dtype[Any]) -> tuple[np.ndarray, ...]:
+    """A scatter of labels, and every one: what is only moved shows in few pictures where it went."""
+    _, _, scatter, levels, *_ = probes.pictures()
+    return tuple(image[..., 0].astype(dtype) * dtype.type(97) for image in (scatter, levels))
+
+
+def _equal(found: Sequence[float], draw: Callable[[], Mapping[str, Any]], numbers: NativeOp) -> bool:
+    try:
+        wanted = numbers.seen(draw())
+    except Exception:  # the picture is too small for it
+        return not np.isfinite(found[0])
+    return list(wanted) == list(found[: len(wanted)])

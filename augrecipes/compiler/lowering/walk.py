@@ -1,0 +1,175 @@
+"""The steps of a pipeline as those of a program: their keys, and as numbers what each does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any
+
+from augrecipes.compat.steps import group_of, is_gated, is_plain
+from augrecipes.compiler.executor.op import LEFT, OPAQUE, NativeOp, Op
+from augrecipes.compiler.kernels import cost
+from augrecipes.compiler.kernels.resize_native import KERNELS, same_bits
+from augrecipes.compiler.lowering import control, masks, warps
+from augrecipes.compiler.lowering.colours import mixed
+from augrecipes.compiler.lowering.lower import Lowered
+from augrecipes.compiler.rewrite.nodes import Fused, Node
+from augrecipes.native.kernels import library
+from augrecipes.native.op_numbers import DRAWS, EFFECTS
+from augrecipes.ops.capabilities import claims
+from augrecipes.ops.constants import LINEAR
+
+_COLOURS = {
+    EFFECTS.JITTERS: EFFECTS.JITTERS,
+    EFFECTS.JITTERS_EXACTLY: EFFECTS.JITTERS,
+    EFFECTS.SCALES_LEVELS: EFFECTS.ADJUSTS,
+    EFFECTS.SHIFTS_HSV: EFFECTS.SHIFTS_HUES,
+}  # among colours
+_BOXES = frozenset({"bboxes"})  # what is moved in Python knows them
+# From a step, and how what it resamples is sampled, to its numbers; None: albumentations does that.
+AsNumbers = Callable[[Any, int], NativeOp | None]
+
+
+def encode(step: Any, *, joined: bool = False) -> NativeOp | None:
+    """A transform as numbers, joined with others or alone; None where programs do not know it, or not like this."""
+    record = claims(type(step).__name__)
+    module, _, name = (record.native_joined if joined else record.native).partition(":")
+    if not module:
+        return None
+    encoder: Callable[[Any], NativeOp | None] = getattr(import_module(f"{__package__}.{module}"), name)
+    return encoder(step)
+
+
+class OpaqueError(Exception):
+    """Why a pipeline does not run as a program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A way through the steps of a pipeline.
+
+    Attributes:
+        made: of each that draws, by its id: its label, and whether the tiles of a bag draw as one.
+        files: pictures come undecoded.
+        labels: numbers are those of what happens to a mask.
+        apart: merged steps, by their sites, that run one by one, because not all of them are known merged.
+    """
+
+    made: Mapping[int, tuple[str, bool]]
+    files: bool = False
+    labels: bool = False
+    apart: set[str] = field(default_factory=set)
+
+    def keyed(self, plan: Sequence[Lowered]) -> Iterator[tuple[Any, Op]]:
+        """The steps of a plan, with their numbers; None and numbers for what is done between them.
+
+        Raises:
+            OpaqueError: one of them runs in albumentations, whether or not it acts.
+        """
+        for place, one in enumerate(plan):
+            behind = plan[place + 1].node if place + 1 < len(plan) else None
+            yield from self._node(one, _is_last(one.node, behind), decodes=self.files and not place)
+
+    def _node(self, one: Lowered, last: bool = False, *, decodes: bool = False) -> Iterator[tuple[Any, Op]]:
+        """A node; of merged steps that are `last` the output makes what is left."""
+        node = one.node
+        if not isinstance(node, Fused):
+            yield from self._unit(one, alone)
+            return
+        merged = [] if node.site in self.apart else self._merged(one.inside, node)
+        if not merged:
+            for inside in one.inside:
+                yield from self._unit(inside, alone)
+            return
+        yield from merged
+        if node.kernel == "JoinedColours":
+            if not last:
+                yield None, _between(EFFECTS.MATERIALISES)
+            return
+        of_picture = (*cost.CONSTANTS, last + 2 * node.reduces, cost.DECODED if decodes else 0.0)
+        yield None, _between(EFFECTS.MERGED_ENDS, masks.ends() if self.labels else of_picture)
+
+    def _merged(self, steps: Sequence[Lowered], node: Fused) -> list[tuple[Any, Op]]:
+        """The steps of a node, merged; none where one of them is not known so: then they run one by one."""
+        as_numbers = _warped if node.kernel == "JoinedWarps" else _coloured
+        found = [pair for step in steps for pair in self._unit(step, as_numbers)]
+        if all(keyed.numbers not in (LEFT, OPAQUE) for _, keyed in found):
+            return found
+        if self.labels:
+            raise OpaqueError(f"{node.site} moves masks otherwise")
+        self.apart.add(node.site)
+        return []
+
+    def _unit(self, one: Lowered, as_numbers: AsNumbers) -> control.Unit:
+        """A step or a group, opened; a group that chooses as only albumentations knows is one step."""
+        if is_gated(one.made):
+            keyed = self.one(one.made, as_numbers)
+            return [(one.made, replace(keyed, alone=as_numbers is alone))]
+        label, shared = self.made[id(one.made)]
+        if (kind := group_of(one.made)) is not None:
+            children = [[*self._node(inside)] if as_numbers is alone else self._unit(inside, as_numbers)
+                        for inside in one.inside]  # fmt: skip
+            if kind == "one":
+                # Of a child that is several steps each has a gate of its own.
+                children = [
+                    [(step, replace(keyed, forced=not rest)), *rest] for (step, keyed), *rest in map(list, children)
+                ]
+            if (group := control.opened(one.made, label, children, shared=shared)) is not None:
+                return group
+        return [(one.made, Op(label, shared, 1.0, OPAQUE, alone=True))]  # nobody else knows when it acts
+
+    def one(self, step: Any, as_numbers: AsNumbers) -> Op:
+        """A transform; OpaqueError where it runs in albumentations, whether or not it acts."""
+        label, shared = self.made[id(step)]
+        numbers = None
+        if is_plain(step, reads=_BOXES):
+            numbers = masks.numbers_of(step, as_numbers) if self.labels else as_numbers(step, LINEAR)
+        if numbers is None and not is_gated(step):
+            raise OpaqueError(f"{label} runs in albumentations")
+        found = library()
+        needed = [] if numbers is None else [name for how in numbers.resizes for name in KERNELS[int(how)]]
+        if needed and (found is None or not all(same_bits(found, name) for name in needed)):
+            numbers = None
+        return Op(label, shared, float(step.p), numbers or LEFT)
+
+
+def _is_last(node: Node, behind: Node | None) -> bool:
+    """Whether the output makes what merged steps leave, or the colours behind them do."""
+    colours = isinstance(behind, Fused) and behind.kernel == "JoinedColours"
+    return behind is None or (colours and isinstance(node, Fused) and node.kernel == "JoinedWarps")
+
+
+def _between(effect: int, does: tuple[float, ...] = ()) -> Op:
+    """What is done between steps."""
+    return Op("", False, 1.0, NativeOp(DRAWS.NOTHING, effect, does=does))
+
+
+def alone(step: Any, _: int) -> NativeOp | None:
+    """A step that is carried out by itself."""
+    found = encode(step)
+    if found is not None and found.effect in (EFFECTS.WARPS, EFFECTS.TILTS):
+        return warps.exactly(found)
+    return found
+
+
+def _warped(step: Any, interpolation: int) -> NativeOp | None:
+    """A step of a run that is resampled once."""
+    found = encode(step)
+    if found is None:
+        return None
+    warps_so = found.effect in (EFFECTS.WARPS, EFFECTS.TILTS) and warps.interpolation_of(found) == interpolation
+    merges = found.effect in (EFFECTS.CUTS, EFFECTS.TURNS) or warps_so or set(found.resizes) == {interpolation}
+    return replace(found, effect=EFFECTS.MERGES + found.effect) if merges else None
+
+
+def _coloured(step: Any, _: int) -> NativeOp | None:
+    """A step that changes colours behind such a run."""
+    record = claims(type(step).__name__)
+    if not record.random and record.recolours:
+        return mixed(step)
+    if record.native_joined:
+        return encode(step, joined=True)
+    found = encode(step)
+    effect = None if found is None else _COLOURS.get(found.effect)
+    return None if found is None or effect is None else replace(found, effect=effect, does=())

@@ -1,0 +1,121 @@
+"""Warps, grids whose columns and rows are stretched, and lenses, as numbers of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import cv2
+import numpy as np
+
+from augrecipes.compat.normals import normals
+from augrecipes.compiler.executor.op import NativeOp, of
+from augrecipes.compiler.kernels import lens_native, warp_native
+from augrecipes.compiler.kernels.warp_native import border_of
+from augrecipes.native.kernels import library
+from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
+from augrecipes.ops.constants import LINEAR, NEAREST
+
+_TO_NEXT = 4  # where numbers say that the next pixel is taken
+
+
+def rotate(step: Any) -> NativeOp | None:
+    """A rotation about the middle."""
+    return None if step.crop_border else _warp(step, DRAWS.ROTATION, tuple(step.limit))
+
+
+def safe_rotation(step: Any) -> NativeOp | None:
+    """A rotation about the middle that keeps the size, and all that the picture shows."""
+    return _warp(step, DRAWS.SAFE_ROTATION, tuple(step.limit))
+
+
+def affine(step: Any) -> NativeOp | None:
+    """A picture turned, scaled, sheared and shifted, in its own size."""
+    ranges = (*step.scale.values(), *step.shear.values())
+    if step.fit_output or step.balanced_scale or not all(isinstance(one, tuple) for one in ranges):
+        return None
+    shifts, kind = ((0, 0), (0, 0)), 0
+    if step.translate_px is not None:
+        shifts, kind = tuple(step.translate_px[axis] for axis in "xy"), OPTIONS.IN_PIXELS
+    elif step.translate_percent is not None:
+        if list(step.translate_percent) != ["x", "y"]:
+            return None
+        shifts, kind = tuple(step.translate_percent.values()), OPTIONS.IN_PARTS
+    (scales, shears) = ([each[axis] for axis in "xy"] for each in (step.scale, step.shear))
+    pairs = (step.rotate, *scales, *shifts, *shears)
+    return _warp(step, DRAWS.AFFINE, (*(value for pair in pairs for value in pair), kind, step.keep_ratio))
+
+
+def perspective(step: Any) -> NativeOp | None:
+    """A picture seen from the side."""
+    constant = step.border_mode == cv2.BORDER_CONSTANT
+    fill = border_of(step.fill) if constant else 0
+    one_by_one = not constant or fill == warp_native.as_word(step.fill, np.dtype(np.uint8))  # as OpenCV takes it
+    if step.fit_output or step.interpolation not in (NEAREST, LINEAR) or fill < 0 or not one_by_one or not normals():
+        return None
+    does = (step.border_mode, fill, step.keep_size, 0, step.interpolation == NEAREST)
+    seen = of("matrix", "max_height", "max_width")
+    return NativeOp(DRAWS.TILT, EFFECTS.TILTS, (*step.scale, normals()), seen, does)
+
+
+def _warp(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeOp | None:
+    constant = step.border_mode == cv2.BORDER_CONSTANT
+    fill = border_of(step.fill) if constant else 0
+    if step.interpolation not in (NEAREST, LINEAR) or fill < 0:
+        return None
+    return NativeOp(
+        draw, EFFECTS.WARPS, arguments, _matrix, (step.border_mode, fill, 0, 0, step.interpolation == NEAREST)
+    )
+
+
+def interpolation_of(warp: NativeOp) -> int:
+    """How what it warps is sampled, as OpenCV numbers that."""
+    return NEAREST if warp.does[_TO_NEXT] else LINEAR
+
+
+def exactly(found: NativeOp) -> NativeOp | None:
+    """The same by itself, with albumentations' bits; None where the kernel does not have them.
+
+    Its matrix has other last bits than albumentations' own, which no picture shows: see native/warped.h.
+    """
+    native = warp_native.here()
+    how = interpolation_of(found)
+    body = 0 if native is None else native.body("perspective" if found.effect == EFFECTS.TILTS else "affine", how)
+    if not body:
+        return None
+    if found.effect == EFFECTS.TILTS:
+        return replace(found, does=(*found.does[:3], body, how == NEAREST))
+    shears = found.draw == DRAWS.AFFINE and any(found.arguments[10:14])
+    return replace(found, seen=of(), does=(*found.does[:2], body, shears, how == NEAREST))
+
+
+def _matrix(params: Mapping[str, Any]) -> tuple[float, ...]:
+    return tuple(params["matrix"][:2].ravel().tolist())
+
+
+def grid(step: Any) -> NativeOp | None:
+    """A grid whose parts are longer or shorter."""
+    if step.num_steps > LIMITS.MOST_PARTS:
+        return None
+    arguments = (step.num_steps, *step.distort_limit, step.normalized)
+    return _bent(step, DRAWS.GRID, arguments, EFFECTS.BENDS_GRID, step.num_steps)
+
+
+def lens(step: Any) -> NativeOp | None:
+    """A lens: that of a camera."""
+    kernels = library()
+    if step.mode != "camera" or kernels is None or not lens_native.same_bits(kernels):
+        return None
+    return _bent(step, DRAWS.BEND, step.distort_limit, EFFECTS.BENDS_LENS, 0)
+
+
+def _bent(step: Any, draw: int, arguments: tuple[float, ...], effect: int, more: int) -> NativeOp | None:
+    constant = step.border_mode == cv2.BORDER_CONSTANT
+    fill = warp_native.as_word(step.fill, np.dtype(np.uint8)) if constant else 0
+    native = warp_native.here()
+    if step.interpolation not in (NEAREST, LINEAR) or fill < 0 or native is None:
+        return None
+    if not native.body("maps", step.interpolation):
+        return None
+    return NativeOp(draw, effect, arguments, does=(step.border_mode, fill, step.interpolation == NEAREST, more))

@@ -1,0 +1,104 @@
+"""What the compiler hands to the Pipeline: a plan for each way in which samples come, and all else that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from augrecipes.compiler.rewrite.nodes import Fused, Nodes, action_of
+from augrecipes.compiler.rewrite.rule import Firing, apply_rules
+from augrecipes.compiler.rewrite.rules import rules_for
+from augrecipes.flow import Arrival, Flow
+from augrecipes.ops.capabilities import claims
+from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
+
+ARRIVALS: tuple[Arrival, ...] = ("uint8", "float32", "encoded", "together")
+PLAIN: tuple[Arrival, ...] = ("float32", "together")  # what runs as albumentations runs it
+_STILL = ("identity", "dihedral")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the compiler decided for images that come in one way.
+
+    Attributes:
+        steps: what runs, in order: steps as they were written, or what rules have made of them.
+        fired: the rules that made them.
+        reads: its first steps leave a part of a picture, so that the rest of a file need not be decoded.
+    """
+
+    steps: Nodes
+    fired: tuple[Firing, ...] = ()
+    reads: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """Everything that a Pipeline is made of, and all that travels when it is pickled.
+
+    Attributes:
+        recipe: the source.
+        mode: `train` or `eval`.
+        optimize: what was asked for.
+        seed: of every draw.
+        save_applied_params: add `applied` to the samples.
+        plans: by how samples come: `uint8`, `float32`, `encoded`, `together`.
+        threads: that work on the tiles of a bag; None: one a core, and one inside a DataLoader worker.
+        pauses: another part of the recipe follows: the targets come out as the steps have left them.
+        resumes: another part has run before: the targets come in as its steps have left them.
+        later: targets of a pair that the part that follows makes.
+        added: further targets, by name, and the one of albumentations' that each is like.
+    """
+
+    recipe: Recipe
+    mode: Mode
+    optimize: Optimize
+    seed: int
+    save_applied_params: bool
+    plans: dict[Arrival, Plan] = field(compare=False)
+    threads: int | None = None
+    pauses: bool = False
+    resumes: bool = False
+    later: frozenset[str] = frozenset()
+    added: Mapping[str, str] = field(default_factory=dict)
+
+    def unoptimised(self) -> Compiled:
+        """The same recipe with its steps as they were written."""
+        source = Plan(self.recipe.section(self.mode) or ())
+        return replace(self, optimize="none", plans=dict.fromkeys(ARRIVALS, source))
+
+
+def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: Arrival) -> Plan:
+    """The rewritten steps for samples that come as `arrival` says; of floats, and of several pictures that come
+    together, which no kernel takes, the steps as they are written."""
+    if arrival in PLAIN:
+        return Plan(steps)
+    nodes, fired = apply_rules(steps, flow_of(recipe, arrival), rules_for(recipe, optimize))
+    return Plan(nodes, fired, reads=optimize != "none" and arrival == "encoded" and _leaves_a_part(nodes))
+
+
+def _leaves_a_part(nodes: Nodes) -> bool:
+    """Whether the first steps, as long as they cut and turn, or are resampled together, leave a part of a picture."""
+    for node in nodes:
+        if isinstance(node, Fused):
+            return node.kernel == "JoinedWarps" or node.reads
+        action = action_of(node)
+        if not isinstance(node, Step) or node.steps or node.target or action not in (*_STILL, "window", "warp"):
+            return False
+        if action == "window" or claims(node.name).resizes == "window":
+            return True
+        if action == "warp":
+            return False
+    return False
+
+
+def flow_of(recipe: Recipe, arrival: Arrival) -> Flow:
+    """What rules may rely on where the recipe's steps begin."""
+    inputs, output = recipe.inputs, recipe.output
+    return Flow(
+        channels=inputs.channels,
+        boxes=inputs.boxes is not None or inputs.keypoints is not None,
+        encoded=arrival == "encoded",
+        least=inputs.min_size,
+        floats=output.dtype != "uint8" and output.color in ("rgb", "bgr"),  # wherever they are made
+    )

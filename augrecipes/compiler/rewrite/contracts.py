@@ -1,0 +1,123 @@
+"""What a merge may change, and the steps that it must not come before because they would make more of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from augrecipes.compiler.rewrite.nodes import Fused, Node, is_single
+from augrecipes.flow import Flow
+from augrecipes.ops import groups
+from augrecipes.ops.capabilities import capability
+from augrecipes.ops.registry import effective
+from augrecipes.recipe.model import Step
+
+Contract = Literal["EXACT", "LEVELS", "GEOMETRY", "DISTRIBUTION"]
+INEXACT: tuple[Contract, ...] = ("LEVELS", "GEOMETRY", "DISTRIBUTION")
+
+ALL = 255  # levels: no two pictures are further apart
+_MOST = 2.0  # the largest gain behind a merge: beyond, a few levels are no few levels any more
+
+
+def held(behind: Iterable[Node], flow: Flow, contract: Contract) -> str | None:
+    """Why no merge of a contract may be made in front of the steps `behind`; None where one may.
+
+    A merge that changes a bit must come before no step whose draws depend on what it changes: that step would draw
+    something else, and all settings make the same draws. A merge of colours changes the picture alone, a merged
+    resampling the mask as well.
+
+    A merge that promises levels must come before no step that amplifies without bound, or more than twofold. A merged
+    resampling may: its promise is where pixels come from, it never was by how many levels they differ. Other noise may
+    come before other noise: what goes by the picture there is no parameter, but noise.
+
+    >>> held([Step("Blur", site="Blur#1"), Step("ShotNoise", site="ShotNoise#1")], Flow(), "GEOMETRY")
+    'ShotNoise#1 draws by what is in the image'
+    >>> held([Step("CLAHE", site="CLAHE#1")], Flow(), "GEOMETRY") is None
+    True
+    """
+    return next((why for step in behind if (why := _bar(step, flow, contract))), flow.held.get(contract))
+
+
+def held_from(steps: Sequence[Node], flow: Flow, contract: Contract) -> list[str | None]:
+    """`held` by the steps from each place on, and by none of them. They are read once, backwards."""
+    found = [flow.held.get(contract)]
+    for step in reversed(steps):
+        found.append(_bar(step, flow, contract) or found[-1])
+    return found[::-1]
+
+
+def before(behind: Iterable[Node], flow: Flow) -> Flow:
+    """The flow inside a group, in front of the steps `behind`."""
+    behind = tuple(behind)
+    found: dict[str, str] = {contract: why for contract in INEXACT if (why := held(behind, flow, contract)) is not None}
+    return flow if found == flow.held else replace(flow, held=found)
+
+
+def before_each(steps: Sequence[Node], flow: Flow) -> list[Flow]:
+    """The flow inside each step, if it is a group: in front of all that follow. The steps are read once, backwards."""
+    flows = []
+    for step in reversed(steps):
+        flows.append(flow)
+        flow = before((step,), flow)
+    return flows[::-1]
+
+
+def enlarged(levels: float, behind: Iterable[Node], flow: Flow) -> float:
+    """What differences of so many levels may have become behind some steps.
+
+    >>> enlarged(2, [Step("Blur"), Step("HorizontalFlip")], Flow())
+    3.0
+    """
+    for step in behind:
+        levels = min(_through(step, levels, flow), ALL)
+    return levels
+
+
+def _through(node: Node, levels: float, flow: Flow) -> float:
+    if node.p == 0:
+        return levels
+    if not is_single(node):
+        if not isinstance(node, Fused) and node.name == groups.ONE_OF:
+            return max(_through(child, levels, flow) for child in node.steps)
+        for child in node.steps:
+            levels = _through(child, levels, flow)
+        return levels
+    record = capability(node.name)
+    if record is None or record.action in _STILL:
+        return levels
+    return (levels + (flow.dtype == "uint8")) * max(1.0, record.gain_for(effective(node)) or 1.0)
+
+
+_STILL = ("identity", "window", "dihedral")
+
+
+def _bar(step: Node, flow: Flow, contract: Contract) -> str | None:
+    """The first step inside `step` that no merge may be made in front of, and why."""
+    return next((f"{leaf.site} {why}" for leaf in _leaves(step) if (why := _why(leaf, flow, contract))), None)
+
+
+def _leaves(step: Node) -> list[Step]:
+    """The steps that may act, groups and fused steps opened."""
+    if step.p == 0:
+        return []
+    return [step] if is_single(step) else [leaf for child in step.steps for leaf in _leaves(child)]
+
+
+def _why(leaf: Step, flow: Flow, contract: Contract) -> str | None:
+    record = capability(leaf.name)
+    if record is None or record.draws_from is None:
+        return "may draw by what is in the image: nothing is known of its class"
+    seen = record.draws_from if contract == "GEOMETRY" else record.draws_from & {"image"}
+    if seen and not (contract == "DISTRIBUTION" and record.effect == "noise"):
+        return f"draws by what is in the {' and the '.join(sorted(seen))}"
+    if contract != "LEVELS":
+        return None
+    if record.in_levels and flow.dtype != "uint8":
+        return "rounds float32 to levels of 255: the last bit would become a level"
+    gain = record.gain_for(effective(leaf))
+    if gain is None:
+        return "goes by thresholds or statistics of the image: a few levels may become very many"
+    if gain > _MOST:
+        return f"amplifies differences up to {gain:.2g} times"
+    return None

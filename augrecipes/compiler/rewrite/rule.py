@@ -1,0 +1,183 @@
+"""What a rewrite rule is, and how rules run over the straight parts of a recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+
+from augrecipes.compiler.rewrite.contracts import Contract, before, before_each, enlarged
+from augrecipes.compiler.rewrite.nodes import (
+    Fused,
+    Node,
+    Nodes,
+    Steps,
+    is_open,
+    singles,
+    with_inside,
+)
+from augrecipes.flow import Flow
+from augrecipes.ops import groups
+from augrecipes.ops.capabilities import capability
+from augrecipes.recipe.model import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rewrite rule.
+
+    Attributes:
+        name: snake_case.
+        equation: what becomes what, in one line.
+        contract: `EXACT`: the same bits. `LEVELS`: pointwise work, a few of 255 levels apart, see `levels`. `GEOMETRY`:
+            merged resampling: places agree to 0.01 px wherever both are inside the source, and the result is never
+            further from an analytic truth; pixels may differ, and `augrecipes verify` reports by how much.
+            `DISTRIBUTION`: other random numbers of the same distribution, under the same parameters.
+        fires: YAML steps that it fires on.
+        leaves: YAML steps that it must leave alone.
+        rewrite: from a straight run of steps to its edits, in order and apart, after which the rule finds no more. It
+            looks at each step a fixed number of times. One that changes a bit asks `contracts.held_from` whether what
+            comes behind bears it.
+        singly: it puts one step in the place of one, whatever stands around it: so it does inside every group, too, and
+            inside Degrade.
+        outermost: only for the recipe's own steps, not for those inside a Sequential: it looks at what comes after.
+        opens: groups; it comes before all others, which then do not look into those groups by themselves.
+    """
+
+    name: str
+    equation: str
+    contract: Contract
+    fires: str
+    leaves: str
+    rewrite: Callable[[Nodes, Flow], Iterable[Edit]]
+    outermost: bool = False
+    singly: bool = False
+    opens: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What a rule does at one place.
+
+    Attributes:
+        start, stop: of the steps that it replaces; the end is exclusive.
+        steps: that it puts in their place.
+        levels: of a rule with contract `LEVELS`: by how many levels of 255 it may change what comes out of them.
+    """
+
+    start: int
+    stop: int
+    steps: Nodes
+    levels: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """One application of a rule.
+
+    Attributes:
+        rule: its name.
+        before: the labels that it read.
+        after: the labels that it left in their place.
+        contract: the rule's.
+        levels: of a `LEVELS` rule: what this adds to how far the pictures behind it may be apart, of 255.
+    """
+
+    rule: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    contract: Contract = "EXACT"
+    levels: float = 0
+
+
+def runs(nodes: Nodes, belongs: Callable[[Step], bool]) -> Iterator[tuple[int, Steps]]:
+    """Where steps begin that stand side by side and belong together, and these steps, as many as there are."""
+    run: list[Step] = []
+    for place, node in enumerate((*nodes, None)):
+        if isinstance(node, Step) and belongs(node):
+            run.append(node)
+        elif run:
+            yield place - len(run), tuple(run)
+            run = []
+
+
+def swaps(steps: Nodes, back: Sequence[bool], front: Sequence[bool]) -> Iterator[Edit]:
+    """Steps marked in `front` before those marked in `back` that stand directly before them; each keeps its order.
+
+    >>> steps = tuple(Step("step", site=site) for site in "abcde")
+    >>> [edit] = swaps(steps, [True, True, False, False, True], [False, False, True, False, False])
+    >>> edit.start, edit.stop, [step.site for step in edit.steps]
+    (0, 3, ['c', 'a', 'b'])
+    """
+    start = stop = None
+    for place, (moves, passes) in enumerate(zip([*back, False], [*front, False], strict=True)):
+        if moves:
+            start = place if start is None else start
+        elif not passes:
+            if start is not None and stop is not None:
+                yield Edit(start, stop, tuple(steps[k] for k in sorted(range(start, stop), key=back.__getitem__)))
+            start = stop = None
+        elif start is not None:
+            stop = place + 1
+
+
+def apply_rules(steps: Nodes, flow: Flow, rules: tuple[Rule, ...]) -> tuple[Nodes, tuple[Firing, ...]]:
+    """The steps after every rule, in order, and what fired.
+
+    Rules see straight runs only: the recipe itself and the inside of every Sequential. A OneOf's children are
+    looked into, never added, dropped or moved, since that would change its choice.
+    """
+    fired: list[Firing] = []
+    rewritten = _straight(steps, flow, rules, fired, outermost=True)
+    return rewritten, tuple(fired)
+
+
+def _straight(steps: Nodes, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing], *, outermost: bool) -> Nodes:
+    if any((record := capability(s.name)) and record.changes_dtype for step in steps for s in singles(step)):
+        flow = replace(flow, dtype=None)
+    for rule in rules:
+        if rule.opens:
+            steps = _edited(rule, steps, flow, fired)
+    flows = before_each(steps, flow)
+    steps = tuple(_inside(step, flow, rules, fired) for step, flow in zip(steps, flows, strict=True))
+    for rule in rules:
+        if not rule.opens and (outermost or not rule.outermost):
+            steps = _edited(rule, steps, flow, fired)
+    return steps
+
+
+def _edited(rule: Rule, steps: Nodes, flow: Flow, fired: list[Firing]) -> Nodes:
+    """The steps after one rule."""
+    edits = list(rule.rewrite(steps, flow))
+    made: list[Node] = []
+    place, apart = 0, 0.0
+    for edit, end in zip(edits, [*(edit.start for edit in edits), len(steps)][1:], strict=True):
+        made += [*steps[place : edit.start], *edit.steps]
+        place, were = edit.stop, apart
+        if rule.contract == "LEVELS":
+            # What edits before this one have changed goes through its steps too.
+            apart = enlarged(apart, edit.steps, flow) if apart else 0
+            apart += edit.levels
+            apart = enlarged(apart, steps[edit.stop : end], flow) if apart else 0
+        before, after = (tuple(s.site for s in part) for part in (steps[edit.start : edit.stop], edit.steps))
+        fired.append(Firing(rule.name, before, after, rule.contract, ceil(apart) - ceil(were)))
+    return (*made, *steps[place:])
+
+
+def _inside(node: Node, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]) -> Node:
+    if isinstance(node, Fused) or not is_open(node):
+        return node
+    # Here a picture is decoded already, and does not leave.
+    flow = replace(flow, encoded=False, floats=False)
+    singly = tuple(rule for rule in rules if rule.singly)
+    if node.name == groups.DEGRADE:
+        inside = _straight(node.steps, flow, singly, fired, outermost=False)
+    elif node.name == groups.SEQUENTIAL:
+        inside = _straight(node.steps, flow, rules, fired, outermost=False)
+    else:
+        if node.name != groups.ONE_OF:
+            flow = before(node.steps, flow)  # any of them may come after any other
+        inside = tuple(_inside(child, flow, rules, fired) for child in node.steps)
+        for rule in singly:
+            inside = tuple(made for child in inside for made in _edited(rule, (child,), flow, fired))
+    return node if inside == node.steps else with_inside(node, inside)

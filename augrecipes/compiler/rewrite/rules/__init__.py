@@ -1,0 +1,62 @@
+"""Rewrite rules, one file each. Their order is meaning: what an early rule brings together a later one joins."""
+
+from __future__ import annotations
+
+from augrecipes.compiler.rewrite.rule import Rule
+from augrecipes.compiler.rewrite.rules import (
+    crop_first,
+    drop_noops,
+    join_colours,
+    join_warps,
+    open_groups,
+    own_noise,
+    read_scaled,
+    reduce_first,
+    shrink_first,
+)
+from augrecipes.kinds import facts
+from augrecipes.recipe.model import Optimize, Recipe
+
+# Rules that change no bit. That moves and tables in a row are one pass needs no rule: the native program leaves them
+# pending until somebody reads pixels.
+EXACT: tuple[Rule, ...] = (
+    open_groups.RULE,  # first: what it brings out has neighbours there
+    drop_noops.RULE,  # before the others: what it removes may stand between two neighbours
+    crop_first.RULE,
+)
+
+# Rules that keep within a bound.
+FAST: tuple[Rule, ...] = (
+    *EXACT,  # before join_warps: a table between two warps parts them no more
+    shrink_first.RULE,  # the same for colours; after crop_first, which keeps every bit
+    join_warps.RULE,
+    reduce_first.RULE,  # of what join_warps has made
+    read_scaled.RULE,  # the same, and of a resize that begins
+    join_colours.RULE,
+    own_noise.RULE,  # whatever stands beside it
+)
+
+# Rules of pairs, whose steps act on several targets. They change no bit; `fast` has its own noise beside them.
+PAIR: tuple[Rule, ...] = (
+    drop_noops.RULE,
+    crop_first.RULE,
+)
+
+# Names that `without_rules` may still hold: what they did is no rewriting any more.
+GIVEN_UP = frozenset(
+    {"defer_flips", "fold_sink", "join_crops", "join_flips", "join_tables", "read_window", "read_windows"}
+)
+
+RULES: dict[Optimize, tuple[Rule, ...]] = {"none": (), "exact": EXACT, "fast": FAST}
+
+
+def rules_for(recipe: Recipe, optimize: Optimize) -> tuple[Rule, ...]:
+    """The rules that a recipe is rewritten by, in order: those of its kind and of `optimize` that it does not refuse.
+
+    >>> [rule.name for rule in rules_for(Recipe("sr", kind="pair", without_rules=("drop_noops",)), "exact")]
+    ['crop_first']
+    """
+    rules = RULES[optimize]
+    if facts(recipe.kind).scales and optimize != "none":
+        rules = (*PAIR, own_noise.RULE) if optimize == "fast" else PAIR
+    return tuple(rule for rule in rules if rule.name not in recipe.without_rules)

@@ -1,0 +1,33 @@
+"""Noise comes from a generator of our own, which counts: no array of numbers, and the same bits on every processor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from augrecipes.compiler.rewrite.contracts import held_from
+from augrecipes.compiler.rewrite.nodes import Nodes, Renoised, is_single
+from augrecipes.compiler.rewrite.rule import Edit, Rule
+from augrecipes.flow import Flow
+from augrecipes.ops.capabilities import claims
+from augrecipes.ops.registry import effective
+
+
+def _rewrite(steps: Nodes, flow: Flow) -> Iterable[Edit]:
+    behind = held_from(steps, flow, "DISTRIBUTION")
+    for place, step in enumerate(steps):
+        if not is_single(step) or isinstance(step, Renoised) or step.p == 0 or behind[place + 1] is not None:
+            continue
+        record = claims(step.name)
+        if record.own_noise and record.own_noise_for(effective(step), flow.dtype):
+            yield Edit(place, place + 1, (Renoised.of(step),))
+
+
+RULE = Rule(
+    name="own_noise",
+    equation="Noise(OpenCV's or numpy's generator) ~ Noise(hash of sample, step and pixel)",
+    contract="DISTRIBUTION",
+    fires="[{GaussNoise: {p: 1.0}}]",
+    leaves="[{AdditiveNoise: {spatial_mode: constant}}]",
+    rewrite=_rewrite,
+    singly=True,
+)

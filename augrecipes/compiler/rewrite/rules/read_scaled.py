@@ -1,0 +1,41 @@
+"""A picture that is made much smaller is decoded smaller: a JPEG at a half, a quarter or an eighth is quicker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TypeGuard
+
+from augrecipes.compiler.rewrite.contracts import held
+from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, action_of, is_single
+from augrecipes.compiler.rewrite.rule import Edit, Rule
+from augrecipes.compiler.rewrite.rules.join_warps import joins
+from augrecipes.flow import Flow
+from augrecipes.ops.registry import effective
+from augrecipes.recipe.model import Step
+
+
+def _scales(step: Node) -> TypeGuard[Step]:
+    """Whether a step only scales a window: other warps seldom shrink."""
+    return is_single(step) and action_of(step) == "warp" and joins(step) and "area_for_downscale" in effective(step)
+
+
+def _rewrite(steps: Nodes, flow: Flow) -> Iterable[Edit]:
+    if not flow.encoded or not steps or held(steps[1:], flow, "GEOMETRY") is not None:
+        return []
+    first = steps[0]
+    if _scales(first):
+        first = Fused("JoinedWarps", (first,))
+    elif not isinstance(first, Fused) or not first.reduces or first.scales:
+        return []
+    return [Edit(0, 1, (replace(first, reduces=True, scales=True),))]
+
+
+RULE = Rule(
+    name="read_scaled",
+    equation="Warp(A) · Decode = Warp(A / k) · Decode(1/k)   k = 2, 4, 8, where a sample shrinks by 1.5 k or more",
+    contract="GEOMETRY",
+    fires="[{Resize: {height: 12, width: 16}}, HorizontalFlip]",
+    leaves="[{Rotate: {limit: 20, p: 1.0}}, {Resize: {height: 12, width: 16, interpolation: area}}]",
+    rewrite=_rewrite,
+)

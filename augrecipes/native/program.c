@@ -1,0 +1,390 @@
+/* Programs: samples carried out by what their recipe was compiled to, draws and all, without Python between their steps.
+
+   compiler/lowering says which recipes that is, and the steps themselves define what comes out: the law in
+   tests/laws/test_native_plan.py holds every sample to them, bit for bit. */
+
+#include "distortion.h"
+#include "draws.h"
+#include "points.h"
+#include "perspective.h"
+
+EXPORT int32_t JOIN(sink_one, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int32_t, const float *,
+                                   const float *, void *, int32_t, int64_t, int64_t, int64_t, const Ahead *);
+
+int64_t ar_nanoseconds(void);
+
+/* From now on time belongs to what has this place among `spent`; of -1 to nothing. */
+static void lap(Run *run, int64_t place) {
+    int64_t *spent = run->program->spent;
+    if (!spent)
+        return;
+    int64_t now = ar_nanoseconds();
+    if (run->timed >= 0)
+        spent[run->timed] += now - run->since;
+    run->timed = place, run->since = now;
+}
+
+/* Whether a window lies in a picture. */
+static int is_inside(const double *window, int64_t rows, int64_t columns) {
+    return 0 <= window[0] && window[0] < window[2] && window[2] <= (double)columns && 0 <= window[1] &&
+           window[1] < window[3] && window[3] <= (double)rows;
+}
+
+/* Rows and columns by a factor, rounded or cut off; false where they are too many. */
+static int scaled_size(double factor, int64_t rows, int64_t columns, int rounds, int64_t *height, int64_t *width) {
+    double down = (double)rows * factor, across = (double)columns * factor;
+    if (!(fabs(down) <= LONGEST && fabs(across) <= LONGEST))
+        return 0;
+    *height = (int64_t)(rounds ? MAX(1, rint(down)) : down), *width = (int64_t)(rounds ? MAX(1, rint(across)) : across);
+    return 1;
+}
+
+/* Add what was drawn to what is still to be done in one resampling. */
+static int64_t merge(Run *run, const Step *step, const double *drawn) {
+    const double *a = step->arguments + DRAW_ARGUMENTS;
+    int64_t rows, columns;
+    Warp warp = {.border = -1, .labels = run->program->labels};
+    int64_t answer = run->merging->begun ? DONE : materialised_upright(run);
+    if (answer != DONE)
+        return answer;
+    seen_size(run, &rows, &columns);
+    switch (step->effect - MERGES) {
+    case TILTS:
+        return merge_tilt(run, step, drawn, a);
+    case CUTS:
+        if (!is_inside(drawn, rows, columns))
+            return REFUSED;
+        cut_warped(merged(run), (int64_t)drawn[0], (int64_t)drawn[1], (int64_t)drawn[2], (int64_t)drawn[3]);
+        return DONE;
+    case TURNS:
+        turn_warped(merged(run), (int64_t)drawn[0]);
+        return DONE;
+    case RESIZES:
+        warp.matrix = scaling((double)columns / a[1], (double)rows / a[0], 0, 0);
+        break;
+    case SCALES:
+        if (!scaled_size(drawn[0], rows, columns, a[2] != 0, &warp.height, &warp.width))
+            return REFUSED;
+        warp.matrix = scaling((double)columns / (double)warp.width, (double)rows / (double)warp.height, 0, 0);
+        return is_still_warp(&warp, rows, columns) ? DONE : merge_warp(run, step, &warp);
+    case CUTS_AND_RESIZES:
+        warp.matrix = scaling((drawn[2] - drawn[0]) / a[1], (drawn[3] - drawn[1]) / a[0], drawn[0], drawn[1]);
+        break;
+    case WARPS: {
+        const Matrix forth = {{drawn[0], drawn[1], drawn[2], drawn[3], drawn[4], drawn[5], 0, 0, 1}};
+        warp.matrix = inverse(&forth);
+        warp.height = (int64_t)drawn[6], warp.width = (int64_t)drawn[7];
+        warp.border = (int64_t)a[0], warp.fill = (int64_t)a[1];
+        return merge_warp(run, step, &warp);
+    }
+    default:
+        return REFUSED;
+    }
+    warp.height = (int64_t)a[0], warp.width = (int64_t)a[1];
+    return is_still_warp(&warp, rows, columns) ? DONE : merge_warp(run, step, &warp);
+}
+
+/* Do what was drawn. */
+static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
+    View *v = &run->view;
+    const double *a = step->arguments + DRAW_ARGUMENTS;
+    int64_t answer;
+    if (step->effect == MERGED_ENDS)
+        return end_merging(run, a);
+    if (step->effect == JITTERS)
+        return jitter(run, drawn);
+    if (step->effect == ADJUSTS)
+        return adjust(run, drawn);
+    if (step->effect == MIXES)
+        return mix(run, drawn);
+    if (step->effect == SHIFTS_HUES)
+        return tint(run, drawn, turn_of(drawn[0]));
+    if (step->effect == MATERIALISES)
+        return make_job(run);
+    if (step->effect == STAINS && (answer = make_job(run)) != DONE) /* among colours, and no operation of a job */
+        return answer;
+    if (MERGES <= step->effect && step->effect < MERGED_ENDS)
+        return merge(run, step, drawn);
+    if (run->merging->left)
+        return REFUSED;
+    int64_t rows = v->rows, columns = v->columns;
+    uint32_t fill = (uint32_t)a[MIN(v->channels, MOST_CHANNELS)];
+    if (step->effect == PADS_AND_CUTS && (answer = pad(run, drawn + 4, (int64_t)a[0], fill)) != DONE)
+        return answer;
+    if (step->effect == CUTS || step->effect == CUTS_AND_RESIZES || step->effect == PADS_AND_CUTS ||
+        step->effect == CUTS_AND_PADS) {
+        if (!is_inside(drawn, v->rows, v->columns))
+            return REFUSED;
+        cut(v, (int64_t)drawn[0], (int64_t)drawn[1], (int64_t)drawn[2], (int64_t)drawn[3]);
+    }
+    switch (step->effect) {
+    case CUTS:
+    case KEEPS:
+    case PADS_AND_CUTS:
+        return DONE;
+    case TURNS:
+        turn(v, (int64_t)drawn[0]);
+        return DONE;
+    case RESIZES:
+    case CUTS_AND_RESIZES: {
+        int shrinks = (double)v->rows > a[0] || (double)v->columns > a[1];
+        return resize(run, (int64_t)a[0], (int64_t)a[1], (int64_t)a[shrinks ? 3 : 2]);
+    }
+    case SCALES:
+        if (!scaled_size(drawn[0], v->rows, v->columns, a[2] != 0, &rows, &columns))
+            return REFUSED;
+        return resize(run, rows, columns, (int64_t)a[drawn[0] < 1]);
+    case PADS:
+        return pad(run, drawn, (int64_t)a[0], fill);
+    case WARPS:
+        answer = materialise(run);
+        return answer == DONE ? warp_exactly(run, drawn, a) : answer;
+    case TILTS:
+        return tilt(run, drawn, a);
+    case BENDS_GRID:
+    case BENDS_LENS:
+        return distort(run, step, drawn);
+    case CUTS_AND_PADS:
+        answer = pad(run, drawn + 4, (int64_t)a[0], fill);
+        return answer == DONE && a[6] >= 0 ? resize(run, rows, columns, (int64_t)a[6]) : answer;
+    default:
+        return change(run, step, drawn);
+    }
+}
+
+static inline void widen(const uint8_t *restrict from, int64_t across, int64_t count, int64_t *restrict to) {
+    for (int64_t x = 0; x < count; x++)
+        to[x] = from[x * across];
+}
+
+/* Whether a result is levels, channels side by side. */
+static int is_as_it_is(const Program *p) {
+    int answer = p->type == UINT8 && p->apart == 1 && p->across == p->channels;
+    for (int64_t c = 0; c < p->channels; c++)
+        answer &= p->scale[c] == 1 && p->shift[c] == 0;
+    return answer;
+}
+
+/* Where a picture of the result's size can be made at once; 0 where its bytes lie otherwise. No picture is read there. */
+static uint8_t *place_of(const Program *p, const Sample *s) {
+    return is_as_it_is(p) && p->down == s->width * p->channels ? s->target : 0;
+}
+
+/* The result, into its place; what is read after it is asked for meanwhile. */
+static int64_t finish(Run *run, Ahead *ahead) {
+    const Program *p = run->program;
+    Sample *s = run->sample;
+    int64_t height = s->height, width = s->width;
+    seen_size(run, &s->height, &s->width);
+    if (s->target && (s->height != height || s->width != width))
+        return REFUSED; /* there is no workspace for it */
+    if (only_named(run))
+        return DONE;
+    if (run->merging->left)
+        return write_job(run);
+    if (run->view.kind != PIXELS || run->tabled || !run->view.down[0] || p->type == INT64) {
+        ask_beside(ahead, 0, 1);
+        ahead->rows = 0;
+    }
+    const int as_it_is = is_as_it_is(p);
+    int64_t place[3], answer = materialise(run);
+    if (answer == DONE)
+        answer = as_it_is || run->view.down[0] ? made(run) : upright(run); /* columns are slow to read */
+    if (answer != DONE)
+        return answer;
+    place[0] = (int64_t)(intptr_t)placed(&run->view, &place[1], &place[2]);
+    if (as_it_is && place[0] == (int64_t)(intptr_t)s->target && place[1] == p->down && place[2] == p->channels)
+        return DONE; /* made there */
+    if (p->type == INT64) {
+        for (int64_t y = 0; y < s->height; y++) {
+            const uint8_t *from = (const uint8_t *)(intptr_t)place[0] + y * place[1];
+            int64_t *to = (int64_t *)s->target + y * p->down;
+            if (place[2] == 1)
+                widen(from, 1, s->width, to);
+            else
+                widen(from, place[2], s->width, to);
+        }
+        return DONE;
+    }
+    if (as_it_is && place[2] != p->channels)
+        return JOIN(moved, ISA)((const uint8_t *)(intptr_t)place[0], place[1], place[2], s->height, s->width, p->channels,
+                                s->target, p->down);
+    if (as_it_is) {
+        for (int64_t y = 0; y < s->height; y++) {
+            ask_beside(ahead, y, s->height);
+            memcpy((uint8_t *)s->target + y * p->down, (const uint8_t *)(intptr_t)place[0] + y * place[1],
+                   (size_t)(s->width * p->channels));
+        }
+        return DONE;
+    }
+    return JOIN(sink_one, ISA)((const uint8_t *)(intptr_t)place[0], place[1], place[2], s->height, s->width,
+                               (int32_t)p->channels, p->scale, p->shift, s->target, (int32_t)p->type, p->down,
+                               p->across, p->apart, ahead);
+}
+
+enum { STOPPED = -2 }; /* at a step that albumentations carries out */
+
+/* Behind a step, or a group with all that is in it. */
+static int64_t behind(const Program *p, int64_t k) {
+    const Step *step = p->steps + k;
+    return k + 1 + (step->effect == GROUPS ? (int64_t)step->arguments[DRAW_ARGUMENTS] : 0);
+}
+
+static int64_t run_steps(Run *run, int64_t from, int64_t to, int last);
+
+/* A window, and what is added before it is cut, from cells to pixels. */
+static void count_pixels(const Step *step, double *drawn) {
+    int count = step->effect == CUTS ? 4 : step->effect == PADS_AND_CUTS ? 8 : 0;
+    for (int k = 0; k < count; k++)
+        drawn[k] *= (double)step->cell;
+}
+
+/* The pixels that a sample reads, which lie in another place than what was read last: rows of a large picture are pages
+   apart, and it takes long to find where these are. Nothing where they are too many to stay at hand. */
+static Ahead ahead_of(const Program *p, const Sample *s) {
+    const int64_t *w = s->window, from = (w[1] - s->left) * p->channels, to = (w[3] - s->left) * p->channels;
+    if (!s->target || s->file || w[0] < s->top || w[2] <= w[0] || to <= from || (w[2] - w[0]) * (to - from) > NEAR / 4)
+        return (Ahead){0};
+    return (Ahead){s->at + (w[0] - s->top) * s->step + from, s->step, w[2] - w[0], to - from};
+}
+
+/* Carry out a step, or a group; one that is `forced` acts whatever its first draw would be, which is not made. A group's
+   own time is that of its choice. `last`: none comes behind it. */
+static int64_t run_step(Run *run, int64_t at, int forced, int last) {
+    lap(run, at);
+    const Program *p = run->program;
+    const Sample *s = run->sample;
+    const Step *step = p->steps + at;
+    uint64_t tile = step->shared ? 0 : s->tile, hash = mixed(mixed(mixed(GOLDEN, p->epoch), s->index), tile);
+    Drawing d = drawing(p, step, s, hash, tile);
+    double drawn[DRAWN];
+    seen_size(run, &d.rows, &d.columns);
+    d.rows /= step->cell, d.columns /= step->cell;
+    if (!forced && step->p < 1 && !(step->p > 0 && unit(&d.stream) < step->p))
+        return DONE;
+    if (run->behind >= 0 && step->effect != GROUPS) { /* done already; gates and choices go by the key alone */
+        run->behind = at == run->behind ? -1 : run->behind;
+        return DONE;
+    }
+    if (step->effect == EXITS) {
+        run->stopped = at;
+        return STOPPED;
+    }
+    if (!draw(step->draw, &d, step->arguments, drawn))
+        return REFUSED;
+    count_pixels(step, drawn);
+    if (step->effect != GROUPS) {
+        run->last = last;
+        int64_t done = carry_out(run, step, drawn);
+        if (done == REFUSED && (step->effect == RESIZES || step->effect == SCALES)) {
+            run->stopped = at; /* no kernel makes this size: so far there is a picture, with which others may go on */
+            return STOPPED;
+        }
+        run->sample->changed |= step->effect != KEEPS;
+        return done;
+    }
+    const double *a = step->arguments + DRAW_ARGUMENTS;
+    int64_t end = behind(p, at), starts[MOST_CHILDREN], count = 0, answer = DONE;
+    if (a[1] == ALL_STEPS)
+        return run_steps(run, at + 1, end, last);
+    for (int64_t k = at + 1; k < end && count < MOST_CHILDREN; k = behind(p, k))
+        starts[count++] = k;
+    for (int64_t k = 0, more = (int64_t)a[2]; k < more && answer == DONE; k++)
+        answer = drawn[k] < (double)count ? run_step(run, starts[(int64_t)drawn[k]], a[1] == ONE_STEP, last && k + 1 == more)
+                                          : REFUSED;
+    return answer;
+}
+
+/* Carry out steps in order. */
+static int64_t run_steps(Run *run, int64_t from, int64_t to, int last) {
+    int64_t answer = DONE;
+    for (int64_t k = from, next; k < to && answer == DONE; k = next) {
+        next = behind(run->program, k);
+        answer = run_step(run, k, 0, last && next == to);
+    }
+    return answer;
+}
+
+/* Where the pixels of a sample lie; NULL where they cannot be had. */
+static const uint8_t *pixels_of(const Program *p, const Sample *s) {
+    char said[SAID];
+    if (!s->target || !s->file)
+        return s->at;
+    if (!p->decode || s->decoded > p->most_decoded || p->decode(s->file, s->told, p->memory, p->pixels, said))
+        return NULL;
+    return p->pixels + (intptr_t)s->at;
+}
+
+enum { NEAR_END = 4 }; /* samples that no thread takes before it is done with another: none waits for it then */
+
+/* The next sample that no thread has begun with; of one thread alone that behind `last`. */
+static inline int64_t next_sample(int64_t *begun, int64_t last) {
+    return begun ? __atomic_fetch_add(begun, 1, __ATOMIC_RELAXED) : last + 1;
+}
+
+/* Make a sample, and what is read after it is asked for meanwhile: of another one, or of none. */
+static int64_t run_sample(Run *run, const Sample *next) {
+    const Program *p = run->program;
+    Sample *s = run->sample;
+    lap(run, p->count + (s->target && s->file));
+    const uint8_t *at = pixels_of(p, s);
+    if (s->target && !at)
+        return REFUSED;
+    run->view = whole_picture(at, s->rows, s->columns, s->step, p->channels);
+    run->view.top = s->top, run->view.left = s->left;
+    s->changed = 0;
+    run->reduces = s->target ? s->reduce > 1 : s->reduce == 0;
+    s->reduce = s->target ? s->reduce : 1;
+    run->place = place_of(p, s);
+    int64_t answer = run_steps(run, 0, p->count, LAST_STEP);
+    if (answer != DONE && answer != STOPPED)
+        return answer;
+    if (s->target && run->stopped != s->stop)
+        return REFUSED; /* what there is workspace for is another picture */
+    s->stop = run->stopped;
+    lap(run, p->count);
+    run->last = BEHIND_STEPS;
+    Ahead ahead = {0};
+    if (next && !run->merging->left)
+        ahead = ahead_of(p, next);
+    return finish(run, &ahead);
+}
+
+/* Samples one after another; each says for itself how it went, and UNLIKE that not all are done and of one size.
+
+   begun: NULL, or how many samples threads have begun with, that work on the same ones at once, each with a program of its
+     own: then UNLIKE says nothing */
+KERNEL(program)(const Program *program, Sample *samples, int64_t count, int64_t *begun) {
+    Merging merging;
+    for (int64_t k = next_sample(begun, -1), next; k < count; k = next >= 0 ? next : next_sample(begun, k)) {
+        next = !begun || k + NEAR_END < count ? next_sample(begun, k) : -1;
+        Sample *s = samples + k;
+        Run run = {.program = program, .sample = s, .merging = &merging, .behind = s->begin, .stopped = -1, .timed = -1};
+        begin_merging(&merging);
+        merging.afresh = merging.soft = 0;
+        s->answer = run_sample(&run, next >= 0 && next < count ? samples + next : NULL);
+        lap(&run, -1);
+    }
+    for (int64_t k = 0; k < count && !begun; k++)
+        if (samples[k].answer != DONE || samples[k].stop >= 0 || samples[k].height != samples->height ||
+            samples[k].width != samples->width)
+            return UNLIKE;
+    return DONE;
+}
+
+/* What a step draws in the samples, DRAWN numbers for each, in pictures of their rows and columns; nothing for those in
+   which it does not act, whose answer is IDLE. */
+KERNEL(program_draws)(const Program *program, Sample *samples, int64_t count, double *drawn) {
+    const Step *step = program->steps;
+    for (int64_t k = 0; k < count; k++) {
+        Sample *s = samples + k;
+        uint64_t tile = step->shared ? 0 : s->tile;
+        uint64_t hash = mixed(mixed(mixed(GOLDEN, program->epoch), s->index), tile);
+        Drawing d = drawing(program, step, s, hash, tile);
+        if (step->p < 1 && !(step->p > 0 && unit(&d.stream) < step->p))
+            s->answer = IDLE;
+        else
+            s->answer = draw(step->draw, &d, step->arguments, drawn + k * DRAWN) ? DONE : REFUSED;
+    }
+    return DONE;
+}
