@@ -63,7 +63,7 @@ def why(record: Capability) -> str:
         return f"draws by what is in the {' and the '.join(sorted(record.draws_from))}"
     if record.changes_dtype:
         return "its pictures are floats"
-    return "has no native effect yet"
+    return "no faster kernel for it exists here"
 
 
 def _both(record: Capability) -> tuple[str, str]:
