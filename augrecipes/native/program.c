@@ -180,8 +180,10 @@ static int64_t finish(Run *run, Ahead *ahead) {
         return REFUSED; /* there is no workspace for it */
     if (only_named(run))
         return DONE;
-    if (run->merging->left)
+    if (run->merging->left) {
+        run->place = 0; /* what is made in between is read while the result is written */
         return write_job(run);
+    }
     if (run->view.kind != PIXELS || run->tabled || !run->view.down[0] || p->type == INT64) {
         ask_beside(ahead, 0, 1);
         ahead->rows = 0;

@@ -29,7 +29,7 @@ from augrecipes.compiler.run import natively
 from augrecipes.native.kernels import Library, using
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.constants import LINEAR
-from augrecipes.recipe.model import Output, Recipe, Step
+from augrecipes.recipe.model import Optimize, Output, Recipe, Step
 
 SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
 pytestmark = pytest.mark.skipif(not SETS, reason="no native kernels here")
@@ -193,6 +193,36 @@ def test_samples_are_those_of_the_steps(kernels: Library) -> None:
         check(replace(recipe, output=output), guarded(picture(seed, channels), at_end), seed, kernels)
 
     law()
+
+
+def same_levels_in_every_layout(recipe: Recipe, image: np.ndarray, seed: int, optimize: Optimize) -> None:
+    """Only a result of H×W×C is written to by steps, and not by the sink alone: of the ops of an output of floats."""
+    compiled = build(recipe, optimize, seed)
+    outputs = [replace(recipe, output=Output("uint8", layout)) for layout in ("hwc", "chw")]
+    made = [compiled.again(replace(compiled.compiled, recipe=output)) for output in outputs]
+    for index in range(3):
+        rows, planes = (outcome(pipeline, index, {"image": image}) for pipeline in made)
+        if isinstance(rows, dict):
+            np.testing.assert_array_equal(rows["image"], planes["image"].transpose(1, 2, 0))
+        else:
+            assert rows == planes
+
+
+@DEAR
+@given(
+    recipes(NATIVE + (WARPED + BENT) * 2, boxes=False), st.integers(0, 2**64 - 1), st.sampled_from(["exact", "fast"])
+)
+def test_levels_are_the_same_in_every_layout(recipe: Recipe, seed: int, optimize: Optimize) -> None:
+    same_levels_in_every_layout(recipe, picture(seed), seed, optimize)
+
+
+@pytest.mark.parametrize("last", ["NoOp", "HorizontalFlip", "InvertImg"])
+def test_what_is_made_in_between_is_not_made_in_the_result(last: str) -> None:
+    """An image that is enlarged, and of the result's size, before it is warped."""
+    letterbox = ("LongestMaxSize", {"max_size": 128}), ("PadIfNeeded", {"min_height": 128, "min_width": 128})
+    affine = {"scale": [0.7, 1.3], "translate_percent": [-0.1, 0.1], "keep_ratio": True, "fill": 114, "p": 1.0}
+    recipe = recipe_of(*letterbox, ("Affine", affine), (last, {"p": 1.0}))
+    same_levels_in_every_layout(recipe, picture(3, 3)[:16, :16].copy(), 0, "fast")
 
 
 @pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
