@@ -14,7 +14,7 @@ typedef struct {
     /* Where the upper and the lower two pixels of each begin, in bytes from `upper` and `lower`. */
     _Alignas(64) int32_t above[BLOCK];
     _Alignas(64) int32_t below[BLOCK];
-    /* 128 - across, and across in the upper byte; down times 128; and workspace to read eight from any of them. */
+    /* 128 - across, and across in the upper byte; down times 128; and as much more as reading eight from any of them takes. */
     _Alignas(64) uint16_t x[BLOCK + 8];
     _Alignas(64) int16_t y[BLOCK + 8];
     const uint8_t *upper, *lower;

@@ -87,7 +87,7 @@ static void finish_tiles(const Tiles *tiles, int64_t at) {
 }
 
 static void count_all(const Tiles *tiles, const Lab *lab, const uint8_t *source, uint8_t *target) {
-    uint8_t workspace[COLOURS][ACROSS] = {{0}};
+    uint8_t planes[COLOURS][ACROSS] = {{0}};
     int64_t length = tiles->columns * tiles->channels;
     memset(tiles->counts, 0, (size_t)tiles->across * COUNTS * LEVELS * sizeof *tiles->counts);
     for (int64_t y = 0; y < tiles->down * tiles->height; y++) {
@@ -98,10 +98,10 @@ static void count_all(const Tiles *tiles, const Lab *lab, const uint8_t *source,
         } else {
             for (int64_t x = 0; x < tiles->columns; x += ACROSS) {
                 int64_t some = MIN(ACROSS, tiles->columns - x);
-                take_apart(row + COLOURS * x, some, workspace);
-                to_lab(lab, some, workspace);
-                count_some(tiles, workspace[0], 1, x, some);
-                put_together(workspace, some, target + y * length + COLOURS * x);
+                take_apart(row + COLOURS * x, some, planes);
+                to_lab(lab, some, planes);
+                count_some(tiles, planes[0], 1, x, some);
+                put_together(planes, some, target + y * length + COLOURS * x);
             }
             row = target + y * length;
         }
@@ -156,7 +156,7 @@ static inline void interpolate(const Tiles *tiles, int64_t x, int64_t count, flo
 }
 
 static void look_up_all(const Tiles *tiles, const Lab *lab, const uint8_t *source, uint8_t *target) {
-    uint8_t workspace[COLOURS][ACROSS] = {{0}};
+    uint8_t planes[COLOURS][ACROSS] = {{0}};
     int64_t laid = -1, length = tiles->columns * tiles->channels;
     begin_columns(tiles);
     for (int64_t y = 0; y < tiles->rows; y++) {
@@ -168,14 +168,14 @@ static void look_up_all(const Tiles *tiles, const Lab *lab, const uint8_t *sourc
             int64_t some = MIN(ACROSS, tiles->columns - x);
             uint8_t *to = target + y * length + tiles->channels * x;
             if (tiles->channels == 1) {
-                memcpy(workspace[0], source + y * length + x, (size_t)some);
-                interpolate(tiles, x, some, along, workspace[0]);
-                memcpy(to, workspace[0], (size_t)some);
+                memcpy(planes[0], source + y * length + x, (size_t)some);
+                interpolate(tiles, x, some, along, planes[0]);
+                memcpy(to, planes[0], (size_t)some);
             } else {
-                take_apart(to, some, workspace);
-                interpolate(tiles, x, some, along, workspace[0]);
-                from_lab(lab, some, workspace);
-                put_together(workspace, some, to);
+                take_apart(to, some, planes);
+                interpolate(tiles, x, some, along, planes[0]);
+                from_lab(lab, some, planes);
+                put_together(planes, some, to);
             }
         }
     }

@@ -23,7 +23,7 @@ static inline void about_middle(const Drawing *d, double rotate, const double *s
     to[6] = (double)d->rows, to[7] = (double)d->columns;
 }
 
-/* The matrix of a picture that is turned, on a canvas that has workspace for it, and brought back to its size. Libraries compute
+/* The matrix of a picture that is turned, on a canvas that holds all of it, and brought back to its size. Libraries compute
    sines differently in their last bits: 0 where that decides. */
 static inline int turn_safely(const Drawing *d, double angle, double *to) {
     double radians = angle * (3.14159265358979323846 / 180), c = cos(radians), s = sin(radians);

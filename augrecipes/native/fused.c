@@ -83,16 +83,16 @@ static void begin_numbers(const Job *job, Numbers *n) {
 }
 
 /* Pixels whose channels leave side by side. */
-static void write_beside(const Job *job, const Numbers *n, uint8_t (*restrict workspace)[ACROSS], int64_t count, int64_t at) {
+static void write_beside(const Job *job, const Numbers *n, uint8_t (*restrict planes)[ACROSS], int64_t count, int64_t at) {
     uint8_t turned[COLOURS][ACROSS], beside[COLOURS * ACROSS];
     float *floats = (float *)job->target + at;
     for (int c = 0; c < COLOURS && job->apart < 0; c++)
-        memcpy(turned[c], workspace[COLOURS - 1 - c], (size_t)count);
+        memcpy(turned[c], planes[COLOURS - 1 - c], (size_t)count);
     if (n->type == UINT8) {
-        put_together(job->apart < 0 ? turned : workspace, count, (uint8_t *)job->target + at);
+        put_together(job->apart < 0 ? turned : planes, count, (uint8_t *)job->target + at);
         return;
     }
-    put_together(job->apart < 0 ? turned : workspace, count, beside);
+    put_together(job->apart < 0 ? turned : planes, count, beside);
     for (int64_t i = 0; i < COLOURS * count; i++)
         floats[i] = (float)beside[i] * n->scale[i] + n->shift[i];
 }
@@ -101,19 +101,19 @@ static void write_beside(const Job *job, const Numbers *n, uint8_t (*restrict wo
 static void write(const Job *job, const Numbers *n, const Picture *p, int64_t top) {
     const int64_t sizes[TYPES] = {1, 4, 2};
     int64_t size = sizes[n->type];
-    uint8_t workspace[COLOURS][ACROSS];
+    uint8_t planes[COLOURS][ACROSS];
     int64_t some = p->pending || n->beside ? ACROSS : job->width;
     for (int64_t y = 0; y < p->height; y++)
         for (int64_t x = 0; x < job->width; x += some) {
             int64_t count = MIN(some, job->width - x), at = (top + y) * job->down + x * job->across;
             if (p->pending || n->beside)
-                take_levels(p, y, x, count, workspace);
+                take_levels(p, y, x, count, planes);
             if (n->beside) {
-                write_beside(job, n, workspace, count, at + MIN(2 * job->apart, 0));
+                write_beside(job, n, planes, count, at + MIN(2 * job->apart, 0));
                 continue;
             }
             for (int c = 0; c < job->channels; c++) {
-                const uint8_t *from = p->pending ? workspace[c] : p->levels + (y * job->channels + c) * p->stride + x;
+                const uint8_t *from = p->pending ? planes[c] : p->levels + (y * job->channels + c) * p->stride + x;
                 uint8_t *to = (uint8_t *)job->target + (at + c * job->apart) * size;
                 write_row(from, count, job, c, n, to);
             }
@@ -165,12 +165,12 @@ static int is_as_it_is(const Job *j) {
 
 /* A row of it into planes that lie `stride` apart. */
 static void take_row(const uint8_t *row, int64_t width, uint8_t *to, int64_t stride) {
-    uint8_t workspace[COLOURS][ACROSS];
+    uint8_t planes[COLOURS][ACROSS];
     for (int64_t x = 0; x < width; x += ACROSS) {
         int64_t some = MIN(ACROSS, width - x);
-        take_apart(row + COLOURS * x, some, workspace);
+        take_apart(row + COLOURS * x, some, planes);
         for (int64_t c = 0; c < COLOURS; c++)
-            memcpy(to + c * stride + x, workspace[c], (size_t)some);
+            memcpy(to + c * stride + x, planes[c], (size_t)some);
     }
 }
 

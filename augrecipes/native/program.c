@@ -177,7 +177,7 @@ static int64_t finish(Run *run, Ahead *ahead) {
     int64_t height = s->height, width = s->width;
     seen_size(run, &s->height, &s->width);
     if (s->target && (s->height != height || s->width != width))
-        return REFUSED; /* there is no workspace for it */
+        return REFUSED; /* it does not fit there */
     if (only_named(run))
         return DONE;
     if (run->merging->left) {
@@ -342,7 +342,7 @@ static int64_t run_sample(Run *run, const Sample *next) {
     if (answer != DONE && answer != STOPPED)
         return answer;
     if (s->target && run->stopped != s->stop)
-        return REFUSED; /* what there is workspace for is another picture */
+        return REFUSED; /* what fits there is another picture */
     s->stop = run->stopped;
     lap(run, p->count);
     run->last = BEHIND_STEPS;

@@ -57,7 +57,7 @@ typedef struct {
     const void *told;    /* what its decoder is to be told */
     int64_t decoded;
     void *target; /* of the result; 0: nothing is read or made, and what follows is said */
-    int64_t height, width; /* of the result; where it has a target, what that has workspace for: others are refused */
+    int64_t height, width; /* of the result; where it has a target, what fits there: others are refused */
     int64_t window[4];     /* top, left, bottom, right of the pixels that are read */
     int64_t begin;         /* a step that was carried out elsewhere: the picture is what it left; -1: none was */
     int64_t stop;          /* the step that it stops at, for albumentations, or -1; where it has a target, it has to */

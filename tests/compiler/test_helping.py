@@ -222,13 +222,13 @@ class TestHelpersMake:
 
     @pytest.mark.parametrize("files", [False, True])
     def test_in_memory_of_their_own(self, monkeypatch: pytest.MonkeyPatch, files: bool) -> None:
-        whole, seen = Program._in_spare_room, list[bool]()
+        whole, seen = Program._in_spare_workspace, list[bool]()
         monkeypatch.setattr(at_once, "_LEAST", 1)
 
         def looked_at(self: Program, work: Callable[[int], object], *more: Any) -> None:
             def wrapped(plan: int) -> None:
-                at = plan + program_memory._HEAD.size - program_memory._STEPS.size - program_memory._ROOM.size
-                theirs = program_memory._ROOM.unpack(ctypes.string_at(at, program_memory._ROOM.size))
+                at = plan + program_memory._HEAD.size - program_memory._STEPS.size - program_memory._WORKSPACE.size
+                theirs = program_memory._WORKSPACE.unpack(ctypes.string_at(at, program_memory._WORKSPACE.size))
                 ours = self._room.numbers
                 assert theirs[0] == ours[0]
                 assert all(their >= our for their, our in zip(theirs[3::2], ours[3::2], strict=True))
@@ -238,7 +238,7 @@ class TestHelpersMake:
 
             whole(self, wrapped, *more)
 
-        monkeypatch.setattr(Program, "_in_spare_room", looked_at)
+        monkeypatch.setattr(Program, "_in_spare_workspace", looked_at)
         if files:
             pictures = [encoded(Jpeg(60, 80).data, name="it")] * 6
             pipeline = OF_FILES.compile(optimize="exact")
@@ -249,11 +249,11 @@ class TestHelpersMake:
         assert set(seen) == {files and codec() is not None}
 
     def test_planted_faults_are_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        whole = Program._in_spare_room
+        whole = Program._in_spare_workspace
 
         def of_another_epoch(self: Program, work: Callable[[int], object], plan: bytes, *more: Any) -> None:
             whole(self, work, plan[:8] + struct.pack("=Q", 99) + plan[16:], *more)
 
-        monkeypatch.setattr(Program, "_in_spare_room", of_another_epoch)
+        monkeypatch.setattr(Program, "_in_spare_workspace", of_another_epoch)
         with pytest.raises(AssertionError):
             check_batch(monkeypatch)

@@ -14,7 +14,7 @@ import numpy as np
 
 from augrecipes.compiler.executor.op import OPAQUE, Op
 from augrecipes.compiler.executor.work_sharing import of_this_thread
-from augrecipes.compiler.executor.workspace import Needs, ResultAt, Workspace, spare_room
+from augrecipes.compiler.executor.workspace import Needs, ResultAt, Workspace, spare_workspace
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.native.kernels import Library
 from augrecipes.native.op_numbers import LIMITS
@@ -23,7 +23,8 @@ from augrecipes.seeds import MASK, mix, site_key
 
 _HEAD, SAMPLE = struct.Struct("=2Q3q4q4f4f6q3q"), struct.Struct("=2Q23q")
 _STEP = struct.Struct(f"=4q2Qd{LIMITS.DRAW_ARGUMENTS}d{LIMITS.EFFECT_ARGUMENTS}d")
-_ROOM, _STEPS, _ARGUMENTS = struct.Struct("=6q"), struct.Struct("=3q"), 7 * 8  # bytes of a step before what it draws by
+_WORKSPACE, _STEPS = struct.Struct("=6q"), struct.Struct("=3q")
+_ARGUMENTS = 7 * 8  # bytes of a step before what it draws by
 _SPENT = _HEAD.size - 8  # where the head says to what counters its time goes; 0: to none
 _RGB = 3
 # Among the numbers of a sample: index and tile, rows and columns, where it lies and in what file, ...
@@ -161,9 +162,9 @@ class ProgramMemory:
         self._room.grow(size)
         self._let_work_in(self._room, self._plan)
 
-    def _let_work_in(self, room: Workspace, plan: Any) -> None:
+    def _let_work_in(self, workspace: Workspace, plan: Any) -> None:
         """Have a copy of the plan, or itself, work in this memory."""
-        _ROOM.pack_into(plan, _HEAD.size - _STEPS.size - _ROOM.size, *room.numbers)
+        _WORKSPACE.pack_into(plan, _HEAD.size - _STEPS.size - _WORKSPACE.size, *workspace.numbers)
         _STEPS.pack_into(plan, _HEAD.size - _STEPS.size, ctypes.addressof(plan) + _HEAD.size, self._count, 0)
 
     def _run(self, numbers: np.ndarray, held: object = None) -> bool:
@@ -194,15 +195,15 @@ class ProgramMemory:
 
         # An interrupt may end this thread's waiting: others go by what is now, and what they write to stays meanwhile.
         plan, needs = self._plan.raw, self._room.needs
-        threads.share(lambda: work(self._at), lambda: self._in_spare_room(work, plan, needs, (numbers, held)))
+        threads.share(lambda: work(self._at), lambda: self._in_spare_workspace(work, plan, needs, (numbers, held)))
         return True
 
-    def _in_spare_room(self, work: Callable[[int], object], plan: bytes, needs: Needs, held: object) -> None:
+    def _in_spare_workspace(self, work: Callable[[int], object], plan: bytes, needs: Needs, held: object) -> None:
         """Work at a copy of a plan, in memory that no other thread is at."""
-        with spare_room(needs) as room:
-            if room is not None:
+        with spare_workspace(needs) as workspace:
+            if workspace is not None:
                 copy = ctypes.create_string_buffer(plan)
-                self._let_work_in(room, copy)
+                self._let_work_in(workspace, copy)
                 work(ctypes.addressof(copy))
 
     def _run_one(self) -> bool:

@@ -38,8 +38,8 @@ class Workspace:
     """Memory of one thread.
 
     Attributes:
-        numbers: how the head of a plan names it, from `decode` to `room` in native/program.h: addresses of the decoder,
-            its memory and its pixels, bytes of these; the steps' memory, and bytes of it.
+        numbers: how the head of a program names it, from `decode` to `workspace` in native/program.h: addresses of the
+            decoder, its memory and its pixels, bytes of these; the steps' memory, and bytes of it.
     """
 
     def __init__(self) -> None:
@@ -94,19 +94,19 @@ _spare: list[Workspace] = []  # as many as threads have ever helped at once
 
 
 @contextmanager
-def spare_room(needs: Needs) -> Iterator[Workspace | None]:
+def spare_workspace(needs: Needs) -> Iterator[Workspace | None]:
     """Memory that no other thread is at, inside; None where there is not enough left."""
     try:
-        room = _spare.pop()
+        workspace = _spare.pop()
     except IndexError:
-        room = Workspace()
+        workspace = Workspace()
     try:
-        room.be_ready(needs)
-        ready: Workspace | None = room
+        workspace.be_ready(needs)
+        ready: Workspace | None = workspace
     except MemoryError:
         ready = None
     try:
         yield ready
     finally:
-        room.decoded()
-        _spare.append(room)
+        workspace.decoded()
+        _spare.append(workspace)

@@ -17,14 +17,14 @@ static boolean full(j_compress_ptr jpeg) {
     return FALSE;
 }
 
-/* Writes to `out`, of `workspace` bytes; answers how many it took, or -1 where libjpeg had something to say, be it of the
-   file or that there is too little workspace: then `text` has it. */
-EXPORT int64_t ar_jpeg_transcode(const uint8_t *data, int64_t size, uint8_t *out, int64_t workspace, char *text) {
+/* Writes to `out`, of `capacity` bytes; answers how many it took, or -1 where libjpeg had something to say, be it of the
+   file or that there is too little of it: then `text` has it. */
+EXPORT int64_t ar_jpeg_transcode(const uint8_t *data, int64_t size, uint8_t *out, int64_t capacity, char *text) {
     struct writer w;
     memset(&w, 0, sizeof w);
     listen(&w.said, text, 1);
     w.from.err = w.to.err = &w.said.errors;
-    w.target = (struct jpeg_destination_mgr){out, (size_t)workspace, nothing, full, nothing};
+    w.target = (struct jpeg_destination_mgr){out, (size_t)capacity, nothing, full, nothing};
     volatile int64_t answer = -1;
     if (!setjmp(w.said.out)) {
         jpeg_create_decompress(&w.from);
@@ -39,7 +39,7 @@ EXPORT int64_t ar_jpeg_transcode(const uint8_t *data, int64_t size, uint8_t *out
         jpeg_write_coefficients(&w.to, coefficients);
         jpeg_finish_compress(&w.to);
         jpeg_finish_decompress(&w.from);
-        answer = workspace - (int64_t)w.target.free_in_buffer;
+        answer = capacity - (int64_t)w.target.free_in_buffer;
     }
     jpeg_destroy_compress(&w.to);
     jpeg_destroy_decompress(&w.from);
