@@ -10,7 +10,6 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from augrecipes.bring.source.written import CallWriter
 from examples import DEAR, PLANTED
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 import augrecipes as ar
 from augrecipes.bring.importing import of_document
 from augrecipes.bring.reading import Document, of_text
+from augrecipes.bring.source.transforms import CallWriter
 
 
 def library() -> Any:
