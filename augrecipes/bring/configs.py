@@ -11,16 +11,16 @@ from typing import Any
 
 from augrecipes.bring import compose
 from augrecipes.bring.draft import Call, RecipeDraft, name_of
-from augrecipes.bring.forms import Unread, read, resolved
+from augrecipes.bring.forms import Unread, read, values_of
 from augrecipes.bring.mm import steps as mm
 from augrecipes.bring.pipelines import ALBUMENTATIONS, MM, TORCHVISION, chosen, family, pipelines
 from augrecipes.bring.reading import Document, is_python
-from augrecipes.bring.source.configs import config_of, node_of
+from augrecipes.bring.source.configs import config_of
 from augrecipes.bring.source.read import Match
+from augrecipes.bring.source.text import wrong
 from augrecipes.bring.torchvision import steps as torchvision
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops.groups import COMPOSE
-from augrecipes.recipe.nodes import MappingNode, Node
 
 _ORIGINS = {
     ALBUMENTATIONS: "a config of albumentations' transforms",
@@ -35,7 +35,7 @@ def is_config(document: Document) -> bool:
     """Whether it is Python, or there is a pipeline in the config; RecipeError where that stands for too much."""
     if is_python(document.file) and document.text:
         return True
-    return document.top is not None and bool(pipelines(resolved(document.top)))
+    return document.top is not None and bool(pipelines(values_of(document.top)))
 
 
 def holds(document: Document) -> bool:
@@ -46,16 +46,19 @@ def holds(document: Document) -> bool:
         return False
 
 
-def _read(document: Document) -> tuple[list[Match], Node, list[str]]:
+def _read(document: Document) -> tuple[list[Match], Any, list[str]]:
     """The pipelines of a document, its names, and what is to be told of it."""
     if not is_python(document.file):
-        top = resolved(document.top or MappingNode({}, document.place))
+        top = {} if document.top is None else values_of(document.top)
         return pipelines(top), top, []
     config = config_of(document.text, document.file, document.given, document.key, document.root)
-    top, notes = node_of(config.names, document.file), list(config.notes)
+    top, notes = config.names, list(config.notes)
     if config.exhausted:
         notes.append("The file asks for more work than reading may take: what comes late in it may be missing here.")
-    found = [*(each for each in config.matches if family(each.calls)), *pipelines(top)]
+    try:
+        found = [*(each for each in config.matches if family(each.calls)), *pipelines(top)]
+    except RecursionError:  # lists that are put into each other, again and again
+        raise wrong("it is nested too deeply", document.place) from None
     return found, top, notes
 
 
@@ -97,7 +100,7 @@ def _others(made: RecipeDraft, found: list[Match], *taken: Match | None) -> None
         made.note(f"Also there, each by `--key`: {', '.join(others[:6])}{more}.")
 
 
-def _draft(found: Match, top: Node | None, document: Document) -> RecipeDraft:
+def _draft(found: Match, top: Any, document: Document) -> RecipeDraft:
     whose = family(found.calls) or ALBUMENTATIONS
     where = f", {found.path}" if found.path else ""
     origins = _ORIGINS | _IN_PYTHON if is_python(document.file) else _ORIGINS
@@ -119,13 +122,13 @@ def _draft(found: Match, top: Node | None, document: Document) -> RecipeDraft:
     return made
 
 
-def _preprocessor(top: Node | None) -> Mapping[str, Any] | None:
+def _preprocessor(top: Any) -> Mapping[str, Any] | None:
     """Arguments of the model's preprocessor."""
-    names = top.entries if isinstance(top, MappingNode) else {}
+    names = top if isinstance(top, Mapping) else {}
     model = names.get("model")
-    held = model.entries.get(_PREPROCESSOR) if isinstance(model, MappingNode) else None
+    held = model.get(_PREPROCESSOR) if isinstance(model, Mapping) else None
     try:
-        found = read(held or names[_PREPROCESSOR]) if held or _PREPROCESSOR in names else None
+        arguments = read(held or names.get(_PREPROCESSOR))
     except Unread:
         return None
-    return found if isinstance(found, Mapping) else None
+    return arguments if isinstance(arguments, Mapping) else None

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.bring.draft import Call
-from augrecipes.bring.forms import Unread, call_of, names_class, read
+from augrecipes.bring.forms import Unread, call_of, names_class, place_of, read
 from augrecipes.bring.mm.steps import NAMES as OF_MM
 from augrecipes.bring.source.branches import role
 from augrecipes.bring.source.read import Match
+from augrecipes.bring.source.values import walk
 from augrecipes.bring.torchvision.signatures import PARAMETERS as OF_TORCHVISION
 from augrecipes.bring.torchvision.signatures import TELLING
 from augrecipes.errors import Diagnostic, RecipeError
@@ -19,7 +20,8 @@ from augrecipes.ops.groups import COMPOSE, GROUPS
 from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.refused import REFUSED
 from augrecipes.recipe.history import CLASSES
-from augrecipes.recipe.nodes import ListNode, MappingNode, Node
+from augrecipes.recipe.limits import MAX_DEPTH
+from augrecipes.recipe.nodes import Place
 
 ALBUMENTATIONS, TORCHVISION, MM = "albumentations", "torchvision", "mm"
 _PACKAGES = {"albumentations": ALBUMENTATIONS, "torchvision.transforms": TORCHVISION}
@@ -60,50 +62,56 @@ def _of_albumentations(name: str) -> bool:
     return known or registry.arguments(name) is not None
 
 
-def pipelines(top: Node) -> list[Match]:
+def pipelines(top: Any) -> list[Match]:
     """Every pipeline of a config once, those that are part of another left out."""
-    found = list(_walk(top, "", None, set()))
-    inside: set[int] = set()
-    for node, items, *_ in found:
-        for item in items:
-            _note(item, inside, own=item is node)
+    matches = list(_walk(top, (), None, set()))
+    inside = {id(part) for value, items, *_ in matches for part in walk([items, value]) if part is not value}
     return [
-        Match(path, node.place, tuple(map(call_of, items)), _settings(holder))
-        for node, items, path, holder in found
-        if id(node) not in inside
+        Match(
+            ".".join(path),
+            place_of(value) if place_of(value).line else place_of(items[0]),
+            tuple(map(call_of, items)),
+            _settings(holder),
+        )
+        for value, items, path, holder in matches
+        if id(value) not in inside
     ]
 
 
-_Walked = tuple[Node, tuple[MappingNode, ...], str, MappingNode | None]
+def _place(value: Any, items: list[Any]) -> Place:
+    """Where a pipeline stands; a list that was computed stands where its first transform does."""
+    return place_of(value) if place_of(value).line else place_of(items[0])
 
 
-def _walk(node: Node, path: str, holder: MappingNode | None, seen: set[int]) -> Iterator[_Walked]:
-    if id(node) in seen:  # a name that is used again
+_Walked = tuple[Any, list[Any], tuple[str, ...], Any]  # a pipeline, its transforms, keys that lead there, holder
+
+
+def _walk(value: Any, path: tuple[str, ...], holder: Any, seen: set[int]) -> Iterator[_Walked]:
+    if not isinstance(value, Mapping | list | tuple) or len(path) > MAX_DEPTH:
         return
-    seen.add(id(node))
-    if isinstance(node, MappingNode) and names_class(node):
+    if id(value) in seen:  # a name that is used again
+        return
+    seen.add(id(value))
+    if isinstance(value, Mapping) and names_class(value):
         # Beside a lone name anything may be meant: only a package tells that it is a transform.
-        call = call_of(node)
+        call = call_of(value)
         if call.package and family((replace(call, children=None),)):
-            yield node, (node,), path, holder
+            yield value, [value], path, holder
             return
-    elif (items := _items(node)) and family(list(map(call_of, items))) and not _side_by_side(items):
-        yield node, items, path, holder
+    elif (items := _items(value)) and family(list(map(call_of, items))) and not _side_by_side(items):
+        yield value, items, path, holder
         return
-    inner = node.entries.items() if isinstance(node, MappingNode) else []
-    if isinstance(node, ListNode):
-        inner = [(str(index), item) for index, item in enumerate(node.items)]
-    for key, value in inner:
-        holder = node if isinstance(node, MappingNode) else holder
-        yield from _walk(value, f"{path}.{key}" if path else key, holder, seen)
+    holder = value if isinstance(value, Mapping) else holder
+    for key, item in value.items() if isinstance(value, Mapping) else enumerate(value):
+        yield from _walk(item, (*path, str(key)), holder, seen)
 
 
-def _settings(holder: MappingNode | None) -> dict[str, Any]:
+def _settings(holder: Any) -> dict[str, Any]:
     """What stands beside a list of transforms, and is meant for the Compose of it."""
     settings = {}
     for key in _SETTINGS:
         try:
-            value = read(holder.entries[key]) if holder is not None and key in holder.entries else None
+            value = read(holder[key]) if isinstance(holder, Mapping) and key in holder else None
         except Unread:
             continue
         if isinstance(value, Mapping):
@@ -111,34 +119,21 @@ def _settings(holder: MappingNode | None) -> dict[str, Any]:
     return settings
 
 
-def _side_by_side(items: tuple[MappingNode, ...]) -> bool:
+def _side_by_side(items: list[Any]) -> bool:
     """Whether these are several pipelines: views of a sample, or stages of its way."""
     return len(items) > 1 and all(call_of(item).name == COMPOSE for item in items)
 
 
-def _items(node: Node) -> tuple[MappingNode, ...]:
+def _items(value: Any) -> list[Any]:
     """The transforms of a list, or of a mapping whose values they are."""
-    if isinstance(node, ListNode):
-        values: list[Node] = node.items
-    elif isinstance(node, MappingNode):
-        order = node.entries.get(_ORDER)
-        names = [getattr(item, "value", None) for item in order.items] if isinstance(order, ListNode) else None
-        keys = names if names is not None and set(names) <= node.entries.keys() else node.entries
-        values = [node.entries[str(key)] for key in keys if key != _ORDER]
-    else:
-        values = []
-    found = tuple(value for value in values if isinstance(value, MappingNode) and names_class(value))
-    return found if len(found) == len(values) else ()
-
-
-def _note(node: Node, seen: set[int], *, own: bool = False) -> None:
-    """Note a node, unless it is a pipeline's own, and everything inside it."""
-    if id(node) in seen:
-        return
-    if not own:
-        seen.add(id(node))
-    for value in node.items if isinstance(node, ListNode) else getattr(node, "entries", {}).values():
-        _note(value, seen)
+    items = list(value)
+    if isinstance(value, Mapping):
+        order = value.get(_ORDER)
+        keys = (
+            order if isinstance(order, list) and all(isinstance(key, str) and key in value for key in order) else value
+        )
+        items = [value[key] for key in keys if key != _ORDER]
+    return items if all(map(names_class, items)) else []
 
 
 def chosen(found: list[Match], key: str, file: str) -> tuple[Match, Match | None]:

@@ -1,4 +1,4 @@
-"""Python configs of the MM frameworks: what their names are, as nodes, with those of the files that they extend."""
+"""Python configs of the MM frameworks: what their names are, with those of the files that they extend."""
 
 from __future__ import annotations
 
@@ -8,25 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from augrecipes.bring.forms import Computed
 from augrecipes.bring.source.read import SourceReading, read
 from augrecipes.bring.source.text import parse
-from augrecipes.bring.source.values import Created, Mapped, OutsideName, UnknownValue
+from augrecipes.bring.source.values import Mapped
 from augrecipes.errors import RecipeError
 from augrecipes.recipe import limits
-from augrecipes.recipe.nodes import NOWHERE, ListNode, MappingNode, Node, Place, Scalar
+from augrecipes.recipe.nodes import NOWHERE
 from augrecipes.recipe.problems import Problems, Stop
 
 _BASE, _DELETE = "_base_", "_delete_"
 _DEEPEST = 8  # files that extend each other
-
-
-def node_of(names: Mapping[str, Any], file: str) -> MappingNode:
-    """Names of a file as a mapping."""
-    place = Place(file, 1, 1)
-    made = _Nodes()
-    entries = {key: made.of(value, place) for key, value in names.items() if _held(value)}
-    return MappingNode(entries, place, {key: node.place for key, node in entries.items()})
 
 
 def config_of(
@@ -106,48 +97,3 @@ def _extended(base: Mapping[str, Any], own: Mapping[str, Any], depth: int = 0) -
         if isinstance(before, Mapping) and isinstance(value, Mapping):
             found[key] = _extended(before, value, depth + 1)
     return found
-
-
-def _held(value: Any) -> bool:
-    return isinstance(value, Mapping | list | tuple | None | bool | int | float | str | UnknownValue)
-
-
-class _Nodes:
-    """Values as nodes; one that is named twice is one node."""
-
-    def __init__(self) -> None:
-        self.made: dict[int, Node] = {}
-        self.open: set[int] = set()  # what is being made: a list that holds itself ends there
-
-    def of(self, value: Any, place: Place, depth: int = 0) -> Node:
-        if isinstance(value, Mapping | list | tuple):
-            if id(value) in self.open:
-                return Scalar(Computed("..."), place, "...")
-            if id(value) in self.made:
-                return self.made[id(value)]
-            self.open.add(id(value))
-            try:
-                return self.made.setdefault(id(value), self._node(value, place, depth))
-            finally:
-                self.open.discard(id(value))
-        return self._node(value, place, depth)
-
-    def _node(self, value: Any, place: Place, depth: int) -> Node:
-        at = getattr(value, "at", place)
-        at = at if at.line else place
-        match value:
-            case _ if depth > limits.MAX_DEPTH:
-                return Scalar(Computed("..."), place, "...")
-            case None | bool() | int() | float() | str():
-                return Scalar(value, place, str(value))
-            case Mapping():
-                return MappingNode({str(key): self.of(item, at, depth + 1) for key, item in value.items()}, at, {})
-            case list() | tuple():
-                return ListNode([self.of(item, at, depth + 1) for item in value], at)
-            case OutsideName(bound=True):
-                return Scalar(value.last, place, value.last)
-            case UnknownValue():
-                return Scalar(Computed(value.text), at, value.text)
-            case OutsideName(path=path) | Created(path=path):
-                return Scalar(Computed(path), place, path)
-        return Scalar(Computed(getattr(value, "name", "an object")), place, "")
