@@ -24,9 +24,12 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
+
+if TYPE_CHECKING:
+    from augrecipes.recipe.spelling import Fix
 
 Severity = Literal["error", "warning"]
 
@@ -101,6 +104,7 @@ class Diagnostic:
         name: the step, key or lint that the message speaks of.
         file: the path as the user gave it; ``<recipe>`` for text.
         severity: ``error`` or ``warning``.
+        fixes: edits of the text that may mend it, the likeliest first.
     """
 
     message: str
@@ -110,6 +114,7 @@ class Diagnostic:
     name: str = ""
     file: str = "<recipe>"
     severity: Severity = "error"
+    fixes: tuple[Fix, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}:{self.col}" if self.line else self.file

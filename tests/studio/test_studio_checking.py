@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from layouts import layouts
 
 from augrecipes.lint import lints
+from augrecipes.recipe.edit import TextEdit, applied
 from augrecipes.recipe.model import Arguments, Recipe, Step
 from augrecipes.recipe.spans import TextSpan, read_spans
 from augrecipes.studio import checking
 from augrecipes.studio.places import PageText
-from augrecipes.studio.text_edits import TextEdit, applied
 from augrecipes.studio.working import Workbench
 
 BENCH = Workbench()
