@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -65,7 +64,7 @@ def check(
     # This process looks at recipes and at no pixels.
     without_torch()
     checked, problems = check_all(files, changes, tuple(without or ()))
-    answer([asdict(problem) for problem in problems], json_, lambda: report.tell(problems, form, checked))
+    answer([problem.to_json() for problem in problems], json_, lambda: report.tell(problems, form, checked))
     raise typer.Exit(report.status(problems, strict))
 
 
