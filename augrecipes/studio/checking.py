@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from augrecipes.errors import Diagnostic, RecipeError
-from augrecipes.lint import lint, lints
+from augrecipes.lint import lint
 from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.nodes import MappingNode
@@ -110,11 +110,8 @@ def _message(problem: Diagnostic, name: str) -> str:
 @cache
 def explained(code: str) -> str:
     """What a code means, why it matters, and how to mend it."""
-    if code in CODES:
-        return f"{CODES[code].title}\n\n{CODES[code].why}\n\n{CODES[code].fix}"
-    record = lints().get(code)
-    if record is None:
+    entry = CODES.get(code)
+    if entry is None:
         return ""
-    return (
-        f"{record.name}\n\n{record.why}\n\n{record.fix}\n\nSilence it on the step's line: # augrecipes: ignore[{code}]"
-    )
+    silence = f"\n\nSilence it on the step's line: # augrecipes: ignore[{code}]" if entry.diff else ""
+    return f"{entry.title}\n\n{entry.why}\n\n{entry.fix}{silence}"

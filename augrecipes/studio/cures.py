@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from augrecipes.errors import Diagnostic
+from augrecipes.recipe.edit import TextEdit, applied, entry_removed
 from augrecipes.recipe.nodes import MappingNode
 from augrecipes.recipe.spans import Spans, TextSpan
 from augrecipes.studio.outline import WrittenStep, written_steps
-from augrecipes.studio.text_edits import TextEdit, applied, entry_removed
 
 # How messages name what to write: see augrecipes.recipe.suggest and augrecipes.recipe.spelling.
 _MEANT = re.compile(r"did you mean '?([\w.#/-]+)'?\?")

@@ -7,6 +7,7 @@ from typing import Any
 
 from augrecipes.errors import RecipeError
 from augrecipes.recipe.addresses import SECTIONS
+from augrecipes.recipe.edit import TextEdit, applied, changes_of, entry_added, entry_removed, same
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.nodes import MappingNode, Node, plain
 from augrecipes.recipe.spans import Spans, TextSpan, read_spans
@@ -14,7 +15,6 @@ from augrecipes.recipe.write import flow
 from augrecipes.studio.asked import Refused, RequestBody
 from augrecipes.studio.outline import WrittenStep, steps_by_path, written_steps
 from augrecipes.studio.places import PageText
-from augrecipes.studio.text_edits import TextEdit, applied, changes_of, entry_added, entry_removed, same
 from augrecipes.studio.working import Workbench
 
 GONE = object()

@@ -17,13 +17,13 @@ from support.recipe_strategies import steps
 
 from augrecipes.errors import RecipeError
 from augrecipes.ops.frozen import Arguments
+from augrecipes.recipe.edit import applied
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.sites import label
 from augrecipes.studio.asked import Refused
 from augrecipes.studio.outline import steps_by_path
 from augrecipes.studio.sliding import GONE, edits_for
-from augrecipes.studio.text_edits import applied
 from augrecipes.studio.working import Workbench
 
 Slide = Callable[[str, str, str, Any], str]
