@@ -17,7 +17,7 @@ from augrecipes.recipe.spans import Spans, TextSpan, read_spans
 from augrecipes.studio.cures import cure_of
 from augrecipes.studio.outline import outline
 from augrecipes.studio.places import PageText
-from augrecipes.studio.working import Workbench
+from augrecipes.studio.workbench import Workbench
 
 _WORD = re.compile(r"[\w.#/-]+|\S")
 _MOST_CURED = 12  # problems of one text for which a cure is looked for

@@ -66,17 +66,15 @@ def _walk(spans: Spans, node: Node | None, path: str) -> Iterator[WrittenStep]:
 
 
 def steps_by_path(recipe: Recipe) -> dict[str, Step]:
-    """Every step of a recipe by path, those that it inherits too; of `eval: derived` none."""
-    found: dict[str, Step] = {}
-    for section, steps in (("steps", recipe.steps), ("eval", () if recipe.derived else recipe.eval or ())):
-        found.update(_paths(steps, section))
-    return found
+    """Every step of a recipe by path, `steps.2.steps.0`, those that it inherits too; of `eval: derived` none."""
 
+    def paths(steps: tuple[Step, ...], path: str) -> Iterator[tuple[str, Step]]:
+        for number, step in enumerate(steps):
+            yield f"{path}.{number}", step
+            yield from paths(step.steps, f"{path}.{number}.steps")
 
-def _paths(steps: tuple[Step, ...], path: str) -> Iterator[tuple[str, Step]]:
-    for number, step in enumerate(steps):
-        yield f"{path}.{number}", step
-        yield from _paths(step.steps, f"{path}.{number}.steps")
+    evaluation = () if recipe.derived else recipe.eval or ()
+    return dict([*paths(recipe.steps, "steps"), *paths(evaluation, "eval")])
 
 
 def outline(spans: Spans, places: PageText, recipe: Recipe | None) -> list[dict[str, Any]]:

@@ -11,43 +11,28 @@ from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.nodes import MappingNode, Node, plain
 from augrecipes.recipe.spans import Spans, TextSpan, read_spans
 from augrecipes.recipe.write import flow
-from augrecipes.studio.asked import Refused, RequestBody
 from augrecipes.studio.outline import WrittenStep, steps_by_path, written_steps
 from augrecipes.studio.places import PageText
+from augrecipes.studio.requests import Refused, SlideRequest
 from augrecipes.studio.text_edits import TextEdit, applied, changes_of, entry_added, entry_removed, same
-from augrecipes.studio.working import Workbench
+from augrecipes.studio.workbench import Workbench
 
 GONE = object()
 _MOST_DEPTH = 4  # of a value: {x: [a, b]}
 
 
-def slid(bench: Workbench, body: RequestBody) -> dict[str, Any]:
-    """The text with an argument changed, or a step switched.
-
-    `{path, argument, value}` sets an argument; a value of null, or `remove: true`, leaves it to the class; and
-    `{path, off: true | false}` sets `p` to 0, or to what `p` says, or leaves it to the class.
+def slid(bench: Workbench, request: SlideRequest) -> dict[str, Any]:
+    """The text with an argument of a step changed; a value of null leaves it to the class.
 
     Raises:
         Refused: there is no such step, or the text cannot be changed so without changing more.
         RecipeError: the text cannot be read.
     """
-    text, path = body.text(), body.text("path")
-    if body.has("off"):
-        argument = "p"
-        value = 0 if body.flag("off") else body.value("p") if body.has("p") else GONE
-    else:
-        argument = body.text("argument")
-        value = GONE if body.flag("remove") or body.value("value") is None else body.value("value")
-    if value is not GONE:
-        value = _plain(value)
-    edits = edits_for(bench, text, path, argument, value)
-    new, page = applied(text, edits), PageText(text)
-    start = min((edit.span.start for edit in edits), default=0)
-    length = sum(len(edit.text) - (edit.span.end - edit.span.start) for edit in edits)
-    end = max((edit.span.end for edit in edits), default=0) + length
+    text, value = request.text, GONE if request.value is None else _plain(request.value)
+    edits = edits_for(bench, text, request.path, request.argument, value)
+    page = PageText(text)
     return {
-        "text": new,
-        **PageText(new).between(TextSpan(start, max(end, start))),
+        "text": applied(text, edits),
         "edits": [{**page.between(edit.span), "text": edit.text} for edit in edits],
     }
 

@@ -16,7 +16,7 @@ from augrecipes.recipe.spans import TextSpan, read_spans
 from augrecipes.studio import checking
 from augrecipes.studio.places import PageText
 from augrecipes.studio.text_edits import TextEdit, applied
-from augrecipes.studio.working import Workbench
+from augrecipes.studio.workbench import Workbench
 
 BENCH = Workbench()
 STEPS = (

@@ -88,7 +88,7 @@ def test_small_pictures_are_small(page: Page) -> None:
 def test_pictures_that_are_gone_are_drawn_again(page: Page) -> None:
     text = TEXT.format(optimize="none")
     first = page.lines("/api/draws", text=text)[0]["pictures"][0]["url"]
-    page.studio.pictures.__init__(most_bytes=1)  # type: ignore[misc]
+    page.studio.images.__init__(most_bytes=1)  # type: ignore[misc]
     assert page.ask("GET", first).status == 404
     again = page.lines("/api/draws", text=text)[0]["pictures"][0]["url"]
     assert page.ask("GET", again).status == 200
