@@ -101,7 +101,7 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
                         yield encoded(line) + b"\n"
                 except Exception as error:  # of the studio itself: it is reported, and the server goes on
                     _log.exception("%s failed", path)
-                    yield encoded({"error": {"code": "internal", "message": repr(error), "cure": ""}}) + b"\n"
+                    yield encoded({"error": {"code": "internal", "message": repr(error), "fix": ""}}) + b"\n"
                 yield encoded({"done": not turn.superseded, "ms": 1e3 * (perf_counter() - start)}) + b"\n"
 
             return StreamingResponse(lines(), media_type="application/x-ndjson")

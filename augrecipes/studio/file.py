@@ -87,15 +87,15 @@ def save(studio: Studio, request: SaveRequest) -> dict[str, Any]:
     if studio.read_only:
         raise Refused(403, "read-only", "this studio was started with --read-only", "download the YAML instead")
     if file is None:
-        cure = "download the YAML, or start with: augrecipes studio FILE.yaml"
-        raise Refused(409, "no-file", "the studio was started without a file to write", cure)
+        fix = "download the YAML, or start with: augrecipes studio FILE.yaml"
+        raise Refused(409, "no-file", "the studio was started without a file to write", fix)
     before = read(file)
     if request.base_sha != before.sha and not request.force:
         lines = before.text.splitlines(), text.splitlines()
         diff = "\n".join(difflib.unified_diff(*lines, "on disk", "in the editor", lineterm=""))
-        message, cure = "the file has changed on disk since it was read", "compare both, then overwrite it or load it"
+        message, fix = "the file has changed on disk since it was read", "compare both, then overwrite it or load it"
         more = {"disk_text": before.text, "disk_sha": before.sha, "diff": diff}
-        raise Refused(409, "changed", message, cure, **more)
+        raise Refused(409, "changed", message, fix, **more)
     data = (text.replace("\n", "\r\n") if before.crlf else text).encode()
     if len(data) > MAX_BYTES:
         raise Refused(413, "too-large", f"a recipe is at most {MAX_BYTES:,} bytes")

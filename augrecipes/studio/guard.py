@@ -78,8 +78,8 @@ class Guard:
         }:
             raise Refused(403, "origin", "other pages have no access to the studio")
         if api and not hmac.compare_digest(",".join(headers.getlist(TOKEN)).encode(), self._token.encode()):
-            cure = "open the address that `augrecipes studio` has printed"
-            raise Refused(401, "token", "the token is missing, or of another run of the studio", cure)
+            fix = "open the address that `augrecipes studio` has printed"
+            raise Refused(401, "token", "the token is missing, or of another run of the studio", fix)
 
 
 async def body_of(request: Request) -> bytes:

@@ -20,9 +20,9 @@ Numbers = Annotated[list[Number], Field(min_length=1, max_length=MOST_DRAWS)]
 class Refused(Exception):  # noqa: N818 - an answer, not a fault
     """A request that is not served, and the error that the page shows."""
 
-    def __init__(self, status: int, code: str, message: str, cure: str = "", **more: Any) -> None:
+    def __init__(self, status: int, code: str, message: str, fix: str = "", **more: Any) -> None:
         super().__init__(message)
-        self.status, self.code, self.message, self.cure, self.more = status, code, message, cure, more
+        self.status, self.code, self.message, self.fix, self.more = status, code, message, fix, more
 
     @classmethod
     def of(cls, error: AugrecipesError) -> Refused:
@@ -35,7 +35,7 @@ class Refused(Exception):  # noqa: N818 - an answer, not a fault
 
     def to_json(self) -> dict[str, Any]:
         """The body of the answer."""
-        return {"error": {"code": self.code, "message": self.message, "cure": self.cure}, **self.more}
+        return {"error": {"code": self.code, "message": self.message, "fix": self.fix}, **self.more}
 
 
 class RecipeRequest(BaseModel):

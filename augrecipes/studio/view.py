@@ -73,9 +73,9 @@ class View:
             if path not in self.steps:
                 raise Refused(404, "path", f"there is no step {path!r:.80}")
             if self.steps[path].site in self.baked:
-                cure = "give the files that the store was packed from, or pack them again"
+                fix = "give the files that the store was packed from, or pack them again"
                 message = f"{self.steps[path].name} is in the store already: it cannot be switched"
-                raise Refused(422, "baked", message, cure)
+                raise Refused(422, "baked", message, fix)
 
         def step(old: Step, path: str) -> Step:
             inner = [f"{path}.steps.{number}" for number in range(len(old.steps))]
@@ -181,6 +181,6 @@ def name_of(files: RecipeSource, recipe: Recipe, index: int) -> str:
 def failure(error: AugrecipesError | Refused) -> dict[str, str]:
     """The error that the page shows in place of a sample."""
     if isinstance(error, Refused):
-        return {"code": error.code, "message": harmless(error.message), "cure": error.cure}
-    cure = "" if not isinstance(error, DataError) or error.step is None else f"the step {error.step} fails on it"
-    return {"code": "data", "message": harmless(str(error)), "cure": cure}
+        return {"code": error.code, "message": harmless(error.message), "fix": error.fix}
+    fix = "" if not isinstance(error, DataError) or error.step is None else f"the step {error.step} fails on it"
+    return {"code": "data", "message": harmless(str(error)), "fix": fix}

@@ -162,10 +162,10 @@ def test_planted_a_picture_of_another_sample_is_noticed(
     assert (planted.pixels(".large .stage img") != wanted).any()
 
 
-def test_planted_a_cure_at_the_wrong_place_is_noticed(
+def test_planted_a_fix_at_the_wrong_place_is_noticed(
     open_page: Any, browse: Browse, file: Path, photos: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from augrecipes.studio.places import PageText
+    from augrecipes.studio.outline import PageText
 
     between = PageText.between
 
@@ -178,6 +178,6 @@ def test_planted_a_cure_at_the_wrong_place_is_noticed(
     planted.write(RECIPE.replace("Rotate:", "RandomRotation:"))
     planted.page.wait_for_selector(".cm-lintRange-error", timeout=PATIENCE)
     assert planted.page.locator(".cm-lintRange-error").all_inner_texts() != ["RandomRotation"]
-    planted.page.click("#problems-list .cure")
+    planted.page.click("#problems-list .fix")
     planted.until("!document.querySelector('#editor').innerText.includes('- RandomRotation: {limit')")
     assert planted.text != RECIPE

@@ -41,12 +41,12 @@ def test_what_the_page_starts_with(page: Page) -> None:
     assert "Rotate" in page.get("/api/schema")["steps"]
 
 
-def test_a_misspelt_step_is_underlined_and_cured(page: Page) -> None:
+def test_a_misspelt_step_is_underlined_and_fixed(page: Page) -> None:
     text = "version: 1\nrecipe: mine\nsteps:\n  - RandomRotation: {degrees: 25}\neval: derived\n"
     found = page.post("/api/check", text=text)
     problem = found["problems"][0]
     assert (problem["from"], problem["to"], problem["severity"]) == ([4, 4], [4, 18], "error")
-    assert problem["cure"]["edits"] == [{"from": [4, 4], "to": [4, 18], "text": "Rotate"}]
+    assert problem["fix"]["edits"] == [{"from": [4, 4], "to": [4, 18], "text": "Rotate"}]
     assert "step" in problem["more"]
 
 

@@ -195,7 +195,7 @@ def test_a_step_that_fails_costs_its_sample_only(open_page: Callable[..., Page],
     text = "version: 1\nrecipe: x\nsteps: [RandomCrop: {height: 64, width: 64}]\neval: derived\n"
     lines = {line["index"]: line for line in page.lines("/api/draws", text=text, indices=[0, 1, 2, 3, 4])[:-1]}
     assert [bool(lines[k]["pictures"]) for k in range(5)] == [False, True, False, True, False]
-    assert "RandomCrop#1" in lines[0]["error"]["cure"]
+    assert "RandomCrop#1" in lines[0]["error"]["fix"]
     assert "4.png" in lines[4]["error"]["message"]
 
 

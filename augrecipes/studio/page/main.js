@@ -117,7 +117,7 @@ function bindKeys() {
     ["F1", "Show the keys", keys.help],
   ])
   keys.bind("In the editor", [
-    ["Mod-Space", "Complete"], ["Mod-.", "Cure the problem on this line"], ["F8", "To the next problem"],
+    ["Mod-Space", "Complete"], ["Mod-.", "Fix the problem on this line"], ["F8", "To the next problem"],
     ["Mod-z", "Undo"], ["Mod-y", "Redo"], ["Mod-f", "Search and replace"], ["Escape", "Leave the editor"],
   ])
   keys.bind("Views (outside the editor)", [
