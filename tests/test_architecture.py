@@ -27,7 +27,7 @@ LAYERS = (
     "notebook", "cli", "studio", "demo", "bench", "diff", "verify", "preview", "packing", "bring",
     "data", "sources", "device", "compiler", "lint", "recipe", "ops", "versions", "compat", "store", "images",
     "remote", "native",
-    "machine", "sharing", "cache", "paths", "progress", "display", "seeds", "user_code", "kinds",
+    "machine", "sharing", "cache", "paths", "report", "progress", "display", "seeds", "user_code", "kinds",
     "flow", "errors",
 )  # fmt: skip
 # A kind's folder has modules of several rooms: where each of them stands, as if it were there.
@@ -80,7 +80,7 @@ OUTSIDE = {
     "yaml": ("recipe/parse.py", "recipe/write.py", "bring/reading.py"),
     "torch": ("bench/", "compat/torch.py", "data/", "demo/", "device/"),
     "typer": ("cli/",),
-    "rich": ("cli/", "demo/", "progress.py"),
+    "rich": ("cli/demo.py", "demo/", "progress.py", "report.py"),
     "jinja2": ("bench/report/",),
     "starlette": ("studio/",),
     "uvicorn": ("studio/",),
