@@ -62,6 +62,7 @@ class TextTable:
         rows: cells of text. Spaces in front of a first cell show how deep it stands.
         right: places of the columns that hold numbers; the others may be broken into several lines.
         keys: how many first columns are repeated where lines are too narrow for one table.
+        strong: places of columns in bold type.
         styles: of the rows, where some have one.
         notes: below the table.
     """
@@ -71,6 +72,7 @@ class TextTable:
     rows: Sequence[Sequence[str]]
     right: Collection[int] = ()
     keys: int = 1
+    strong: Collection[int] = ()
     styles: Sequence[str] = ()
     notes: Sequence[Note] = ()
 
@@ -135,7 +137,11 @@ def _lines(table: TextTable, console: Any) -> list[Any]:
         for k in block:
             right = k in table.right
             shown.add_column(
-                heads[k] if heads else "", justify="right" if right else "left", no_wrap=right, overflow="fold"
+                heads[k] if heads else "",
+                justify="right" if right else "left",
+                no_wrap=right,
+                overflow="fold",
+                style="bold" if k in table.strong else "",
             )
         for row, style in zip(rows, table.styles or [""] * len(rows), strict=True):
             if not place or any(row[k] for k in block[table.keys :]):
@@ -160,7 +166,9 @@ def _text(text: str, columns: int, style: str = "") -> Text:
 
     glued = harmless(text)
     for pattern in (_LIST, _PAIR):
-        glued = pattern.sub(lambda run: run[0].replace(" ", _GLUE) if 3 * len(run[0]) <= columns else run[0], glued)
+        glued = pattern.sub(
+            lambda run: run[0].replace(" ", _GLUE) if 2 * len(run[0]) <= columns - 10 else run[0], glued
+        )
     return Text(glued, style)
 
 

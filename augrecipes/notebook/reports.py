@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +11,8 @@ from augrecipes.bench.record import Bench
 from augrecipes.bench.report import bars
 from augrecipes.bench.report.headline import headline
 from augrecipes.bench.report.palette import LIGHT
-from augrecipes.cli.differences import report_of
-from augrecipes.cli.tables import TextTable, tables_of
+from augrecipes.cli.reports import of_difference as report_of_difference
+from augrecipes.cli.reports import of_explanation
 from augrecipes.compiler.explain import Explanation
 from augrecipes.diff.differences import Difference
 from augrecipes.diff.picture import compared as render_compared
@@ -22,27 +22,28 @@ from augrecipes.notebook.markup import Html, joined, legend, table, tag
 from augrecipes.notebook.show import as_data
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.report import Report, TextTable
 
 _INDENT = "\N{NO-BREAK SPACE}"
 
 
 def tables(explained: Explanation) -> Html:
     """Every list of an explanation as a table."""
-    return _tables(replace(explained, pictured=()).to_json())
+    return _tables(of_explanation(replace(explained, pictured=()).to_json()))
 
 
 def of_difference(found: Difference) -> Html:
     """What tells two recipes apart, as tables."""
-    return _tables(report_of(found))
+    return _tables(report_of_difference(found))
 
 
-def _tables(report: Mapping[str, Any]) -> Html:
-    return joined(_table(one) for one in tables_of(report) if one.rows)
+def _tables(report: Report) -> Html:
+    return joined(_table(one) for one in report.tables if one.rows)
 
 
 def _table(one: TextTable) -> Html:
     rows = [[_indented(cell) for cell in row] for row in one.rows]
-    return joined([tag("h4", one.title), table(one.headings, rows)])
+    return joined([tag("h4", one.title), table(one.headings, rows, [*one.right])])
 
 
 def _indented(cell: str) -> str:

@@ -69,10 +69,7 @@ class Figure:
 LAWS: dict[str, tuple[str, str]] = {
     "outcome": ("samples", "both give the same targets of the same sizes, or both refuse the sample"),
     "levels": ("levels", "largest difference of a picture's values, 0..255 before normalisation"),
-    "colours": (
-        "levels",
-        "the same for colours and distortions alone, on the picture as the other steps leave it",
-    ),
+    "colours": ("levels", "the same for colours and distortions alone, on the picture as the other steps leave it"),
     "displacement": ("px", "how far apart the sources of one output pixel are, in px of the output"),
     "hidden": ("px", "pixels that show the picture where the other shows what lies beyond it"),
     "truth": ("×", "distance to a band-limited picture that is known everywhere: optimised over unoptimised"),
@@ -85,10 +82,7 @@ LAWS: dict[str, tuple[str, str]] = {
     "nearest": ("px", "from the pixel that a label is taken from to where the picture comes from, in px of the source"),
     "draws": ("steps", "that acted in one only, or drew other numbers, beside the noise itself"),
     "noise": ("errors", "how far the noise's moments and histogram are from the recipe's, in standard errors"),
-    "independence": (
-        "errors",
-        "the same for products of neighbours: pixels, channels, samples",
-    ),
+    "independence": ("errors", "the same for products of neighbours: pixels, channels, samples"),
     "equal": ("px", "largest difference of coordinates"),
     "follows": ("px", "distance from where the picture shows the point, in px of the output"),
 }
