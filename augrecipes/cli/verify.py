@@ -67,7 +67,7 @@ def verify(
       augrecipes verify sr-x4 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X4
 
     Where the plan merges no resampling, images are compared value by value. Where it does, coordinate ramps say where
-    each pixel comes from, and band-limited and real images how near the result is to the truth.
+    each pixel comes from, and a band-limited image how near the result is to the truth.
 
     Exit status: 0 every contract holds, 1 a contract is broken or a lint error, 2 a recipe or data that cannot be used.
     """
@@ -126,11 +126,6 @@ def report_of(found: Verification, epochs: int = 1) -> Report:
     rows, laws = [_row(figure) for figure in found.figures], {figure.law for figure in found.figures}
     about = [(law, text) for law, (_, text) in LAWS.items() if law in laws]
     notes = [
-        Note(f"{one.law} of {one.target}, {one.dtype}: over its goal in {one.warned} of {one.samples} samples",
-             "warning:", "warning")
-        for one in found.warned
-    ]  # fmt: skip
-    notes += [
         Note(f"{one.law} of {one.target}, {one.dtype}: {one.broken} of {one.samples} samples; {LAWS[one.law][1]}",
              "broken:", "error")
         for one in found.broken
@@ -160,11 +155,10 @@ def _contract(found: Verification) -> str:
 
 
 def _row(figure: Figure) -> list[str]:
-    from augrecipes.verify import GOALS, LAWS, number
+    from augrecipes.verify import LAWS, number
 
     share = "" if figure.share is None else f"{100 * figure.share:.3g} % {_SHARES.get(figure.law, 'differ')}"
-    goal = GOALS.get(figure.law)
-    limit = f"goal {goal:g}" if goal else "–" if figure.limit is None else f"{figure.limit:.3g}"
+    limit = "–" if figure.limit is None else f"{figure.limit:.3g}"
     # Where all samples are alike, none is the worst.
     place = figure.where if figure.worst else None
     tile = f", tile {place.tile}" if place is not None and place.tile else ""
