@@ -23,6 +23,7 @@ from results import Row
 
 from augrecipes.bring.draft import RecipeDraft
 from augrecipes.bring.importing import draft_of, of_document, of_value
+from augrecipes.bring.torchvision import signatures
 from augrecipes.bring.torchvision import steps as torchvision
 from augrecipes.compat.albumentations import A
 from augrecipes.errors import RecipeError
@@ -82,7 +83,7 @@ def _albumentations() -> Iterator[Row]:
 
 
 def _torchvision() -> Iterator[Row]:
-    made, apart = torchvision.MAKERS, torchvision.APART
+    made, apart = signatures.MAKERS, torchvision.APART
     yield Row("torchvision v2, classes", f"{len(made)} of {len(made) + len(apart)}", "", "")
     for name, why in apart.items():
         yield Row(f"  refused: {name}", "", why.partition("; ")[0], "")

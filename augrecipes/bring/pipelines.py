@@ -67,12 +67,7 @@ def pipelines(top: Any) -> list[Match]:
     matches = list(_walk(top, (), None, set()))
     inside = {id(part) for value, items, *_ in matches for part in walk([items, value]) if part is not value}
     return [
-        Match(
-            ".".join(path),
-            place_of(value) if place_of(value).line else place_of(items[0]),
-            tuple(map(call_of, items)),
-            _settings(holder),
-        )
+        Match(".".join(path), _place(value, items), tuple(map(call_of, items)), _settings(holder))
         for value, items, path, holder in matches
         if id(value) not in inside
     ]

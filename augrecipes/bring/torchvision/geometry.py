@@ -157,16 +157,17 @@ def random_resize(args: Args, picture: SampleState) -> list[Item]:
     return shortest_size({**args, "min_size": list(range(low, high)), "max_size": None}, picture)
 
 
-MAKERS: dict[str, Maker] = {
-    "CenterCrop": center_crop,
-    "ElasticTransform": elastic,
-    "Pad": pad,
-    "RandomAffine": random_affine,
-    "RandomCrop": random_crop,
-    "RandomResize": random_resize,
-    "RandomResizedCrop": random_resized_crop,
-    "RandomRotation": random_rotation,
-    "RandomShortestSize": shortest_size,
-    "Resize": resize,
-    "ScaleJitter": scale_jitter,
+# Of each class the arguments in the order of its constructor, in both versions, and what makes steps of them.
+MAKERS: dict[str, tuple[str, Maker]] = {
+    "CenterCrop": ("size", center_crop),
+    "ElasticTransform": ("alpha sigma interpolation fill", elastic),
+    "Pad": ("padding fill padding_mode", pad),
+    "RandomAffine": ("degrees translate scale shear interpolation fill center", random_affine),
+    "RandomCrop": ("size padding pad_if_needed fill padding_mode", random_crop),
+    "RandomResize": ("min_size max_size interpolation antialias", random_resize),
+    "RandomResizedCrop": ("size scale ratio interpolation antialias", random_resized_crop),
+    "RandomRotation": ("degrees interpolation expand center fill", random_rotation),
+    "RandomShortestSize": ("min_size max_size interpolation antialias", shortest_size),
+    "Resize": ("size interpolation max_size antialias", resize),
+    "ScaleJitter": ("target_size scale_range interpolation antialias", scale_jitter),
 }

@@ -5,75 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from augrecipes.bring.draft import Call
+from augrecipes.bring.torchvision import colors, geometry
 from augrecipes.recipe.nodes import Place
 
-_RESAMPLING = ("interpolation", "antialias")
-PARAMETERS: dict[str, tuple[str, ...]] = {
-    "AugMix": ("severity", "mixture_width", "chain_depth", "alpha", "all_ops", "interpolation", "fill"),
-    "AutoAugment": ("policy", "interpolation", "fill"),
-    "CenterCrop": ("size",),
-    "ClampBoundingBoxes": ("clamping_mode",),
-    "ClampKeyPoints": (),
-    "ColorJitter": ("brightness", "contrast", "saturation", "hue"),
-    "Compose": ("transforms",),
-    "ConvertBoundingBoxFormat": ("format",),
-    "ConvertImageDtype": ("dtype",),
-    "CutMix": ("alpha", "num_classes", "labels_getter"),
-    "ElasticTransform": ("alpha", "sigma", "interpolation", "fill"),
-    "FiveCrop": ("size",),
-    "GaussianBlur": ("kernel_size", "sigma"),
-    "GaussianNoise": ("mean", "sigma", "clip"),
-    "Grayscale": ("num_output_channels",),
-    "Identity": (),
-    "ImageClassification": ("crop_size", "resize_size", "mean", "std", *_RESAMPLING),
-    "JPEG": ("quality",),
-    "Lambda": ("lambd", "types"),
-    "LinearTransformation": ("transformation_matrix", "mean_vector"),
-    "MixUp": ("alpha", "num_classes", "labels_getter"),
-    "Normalize": ("mean", "std", "inplace"),
-    "ObjectDetection": (),
-    "PILToTensor": (),
-    "Pad": ("padding", "fill", "padding_mode"),
-    "RGB": (),
-    "RandAugment": ("num_ops", "magnitude", "num_magnitude_bins", "interpolation", "fill"),
-    "RandomAdjustSharpness": ("sharpness_factor", "p"),
-    "RandomAffine": ("degrees", "translate", "scale", "shear", "interpolation", "fill", "center"),
-    "RandomApply": ("transforms", "p"),
-    "RandomAutocontrast": ("p",),
-    "RandomChannelPermutation": (),
-    "RandomChoice": ("transforms", "p"),
-    "RandomCrop": ("size", "padding", "pad_if_needed", "fill", "padding_mode"),
-    "RandomEqualize": ("p",),
-    "RandomErasing": ("p", "scale", "ratio", "value", "inplace"),
-    "RandomGrayscale": ("p",),
-    "RandomHorizontalFlip": ("p",),
-    "RandomInvert": ("p",),
-    "RandomIoUCrop": ("min_scale", "max_scale", "min_aspect_ratio", "max_aspect_ratio", "sampler_options", "trials"),
-    "RandomOrder": ("transforms",),
-    "RandomPerspective": ("distortion_scale", "p", "interpolation", "fill"),
-    "RandomPhotometricDistort": ("brightness", "contrast", "saturation", "hue", "p"),
-    "RandomPosterize": ("bits", "p"),
-    "RandomResize": ("min_size", "max_size", *_RESAMPLING),
-    "RandomResizedCrop": ("size", "scale", "ratio", *_RESAMPLING),
-    "RandomRotation": ("degrees", "interpolation", "expand", "center", "fill"),
-    "RandomShortestSize": ("min_size", "max_size", *_RESAMPLING),
-    "RandomSolarize": ("threshold", "p"),
-    "RandomVerticalFlip": ("p",),
-    "RandomZoomOut": ("fill", "side_range", "p"),
-    "Resize": ("size", "interpolation", "max_size", "antialias"),
-    "SanitizeBoundingBoxes": ("min_size", "min_area", "labels_getter"),
-    "SanitizeKeyPoints": ("labels_getter",),
-    "ScaleJitter": ("target_size", "scale_range", *_RESAMPLING),
-    "SemanticSegmentation": ("resize_size", "mean", "std", *_RESAMPLING),
-    "TenCrop": ("size", "vertical_flip"),
-    "ToDtype": ("dtype", "scale"),
-    "ToImage": (),
-    "ToImageTensor": (),
-    "ToPILImage": ("mode",),
-    "ToPureTensor": (),
-    "ToTensor": (),
-    "TrivialAugmentWide": ("num_magnitude_bins", "interpolation", "fill"),
-}
+MAKERS = geometry.MAKERS | colors.MAKERS
+# Of classes that have no step of the same meaning.
+_OTHERS = {
+    "AugMix": "severity mixture_width chain_depth alpha all_ops interpolation fill", "TenCrop": "size vertical_flip",
+    "AutoAugment": "policy interpolation fill", "Compose": "transforms", "CutMix": "alpha num_classes labels_getter",
+    "FiveCrop": "size", "Lambda": "lambd types", "LinearTransformation": "transformation_matrix mean_vector",
+    "MixUp": "alpha num_classes labels_getter", "SanitizeKeyPoints": "labels_getter",
+    "RandAugment": "num_ops magnitude num_magnitude_bins interpolation fill", "RandomOrder": "transforms",
+    "RandomAdjustSharpness": "sharpness_factor p", "RandomApply": "transforms p", "RandomChoice": "transforms p",
+    "RandomIoUCrop": "min_scale max_scale min_aspect_ratio max_aspect_ratio sampler_options trials",
+    "RandomPerspective": "distortion_scale p interpolation fill", "RandomZoomOut": "fill side_range p",
+    "TrivialAugmentWide": "num_magnitude_bins interpolation fill",
+}  # fmt: skip
+_NAMES = _OTHERS | {name: names for name, (names, _) in MAKERS.items()}
+PARAMETERS = {name: tuple(names.split()) for name, names in _NAMES.items()}
 # Names that torchvision shares with albumentations; a list that holds one of the others is of torchvision.
 _SHARED = {
     "CenterCrop", "ColorJitter", "Compose", "ElasticTransform", "GaussianBlur", "Lambda", "MixUp", "Normalize", "Pad",

@@ -7,15 +7,14 @@ from typing import Any
 
 from augrecipes.bring.draft import Call, Item, LeftOut, Line, RecipeDraft, acting, name_of, takes_of
 from augrecipes.bring.reading import Document
-from augrecipes.bring.sample import Args, Maker, SampleState, Unheld, lines_by
-from augrecipes.bring.torchvision import colors, geometry, signatures
-from augrecipes.bring.torchvision.signatures import PARAMETERS
+from augrecipes.bring.sample import Args, SampleState, Unheld, lines_by
+from augrecipes.bring.torchvision import signatures
+from augrecipes.bring.torchvision.signatures import MAKERS, PARAMETERS
 from augrecipes.errors import RecipeError
 from augrecipes.ops.groups import COMPOSE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
 from augrecipes.recipe import suggest
 from augrecipes.recipe.model import Recipe
 
-MAKERS: dict[str, Maker] = {**geometry.MAKERS, **colors.MAKERS}
 # What has no step of the same meaning: why, and what comes nearest.
 APART: dict[str, str] = {
     "LinearTransformation": "whitening needs a matrix, which a recipe cannot hold: apply it to the batch",
@@ -89,7 +88,7 @@ def _made(call: Call, picture: SampleState) -> list[Item]:
     if call.name in MAKERS or call.name in _GROUPS:
         if unknown:
             raise Unheld(f"torchvision's {call.name} has no argument {unknown[0]!r}")
-        return _group(call, args, picture) if call.name in _GROUPS else MAKERS[call.name](args, picture)
+        return _group(call, args, picture) if call.name in _GROUPS else MAKERS[call.name][1](args, picture)
     raise Unheld(APART.get(call.name) or _hint(call))
 
 
