@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 from options import Part, parser, run
 from results import Row
 
-from augrecipes.bring.draft import RecipeDraft
-from augrecipes.bring.importing import draft_of, of_document, of_value
-from augrecipes.bring.torchvision import signatures
-from augrecipes.bring.torchvision import steps as torchvision
 from augrecipes.compat.albumentations import A
 from augrecipes.errors import RecipeError
+from augrecipes.interop.draft import RecipeDraft
+from augrecipes.interop.importing import draft_of, of_document, of_value
+from augrecipes.interop.torchvision import signatures
+from augrecipes.interop.torchvision import steps as torchvision
 from augrecipes.ops import registry
 from augrecipes.ops.groups import GROUPS, ONE_OR_OTHER
 from augrecipes.ops.outputs import OUTPUTS
@@ -35,13 +35,13 @@ from augrecipes.ops.refused import REFUSED
 _METHOD = """\
 Nothing is timed. A class is imported when a pipeline of it becomes a recipe without anything left out. The signatures
 of albumentations are those of every release since 1.0.0, one for each set of arguments and defaults that a class has
-had (tests/bring/albumentations_releases.json, which the tests import one by one); what is refused is listed with the
+had (tests/interop/albumentations_releases.json, which the tests import one by one); what is refused is listed with the
 reason that the user is told. Published pipelines are imported from their `body`, configs as the command does it, and
 the recipe is checked as any other is. `whole`: nothing is left out. `in part`: a recipe that holds what it can, and
 names the rest, with what comes nearest; the rows below a source count these parts, once a file. `refused`: no recipe,
 and the rows say why. Configs are those of public repositories of the date above that name transforms in the forms that
 are imported, found by searching their text, not chosen by hand."""
-_RELEASES = Path(__file__).parents[1] / "tests" / "bring" / "albumentations_releases.json"
+_RELEASES = Path(__file__).parents[1] / "tests" / "interop" / "albumentations_releases.json"
 _BASES = ("BasicTransform", "DualTransform", "ImageOnlyTransform", "Transform3D", "Compose")
 _LISTED = "FILES.txt"
 _MOST = 12  # reasons that are shown of a source

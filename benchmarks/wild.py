@@ -27,11 +27,11 @@ from results import Row, met
 
 import augrecipes as ar
 from augrecipes.bench.stock import last_of
-from augrecipes.bring.plain import processors_of
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.demo.photos import CLASSES, render_photo
+from augrecipes.interop.plain import processors_of
 
 _PLANNED = ("exact", "fast")
 _SIDES = ("none", *_PLANNED)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.bring import plain
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.lowering.lower import group
 from augrecipes.compiler.run.tiles import BagResult
 from augrecipes.errors import BenchError
+from augrecipes.interop import plain
 from augrecipes.ops.own import OWN
 from augrecipes.ops.registry import construct, is_registered
 from augrecipes.recipe.model import Mode, Output, Recipe, Step
