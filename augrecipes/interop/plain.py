@@ -20,6 +20,9 @@ from augrecipes.recipe.model import Inputs, Mode, Output, Recipe, Step
 
 # Groups of albumentations that look at their own p once more where OneOf has picked them by it.
 _GATED = (groups.SOME_OF, groups.RANDOM_ORDER)
+# What BboxParams and KeypointParams are given beside the format and the labels.
+_OF_BOXES = ("min_area", "min_visibility", "min_width", "min_height", "clip")
+_OF_POINTS = ("remove_invisible",)
 
 
 def equivalent(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -100,25 +103,16 @@ def output_class(name: str) -> Any:
 
 def params_of(inputs: Inputs) -> dict[str, dict[str, Any]]:
     """What albumentations' BboxParams and KeypointParams take, by the argument of Compose."""
-    found: dict[str, dict[str, Any]] = {}
-    boxes, points = inputs.boxes, inputs.keypoints
-    if boxes is not None:
-        found["bbox_params"] = {
-            "format": boxes.format,
-            "label_fields": [boxes.labels] if boxes.labels else None,
-            "min_area": boxes.min_area,
-            "min_visibility": boxes.min_visibility,
-            "min_width": boxes.min_width,
-            "min_height": boxes.min_height,
-            "clip": boxes.clip,
-        }
-    if points is not None:
-        found["keypoint_params"] = {
-            "format": points.format,
-            "label_fields": [points.labels] if points.labels else None,
-            "remove_invisible": points.remove_invisible,
-        }
-    return found
+    params: dict[str, dict[str, Any]] = {}
+    for name, each, others in (
+        ("bbox_params", inputs.boxes, _OF_BOXES),
+        ("keypoint_params", inputs.keypoints, _OF_POINTS),
+    ):
+        if each is not None:
+            labels = [each.labels] if each.labels else None
+            rest = {key: getattr(each, key) for key in others}
+            params[name] = {"format": each.format, "label_fields": labels, **rest}
+    return params
 
 
 PARAMS = {"bbox_params": A.BboxParams, "keypoint_params": A.KeypointParams}

@@ -144,3 +144,10 @@ def test_a_section_that_is_not_there() -> None:
 
 def test_saved_json_is_json() -> None:
     assert json.loads(as_json(saved(ar.load("detection"))))["transform"]["bbox_params"]["format"] == "pascal_voc"
+
+
+def test_programs_of_earlier_releases_find_what_they_import() -> None:
+    sys.modules.pop("augrecipes.bring.last_step", None)
+    with pytest.warns(DeprecationWarning, match="interop.last_step"):
+        made = run("from augrecipes.bring.last_step import ToOutput\nlast = ToOutput(color='bgr', dtype='uint8')")
+    assert type(made["last"]).__module__ == "augrecipes.interop.last_step"
