@@ -120,6 +120,13 @@ def test_both_ways_of_a_test_that_cannot_be_told() -> None:
     assert [step.name for step in weak.recipe().steps] == ["D4"]
 
 
+def test_more_tests_than_are_taken_both_ways_are_told() -> None:
+    tests = "".join(f"if cfg.x{k}:\n    t.append(A.Blur())\n" for k in range(40))
+    assert any(
+        "`cfg.x" in note and "taken one way" in note for note in draft(f"{HEAD}t = []\n{tests}u = A.Compose(t)").notes
+    )
+
+
 def test_several_are_listed_with_lines_and_one_is_named() -> None:
     text = f"{HEAD}weak = A.Compose([A.D4()])\ndef strong(p=0.5):\n    return A.Compose([A.Blur(p=p)])\n"
     with pytest.raises(ar.RecipeError, match=r"`--key weak`: there are weak \(line 2\), strong \(line 4\)"):

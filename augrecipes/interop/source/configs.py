@@ -44,7 +44,7 @@ def config_of(
             notes += found.notes
     reading = read(text, file, given, wanted, base or None)
     own = {key: value for key, value in reading.names.items() if key != _BASE}
-    return replace(reading, names=_extended(base, own) if base else own, notes=notes)
+    return replace(reading, names=_extended(base, own) if base else own, notes=[*notes, *reading.notes])
 
 
 def _bases(text: str, file: str) -> list[str]:

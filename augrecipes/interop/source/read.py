@@ -99,7 +99,17 @@ def read(
             f"nothing that is called {missing[0]} is asked for in the file: --set {missing[0]}=...", source.place(1)
         )
     first = readings[0].reader
-    return SourceReading(matches, dict(first.module), first.exhausted)
+    return SourceReading(matches, dict(first.module), first.exhausted, _untried(readings))
+
+
+def _untried(readings: Sequence[_FileReading]) -> list[str]:
+    """What to tell of a file with more tests that cannot be told than were taken both ways."""
+    tried = {each.test.text for each in readings if each.test is not None}
+    tests = {text: test for each in readings for text, test in each.reader.tests.items() if text not in tried}
+    if not tests:
+        return []
+    shown = ", ".join(f"`{test.text}` (line {test.at.line})" for test in [*tests.values()][:4])
+    return [f"More tests cannot be told than are taken both ways; {len(tests)} were taken one way, among them {shown}."]
 
 
 _Key = tuple[str, int, tuple[str, ...]]  # what tells pipelines apart: kind, node, and the names that lead there
