@@ -8,7 +8,7 @@ from augrecipes.ops.capabilities import capability, claims
 from augrecipes.ops.ranges import is_neutral
 from augrecipes.ops.registry import chance, effective
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.spelling import Fix
+from augrecipes.recipe.problems import Fix
 
 
 @rule("L301", "statistics-after-crop")

@@ -14,7 +14,7 @@ from augrecipes.ops.registry import chance, effective
 from augrecipes.ops.sizes import SizeBounds
 from augrecipes.recipe.derive import derive, steps_of
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.spelling import Fix
+from augrecipes.recipe.problems import Fix
 
 _DERIVED = (Fix("key", "eval: derived"),)
 

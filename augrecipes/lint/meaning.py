@@ -11,7 +11,7 @@ from augrecipes.ops.ranges import is_neutral, makes_draws
 from augrecipes.ops.registry import chance, effective
 from augrecipes.ops.sizes import pad_to, to_sides
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.spelling import Fix
+from augrecipes.recipe.problems import Fix
 
 _REMOVE = (Fix("remove"),)
 _ALWAYS = (Fix("set", "p: 1.0"),)

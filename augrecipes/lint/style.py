@@ -10,9 +10,9 @@ from augrecipes.ops import groups
 from augrecipes.ops.constants import TABLES, to_name
 from augrecipes.ops.ranges import makes_draws
 from augrecipes.ops.registry import chance
-from augrecipes.recipe.groups import other_default
+from augrecipes.recipe.checks import other_default
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.spelling import Fix
+from augrecipes.recipe.problems import Fix
 
 
 @rule("L501", "integer-constant")

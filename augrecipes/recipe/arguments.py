@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from augrecipes.ops.rules import is_number
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, plain
-from augrecipes.recipe.spelling import NO_HINT, Fix, Hint, near
+from augrecipes.recipe.problems import NO_HINT, Fix, Hint, near
 
 Schema = Mapping[str, Any]
 

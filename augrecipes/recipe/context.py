@@ -11,8 +11,7 @@ from augrecipes.kinds import Facts, Kind, facts
 from augrecipes.recipe.arguments import Schema, check_value, expected
 from augrecipes.recipe.model import NOWHERE, Position
 from augrecipes.recipe.nodes import MappingNode, Node, Place, Scalar, describe, plain
-from augrecipes.recipe.problems import Problems
-from augrecipes.recipe.spelling import NO_HINT, near
+from augrecipes.recipe.problems import NO_HINT, Problems, near
 
 # What is between the brackets ends at either bracket: else each of many that are opened looks for the end of the line.
 _IGNORE = re.compile(r"#\s*augrecipes:\s*ignore\[([^\[\]]*)\]")

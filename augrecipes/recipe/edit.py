@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from augrecipes.recipe.addresses import SECTIONS, FoundStep, walk_steps
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, plain
+from augrecipes.recipe.problems import Fix
 from augrecipes.recipe.spans import Spans, TextSpan
-from augrecipes.recipe.spelling import Fix
 from augrecipes.recipe.write import flow
 
 GONE = object()  # the value of an argument that is removed

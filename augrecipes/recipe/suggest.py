@@ -13,7 +13,7 @@ from augrecipes.recipe import history
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.model import Arguments, Step
 from augrecipes.recipe.nodes import Place, from_value
-from augrecipes.recipe.spelling import NO_HINT, Fix, Hint, meant, near
+from augrecipes.recipe.problems import NO_HINT, Fix, Hint, meant, near
 from augrecipes.recipe.today import instead, step_today
 from augrecipes.recipe.write import flow
 

@@ -11,10 +11,9 @@ import yaml
 from augrecipes.errors import Diagnostic, RecipeError, harmless
 from augrecipes.recipe import derive
 from augrecipes.recipe.grammar import WORD
+from augrecipes.recipe.keys import imagenet
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Output, Recipe, Step
-from augrecipes.recipe.nodes import Place, from_value
-from augrecipes.recipe.outputs import imagenet
-from augrecipes.recipe.scalars import NumberError, resolve
+from augrecipes.recipe.nodes import NumberError, Place, from_value, resolve
 
 
 @dataclass(frozen=True, slots=True)

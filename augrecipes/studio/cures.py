@@ -12,7 +12,7 @@ from augrecipes.recipe.nodes import MappingNode
 from augrecipes.recipe.spans import Spans, TextSpan
 from augrecipes.studio.outline import WrittenStep, written_steps
 
-# How messages name what to write: see augrecipes.recipe.suggest and augrecipes.recipe.spelling.
+# How messages name what to write: see augrecipes.recipe.suggest and augrecipes.recipe.problems.
 _MEANT = re.compile(r"did you mean '?([\w.#/-]+)'?\?")
 _WRITE = re.compile(r"write `([^`]+)`|write ([\w.-]+: [\w.\[\], -]+)$")
 _LEAVE_OUT = re.compile(r"leave it out\b")

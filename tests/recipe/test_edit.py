@@ -10,8 +10,8 @@ from augrecipes.lint import lint, lints
 from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.edit import applied, quick_fix
 from augrecipes.recipe.parse import parse_text
+from augrecipes.recipe.problems import Fix
 from augrecipes.recipe.spans import read_spans
-from augrecipes.recipe.spelling import Fix
 
 TEXTS = [one(step) for step, *_ in STEPS] + [text for text, *_ in TOP] + [CODES[code].example for code in lints()]
 
@@ -67,5 +67,5 @@ def test_an_edit_changes_nothing_else(text: str, line: int, col: int, fix: Fix, 
 
 
 def test_a_fix_that_mends_nothing_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("augrecipes.recipe.spelling.nearest", lambda name, valid: "elsewhere")
+    monkeypatch.setattr("augrecipes.recipe.problems.nearest", lambda name, valid: "elsewhere")
     assert unmended(one("HorizntalFlip: {p: 1}")) != []
