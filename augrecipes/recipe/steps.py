@@ -164,20 +164,15 @@ def _reserved(context: Context, name: str, body: MappingNode) -> dict[str, Any]:
             place = body.at.get(key, node.place)
             context.problems.add("E207", place, f"belongs to recipes of kind {owner}", label)
             continue
-        match key:
-            case "p":
-                if context.value(node, P, "E309", label) and isinstance(node, Scalar):
-                    found["p"] = float(node.value)
-            case "id":
-                if _good_id(context, node, label):
-                    found["id"] = plain(node)
-            case "target" | "at":
-                names = _targets(context, node, label, one=key == "at")
-                if names:
-                    found[key] = names[0] if key == "at" else names
-            case "share":
-                if context.value(node, STEP_KEYS["share"], "E309", label):
-                    found["share"] = plain(node)
+        if key in ("target", "at"):
+            names = _targets(context, node, label, one=key == "at")
+            if names:
+                found[key] = names[0] if key == "at" else names
+        elif key == "id":
+            if _good_id(context, node, label):
+                found["id"] = plain(node)
+        elif context.value(node, STEP_KEYS.get(key, P), "E309", label):
+            found[key] = float(plain(node)) if key == "p" else plain(node)
     return found
 
 
