@@ -132,5 +132,8 @@ def _known(text: str | None, action: Literal["step", "entry"]) -> Hint:
         return NO_HINT
     if " " not in text:
         return meant(text)
-    left_out = (Fix("remove"),) if text.startswith("leave it out") else ()
-    return Hint(f"; {text}", (*(Fix(action, yaml) for yaml in _SNIPPET.findall(text)), *left_out))
+    if text.startswith(("leave it out", "it is no step")):
+        return Hint(f"; {text}", (Fix("remove"),))
+    return Hint(
+        f"; {text}", tuple(Fix("step" if yaml[0].isupper() else action, yaml) for yaml in _SNIPPET.findall(text))
+    )
