@@ -24,7 +24,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 
@@ -120,10 +120,6 @@ class Diagnostic:
         where = f"{self.file}:{self.line}:{self.col}" if self.line else self.file
         name = f" {self.name}" if self.name else ""
         return harmless(f"{where}: {self.code}{name}: {self.message}")
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it but the fixes."""
-        return {key: value for key, value in asdict(self).items() if key != "fixes"}
 
 
 def counted(number: int, what: str) -> str:

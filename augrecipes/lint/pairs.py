@@ -78,7 +78,7 @@ def _unshareable(step: Step) -> str:
     if claims(step.name).effect == "padding":
         return f"{step.name} pads images on their own; write `pad_if_needed: true, border_mode: reflect` on the crop"
     fix = "use windows, flips and quarter turns" if moves(step) else "limit it to one target with `target:`"
-    return f"{step.name} draws for each pixel, or places in pixels, of one image; {fix}"
+    return f"{step.name} samples each pixel, or places in pixels, of one image; {fix}"
 
 
 @rule("L209", "unequal-pair")

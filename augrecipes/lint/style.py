@@ -8,7 +8,6 @@ from augrecipes.lint.record import Finding, Findings, rule
 from augrecipes.lint.walk import sections, siblings
 from augrecipes.ops import groups
 from augrecipes.ops.constants import TABLES, to_name
-from augrecipes.ops.ranges import makes_draws
 from augrecipes.ops.registry import chance
 from augrecipes.recipe.checks import other_default
 from augrecipes.recipe.model import Recipe, Step
@@ -47,7 +46,7 @@ def equal_steps(recipe: Recipe) -> Findings:
     for steps in (steps for section in sections(recipe) for steps in siblings(section)):
         seen: dict[str, int] = {}
         for step in steps:
-            if step.id is not None or not _draws(step):
+            if step.id is not None or not _random(step):
                 continue
             count = seen[step.name] = seen.get(step.name, 0) + 1
             if count > 1:
@@ -56,8 +55,8 @@ def equal_steps(recipe: Recipe) -> Findings:
                 yield Finding(f"{step.name} stands here {times}; give each an `id`, or {changes}", step)
 
 
-def _draws(step: Step) -> bool:
-    return 0 < chance(step) < 1 or step.is_group or makes_draws(step)
+def _random(step: Step) -> bool:
+    return 0 < chance(step) < 1 or step.is_group or makes_random(step)
 
 
 @rule("L504", "group-defaults")

@@ -16,7 +16,7 @@ from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.nodes import ListNode, MappingNode, Place, Scalar, describe
 from augrecipes.recipe.problems import Fix, near
 
-# The message of lint L504, which `document` notes beside old names.
+# The message of lint L504, which `document` notes where it meets old names.
 _P = "always acts where no p is written; albumentations' {0} has p: 0.5 then: write `p: 0.5` for that"
 _N = "runs all of its steps where no n is written; albumentations' {0} runs one then: write `n: 1` for that"
 

@@ -28,7 +28,7 @@ class Context:
         extends: where it says so.
         kind: of the recipe.
         scales: relative grid by target (kind pair).
-        max_bytes: of the largest picture that a step may make; None: of any.
+        max_bytes: of the largest image that a step may make; None: of any.
         ids: where each id was given first.
         steps: how many there are so far, groups and what is in them.
         runs_plugins: packages may be imported that announce what the recipe names.

@@ -119,7 +119,7 @@ def build_output(context: Context, node: Node | None) -> tuple[Output, dict[str,
 
 
 def _inherited(own: MappingNode, of_target: MappingNode) -> MappingNode:
-    """What a target says, and beside it what is said for all; of what contradicts, what the target says."""
+    """What a target says, and what is said for all; of what contradicts, what the target says."""
     merged = MappingNode(dict(of_target.entries), of_target.place, dict(of_target.at))
     scaled = {"normalize", "range"}
     dtype = of_target.entries.get("dtype")

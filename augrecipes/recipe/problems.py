@@ -138,7 +138,7 @@ class Problems:
         self._found.append(found)
 
     def note(self, found: Diagnostic) -> None:
-        """Say something beside the problems: it is none, and alone it is not shown."""
+        """Add a note to the problems: alone it is not shown."""
         self._notes.append(found)
 
     def stop(self, code: str, place: Place, message: str, name: str = "", hint: Hint = NO_HINT) -> Stop:

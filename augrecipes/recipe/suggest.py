@@ -102,7 +102,7 @@ def _accepted(cls: str, arguments: Mapping[str, Any]) -> bool:
 
 
 def value(cls: str, name: str, code: str, given: Any) -> Hint:
-    """What to say beside a value that an argument does not take, or an empty hint.
+    """What to say of a value that an argument does not take, or an empty hint.
 
     >>> value("Solarize", "threshold_range", "E307", [0, 128]).text
     '; it is in fractions of full scale: level 128 is 0.5'

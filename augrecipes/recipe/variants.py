@@ -224,7 +224,7 @@ class Variants:
     def _change(
         self, top: MappingNode, values: Mapping[str, tuple[Place, Node]], without: Sequence[tuple[str, Place]]
     ) -> None:
-        """Carry out `set` and `without`. Both count steps as they stood before either."""
+        """Apply `set` and `without`. Both count steps as they stood before either."""
         if not values and not without:
             return
         steps = Steps(top)
