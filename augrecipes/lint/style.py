@@ -8,6 +8,7 @@ from augrecipes.lint.record import Finding, Findings, rule
 from augrecipes.lint.walk import sections, siblings
 from augrecipes.ops import groups
 from augrecipes.ops.constants import TABLES, to_name
+from augrecipes.ops.ranges import makes_draws
 from augrecipes.ops.registry import chance
 from augrecipes.recipe.checks import other_default
 from augrecipes.recipe.model import Recipe, Step
@@ -56,7 +57,7 @@ def equal_steps(recipe: Recipe) -> Findings:
 
 
 def _random(step: Step) -> bool:
-    return 0 < chance(step) < 1 or step.is_group or makes_random(step)
+    return 0 < chance(step) < 1 or step.is_group or makes_draws(step)
 
 
 @rule("L504", "group-defaults")
