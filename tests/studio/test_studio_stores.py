@@ -223,25 +223,6 @@ def test_planted_the_first_epoch_alone_is_noticed(packed: Any, monkeypatch: pyte
     assert any(re.match(r"\d [15] image: another picture", one) for one in differing(page, store, text))
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
-def test_without_a_recipe_it_begins_with_what_was_packed(packed: Any, kind: str) -> None:
-    recipe = ar.load(KINDS[kind].format(optimize="exact"))
-    page, _ = packed(kind, KINDS[kind].format(optimize="exact"))
-    begun = page.get("/api/recipe")["text"]
-    baked = {"image": 2, "pair": 0, "bag": 1}[kind]
-    assert ar.load(begun).steps[:-1] == recipe.steps[:baked]
-    assert ar.load(begun).kind == kind
-    assert page.lines("/api/draws", text=begun)[0]["pictures"]
-
-
-def test_without_a_recipe_steps_that_drew_keep_their_ids(packed: Any) -> None:
-    text = PICTURES.format(optimize="exact").replace("Rotate: {", "Rotate: {id: turn, ")
-    page, _ = packed("image", text, epochs=2, through="turn", seed=3)
-    begun = page.get("/api/recipe")["text"]
-    assert [step.site for step in ar.load(begun).steps[:-1]] == [step.site for step in ar.load(text).steps[:-1]]
-    assert page.lines("/api/draws", text=begun, seed=3)[0]["pictures"]
-
-
 def test_masks_of_a_store_lie_on_its_pictures(tmp_path: Path, open_page: Callable[..., Page]) -> None:
     files, masks = tmp_path / "files", tmp_path / "masks"
     masks.mkdir()

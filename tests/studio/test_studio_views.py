@@ -74,7 +74,7 @@ def test_switches_leave_other_draws(page: Page) -> None:
         ({"crop_coords": (30, 12, 254, 236)}, "window 224×224 at (30, 12)"),
         ({"matrix": [*cv2.getRotationMatrix2D((0, 0), -17.3, 1.0).tolist(), [0, 0, 1]]}, "angle 17.3°"),
         ({"rotate": 24.889, "scale": {"x": 0.8, "y": 0.8}, "matrix": np.eye(3)}, "angle 24.9°, scale × 0.8"),
-        ({"group_element": "r90"}, "turned by 90°"),
+        ({"group_element": "r90"}, "rotated by 90°"),
         ({"holes": np.zeros((2, 4), int)}, "2 holes"),
         ({"noise_map": np.zeros((4, 5, 3), np.float32)}, "noise map spread 0"),
         ({"alpha": 1.2, "beta": -3.5}, "contrast × 1.2, brightness −3.5"),
