@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -92,9 +91,3 @@ def test_pictures_that_are_gone_are_drawn_again(page: Page) -> None:
     assert page.ask("GET", first).status == 404
     again = page.lines("/api/draws", text=text)[0]["pictures"][0]["url"]
     assert page.ask("GET", again).status == 200
-
-
-def test_lines_are_json(page: Page) -> None:
-    response = page.ask("POST", "/api/draws", {"text": TEXT.format(optimize="none"), "epochs": [0, 1, 2]})
-    assert response.headers["content-type"].startswith("application/x-ndjson")
-    assert len([json.loads(line) for line in response.body.splitlines()]) == 4

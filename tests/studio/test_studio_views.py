@@ -87,16 +87,6 @@ def test_draws_in_words(params: dict[str, Any], words: str) -> None:
     assert in_words(params) == words
 
 
-def test_extremes_lie_apart(page: Page) -> None:
-    found = page.post("/api/extremes", text=TEXT.replace("[20, 20]", "[0, 45]"), path="steps.1", index=1)
-    assert found["least"]["apart"] < found["most"]["apart"]
-    assert "45°" in found["most"]["words"]
-    assert page.pixels(found["least"]["url"]).shape == (48, 64, 3)
-    inner = page.post("/api/extremes", text=TEXT, path="steps.2.steps.1", index=1)
-    assert inner["least"]["apart"] <= inner["most"]["apart"]
-    assert page.ask("POST", "/api/extremes", {"text": TEXT, "path": "steps.7"}).status == 404
-
-
 GROUPS = """\
 version: 1
 recipe: groups
