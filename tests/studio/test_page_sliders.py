@@ -132,39 +132,3 @@ def test_a_recipe_of_the_gallery_can_be_undone(tab: Tab) -> None:
     tab.until("document.querySelector('#editor').innerText.includes('Purpose')")
     tab.page.keyboard.press("Control+z")
     assert tab.text == RECIPE
-
-
-def test_planted_a_picture_of_another_sample_is_noticed(
-    open_page: Any, browse: Browse, file: Path, photos: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from augrecipes.sources.sample import Sample
-
-    run = Sample.run
-    monkeypatch.setattr(Sample, "run", lambda self, pipeline, epoch: run(self, pipeline, epoch + 1))
-    planted = browse(open_page(file, photos).running.address)
-    planted.drawn(12)
-    planted.page.click(".strip:nth-child(3) .cell:nth-child(2)")
-    image = ar.read_image(sorted(photos.iterdir())[2])
-    wanted = ar.load(file).compile(seed=0).at(2, epoch=1)(image=image)["image"]
-    assert (planted.pixels(".large .stage img") != wanted).any()
-
-
-def test_planted_a_fix_at_the_wrong_place_is_noticed(
-    open_page: Any, browse: Browse, file: Path, photos: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from augrecipes.studio.outline import PageText
-
-    between = PageText.between
-
-    def shifted(self: Any, span: Any) -> Any:
-        found = between(self, span)
-        return {name: [line, column + 1] for name, (line, column) in found.items()}
-
-    monkeypatch.setattr(PageText, "between", shifted)
-    planted = browse(open_page(file, photos).running.address)
-    planted.write(RECIPE.replace("Rotate:", "RandomRotation:"))
-    planted.page.wait_for_selector(".cm-lintRange-error", timeout=PATIENCE)
-    assert planted.page.locator(".cm-lintRange-error").all_inner_texts() != ["RandomRotation"]
-    planted.page.click("#problems-list .fix")
-    planted.until("!document.querySelector('#editor').innerText.includes('- RandomRotation: {limit')")
-    assert planted.text != RECIPE
