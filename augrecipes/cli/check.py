@@ -80,11 +80,11 @@ def check(
 
 def _explain(code: str, json_: str | None) -> None:
     from augrecipes.cli.codes import describe, known
-    from augrecipes.recipe.spelling import hint
+    from augrecipes.recipe.spelling import near
 
     text = describe(code)
     if text is None:
-        raise typer.BadParameter(f"no code {code!r}{hint(code, known())}", param_hint="--explain")
+        raise typer.BadParameter(f"no code {code!r}{near(code, known()).text}", param_hint="--explain")
     answer({"code": code, "text": text}, json_, lambda: say(text))
 
 

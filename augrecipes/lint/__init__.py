@@ -17,6 +17,7 @@ from augrecipes.lint.record import Finding, Lint
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.problems import noted
+from augrecipes.recipe.spelling import Fix
 
 __all__ = ["Finding", "Lint", "lint", "lints"]
 
@@ -54,4 +55,5 @@ def _findings(recipe: Recipe) -> Iterator[Diagnostic]:
         for finding in record.check(recipe):
             if finding.step is not None and record.code in finding.step.ignored:
                 continue
-            yield noted(recipe.file, finding.place, finding.message, record.code, record.name, record.severity)
+            fixes = (*finding.fixes, *([Fix("silence", record.code)] if finding.step is not None else ()))
+            yield noted(recipe.file, finding.place, finding.message, record.code, record.name, record.severity, fixes)

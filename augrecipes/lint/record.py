@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from augrecipes.errors import Severity
 from augrecipes.recipe.model import NOWHERE, Position, Recipe, Step
+from augrecipes.recipe.spelling import Fix
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +18,13 @@ class Finding:
         message: what is wrong, and how to mend it.
         step: the step that it speaks of; None where it speaks of the recipe.
         argument: the argument that it speaks of, if it is one.
+        fixes: edits of the text that may mend it, the likeliest first.
     """
 
     message: str
     step: Step | None = None
     argument: str | None = None
+    fixes: tuple[Fix, ...] = ()
 
     @property
     def place(self) -> Position:
