@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from augrecipes.cli.answers import STDOUT, Json, answer
+from augrecipes.cli.options import option
 from augrecipes.cli.terminal import say_line, show
 
 
@@ -53,9 +54,7 @@ def _rows() -> list[dict[str, str]]:
 
 
 def schema(
-    bench: Annotated[bool, typer.Option("--bench", help="Instead: what the keys of bench.json mean, Markdown.")] = (
-        False
-    ),
+    bench: Annotated[bool, option("--bench", None, "Instead: what the keys of bench.json mean, Markdown.")] = (False),
     json_: Json = None,
 ) -> None:
     """Print the JSON Schema of recipes, for editors and validators.
