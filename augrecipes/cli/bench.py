@@ -45,9 +45,6 @@ def bench(
             help="Levels to compare. Otherwise: none, and what each recipe chooses.",
         ),
     ] = None,
-    cold: Annotated[bool, typer.Option("--cold", help="Read files from a cold page cache, where that can be had.")] = (
-        False
-    ),
     samples: Annotated[int, typer.Option("--samples", min=1, help="Samples of a pass, at most.")] = 64,
     seconds: Annotated[
         float, typer.Option("--seconds", min=0.01, max=3600, help="For each side and number of workers, roughly.")
@@ -90,9 +87,7 @@ def bench(
     json_: Json = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", parser=here, metavar="FOLDER", help="Write a report here: a page, plots and bench.json."
-        ),
+        typer.Option("--out", "-o", parser=here, metavar="FOLDER", help="Write a report here: a page, and bench.json."),
     ] = None,
     baseline: Annotated[
         Path | None,
@@ -156,7 +151,7 @@ def bench(
     sources = data_of([*more, *(data or [])])
     from augrecipes.bench.gate import judge, open_baseline
     from augrecipes.bench.record import write
-    from augrecipes.bench.report.write import usable_folder
+    from augrecipes.bench.report.page import usable_folder
     from augrecipes.bench.run import Options
     from augrecipes.bench.run import bench as compare
     from augrecipes.bench.sides import Setting
@@ -172,7 +167,6 @@ def bench(
         optimize=chosen and list(dict.fromkeys(chosen)),
         stock=against == "stock" or held is not None,
         yardsticks={} if held is None else held.yardsticks,
-        cold=cold,
         samples=samples,
         batch_size=batch_size,
         seconds=seconds,
@@ -210,11 +204,11 @@ def _report(
     found: Bench, folder: Path, recipes: Mapping[str, Any], setting: Setting, held: Judgement | None, *, quiet: bool
 ) -> None:
     """Write the report, and say where it is; `quiet`: on standard error."""
-    from augrecipes.bench.report.write import write_report
+    from augrecipes.bench.report.page import write_report
 
     with progress("rendering") as advance:
         written = write_report(found, folder, recipes, setting, held, advance)
-    say_line(written.page, err=quiet)
+    say_line(written, err=quiet)
 
 
 def _named(recipes: Sequence[Any]) -> Mapping[str, Any]:

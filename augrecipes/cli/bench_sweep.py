@@ -11,9 +11,8 @@ from augrecipes.cli.aligned import bar, table
 from augrecipes.cli.terminal import paint
 
 if TYPE_CHECKING:
-    from augrecipes.bench.advice import Advice, Point
     from augrecipes.bench.record import Bench
-    from augrecipes.bench.sweep import Sweep
+    from augrecipes.bench.sweep import Point, Sweep
 
 _BUSY = 0.25  # of the cores
 
@@ -27,7 +26,7 @@ def tell_sweep(sweep: Sweep, bench: Bench) -> Iterator[str]:
         yield from _times(points, sweep)
         if advice is not None:
             yield from _bars(points, advice)
-            yield f"  {paint('advised', 'good', sys.stdout)} {advice.text}"
+            yield f"  {paint('recommended', 'good', sys.stdout)} {advice.name}"
             yield paint(f"  {_call(advice, bench.batch_size)}", "faint", sys.stdout)
     yield from (f"  {paint('left out', 'warning', sys.stdout)} {text}" for text in sweep.left_out)
     load, cores = bench.machine.load, bench.machine.cores
@@ -39,7 +38,7 @@ def tell_sweep(sweep: Sweep, bench: Bench) -> Iterator[str]:
 def _times(points: Sequence[Point], sweep: Sweep) -> Iterator[str]:
     first, *others = (f"{size:,}" for size in sweep.sizes)
     largest = f"of {sweep.sizes[-1]:,}: samples/s"
-    headings = ["", f"{first} samples", *others, largest, "first epoch", "gaps p50", "p95", "p99 ms"]
+    headings = ["", f"{first} samples", *others, largest, "first epoch", "latency p50", "p95", "p99 ms"]
     rows = []
     for name in dict.fromkeys(point.name for point in points):
         by_size = {point.samples: point for point in points if point.name == name}
@@ -56,7 +55,7 @@ def _epoch(point: Point | None) -> str:
 
 
 def _largest(point: Point | None) -> list[str]:
-    from augrecipes.bench.advice import rate
+    from augrecipes.bench.figures import rate
 
     if point is None:
         return [""] * 5
@@ -64,16 +63,16 @@ def _largest(point: Point | None) -> list[str]:
     return [rate(point.samples_per_second), figure(point.first_seconds, point.mad), *gaps]
 
 
-def _bars(points: Sequence[Point], advice: Advice) -> Iterator[str]:
+def _bars(points: Sequence[Point], advice: Point) -> Iterator[str]:
     """Of the largest epochs."""
     most = max(point.samples for point in points)
     seconds = {point.name: point.seconds for point in points if point.samples == most}
     longest = max(seconds.values())
-    rows = [[name, bar(one / longest), "advised" if name == advice.name else ""] for name, one in seconds.items()]
+    rows = [[name, bar(one / longest), "recommended" if name == advice.name else ""] for name, one in seconds.items()]
     yield from table("", None, rows, left=(0, 1, 2))
 
 
-def _call(advice: Advice, batch_size: int) -> str:
+def _call(advice: Point, batch_size: int) -> str:
     """The backend and number of workers, as `ar.loader` takes them."""
     if advice.backend == "batches":
         return f"ar.loader(ds, {batch_size}, num_workers=0)"

@@ -13,10 +13,11 @@ from augrecipes.cli.bench_training import tell_training
 from augrecipes.cli.terminal import paint
 
 if TYPE_CHECKING:
+    from augrecipes.bench.ablation import Ablated
     from augrecipes.bench.effects import Effects
     from augrecipes.bench.gate import Judgement
-    from augrecipes.bench.measure import Ratio
-    from augrecipes.bench.record import Ablated, Bench, SideRecord
+    from augrecipes.bench.record import Bench, SideRecord
+    from augrecipes.bench.timing import Ratio
 
 _LONGEST = 28  # characters of a stage's label beside its figures and a bar, in 80 columns
 _STYLES = {"slower": "error", "cannot tell": "warning", "passes": "good"}
@@ -32,8 +33,6 @@ def tell(bench: Bench) -> Iterator[str]:
     for recipe in bench.recipes:
         if recipe.baked:
             yield f"{recipe.name}: the store holds {', '.join(recipe.baked)} already; measured are those behind"
-    if bench.cold is not None:
-        yield f"cold: {bench.cold}"
     if bench.busy:
         yield f"{paint('warning:', 'warning', sys.stdout)} {bench.busy}"
     if bench.verdicts:
@@ -41,11 +40,6 @@ def tell(bench: Bench) -> Iterator[str]:
         yield paint("Verdicts", "strong", sys.stdout)
         yield from (f"  {verdict.text}" for verdict in bench.verdicts)
         yield from _note(bench)
-    hints = [(recipe.name, hint) for recipe in bench.recipes for hint in recipe.hints]
-    if hints:
-        yield ""
-        yield paint("To go faster", "strong", sys.stdout)
-        yield from (f"  {name}: {hint}" for name, hint in hints)
     yield ""
     yield from _speed(bench)
     for side in bench.sides:
@@ -67,16 +61,18 @@ def tell(bench: Bench) -> Iterator[str]:
 
 
 def _note(bench: Bench) -> Iterator[str]:
-    from augrecipes.bench.compare import how_sure
+    from augrecipes.bench.verdicts import how_sure
 
     yield paint(f"  {how_sure()}", "faint", sys.stdout)
     for recipe in bench.recipes:
         if recipe.not_in_stock and bench.side(recipe.name, "stock"):
-            yield paint(f"  stock beside {recipe.name} lacks {', '.join(recipe.not_in_stock)}", "faint", sys.stdout)
+            yield paint(
+                f"  stock, compared with {recipe.name}, lacks {', '.join(recipe.not_in_stock)}", "faint", sys.stdout
+            )
 
 
 def _speed(bench: Bench) -> Iterator[str]:
-    headings = ["", "ms a sample", "of it work", "samples/s", "gaps p50", "p95", "p99 ms", "peak MiB"]
+    headings = ["", "ms a sample", "CPU time", "samples/s", "latency p50", "p95", "p99 ms", "peak MiB"]
     stock = any(side.against_stock for side in bench.sides)
     headings += ["time / stock"] if stock else []
     rows = []
@@ -99,15 +95,15 @@ def _stages(side: SideRecord) -> Iterator[str]:
     longest = max(stage.ms for stage in side.stages) or 1.0
     rows = []
     for stage in side.stages:
-        what = "sink" if stage.kind == "sink" else short(stage.name)
+        what = "output conversion" if stage.kind == "sink" else short(stage.name)
         ms, _, spread = varied(stage.ms, stage.mad).partition(" ")
         rows.append([what, ms, spread, bar(stage.ms / longest)])
     together = sum(stage.ms for stage in side.stages)
-    rows.append(["together", figure(together, side.mad), "", _accounted(side)])
-    if side.hand_over is not None:
-        rows.append(["hand-over, from a worker", figure(side.hand_over), "", "beside the sum"])
+    rows.append(["total", figure(together, side.mad), "", _accounted(side)])
+    if side.transfer is not None:
+        rows.append(["worker transfer", figure(side.transfer), "", "not part of the total"])
     yield from table(f"{side.name}: where a sample's time goes, ms", None, rows, left=(0, 3))
-    yield f"  {side.binds}"
+    yield f"  bottleneck: {side.bottleneck}"
 
 
 def short(label: str) -> str:
@@ -126,9 +122,9 @@ def short(label: str) -> str:
 
 def _accounted(side: SideRecord) -> str:
     """What a sample takes when its parts are not timed, where that is certainly something else."""
-    from augrecipes.bench.compare import astray
+    from augrecipes.bench.verdicts import off
 
-    return f"{figure(side.ms, side.mad)} in one go, not timed apart" if astray(side.accounted) else ""
+    return f"{figure(side.ms, side.mad)} in one go, not timed apart" if off(side.accounted) else ""
 
 
 def _effects(name: str, seen: Effects) -> Iterator[str]:

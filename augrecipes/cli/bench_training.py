@@ -35,7 +35,7 @@ def _steps(one: Training) -> Iterator[str]:
         ms, _, spread = varied(part.ms, part.mad).partition(" ")
         rows.append([part.name, ms, spread, percent(part.share, 0), bar(part.ms / longest)])
     together = figure(sum(part.ms for part in one.parts), max(part.mad for part in one.parts))
-    rows.append(["together", together, "", "", ""])
+    rows.append(["total", together, "", "", ""])
     yield from table(f"{one.name}, {_readers(one)}: ms of a training step", None, rows, left=(0, 4))
     yield f"  {percent(one.waiting, 0)} of a step is waiting for samples"
 

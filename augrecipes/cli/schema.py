@@ -1,38 +1,25 @@
-"""`augrecipes schema`: the JSON Schema of recipes, and what the keys of `bench.json` mean."""
+"""`augrecipes schema`: the JSON Schema of recipes."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from augrecipes.cli.answers import STDOUT, Json, answer
+from augrecipes.cli.answers import STDOUT, Json
 from augrecipes.cli.terminal import say_line
 
 
 def schema(
-    bench: Annotated[bool, typer.Option("--bench", help="Instead: what the keys of bench.json mean, Markdown.")] = (
-        False
-    ),
     json_: Json = None,
 ) -> None:
     """Print the JSON Schema of recipes, for editors and validators.
 
     \b
-    Examples:
+    Example:
       augrecipes schema --json recipe.schema.json
-      augrecipes schema --bench
 
     A recipe names it in its first lines: # yaml-language-server: $schema=recipe.schema.json
     """
-    if bench:
-        from augrecipes.bench.schema import classes, keys, markdown, words
-
-        report = {cls.__name__: {key.name: [words(key.type), key.about] for key in keys(cls)} for cls in classes()}
-        answer(report, json_, lambda: typer.echo(markdown(), nl=False))  # a document: its lines are as long as they are
-        return
     from importlib.resources import files
 
     from augrecipes.ops.catalog import FILE

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from augrecipes.bench.advice import Point
+from augrecipes.bench.latency import Gaps
+from augrecipes.bench.sweep import Point
 from augrecipes.bench.training import StepPart, Training
-from augrecipes.bench.workers import Gaps
 from augrecipes.cli.bench_sweep import _epoch
 from augrecipes.cli.bench_training import _steps
 
@@ -32,7 +32,7 @@ def test_a_model_of_ones_own(run, photos, tmp_path, monkeypatch):
     lines = result.stdout.splitlines()
     start = lines.index("a · exact, read in this process when asked for: ms of a training step")
     assert [line.split()[0] for line in lines[start + 1 : start + 6]] == [
-        "loading", "forward", "backward", "optimiser", "together",
+        "loading", "forward", "backward", "optimiser", "total",
     ]  # fmt: skip
     assert lines[start + 6].endswith(" % of a step is waiting for samples")
     assert lines[start + 7] == (
@@ -54,7 +54,7 @@ def test_figures_have_the_digits_of_their_spread():
     rows = [line.split()[:4] for line in _steps(one)][1:5]
     assert rows == [
         ["loading", "151", "±", "11"], ["forward", "42", "±", "3"], ["optimiser", "0.42", "±", "0.01"],
-        ["together", "193"],
+        ["total", "193"],
     ]  # fmt: skip
     gaps = Gaps(1, 2, 3)
     assert _epoch(Point("a", "exact", "threads", 2, 16, 0.1712, 0.0182, 0.2, 94, gaps)) == "0.17 ± 0.02"
