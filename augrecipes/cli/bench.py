@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from augrecipes.cli.answers import STDOUT, Json, answer
 from augrecipes.cli.folders import Data, apart, data_of
 from augrecipes.cli.options import Masks, Mode, Seed, Set, Without, choice, here, numbers, one_of, option, overrides
-from augrecipes.cli.terminal import parts, progress, report_once, say, say_line
-
-if TYPE_CHECKING:
-    from augrecipes.bench.gate import Judgement
-    from augrecipes.bench.record import Bench
-    from augrecipes.bench.sides import Setting
+from augrecipes.cli.terminal import parts, progress, report_once, say, say_line, show
 
 _OPTIMIZE = ("none", "exact", "fast")
 _MOST_WORKERS, _MOST_SAMPLES = 256, 10**8
@@ -40,9 +35,6 @@ def bench(
         str | None,
         option("--optimize", "none,exact,fast", "Levels to compare. Otherwise: none, and what each recipe chooses."),
     ] = None,
-    cold: Annotated[bool, option("--cold", None, "Read files from a cold page cache, where that can be had.")] = (
-        False
-    ),
     samples: Annotated[int, option("--samples", None, "Samples of a pass, at most.", min=1)] = 64,
     seconds: Annotated[
         float, option("--seconds", None, "For each side and number of workers, roughly.", min=0.01, max=3600)
@@ -73,7 +65,7 @@ def bench(
     ablate: Annotated[bool, option("--ablate", None, "Leave each step out in turn.")] = False,
     json_: Json = None,
     out: Annotated[
-        Path | None, option("--out -o", "FOLDER", "Write a report here: a page, plots and bench.json.", parser=here)
+        Path | None, option("--out -o", "FOLDER", "Write a report here: a page, and bench.json.", parser=here)
     ] = None,
     baseline: Annotated[
         Path | None, option("--baseline", "FILE", "A record of --json --against stock, to be held against.")
@@ -132,7 +124,7 @@ def bench(
     sources = data_of([*more, *(data or [])])
     from augrecipes.bench.gate import judge, open_baseline
     from augrecipes.bench.record import write
-    from augrecipes.bench.report.write import usable_folder
+    from augrecipes.bench.report.page import usable_folder, write_report
     from augrecipes.bench.run import Options
     from augrecipes.bench.run import bench as compare
     from augrecipes.bench.sides import Setting
@@ -148,7 +140,6 @@ def bench(
         optimize=chosen and list(dict.fromkeys(chosen)),
         stock=against == "stock" or held is not None,
         yardsticks={} if held is None else held.yardsticks,
-        cold=cold,
         samples=samples,
         batch_size=batch_size,
         seconds=seconds,
@@ -165,32 +156,22 @@ def bench(
         with parts() as advance:
             found = compare(loaded, setting, options, advance)
         judgement = None if held is None else judge(held, found, limit)
-        answer(found.to_json(), json_, lambda: _tell(found, judgement), lambda path: write(found, path))
+
+        def tell() -> None:
+            from augrecipes.cli.bench_report import report_of, report_of_gate
+
+            show(report_of(found))
+            say()
+            if judgement is not None:
+                show(report_of_gate(judgement))
+
+        answer(found, json_, tell, lambda path: write(found, path))
         if out is not None:
-            _report(found, out, loaded, setting, judgement, quiet=json_ == STDOUT)
+            with progress("rendering") as advance:
+                page = write_report(found, out, loaded, setting, judgement, advance)
+            say_line(page, err=json_ == STDOUT)
     if judgement is not None and not judgement.passes:
         raise typer.Exit(1)
-
-
-def _tell(found: Bench, judgement: Judgement | None) -> None:
-    from augrecipes.cli.bench_tables import tell, tell_gate
-
-    for line in tell(found):
-        say(line)
-    say()
-    for line in [] if judgement is None else tell_gate(judgement):
-        say(line)
-
-
-def _report(
-    found: Bench, folder: Path, recipes: Mapping[str, Any], setting: Setting, held: Judgement | None, *, quiet: bool
-) -> None:
-    """Write the report, and say where it is; `quiet`: on standard error."""
-    from augrecipes.bench.report.write import write_report
-
-    with progress("rendering") as advance:
-        written = write_report(found, folder, recipes, setting, held, advance)
-    say_line(written.page, err=quiet)
 
 
 def _named(recipes: Sequence[Any]) -> Mapping[str, Any]:

@@ -8,9 +8,8 @@ from typing import Any
 
 from augrecipes.bench.figures import figure, varied
 from augrecipes.bench.record import Bench
-from augrecipes.bench.report import bars
-from augrecipes.bench.report.headline import headline
-from augrecipes.bench.report.palette import LIGHT
+from augrecipes.bench.report.charts import LIGHT, Bar, stage_bars
+from augrecipes.bench.report.page import headline
 from augrecipes.cli.reports import of_difference as report_of_difference
 from augrecipes.cli.reports import of_explanation
 from augrecipes.compiler.explain import Explanation
@@ -81,21 +80,21 @@ def of_bench(bench: Bench) -> Iterator[Html]:
         [side.name, varied(side.ms, side.mad), figure(side.cpu_ms, side.mad), f"{side.samples_per_second:,.0f}"]
         for side in bench.sides
     ]
-    yield table(("", "ms a sample", "of it work", "samples/s"), rows, numbers=(1, 2, 3))
-    stack = bars.stages(report)
-    shown = [(bar.title, _bar(bar, stack.longest), f"{figure(bar.drawn, bar.mad)} ms") for bar in stack.bars]
+    yield table(("", "ms a sample", "CPU time", "samples/s"), rows, numbers=(1, 2, 3))
+    bars = stage_bars(report)
+    longest = max(bar.length for bar in bars)
+    shown = [(f"{bar.name} · {bar.level}", _bar(bar, longest), f"{figure(bar.length, bar.mad)} ms") for bar in bars]
     yield joined([tag("h4", "Where a sample’s time goes"), table(("", "", ""), shown, numbers=(2,))])
-    parts = {part.label: LIGHT[part.colour] for bar in stack.bars for part in bar.parts}
+    parts = {part.name: LIGHT[part.colour] for bar in bars for part in bar.parts}
     yield legend((colour, label) for label, colour in parts.items())
     said = [verdict.text for verdict in bench.verdicts]
-    said += [f"{recipe.name}: {hint}" for recipe in bench.recipes for hint in recipe.hints]
     yield tag("ul", *(tag("li", text) for text in said)) if said else Html()
 
 
-def _bar(bar: bars.Bar, longest: float) -> Html:
+def _bar(bar: Bar, longest: float) -> Html:
     """One stacked bar; what is not taken apart is grey."""
     parts = [(part.ms, LIGHT[part.colour], f"{part.name}: {figure(part.ms, part.mad)} ms") for part in bar.parts]
-    pieces = parts or [(bar.ms, LIGHT["whole"], f"{bar.title}: {figure(bar.ms)} ms")]
+    pieces = parts or [(bar.ms, LIGHT["whole"], f"{bar.name} · {bar.level}: {figure(bar.ms)} ms")]
     return tag("div", *(
         tag("i", style=f"width: {100 * ms / longest:.2f}%; background: {colour}", title=title)
         for ms, colour, title in pieces
