@@ -30,9 +30,8 @@ STATUS = {
     "augrecipes check config.yaml": 2,
     "augrecipes check faded.yaml": 2,  # without its --plugin
     "augrecipes check first-try.yaml": 2,
-    "augrecipes check from-2021.yaml": 2,
     "augrecipes check train_x4.yaml": 2,
-    "augrecipes diff my-recipe.yaml stronger.yaml": 1,
+    "augrecipes diff my-recipe.yaml --set Rotate.limit=40 --without VerticalFlip": 1,
     "augrecipes import train.py --no-time -o sized.yaml": 1,  # a size is not in the file
 }
 
@@ -153,7 +152,7 @@ def test_from_top_to_bottom_everything_works(name: str, tmp_path: Path, programs
 @pytest.mark.soak
 def test_a_step_too_early_is_found(tmp_path: Path, programs: Programs) -> None:
     """A planted fault: the store is packed by the command, and again by Python."""
-    page = PAGES["PACKING"]
+    page = PAGES["STORAGE"]
     again = '```python\nar.pack("folder-128", tissue, "tissue-128")\n```\n'
     _, wrong = walk(programs, page.partition("```python\npacked")[0] + again, tmp_path)
     assert "exists already" in wrong
@@ -169,7 +168,7 @@ def _prints_batches(walked: Walked) -> None:
 
 
 def _prints_bags(walked: Walked) -> None:
-    bag, *arrived = _printed(walked)
+    bag, *arrived = _printed(walked)[:4]  # of tile files; slides follow
     assert bag == "slide-1 (20, 3, 224, 224) torch.Size([20, 2]) 2"
     # The bags come in whatever order they are done.
     assert sorted(line.split()[0] for line in arrived) == ["['slide-1']", "['slide-2']", "['slide-3']"]
@@ -196,7 +195,7 @@ def _can_give_the_verdict_that_is_quoted(walked: Walked) -> None:
 
 # What pages say in words of what comes out.
 SAID = {
-    "README": _prints_batches, "LOADING": _prints_batches, "BAGS": _prints_bags,
+    "README": _prints_batches, "LOADING": _prints_batches, "SLIDES": _prints_bags,
     "COMPARING": _can_give_the_verdict_that_is_quoted,
 }  # fmt: skip
 
@@ -228,7 +227,7 @@ def test_every_make_target_named_exists() -> None:
 
 def test_it_opens_with_the_two_commands() -> None:
     assert [command.line for command in commands(README)][:2] == ["make demo", "make test"]
-    assert len(README.splitlines()) <= 170
+    assert len(README.splitlines()) <= 150
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if file.exists()], ids=lambda file: file.stem)

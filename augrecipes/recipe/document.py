@@ -77,7 +77,8 @@ def build(resolved: Resolved, problems: Problems, *, run_plugins: bool = True) -
     if context.facts.scales:
         pairs.check_steps(context, recipe)
     if context.translated and (other := other_default(recipe)):
-        problems.note(noted(recipe.file, other[0].position, other[1], "L504", "group-defaults", "warning"))
+        step, message, fix = other
+        problems.note(noted(recipe.file, step.position, message, "L504", "group-defaults", "warning", (fix,)))
     return recipe
 
 

@@ -42,7 +42,7 @@ class Spans:
         """The shortest span that begins at an offset: of the key, not of the mapping that it opens."""
         found = [place for place in self._places() if place.start == offset]
         place = min(found, key=lambda place: (place.end == place.start, place.end), default=None)
-        return place and TextSpan(place.start, place.end)
+        return None if place is None else TextSpan(place.start, place.end)
 
     def offset(self, line: int, col: int) -> int | None:
         """Where the key or value begins that stands at a line and column."""

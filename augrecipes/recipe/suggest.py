@@ -9,7 +9,7 @@ from typing import Any, Literal
 from augrecipes.ops import registry
 from augrecipes.ops.judge import verdict
 from augrecipes.ops.rules import is_number
-from augrecipes.recipe import history, synonyms
+from augrecipes.recipe import history
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.model import Arguments, Step
 from augrecipes.recipe.nodes import Place, from_value
@@ -38,7 +38,7 @@ def step(name: str, given: Any, valid: Iterable[str]) -> Hint:
         new, today = history.CLASSES[name], step_today(name, given if isinstance(given, Mapping) else {})
         fine = today and _accepted(new, today) and verdict(Step(new, Arguments(today))) is None
         return _write(f"{new}: {flow(today)}", "step") if fine else meant(new)
-    return _known(synonyms.STEPS.get(name), "step") or near(name, valid) or _OWN_CLASS
+    return _known(history.STEPS.get(name), "step") or near(name, valid) or _OWN_CLASS
 
 
 def argument(cls: str, name: str, given: Mapping[str, Any], valid: Iterable[str]) -> Hint:
@@ -58,14 +58,14 @@ def argument(cls: str, name: str, given: Mapping[str, Any], valid: Iterable[str]
     if (cls, name) in history.GONE:
         return Hint(f"; {history.GONE[cls, name]}", (Fix("remove"),))
     today = instead(cls, name, given)
-    if today is None and name == "size" and cls in synonyms.SIZES:
+    if today is None and name == "size" and cls in history.SIZES:
         return _size(cls, given[name])
     if today is not None:
         return _instead(cls, today)
-    specific = synonyms.ARGUMENTS_OF.get((cls, name))
+    specific = history.ARGUMENTS_OF.get((cls, name))
     if specific:
         return _known(specific, "entry")
-    general = synonyms.ARGUMENTS.get(name)
+    general = history.ARGUMENTS.get(name)
     return _known(general, "entry") if general in (*names, "p", "id") else near(name, names)
 
 
@@ -79,13 +79,13 @@ def _instead(cls: str, today: Mapping[str, Any]) -> Hint:
 
 def _size(cls: str, value: Any) -> Hint:
     height, width = value if isinstance(value, list) and len(value) == 2 else (value, value)
-    other = synonyms.OF_ONE_NUMBER.get(cls)
+    other = history.OF_ONE_NUMBER.get(cls)
     if other and not isinstance(value, list):
         shorter = {"max_size": value}
         if _accepted(other, shorter):
             why = "one number is the shorter side, and the shape is kept"
             return _write(f"{other}: {flow(shorter)}", "step", f"{why}: ")
-    sides = dict(zip(synonyms.SIZES[cls], (height, width), strict=True))
+    sides = dict(zip(history.SIZES[cls], (height, width), strict=True))
     return _write(_inline(sides), "entry") if _accepted(cls, sides) else meant(" and ".join(sides))
 
 
@@ -109,7 +109,7 @@ def value(cls: str, name: str, code: str, given: Any) -> Hint:
     >>> value("RandomResizedCrop", "size", "E306", 224).text
     '; write `size: [224, 224]`'
     """
-    text = synonyms.VALUES.get((cls, name)) if code == "E307" else None
+    text = history.VALUES.get((cls, name)) if code == "E307" else None
     if text:
         return Hint(f"; {text}")
     pair = {name: [given, given]}
@@ -119,7 +119,7 @@ def value(cls: str, name: str, code: str, given: Any) -> Hint:
 
 def top_key(name: str, valid: Iterable[str]) -> Hint:
     """What to write for an unknown key of the recipe, or an empty hint."""
-    return _known(synonyms.TOP_KEYS.get(name), "entry") or near(name, valid)
+    return _known(history.KEYS.get(name), "entry") or near(name, valid)
 
 
 def _write(yaml: str, action: Literal["step", "entry"], why: str = "") -> Hint:

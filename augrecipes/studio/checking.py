@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from augrecipes.errors import Diagnostic, RecipeError
-from augrecipes.lint import lint, lints
+from augrecipes.lint import lint
 from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.edit import QuickFix, applied, quick_fix
 from augrecipes.recipe.model import Recipe
@@ -111,9 +111,8 @@ def _message(problem: Diagnostic, name: str) -> str:
 @cache
 def explained(code: str) -> str:
     """What a code means, why it matters, and how to fix it."""
-    if code in CODES:
-        return f"{CODES[code].title}\n\n{CODES[code].why}\n\n{CODES[code].fix}"
-    if (record := lints().get(code)) is None:
+    entry = CODES.get(code)
+    if entry is None:
         return ""
-    silence = f"Silence it on the step's line: # augrecipes: ignore[{code}]"
-    return f"{record.name}\n\n{record.why}\n\n{record.fix}\n\n{silence}"
+    silence = f"\n\nSilence it on the step's line: # augrecipes: ignore[{code}]" if entry.diff else ""
+    return f"{entry.title}\n\n{entry.why}\n\n{entry.fix}{silence}"

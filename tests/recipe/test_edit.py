@@ -7,12 +7,13 @@ from test_recipe_malformed import STEPS, TOP, one
 
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.lint import lint, lints
+from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.edit import applied, quick_fix
 from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.spans import read_spans
 from augrecipes.recipe.spelling import Fix
 
-TEXTS = [one(step) for step, *_ in STEPS] + [text for text, *_ in TOP] + [record.example for record in lints().values()]
+TEXTS = [one(step) for step, *_ in STEPS] + [text for text, *_ in TOP] + [CODES[code].example for code in lints()]
 
 
 def problems_of(text: str) -> tuple[Diagnostic, ...]:

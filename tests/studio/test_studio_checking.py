@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from layouts import layouts
 
 from augrecipes.lint import lints
+from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.edit import TextEdit, applied
 from augrecipes.recipe.model import Arguments, Recipe, Step
 from augrecipes.recipe.spans import TextSpan, read_spans
@@ -70,7 +71,7 @@ def test_ends_of_lines_of_all_kinds(ends: str) -> None:
 @pytest.mark.parametrize("code", sorted(lints()))
 def test_fixes_fix(code: str) -> None:
     """Of each lint's own example: whatever is offered leaves nothing of the problem."""
-    text = lints()[code].example
+    text = CODES[code].example
     for problem in checking.checked(BENCH, text)["problems"]:
         assert problem["more"]
         if problem["fix"] is None:
