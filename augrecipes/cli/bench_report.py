@@ -58,7 +58,7 @@ def _verdicts(bench: Bench) -> TextTable:
         for recipe in bench.recipes
         if recipe.not_in_stock and bench.side(recipe.name, "stock")
     ]
-    return TextTable("Verdicts", (), [(verdict.text,) for verdict in bench.verdicts], notes=_faint(notes))
+    return TextTable("Verdicts", (), [], notes=[*(Note(verdict.text) for verdict in bench.verdicts), *_faint(notes)])
 
 
 def _speed(bench: Bench) -> TextTable:

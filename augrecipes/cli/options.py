@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -49,8 +49,10 @@ Without = Annotated[
     list[str] | None, option("--without", "NAME", "Leave a step out, as `without:` in a variant does. Repeatable.")
 ]
 Recipe = Annotated[str, typer.Argument(metavar="RECIPE", help="A recipe file, or a name of the gallery.")]
-Mode = Annotated[str, choice("--mode", "train|eval", "Which section of the recipe.")]
-Optimize = Annotated[str | None, choice("--optimize", "none|exact|fast", "Instead of the recipe's own choice.")]
+Section = Literal["train", "eval"]
+Level = Literal["none", "exact", "fast"]
+Mode = Annotated[Section, choice("--mode", "train|eval", "Which section of the recipe.")]
+Optimize = Annotated[Level | None, choice("--optimize", "none|exact|fast", "Instead of the recipe's own choice.")]
 Masks = Annotated[Path | None, option("--masks", "FOLDER", "Masks, matched by name.")]
 Seed = Annotated[int, option("--seed", "INTEGER", "Seed of the random parameters.")]
 

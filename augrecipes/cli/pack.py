@@ -13,7 +13,7 @@ import typer
 
 from augrecipes.cli.answers import STDOUT, Json, answer
 from augrecipes.cli.folders import Data, Words, sources
-from augrecipes.cli.options import Masks, Seed, Set, Without, choice, loaded, option
+from augrecipes.cli.options import Masks, Section, Seed, Set, Without, choice, loaded, option
 from augrecipes.cli.terminal import in_bytes, listed, paint, progress, say, show
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def pack(
         option("--quality", None, "Of --format jpeg; else JPEGs stay as they are where they can.", min=1, max=100),
     ] = None,
     mode: Annotated[
-        str | None, choice("--mode", "train|eval", "For one section alone; without it the store serves both.")
+        Section | None, choice("--mode", "train|eval", "For one section alone; else the store serves both.")
     ] = None,
     epochs: Annotated[int | None, option("--epochs", "K", "Bake K epochs of the random steps, too.", min=1)] = None,
     through: Annotated[str | None, option("--through", "STEP", "The last step to bake, such as Rotate#1.")] = None,

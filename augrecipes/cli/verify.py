@@ -10,7 +10,20 @@ import typer
 
 from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.folders import Data, Words, sources
-from augrecipes.cli.options import Masks, Mode, Recipe, Seed, Set, Without, choice, here, loaded, option, overrides
+from augrecipes.cli.options import (
+    Level,
+    Masks,
+    Mode,
+    Recipe,
+    Seed,
+    Set,
+    Without,
+    choice,
+    here,
+    loaded,
+    option,
+    overrides,
+)
 from augrecipes.cli.terminal import complain, good, listed, progress, say, say_line, show
 
 if TYPE_CHECKING:
@@ -28,7 +41,7 @@ def verify(
     words: Words = None,
     data: Data = None,
     optimize: Annotated[
-        str, choice("--optimize", "exact|fast", "The plan that is compared with none.", "none|exact|fast")
+        Level, choice("--optimize", "exact|fast", "The plan, compared with none.", "none|exact|fast")
     ] = "fast",
     samples: Annotated[int, option("--samples", None, "Samples of an epoch, spread over the data.", min=1)] = 64,
     epochs: Annotated[int, option("--epochs", None, "How often, with new random parameters.", min=1)] = 1,
