@@ -104,7 +104,7 @@ class Diagnostic:
         name: the step, key or lint that the message speaks of.
         file: the path as the user gave it; ``<recipe>`` for text.
         severity: ``error`` or ``warning``.
-        fixes: edits of the text that may mend it, the likeliest first.
+        fixes: edits of the text that may mend it, the likeliest first; no part of its JSON.
     """
 
     message: str

@@ -21,13 +21,13 @@ from typing import Any
 
 import cv2
 import numpy as np
+from augrecipes.bench.baseline import last_of
 from options import Part, parser, run
 from results import Row, met, times
 from torch.utils.data import DataLoader, Dataset
 from wild import _sizes as sizes_in
 
 import augrecipes as ar
-from augrecipes.bench.stock import last_of
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.demo.photos import CLASSES, render_photo

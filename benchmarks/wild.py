@@ -21,12 +21,12 @@ from time import thread_time_ns
 from typing import Any
 
 import numpy as np
+from augrecipes.bench.baseline import last_of
 from breakdown import REST, shares
 from options import Part, parser, run
 from results import Row, met
 
 import augrecipes as ar
-from augrecipes.bench.stock import last_of
 from augrecipes.bring.plain import processors_of
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.lowering.lower import lower, transforms_of

@@ -7,11 +7,10 @@ from pathlib import Path
 import albumentations as A
 import numpy as np
 import pytest
-from small_data import KINDS, kind_data
+from small_data import kind_data
 
+from augrecipes.bench.baseline import StockPipeline, albumentations_only
 from augrecipes.bench.sides import Setting, sides_of, stock_side, work_of
-from augrecipes.bench.stock import StockPipeline, albumentations_only
-from augrecipes.bench.stock_pair import StockPairPipeline
 from augrecipes.errors import BenchError
 from augrecipes.recipe.parse import parse_text
 
@@ -82,35 +81,18 @@ def test_what_albumentations_lacks_is_left_out() -> None:
     assert left == ("StainJitter#1", "OneOf#1/StainJitter#1")
 
 
-PAIR = "version: 1\nrecipe: mine\nkind: pair\nscales: {lr: 1, hr: 2}\nsteps: [STEPS]\neval: []\n"
+def test_pairs_have_no_plain_form(tmp_path: Path) -> None:
+    made, data = kind_data("pair", tmp_path)
+    (side,) = sides_of({"it": made}, ["none"], Setting(data), 2)
+    with pytest.raises(BenchError, match="compare the settings of the optimiser"):
+        stock_side(side, Setting(data))
 
 
-def test_pairs_stay_aligned() -> None:
-    made = parse_text(PAIR.replace("STEPS", "{RandomCrop: {height: 8, width: 6, at: lr}}, {D4: {p: 0.9}}"))
-    stock = StockPairPipeline(made)
-    small = np.random.default_rng(0).integers(0, 256, (20, 30, 3), np.uint8)
-    shown = set()
-    for k in range(20):
-        found = stock.at(k)(lr=small, hr=small.repeat(2, 0).repeat(2, 1))
-        assert found["lr"].shape in {(3, 8, 6), (3, 6, 8)}
-        np.testing.assert_array_equal(found["hr"], found["lr"].repeat(2, 1).repeat(2, 2))
-        shown.add(found["lr"].tobytes())
-    assert len(shown) > 15
-    stock.rewind()
-    assert stock.at(0)(lr=small, hr=small.repeat(2, 0).repeat(2, 1))["lr"].tobytes() in shown
-
-
-def test_what_nobody_writes_by_hand_is_refused() -> None:
-    with pytest.raises(BenchError, match=r"ColorJitter#1 acts on several targets"):
-        StockPairPipeline(parse_text(PAIR.replace("STEPS", "ColorJitter")))
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["image", "bag"])
 def test_batches_are_of_the_same_kind(kind: str, tmp_path: Path) -> None:
     made, data = kind_data(kind, tmp_path)
     (side,) = sides_of({"it": made}, ["none"], Setting(data), 2)
     ours, stock = (next(work_of(one, 1).start()) for one in (side, stock_side(side, Setting(data))))
-    for name in made.scales or ["image"]:
-        assert ours[name].shape == stock[name].shape
-        assert ours[name].dtype == stock[name].dtype
+    assert ours["image"].shape == stock["image"].shape
+    assert ours["image"].dtype == stock["image"].dtype
     assert ours.keys() == stock.keys()

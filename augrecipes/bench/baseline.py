@@ -1,4 +1,4 @@
-"""Stock: the same steps in a plain `A.Compose`, as one writes them by hand, behind our readers and our loader."""
+"""The baseline `stock`: the same steps in a plain `A.Compose`, as one writes them by hand, behind our own loader."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from augrecipes.bring import plain
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.lowering.lower import group
 from augrecipes.compiler.run.tiles import BagResult
-from augrecipes.errors import BenchError
 from augrecipes.ops.own import OWN
 from augrecipes.ops.registry import construct, is_registered
 from augrecipes.recipe.model import Mode, Output, Recipe, Step
@@ -21,22 +20,22 @@ from augrecipes.recipe.model import Mode, Output, Recipe, Step
 def albumentations_only(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     """The recipe without the steps that albumentations does not have, and the labels of those.
 
-    A yardstick must not change with what it measures: steps of ours, or of the program's, may.
+    A baseline must not change with what it measures: steps of ours, or of the program's, may.
     """
     left: list[str] = []
 
-    def kept(steps: Sequence[Step]) -> tuple[Step, ...]:
+    def only(steps: Sequence[Step]) -> tuple[Step, ...]:
         found = []
         for step in steps:
             if step.name in OWN or is_registered(step.name):
                 left.append(step.site)
                 continue
-            inside = kept(step.steps)
+            inside = only(step.steps)
             if not step.is_group or inside:
                 found.append(replace(step, steps=inside))
         return tuple(found)
 
-    return replace(recipe, steps=kept(recipe.steps), eval=kept(recipe.eval or ())), tuple(dict.fromkeys(left))
+    return replace(recipe, steps=only(recipe.steps), eval=only(recipe.eval or ())), tuple(dict.fromkeys(left))
 
 
 def compose(recipe: Recipe, mode: Mode = "train", seed: int = 0) -> Any:
@@ -46,16 +45,15 @@ def compose(recipe: Recipe, mode: Mode = "train", seed: int = 0) -> Any:
     >>> [type(step).__name__ for step in compose(ar.load("folder-128"))]
     ['SmallestMaxSize', 'RandomCrop', 'HorizontalFlip', 'ToFloat']
     """
-    steps = [made_of(step) for step in recipe.section(mode) or ()]
+    steps = [_built(step) for step in recipe.section(mode) or ()]
     return A.Compose([*steps, *last_of(recipe.output)], **plain.processors_of(recipe.inputs), seed=seed)
 
 
 class StockPipeline:
-    """What a Dataset of ours asks of a pipeline, done by `A.Compose` with draws of its own. One thread.
+    """What a Dataset of ours asks of a pipeline, done by `A.Compose` with random parameters of its own. One thread.
 
-    Pictures are decoded whole. `A.Normalize` or `A.ToFloat` and a transposition stand for the output.
-
-    Of recipes of kind image or bag; `stock_pair` has the others.
+    Images are decoded whole. `A.Normalize` or `A.ToFloat` and a transposition stand for the output. Of recipes of kind
+    image or bag.
     """
 
     reads = False
@@ -66,7 +64,7 @@ class StockPipeline:
         self._compose = compose(recipe, mode, seed)
 
     def rewind(self) -> None:
-        """From here on the same draws again."""
+        """From here on the same random parameters again."""
         self._compose.set_random_seed(self._seed)
 
     def at(self, index: int, epoch: int = 0, tile: int = 0) -> Callable[..., dict[str, Any]]:
@@ -75,13 +73,11 @@ class StockPipeline:
         return self._sample
 
     def _sample(self, **targets: Any) -> dict[str, Any]:
-        targets.pop("out", None)  # a batch's memory: stock leaves copying to the collate function
+        targets.pop("out", None)  # a batch's memory: the baseline leaves copying to the collate function
         if "boxes" in targets:
             targets["bboxes"] = targets.pop("boxes")
         done: dict[str, Any] = self._compose(**targets)
-        image = done["image"]
-        if self._output.layout == "chw":
-            image = image.transpose(2, 0, 1)
+        image = done["image"].transpose(2, 0, 1) if self._output.layout == "chw" else done["image"]
         done["image"] = np.ascontiguousarray(image, self._dtype)
         if "mask" in done:
             done["mask"] = done["mask"].astype(np.int64)
@@ -100,22 +96,12 @@ class StockPipeline:
         return BagResult(out, tuple(range(len(tiles))))
 
 
-def made_of(step: Step) -> Any:
+def _built(step: Step) -> Any:
     """One step, or a group with our defaults, as albumentations builds it."""
-    return group(step, [made_of(child) for child in step.steps]) if step.is_group else construct(step)
+    return group(step, [_built(child) for child in step.steps]) if step.is_group else construct(step)
 
 
 def last_of(output: Output) -> list[Any]:
     """What stands for the output's numbers, as one writes them by hand; colours and layout are not among them."""
     dtype = "uint8" if output.dtype == "uint8" else "float32"
     return plain.last_of(replace(output, dtype=dtype, color="rgb", layout="hwc"))
-
-
-def refuse_stock(recipe: Recipe) -> None:
-    """BenchError where the stored boxes or keypoints are in terms that a Compose by hand does not take."""
-    inputs = recipe.inputs
-    if any(points is not None and points.presence != "absent" for points in (inputs.boxes, inputs.keypoints)):
-        raise BenchError(
-            f"{recipe.name}: a store holds boxes and keypoints as its steps left them, which stock albumentations does "
-            "not take: compare with stock on the files"
-        )

@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
 
-from augrecipes.bench.advice import Advice, Point
-from augrecipes.bench.sweep import Sweep
+from augrecipes.bench.latency import Gaps
+from augrecipes.bench.sweep import Point, Sweep
 from augrecipes.bench.training import StepPart, Training
-from augrecipes.bench.workers import Gaps
 
-_VOID = {"meta", "link", "img", "br", "circle", "rect", "path", "line", "polyline"}
-_DRAWN = {"circle", "rect", "path", "line", "polyline"}
+_VOID = {"meta", "link", "img", "br"}
 
 
 @dataclass
@@ -26,7 +24,7 @@ class Page(HTMLParser):
     tags: list[str] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
-    pictures: list[str] = field(default_factory=list)
+    images: list[str] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -51,7 +49,7 @@ class Page(HTMLParser):
         if "url(" in (given.get("style") or ""):
             self.faults.append(f"<{tag} style> asks for something")
         if tag == "img":
-            self.pictures.append(given["src"])
+            self.images.append(given["src"])
             if not given.get("alt"):
                 self.faults.append("<img> without words")
         if tag == "a":
@@ -62,8 +60,7 @@ class Page(HTMLParser):
             self._open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: Any) -> None:
-        if tag not in _DRAWN:
-            self.faults.append(f"<{tag}/> closes nothing in HTML")
+        self.faults.append(f"<{tag}/> closes nothing in HTML")
         self.handle_starttag(tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:
@@ -75,13 +72,13 @@ class Page(HTMLParser):
             self.words.append(data)
 
     @property
-    def said(self) -> str:
+    def text_shown(self) -> str:
         """All words, one space between them."""
         return " ".join(" ".join(self.words).split())
 
 
 def swept(recipes: Sequence[str]) -> Sweep:
-    """A sweep over workers that advises two threads."""
+    """A sweep over workers that recommends two threads."""
     points = [
         Point(recipe, "exact", backend, workers, samples, seconds, 0.1, 2 * seconds, samples / seconds, Gaps(1, 2, 3))
         for recipe in recipes
@@ -89,7 +86,7 @@ def swept(recipes: Sequence[str]) -> Sweep:
         for samples in (1000, 5000)
         if (seconds := samples / 100 / max(workers, 1))
     ]
-    advice = [Advice(recipe, "exact", "threads", 2, 200.0, "Two threads are enough.") for recipe in recipes]
+    advice = [one for one in points if one.name == "threads:2" and one.samples == 5000]
     return Sweep((1000, 5000), 3, tuple(points), tuple(advice), 1000, ("three processes: there are two cores",))
 
 

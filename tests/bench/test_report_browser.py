@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from report_pages import swept, trained
+from pages import swept, trained
 from small_data import kind_data
 
 from augrecipes.bench.report.page import page
@@ -91,9 +91,9 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     recipes, setting = {"one": recipe, "two": recipe}, Setting(data)
     options = Options(["none", "exact"], stock=True, samples=4, seconds=0.01, ablate=True)
     names = tuple(recipes)
-    told = replace(bench(recipes, setting, options), sweep=swept(names), training=trained(names)).to_json()
-    pictures = grid(recipes, setting, {"one": "exact", "two": "exact"})
-    return page(told, pictures, None, "bench.json", ("stages.svg", "workers.svg", "training.svg"))
+    report = replace(bench(recipes, setting, options), sweep=swept(names), training=trained(names)).to_json()
+    images = grid(recipes, setting, {"one": "exact", "two": "exact"})
+    return page(report, images, None)
 
 
 def test_it_opens_without_a_word_or_a_request(visit: Any, text: str) -> None:

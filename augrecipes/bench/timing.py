@@ -1,12 +1,13 @@
-"""Turns, medians and intervals: how pieces of work are timed so that whatever else the machine does hits them alike."""
+"""Rounds in turns, medians and intervals: how work is timed so that whatever else the machine does hits all alike."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from time import perf_counter, process_time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from augrecipes.progress import Progress
 
 CONFIDENCE = 0.99
 FEWEST_ROUNDS = 7  # an interval of fewer says nothing
+_MOST_ROUNDS = 41
 _Z = 2.5758  # of a normal distribution, for that confidence
 _NORMAL, _OF_MEDIAN = 1.4826, 1.2533  # deviation over MAD, and that of a median over that of a mean
 _STALL = 3.0  # deviations
@@ -30,31 +32,28 @@ class Work:
     Attributes:
         name: of it.
         start: begins a pass; each `next` of the result is one batch, the same batches in every pass.
-        before: what is done before each batch, and not timed; it gets the batch's number.
-        after: what is done after each batch, and not timed; it gets the round, the batch's number and its seconds.
+        after: what is done after each batch, and not timed; it gets the batch's number.
     """
 
     name: str
     start: Callable[[], Iterator[Any]]
-    before: Callable[[int], None] | None = None
-    after: Callable[[int, int, float], None] | None = None
+    after: Callable[[int], object] = lambda _: None
 
 
-@dataclass(frozen=True)
-class Timings:
-    """What `in_turns` found, in seconds, (works, rounds, batches) each.
+def calls(name: str, function: Callable[[], object], times: int = 1) -> Work:
+    """A function as work: a batch is so many calls of it.
 
-    Attributes:
-        wall: from a batch's being asked for to its being there.
-        cpu: that this process was at work meanwhile: on a busy machine much steadier, and blind to waiting.
+    >>> in_turns([calls("sum", lambda: sum(range(9)), 10)], rounds=2, batches=1).shape
+    (2, 1, 2, 1)
     """
 
-    wall: Times
-    cpu: Times
+    def batches() -> Iterator[None]:
+        while True:
+            for _ in repeat(None, times):
+                function()
+            yield
 
-    def and_then(self, more: Timings) -> Timings:
-        """These rounds, and more of the same."""
-        return Timings(*(np.concatenate(both, axis=1) for both in ((self.wall, more.wall), (self.cpu, more.cpu))))
+    return Work(name, batches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +72,8 @@ class Ratio:
     high: float
     rounds: tuple[float, ...]
 
-    @property
-    def spread(self) -> float:
-        """The median distance of the rounds' ratios from their median."""
-        return mad(np.asarray(self.rounds))
 
-
-def in_turns(
-    works: Sequence[Work], rounds: int, batches: int, progress: Progress | None = None, *, first: int = 0
-) -> Timings:
+def in_turns(works: Sequence[Work], rounds: int, batches: int, progress: Progress | None = None) -> Times:
     """Time several pieces of work batch by batch, in turns: A B, B A, A B, ...
 
     Args:
@@ -89,23 +81,25 @@ def in_turns(
         rounds: passes of each.
         batches: of a pass.
         progress: called with (rounds done, rounds).
-        first: number of the first round, for `Work.after`.
+
+    Returns:
+        Seconds, (2, works, rounds, batches): by the clock on the wall, and of CPU time, which is much steadier on a
+        busy machine and does not see waiting.
     """
-    found = Timings(*(np.zeros((len(works), rounds, batches)) for _ in range(2)))
+    found = np.zeros((2, len(works), rounds, batches))
     for turn in range(rounds):
         passes = [work.start() for work in works]
         for batch in range(batches):
-            for k in _order(len(works), turn, batch):
-                found.wall[k, turn, batch], found.cpu[k, turn, batch] = _one(works[k], passes[k], first + turn, batch)
+            for k in turn_order(len(works), turn, batch):
+                found[:, k, turn, batch] = _timed(passes[k])
+                works[k].after(batch)
         del passes
         if progress:
             progress(turn + 1, rounds)
     return found
 
 
-def _one(work: Work, batches: Iterator[Any], turn: int, batch: int) -> tuple[float, float]:
-    if work.before:
-        work.before(batch)
+def _timed(batches: Iterator[Any]) -> tuple[float, float]:
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -116,15 +110,13 @@ def _one(work: Work, batches: Iterator[Any], turn: int, batch: int) -> tuple[flo
     finally:
         if collecting:
             gc.enable()
-    if work.after:
-        work.after(turn, batch, seconds)
     return seconds, cpu
 
 
-def _order(count: int, turn: int, batch: int) -> list[int]:
-    """Everyone is first, and everyone follows everyone, equally often.
+def turn_order(count: int, turn: int, batch: int = 0) -> list[int]:
+    """Whose turn it is: everyone is first, and everyone follows everyone, equally often.
 
-    >>> [_order(2, 0, batch) for batch in range(3)], _order(3, 1, 0)
+    >>> [turn_order(2, 0, batch) for batch in range(3)], turn_order(3, 1)
     ([[0, 1], [1, 0], [0, 1]], [1, 2, 0])
     """
     order = [(k + turn) % count for k in range(count)]
@@ -154,8 +146,8 @@ def ratio(one: Times, other: Times) -> Ratio:
     from those medians; distances beyond three times the usual are cut to that: they are stalls.
 
     >>> found = ratio(np.full((9, 2), 3.0), np.full((9, 2), 2.0))
-    >>> [round(value, 6) for value in (found.middle, found.low, found.high, found.spread)]
-    [1.5, 1.5, 1.5, 0.0]
+    >>> [round(value, 6) for value in (found.middle, found.low, found.high)]
+    [1.5, 1.5, 1.5]
     """
     rounds = len(one)
     logs = np.log(np.maximum(one, _TICK)) - np.log(np.maximum(other, _TICK))
@@ -180,12 +172,17 @@ def _quantile(rounds: int) -> float:
     return _Z + (_Z**3 + _Z) / (4 * free) + (5 * _Z**5 + 16 * _Z**3 + 3 * _Z) / (96 * free**2)
 
 
-@dataclass(frozen=True, slots=True)
-class RunSize:
-    """How much is run: so many batches a pass, so many passes."""
+class RunSize(NamedTuple):
+    """How much is run: so many passes, of so many batches."""
 
-    batches: int
     rounds: int
+    batches: int
+
+
+def fitting(works: Sequence[Work], seconds: float, batches: int) -> RunSize:
+    """What fits into `seconds` for each, by one batch of everyone."""
+    once = float(in_turns(works, 1, 1)[0].sum())
+    return size_for(seconds * len(works), once, batches)
 
 
 def size_for(seconds: float, a_batch: float, batches: int) -> RunSize:
@@ -195,8 +192,7 @@ def size_for(seconds: float, a_batch: float, batches: int) -> RunSize:
     no pass is shorter than one batch.
 
     >>> size_for(10, 0.01, 8), size_for(1, 0.1, 8), size_for(1, 1.0, 8)
-    (RunSize(batches=8, rounds=41), RunSize(batches=1, rounds=10), RunSize(batches=1, rounds=7))
+    (RunSize(rounds=41, batches=8), RunSize(rounds=10, batches=1), RunSize(rounds=7, batches=1))
     """
-    most = 41
-    fitting = max(1, min(batches, int(seconds / a_batch / FEWEST_ROUNDS)))
-    return RunSize(fitting, max(FEWEST_ROUNDS, min(most, int(seconds / a_batch / fitting))))
+    count = max(1, min(batches, int(seconds / a_batch / FEWEST_ROUNDS)))
+    return RunSize(max(FEWEST_ROUNDS, min(_MOST_ROUNDS, int(seconds / a_batch / count))), count)

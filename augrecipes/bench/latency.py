@@ -1,4 +1,4 @@
-"""How evenly batches arrive, and what handing them over from a worker process takes."""
+"""Batch latency: how evenly batches arrive, and what handing them over from a worker process takes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import augrecipes.data.loader as loading
 from augrecipes.bench.sides import Side
 from augrecipes.data.collate import collate_for
 
-_PROBES = 12  # batches whose hand-over is timed
+_PROBES = 12  # batches whose transfer is timed
 
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """Milliseconds between one batch and the next, as the consumer sees them.
+    """Batch latency: milliseconds between one batch and the next, as the consumer sees them.
 
     Attributes:
         p50: half are shorter.
@@ -39,8 +39,7 @@ def gaps_of(seconds: NDArray[np.float64]) -> Gaps:
     >>> gaps_of(np.array([0.001, 0.001, 0.003]))
     Gaps(p50=1.0, p95=2.8, p99=2.96)
     """
-    p50, p95, p99 = (round(1e3 * float(value), 6) for value in np.quantile(seconds, (0.5, 0.95, 0.99)))
-    return Gaps(p50, p95, p99)
+    return Gaps(*(round(1e3 * float(value), 6) for value in np.quantile(seconds, (0.5, 0.95, 0.99))))
 
 
 @dataclass(frozen=True)
@@ -53,23 +52,13 @@ class _Stamped:
         return self.collate(samples), perf_counter()
 
 
-def hand_over(side: Side, batch_size: int) -> float:
+def worker_transfer(side: Side, batch_size: int) -> float:
     """Milliseconds a sample between a batch's being ready in a worker process and its being in the consumer's hands.
 
     The consumer does nothing else but wait. The first batches, which meet cold queues, do not count.
     """
-    collate = _Stamped(collate_for("default", side.dataset))
-    samples = max(_PROBES * batch_size, 1)
     batches = loading.loader(
-        side.dataset,
-        batch_size,
-        backend="processes",
-        num_workers=1,
-        collate=collate,
-        samples_per_epoch=samples,
-        drop_last=True,
-    )
-    taken = []
-    for _, ready in batches:
-        taken.append(perf_counter() - ready)
-    return 1e3 * median(taken[2:] or taken) / batch_size
+        side.dataset, batch_size, backend="processes", num_workers=1, drop_last=True,
+        collate=_Stamped(collate_for("default", side.dataset)), samples_per_epoch=_PROBES * batch_size,
+    )  # fmt: skip
+    return 1e3 * median([perf_counter() - ready for _, ready in batches][2:]) / batch_size

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moved_clock import MovedClock
 
-from augrecipes.bench.compare import differs, verdict
-from augrecipes.bench.measure import FEWEST_ROUNDS, Work, _order, in_turns, ratio, size_for
+from augrecipes.bench.timing import FEWEST_ROUNDS, Ratio, Work, in_turns, ratio, size_for, turn_order
+from augrecipes.bench.verdicts import differs, verdict
 from augrecipes.compiler.run.clock import Clock
 
 
@@ -53,35 +53,41 @@ def test_a_ratio_scales(seed: int, factor: float) -> None:
     draw = np.random.default_rng(seed)
     one, other = noisy(draw, 9), noisy(draw, 9)
     plain, scaled = ratio(one, other), ratio(one * factor, other)
-    for name in ("middle", "low", "high", "spread"):
+    for name in ("middle", "low", "high"):
         assert getattr(scaled, name) == pytest.approx(getattr(plain, name) * factor)
 
 
 def test_a_clock_that_did_not_move_gives_no_verdict() -> None:
     """Processors' clocks of some systems move every 16 ms."""
     found = ratio(np.zeros((9, 2)), np.zeros((9, 2)))
-    assert (found.middle, found.spread) == (1.0, 0.0)
+    assert (found.middle, found.low, found.high) == (1.0, 1.0, 1.0)
     assert not differs(found)
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_everyone_is_first_equally_often(count: int) -> None:
-    first = Counter(_order(count, turn, batch)[0] for turn in range(count) for batch in range(2))
+    first = Counter(turn_order(count, turn, batch)[0] for turn in range(count) for batch in range(2))
     assert set(first.values()) == {2}
 
 
-def test_turns_run_every_batch_and_tell_of_it() -> None:
-    told: list[tuple[str, int, int]] = []
+def test_every_batch_is_run_in_every_round() -> None:
+    done: list[tuple[str, int]] = []
 
     def work(name: str) -> Work:
-        return Work(name, lambda: iter(range(3)), after=lambda turn, batch, _: told.append((name, turn, batch)))
+        return Work(name, lambda: iter(range(3)), after=lambda batch: done.append((name, batch)))
 
-    works = [work(name) for name in "ab"]
-    found = in_turns(works, 2, 3, first=5)
-    assert found.wall.shape == found.cpu.shape == (2, 2, 3)
-    assert (found.wall > 0).all()
-    assert sorted(told) == [(name, turn, batch) for name in "ab" for turn in (5, 6) for batch in range(3)]
-    assert found.and_then(found).wall.shape == (2, 4, 3)
+    found = in_turns([work(name) for name in "ab"], 2, 3)
+    assert found.shape == (2, 2, 2, 3)
+    assert (found[0] > 0).all()
+    assert sorted(done) == sorted([(name, batch) for name in "ab" for batch in range(3)] * 2)
+
+
+def test_on_a_busy_machine_there_is_no_verdict_without_the_cpu_time() -> None:
+    rounds = (1.6,) * 9
+    wall, cpu = Ratio(1.6, 1.2, 2.2, rounds), Ratio(1.0, 0.95, 1.05, rounds)
+    assert differs(wall) and not differs(wall, cpu) and differs(wall, Ratio(1.5, 1.4, 1.6, rounds))
+    assert "no statistically significant" in verdict("a", "b", wall, cpu)
+    assert not differs(wall, Ratio(0.6, 0.5, 0.7, rounds))
 
 
 @given(st.floats(0.01, 100), st.floats(1e-4, 10), st.integers(1, 50))
