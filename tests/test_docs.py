@@ -130,7 +130,9 @@ Walked = list[tuple[str, int, str, str]]
 WALKS = [name for name, page in PAGES.items() if any(in_order(page))]
 
 
-@pytest.mark.parametrize("name", WALKS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "README" else pytest.mark.soak) for name in WALKS]
+)
 def test_from_top_to_bottom_everything_works(name: str, tmp_path: Path, programs: Programs) -> None:
     """In one empty folder, in the page's order: all runs, and prints what is shown or said."""
     for module in NEEDS.get(name, ()):
@@ -145,6 +147,7 @@ def test_from_top_to_bottom_everything_works(name: str, tmp_path: Path, programs
         SAID[name](walked)
 
 
+@pytest.mark.soak
 def test_a_step_too_early_is_found(tmp_path: Path, programs: Programs) -> None:
     """A planted fault: the store is packed by the command, and again by Python."""
     page = PAGES["PACKING"]

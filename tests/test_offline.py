@@ -75,10 +75,12 @@ def offline(folder: Path, *command: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.soak
 def test_every_recipe_compiled_and_a_pipeline_unpickled_elsewhere(tmp_path: Path) -> None:
     offline(tmp_path, "-c", GALLERY)
 
 
+@pytest.mark.soak
 def test_worker_processes(tmp_path: Path) -> None:
     offline(tmp_path, "-c", DRAW)
     (tmp_path / "main.py").write_text(DATASET)
@@ -90,6 +92,7 @@ def test_commands(tmp_path: Path) -> None:
     offline(tmp_path, "-c", COMMANDS)
 
 
+@pytest.mark.soak
 def test_a_program_that_asks_is_caught(tmp_path: Path) -> None:
     asks = "import os, augrecipes; os.environ['NO_ALBUMENTATIONS_UPDATE'] = '0'; import albumentations"
     with pytest.raises(AssertionError, match=r"getaddrinfo.*pypi"):

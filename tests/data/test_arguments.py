@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -37,28 +36,9 @@ def test_what_other_datasets_take_is_refused_with_the_way_out(make: Any, word: s
         make("somewhere", **{word: None})
 
 
-@pytest.mark.parametrize("make", _MAKERS)
-def test_other_words_are_as_ever(make: Any) -> None:
-    with pytest.raises(TypeError, match="strange"):
-        make("somewhere", "folder-128", strange=1)
-
-
 def test_a_transform_in_the_place_of_a_recipe_is_named(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"albumentations' Compose: ar\.from_albumentations\(it\)"):
         ar.ImageFolder(tmp_path, A.Compose([A.HorizontalFlip()]))  # type: ignore[arg-type]
-
-
-class Own(ar.ImageFolder):
-    """A dataset of the user's own, which has a `transform`."""
-
-    def __init__(self, root: Path, transform: Any = None) -> None:
-        super().__init__(root, "folder-128")
-        self.transform = transform
-
-
-def test_a_class_of_ones_own_may_take_the_word(roots: dict[str, Path]) -> None:
-    made = pickle.loads(pickle.dumps(Own(roots["image"], transform="mine")))
-    assert made.transform == "mine"
 
 
 # Boxes and keypoints that a recipe declares and the data has not are told before the first sample, once.

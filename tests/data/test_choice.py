@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.datasets import Counting, Gathering, indices
+from support.datasets import Counting, Gathering
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 import augrecipes as ar
@@ -97,13 +97,6 @@ def test_what_makes_no_sense_is_refused(asked: dict[str, Any], message: str) -> 
 def test_there_must_be_a_length() -> None:
     with pytest.raises(TypeError, match="no len"):
         loader(iter([1]))  # type: ignore[arg-type]
-
-
-def test_balanced() -> None:
-    ds = Counting(4)
-    ds.labels = np.array([0, 0, 0, 1])  # type: ignore[attr-defined]
-    drawn = np.array(indices(loader(ds, 500, weights="balanced", samples_per_epoch=4000, num_workers=0))) % 4
-    np.testing.assert_allclose(np.mean(drawn == 3), 0.5, atol=4 * np.sqrt(0.25 / 4000))
 
 
 class OwnSource:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import os
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from support.commands import status
+from support.checks import status
 from support.folders import RECIPE, draw
 
 from augrecipes.data.loader import loader
@@ -83,21 +81,6 @@ def test_dialects(folder: Path, encode: Any) -> None:
     assert ds.class_to_idx == {"necrosis": 0, "stroma": 1, "tumour": 2}
 
 
-def test_integer_labels_are_kept(folder: Path) -> None:
-    ds = table(folder, "image,label\nimages/0.png,7\nimages/1.png,3\n")
-    assert ds.labels is not None
-    assert ds.labels.tolist() == [7, 3]
-    assert ds.class_to_idx == {"3": 3, "7": 7}
-
-
-def test_absolute_paths_and_other_encodings(folder: Path) -> None:
-    odd = os.fsencode(folder) + b"/images/\xe9t\xe9.png"
-    Path(os.fsdecode(odd)).write_bytes((folder / "images" / "0.png").read_bytes())
-    ds = table(folder, b"image\n" + odd + b"\nimages/\xe9t\xe9.png\n")
-    assert torch.equal(ds[0, 1]["image"], ds[0, 1]["image"])
-    assert os.fsencode(ds[0]["path"]) == odd == os.fsencode(ds[1]["path"])
-
-
 BOXES = """image,boxes,keypoints
 images/0.png,"[[1, 2, 20, 30, ""cat""], [0, 0, 28, 32, ""ant""]]","[[3, 4]]"
 images/1.png,[],
@@ -119,21 +102,6 @@ def test_boxes_and_keypoints(folder: Path) -> None:
         assert (sample["keypoints"].shape, sample["keypoints"].dtype) == ((points, 2), torch.float32)
     batch = next(iter(loader(ds, 3, collate="list")))
     assert [len(b) for b in batch["boxes"]] == [2, 0, 1]
-
-
-def test_columns_that_the_recipe_does_not_take_are_not_looked_into(folder: Path) -> None:
-    (folder / "list.csv").write_text(
-        'image,mask,boxes,keypoints\nimages/0.png,0_mask.png,"[[1, 2, 20, 30, ""cat""]]",not even JSON\n'
-        "images/1.png,nowhere.png,[],\n"
-    )
-    plain = parse_text("version: 1\nrecipe: plain\ninputs: {mask: absent}\nsteps: [HorizontalFlip]\neval: []")
-    ds = ImageFolder(files=folder / "list.csv", recipe=plain)
-    assert set(ds[0]) == {"image", "index", "path"}
-    assert ds.box_classes is None
-    wants = parse_text("version: 1\nrecipe: wants\ninputs: {keypoints: {presence: required}}\nsteps: []\neval: []")
-    (folder / "list.csv").write_text("image,boxes\nimages/0.png,[]\n")
-    with pytest.raises(DataError, match="requires keypoints"):
-        ImageFolder(files=folder / "list.csv", recipe=wants)
 
 
 def test_columns_of_others_are_named_in_the_log(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -183,18 +151,6 @@ def test_all_bad_rows_are_told_at_once(folder: Path) -> None:
     ]
 
 
-def test_no_such_file(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"nowhere\.csv: cannot be read"):
-        read_rows(tmp_path / "nowhere.csv")
-
-
-def test_missing_files_are_skipped_later_on_request(folder: Path) -> None:
-    ds = table(folder, "image\nimages/0.png\nimages/9.png\n", on_error="skip")
-    made = loader(ds)
-    assert [int(b["index"]) for b in made] == [0, 0]
-    assert [Path(s.path).name for s in made.skipped] == ["9.png"]
-
-
 @pytest.mark.parametrize("column", ["image", "mask"])
 def test_files_outside_are_read_when_that_is_said(folder: Path, column: str) -> None:
     """By `..`, whole paths, addresses, and links."""
@@ -236,15 +192,6 @@ def test_lists_of_pairs_and_bags_stay_in_their_folder(folder: Path, kind: str) -
         assert status("check-data", str(recipe), f"files={path}", word) == code
     path.write_text(rows[0])
     assert len(dataset(files=path, recipe=made)) == 1
-
-
-def test_very_long_rows(folder: Path) -> None:
-    before = csv.field_size_limit()
-    boxes = "[" + ",".join(["[0,0,20,20]"] * 20_000) + "]"
-    rows = table(folder, f'image,boxes\nimages/0.png,"{boxes}"\n')
-    assert rows.table.boxes is not None
-    assert len(rows.table.boxes.rows(0)) == 20_000
-    assert csv.field_size_limit() == before
 
 
 @given(st.binary(max_size=200))

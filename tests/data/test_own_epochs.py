@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support.checks import planted_faults
 from support.datasets import WAYS, Counting, Wrapped
-from support.faults import planted_faults
 from torch.utils.data import ConcatDataset, Dataset, Subset
 
 from augrecipes.data.loader import loader

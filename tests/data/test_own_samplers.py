@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from support.checks import planted_faults
 from support.datasets import Gathering
-from support.faults import planted_faults
 from support.kind_laws import BACKENDS
 from support.kinds import pixels
 from torch.utils.data import (
@@ -95,11 +95,6 @@ SAMPLERS: dict[str, Callable[[], dict[str, Any]]] = {
 def read(made: Any) -> list[list[tuple[int, bytes]]]:
     """Index and pixels of every sample of a pass, batch by batch."""
     return [[(s["index"], pixels(s)) for s in batch] for batch in made]
-
-
-def read_by(sampler: Any) -> list[list[tuple[int, bytes]]]:
-    """The first pass of a loader by a sampler."""
-    return read(loader(Gathering(N), sampler=sampler, collate=lambda samples: samples, num_workers=0))
 
 
 def opened(name: str, **options: Any) -> Any:
@@ -194,14 +189,6 @@ def test_nobodys_generators_are_disturbed() -> None:
     assert (random.random(), np.random.rand(), torch.rand(1).item()) == expected
 
 
-@pytest.mark.parametrize("name", OWN)
-def test_a_generator_of_a_samplers_own_counts_and_goes_on_as_it_was(name: str) -> None:
-    one, alike, other = (OWN[name](seed) for seed in (1, 1, 2))
-    assert (first := read_by(one)) == read_by(alike) != read_by(other)
-    assert first == read_by(one)
-    assert [*one] == [*OWN[name](1)]
-
-
 def test_an_order_that_cannot_be_had_again_is_an_error_and_not_another_order() -> None:
     made = [loader(Gathering(N), 5, sampler=OfItsOwn(np.random.default_rng(1))) for _ in range(2)]
     passing = iter(made[0])
@@ -216,11 +203,6 @@ def test_an_order_that_cannot_be_had_again_is_an_error_and_not_another_order() -
 def test_what_is_no_sampler(sampler: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         [*loader(Gathering(N), sampler=sampler)]
-
-
-def test_torchs_name_for_collate() -> None:
-    (batch,) = loader(Gathering(N), N, collate_fn=len)
-    assert batch == N
 
 
 def law_of(name: str, _: Any) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
-import pickle
 import random
 import shutil
 from pathlib import Path
@@ -13,17 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from kernel_sets import KERNEL_SETS
-from support.faults import planted_faults
-from support.folders import draw
+from support.checks import planted_faults
 from support.kinds import IMAGE, KINDS, PAIR, Kind, N, packed, pixels, recipe_of
 
-from augrecipes.compiler.executor.program import Program
 from augrecipes.data.collate import Collate
 from augrecipes.data.loader import loader
 from augrecipes.data.packed import Packed
-from augrecipes.errors import DataError, StoreError
-from augrecipes.native.kernels import Library, using
+from augrecipes.errors import StoreError
 from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.store import open_store
@@ -101,28 +95,6 @@ def test_pairs(stores: dict[str, Path], output: str) -> None:
     assert all(agrees(ds, epoch, order) for epoch in (0, 2) for order in ORDERS)
 
 
-@pytest.mark.parametrize("lies", [True, False], ids=["one file", "shards"])
-def test_pairs_of_other_stores(
-    roots: dict[str, Path], tmp_path: Path, lies: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not lies:
-        monkeypatch.setattr(Items, "lie", lambda *_: None)
-    recipe = parse_text(PAIRS.replace("OUTPUT", OUTPUTS[3]))
-    given = {name: str(path) for name, path in PAIR.where(roots["pair"]).items()}
-    pack(recipe, given, tmp_path / "store", workers=0, format="hdf5")
-    ds = Packed(tmp_path / "store", recipe, seed=4)
-    assert all(agrees(ds, epoch, order) for epoch in (0, 2) for order in ORDERS)
-
-
-def test_batches_larger_than_the_cache(tmp_path: Path) -> None:
-    for i in range(9):
-        draw(tmp_path / "files" / f"{i}.png", seed=i, size=(180, 170))
-    recipe = parse_text("{version: 1, recipe: whole, steps: [], eval: []}")
-    pack(recipe, str(tmp_path / "files"), tmp_path / "store", workers=0)
-    ds = Packed(tmp_path / "store", recipe)
-    assert agrees(ds, 0, [8, 1, 0, 4, 4, 3, 2, 6, 7])
-
-
 def test_what_cannot_be_gathered_is_read_one_by_one(roots: dict[str, Path], stores: dict[str, Path]) -> None:
     recipe = parse_text(WHOLE.replace("OUTPUT", OUTPUTS[0]))
     assert Packed(stores["image"], recipe, save_applied_params=True).read_batch(0, [0, 1]) is None
@@ -138,60 +110,12 @@ def test_what_cannot_be_gathered_is_read_one_by_one(roots: dict[str, Path], stor
     assert agrees(Packed(stores["image"], least), 0, [3, 4])  # what is said of inputs holds before the baked steps
 
 
-@pytest.mark.parametrize("kernels", KERNEL_SETS, ids=lambda kernels: kernels and kernels.isa)
-@pytest.mark.parametrize("mode", ["train", "eval"])
-def test_steps_are_run_at_once_where_there_are_kernels(
-    roots: dict[str, Path], mode: Any, kernels: Library | None
-) -> None:
-    store, recipe = packed(IMAGE, roots["image"]), parse_text(recipe_of(IMAGE))
-    with using(kernels):
-        ds = Packed(store, recipe, mode=mode)
-        if kernels is None:
-            assert ds.read_batch(0, [0, 1]) is None
-            return
-        # Of the samples that Python makes, step by step.
-        in_python = Packed(store, recipe, mode=mode, optimize="none")
-        for epoch, order in itertools.product((0, 2), ORDERS):
-            assert agrees(ds, epoch, order)
-            whole, single = ds.read_batch(epoch, order), [in_python[epoch, i]["image"] for i in order]
-            assert whole is not None
-            assert torch.equal(torch.as_tensor(whole["image"]), torch.stack(single))
-
-
-@pytest.mark.parametrize("kernels", [k for k in KERNEL_SETS if k], ids=lambda kernels: kernels.isa)
-def test_a_batch_of_other_draws_is_noticed(
-    roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch, kernels: Library
-) -> None:
-    """A planted fault: a native batch draws at the keys of the samples behind its own."""
-    many = Program.many
-    monkeypatch.setattr(
-        Program, "many", lambda self, epoch, keys, *rest: many(self, epoch, [(k + 1, t) for k, t in keys], *rest)
-    )
-    with using(kernels):
-        ds = Packed(packed(IMAGE, roots["image"]), parse_text(recipe_of(IMAGE)))
-        assert ds.read_batch(0, [3, 0, 11, 5]) is not None
-        assert not agrees(ds, 0, [3, 0, 11, 5])
-
-
 def test_baked_epochs_are_gathered(roots: dict[str, Path], tmp_path: Path) -> None:
     text = "{version: 1, recipe: r, steps: [RandomCrop: {height: 20, width: 18}, GaussianBlur]}"
     pack(parse_text(text), str(roots["image"]), tmp_path / "store", epochs=3, workers=0)
     ds = Packed(tmp_path / "store", parse_text(text))
     assert all(agrees(ds, epoch, order) for epoch in range(5) for order in ORDERS)
     assert not np.array_equal(ds[0, 0]["image"], ds[1, 0]["image"])
-
-
-def test_unreadable_rows_are_blamed_one_by_one(roots: dict[str, Path], tmp_path: Path) -> None:
-    import shutil
-
-    shutil.copytree(roots["image"], tmp_path / "files")
-    (tmp_path / "files" / "cat" / "1.png").write_bytes(b"no picture")
-    recipe = parse_text(WHOLE.replace("OUTPUT", OUTPUTS[0]))
-    pack(recipe, str(tmp_path / "files"), tmp_path / "store", workers=0)
-    ds = Packed(tmp_path / "store", recipe)
-    with pytest.raises(DataError, match=r"cat/1\.png: not a picture"):
-        ds.read_batch(0, [0, 1])
-    assert agrees(ds, 0, [11, 2, 0])  # the items behind the missing one are found
 
 
 def test_a_batch_shares_no_memory_with_the_store(stores: dict[str, Path]) -> None:
@@ -282,15 +206,6 @@ def test_batches_that_are_gathered_are_looked_at(roots: dict[str, Path], tmp_pat
     with pytest.raises(StoreError, match=r"item 5 \(row 5\) is damaged"):
         list(loader(Packed(place, recipe), 4, num_workers=int(backend != "batches"), backend=backend))
     assert len(list(loader(Packed(place, recipe, verify=None), 4))) == N // 4
-
-
-def test_copies_in_workers_look_too(roots: dict[str, Path], tmp_path: Path) -> None:
-    place = tmp_path / "store"
-    shutil.copytree(packed(IMAGE, roots["image"]), place)
-    ds = pickle.loads(pickle.dumps(Packed(place, parse_text(recipe_of(IMAGE)), verify="always")))
-    assert ds.store.checks == "always"
-    flip(place, "image", 2, random.Random(0))
-    assert told(ds, N) == {2}
 
 
 test_planted_faults_are_caught = planted_faults(

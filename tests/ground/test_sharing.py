@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import pickle
 import re
@@ -156,39 +155,6 @@ def table(n: int) -> Columns:
     return Columns(
         files={"image": PathTable.from_names(names, root=b"/data")}, labels=np.arange(n) // 1000, boxes=boxes
     )
-
-
-def sizes(given: Any) -> list[int]:
-    """Bytes of the pickles of a dataset, and of a part of it, with 20,000 samples and with 80,000."""
-    found = []
-    for n in (20_000, 80_000):
-        given._hold(table(n), None, None)
-        part = given.subset(np.arange(n)[::-1])
-        found += [sent(given)[0], sent(part)[0]]
-    return found
-
-
-def test_pickles_do_not_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    KINDS[0].fill(tmp_path)
-    ds = KINDS[0].open(tmp_path)
-    found = sizes(ds)
-    assert max(found) - min(found) < 1000
-    monkeypatch.setattr(sharing, "_is_large", lambda value: isinstance(value, bytes))  # a planted fault
-    grown = sizes(ds)
-    assert grown[2] > 2 * grown[0]
-
-
-def test_memory_goes_with_the_data() -> None:
-    before = len(sharing._shared)
-    given = table(20_000)
-    _, again = sent(given)
-    _, third = sent(given)
-    assert len(sharing._shared) == before + 3  # the table, its paths, its boxes; once for both workers
-    digest = given.digest()
-    del given
-    gc.collect()
-    assert len(sharing._shared) == before
-    assert again.digest() == third.digest() == digest
 
 
 MANY = """
