@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from test_exact_equals_none import build
 
-from augrecipes.compat import one_pixel
+from augrecipes.compat import instead as one_pixel
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline as Pipeline
 from augrecipes.ops.registry import arguments, names
