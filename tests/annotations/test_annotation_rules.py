@@ -21,7 +21,6 @@ from support.annotations import (
     coco,
     draw,
     instances,
-    labelme,
     listed,
     random_set,
     recipe,
@@ -196,32 +195,6 @@ def test_shapes_of_labelme(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def test_splits(tmp_path: Path) -> None:
-    draw(tmp_path / "images" / "train", [A])
-    draw(tmp_path / "images" / "val", [B])
-    write(tmp_path / "labels" / "train" / "a.txt", "0 0.5 0.5 0.5 0.5\n")
-    write(tmp_path / "labels" / "val" / "b.txt", "1 0.5 0.5 0.5 0.5\n")
-    path = write(
-        tmp_path / "data.yaml", "train: images/train\nval: [images/val]\ntest: list.txt\nnames: [a, b]\nnc: 2\n"
-    )
-    write(tmp_path / "list.txt", "./images/val/b.png\n")
-    for files, split, names in (
-        (path, None, ["a.png"]), (path, "val", ["b.png"]), (path, "test", ["b.png"]),
-        (tmp_path, "val", ["b.png"]), (tmp_path / "labels", "val", ["b.png"]),
-        (tmp_path / "labels", None, ["a.png", "b.png"]),
-    ):  # fmt: skip
-        ds = ImageFolder(files=files, recipe=recipe("yolo"), split=split)
-        assert [Path(ds.path(k)).name for k in range(len(ds))] == names
-        assert ds.box_classes == ["a", "b"]
-    refused(path, "no split 'dev'; it has train, val, test", split="dev")
-    write(path, "train: ../train/images\nnames: [a]\nnc: 2\n")
-    refused(path, "data.yaml: `nc` is 2, and `names` has 1 names")
-    write(path, "train: images/train\nnames: {0: a, 2: b}\n")
-    refused(path, "should number the classes 0, 1, 2")
-    write(path, "train: !!python/object/apply:os.system [ls]\nnames: [a]\n")
-    refused(path, "data.yaml:1", "tags are not allowed")
-
-
 def test_errors_name_file_and_record(tmp_path: Path) -> None:
     path = instances(tmp_path, {"bbox": [1, 2, "x", 4]}, {"bbox": [1, 2, 3, 4], "category_id": 8}, {"image_id": 77})
     refused(
@@ -319,20 +292,6 @@ def test_folders_that_data_yaml_names_do_not_leave_it(tmp_path: Path) -> None:
     assert len(rows(path)) == 1
 
 
-@pytest.mark.parametrize("format", FORMATS)
-def test_names_that_no_file_can_have(tmp_path: Path, format: str) -> None:
-    path = outside(tmp_path, f"{'a' * 5000}.png", format=format)
-    if format == "voc":  # whose own name is as good
-        assert len(listed(path, recipe("coco"))) == 1
-    else:
-        refused(path, "not found" if format == "coco" else "no such file")
-    if format == "yolo":
-        for entry in ("a" * 5000, "list.txt"):
-            write(tmp_path / "set" / "list.txt", "\n")
-            write(path, f"train: {entry}\npath: {'b' * 5000}\nnames: [x]\n")
-            refused(path, "data.yaml: ")
-
-
 # Annotations in every command, in packed stores and in workers; lists and masks under names of the user's own.
 
 
@@ -383,18 +342,6 @@ def test_defects_are_reported_together(tmp_path: Path, capsys: pytest.CaptureFix
     assert "1 box reaching beyond the picture, cut to it" in told
 
 
-@pytest.mark.parametrize("points", [True, False])
-def test_a_folder_is_of_annotations_or_of_pictures(tmp_path: Path, points: bool) -> None:
-    """What lies beside pictures is read for a recipe that takes boxes; a folder without pictures always."""
-    from augrecipes.sources.annotations.table import is_given_as_data
-
-    beside = labelme(tmp_path / "a", OF)
-    assert is_given_as_data(beside, points=points) == points
-    assert is_given_as_data(voc(tmp_path / "b", OF), points=points)
-    assert not is_given_as_data(tmp_path / "b" / "JPEGImages", points=points)
-    assert not is_given_as_data(tmp_path / "b" / "JPEGImages" / "0.png", points=points)
-
-
 @pytest.mark.parametrize("mask", ["required", "optional"])
 def test_a_store_has_what_the_files_have(tmp_path: Path, mask: str) -> None:
     made = ar.load(write(tmp_path / "r.yaml", TEXT.replace("MASK", mask)))
@@ -436,15 +383,3 @@ def test_masks_by_a_template(tmp_path: Path, template: str) -> None:
     assert [int(ds[k]["mask"][0, 0]) for k in range(3)] == [1, 2, 3]
     made = write(tmp_path / "s.yaml", SEGMENT)
     assert status("check-data", str(made), str(tmp_path / "images"), "--masks", given) == 0
-
-
-def test_templates_that_do_not_fit(tmp_path: Path) -> None:
-    draw(tmp_path / "images", [A, B])
-    masks(tmp_path / "images", "{stem}_mask.png", ["a"])
-    with pytest.raises(DataError, match=r"b.png: no mask"):
-        ar.ImageFolder(tmp_path / "images", parse_text(SEGMENT), masks="{stem}_mask.png")
-    with pytest.raises(DataError, match=r"no file here is named \{stem\}_m.png"):
-        ar.ImageFolder(tmp_path / "images", parse_text(SEGMENT), masks="{stem}_m.png")
-    for wrong in ("{stem}/mask.png", "{stem}_{stem}.png", "{stem}.png"):
-        with pytest.raises(ValueError, match="masks="):
-            ar.ImageFolder(tmp_path / "images", parse_text(SEGMENT), masks=wrong)

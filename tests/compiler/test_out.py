@@ -124,44 +124,6 @@ def test_what_does_not_fit_is_a_data_error(out: Any, message: str) -> None:
         of(IMAGE).compile().at(0)(image=picture(), out=out)
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_bags(threads: int) -> None:
-    pipeline = of(BAG).compile(threads=threads)
-    tiles = [picture(seed=k) for k in range(7)]
-    out = torch.zeros((7, 3, 8, 6))
-    done = pipeline.at(2)(images=tiles, out=out)
-    assert done["image"] is out
-    assert np.array_equal(out.numpy(), pipeline.at(2)(images=tiles)["image"])
-    one = np.empty((3, 8, 6), np.float32)
-    assert pipeline.at(2, 0, 4)(image=tiles[4], out=one)["image"] is one
-    assert np.array_equal(one, out[4].numpy())
-    with pytest.raises(DataError, match=r"out is float32 of shape \(6, 3, 8, 6\), the bag comes .*\(7, 3, 8, 6\)"):
-        pipeline.at(2)(images=tiles, out=np.zeros((6, 3, 8, 6), np.float32))
-
-
-def test_pairs_by_target() -> None:
-    pipeline = of(PAIR).compile()
-    scene = {"lr": picture(10, 10), "hr": picture()}
-    expected = pipeline.at(1)(**scene)
-    lr, hr = np.zeros((3, 4, 4), np.float32), torch.zeros((3, 8, 8))
-    done = pipeline.at(1)(**scene, out={"lr": lr, "hr": hr})
-    assert done["lr"] is lr
-    assert done["hr"] is hr
-    assert "out" not in done
-    assert np.array_equal(lr, expected["lr"])
-    assert np.array_equal(hr.numpy(), expected["hr"])
-    done = pipeline.at(1)(**scene, out={"hr": hr})
-    assert done["hr"] is hr
-    assert np.array_equal(done["lr"], expected["lr"])
-    for out, message in (
-        (lr, r"out must be a dict of arrays by target \(lr, hr\), got ndarray"),
-        ({"x2": lr}, "got the keys 'x2'"),
-        ({"lr": hr}, r"out\['lr'\] is float32 of shape \(3, 8, 8\), lr comes out as float32 of shape \(3, 4, 4\)"),
-    ):
-        with pytest.raises(DataError, match=message):
-            pipeline.at(1)(**scene, out=out)
-
-
 @pytest.mark.parametrize(
     "colour", ["", "- ColorJitter: {brightness: 0.2, contrast: 0.1, saturation: 0.1, hue: 0, p: 1.0}"]
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import shutil
 import sysconfig
 from dataclasses import replace
@@ -16,7 +14,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import nn
 
 import augrecipes as ar
 from augrecipes.compiler.kernels.sink import Sink
@@ -228,26 +225,6 @@ def test_without_a_device_target_there_is_no_stage() -> None:
         ar.load("folder-128").device_stage()
     with pytest.raises(RecipeError, match="its targets are lr, hr"):
         ar.load("sr-x4").device_stage()
-
-
-def test_constants_follow_the_network_to_its_device_and_not_to_its_dtype() -> None:
-    device, host = of(IMAGE)
-    image = torch.from_numpy(picture(6, 5).transpose(2, 0, 1).copy())[None]
-    stage = device.device_stage()
-    expected = stage(image)
-    network = nn.Sequential(stage, nn.Identity())
-    assert network.state_dict() == {}
-    assert list(network.parameters()) == []
-    for moved in (
-        network.half(), network.double(), network.to(torch.bfloat16), network.to("meta").to_empty(device="cpu"),
-        copy.deepcopy(network), pickle.loads(pickle.dumps(network)), network.eval(),
-    ):  # fmt: skip
-        assert torch.equal(moved(image), expected)
-    assert {buffer.device.type for buffer in network.to("meta").buffers()} == {"meta"}
-    assert network(image.to("meta")).device.type == "meta"
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert torch.equal(device.device_stage()(image), expected)
-    check(host.output, expected, on_host(host.output, picture(6, 5)[None]))
 
 
 def has_compiler() -> bool:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.ops.capabilities import capability, carried, known
-from augrecipes.ops.matlab_bicubic import imresize, taps
+from augrecipes.ops.matlab_bicubic import imresize
 from augrecipes.ops.registry import construct, effective
 from augrecipes.recipe.model import Arguments, Step
 
@@ -118,18 +118,6 @@ def test_a_ramp_stays_a_ramp_away_from_the_edges(count: int) -> None:
     np.testing.assert_allclose(out[0, margin:-margin], wanted[margin:-margin], atol=1e-6)
 
 
-def test_float_images_are_not_rounded_and_are_clipped() -> None:
-    image = np.zeros((16, 16, 3), np.float32)
-    image[:, 8:] = 1
-    out = imresize(image, 32, 32)
-    assert out.dtype == np.float32
-    assert out.min() == 0.0
-    assert out.max() == 1.0
-    wanted = slow(image[..., 0], 32, 32, round_between=False)
-    np.testing.assert_allclose(out[..., 0], np.clip(wanted, 0, 1), atol=1e-6)
-    np.testing.assert_array_equal(imresize(image, 8, 8), imresize(image, 8, 8, round_between=False))
-
-
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda golden: golden["name"])
 def test_goldens(golden: dict) -> None:
     image = formula(*golden["shape"])
@@ -138,13 +126,6 @@ def test_goldens(golden: dict) -> None:
         assert out.tolist() == golden["values"]
     if "sha256" in golden:
         assert hashlib.sha256(out.tobytes()).hexdigest() == golden["sha256"]
-
-
-def test_sums_are_narrow_only_where_float32_is_exact() -> None:
-    assert taps(64, 32).narrow
-    assert taps(64, 16).narrow
-    assert not taps(63, 21).narrow
-    assert not taps(64, 17).narrow
 
 
 @pytest.mark.parametrize(

@@ -176,16 +176,6 @@ def test_the_outline_is_where_the_crop_was(scenes: Scenes, monkeypatch: pytest.M
             np.testing.assert_array_equal(whole[y0:y1, x0:x1], group.cells[1].picture)
 
 
-def test_three_targets_and_those_that_a_recipe_makes(scenes: Scenes) -> None:
-    sheet = sheet_of("sr-multiscale", scenes.roots("hr", "lr", "x2"), rows=1, columns=2)
-    captions = [panel.caption for panel in sheet.rows[0].groups[0].cells]
-    assert captions == ["lr 32×32", "x2 64×64", "hr 128×128"]
-    made = parse_text(PAIR % f"{CROP}, {DEGRADE}")
-    sheet = sheet_of(made, scenes.roots("hr"), rows=1, columns=2)
-    assert [panel.caption for panel in sheet.rows[0].groups[0].cells] == ["lr 16×12", "hr 64×48"]
-    assert "scales lr:hr = 1:4" in sheet.lines[-1]
-
-
 def test_stages_show_every_target_after_every_step(scenes: Scenes) -> None:
     steps = f"{CROP}, D4: {{p: 0.0}}, {DEGRADE}"
     groups = sheet_of(parse_text(PAIR % steps), scenes.roots("hr"), rows=1, stages=True).rows[0].groups
@@ -194,28 +184,6 @@ def test_stages_show_every_target_after_every_step(scenes: Scenes) -> None:
     assert [group.cells[0].picture is None for group in groups] == [True, True, True, False]
     assert groups[0].cells[0].caption == "lr: made later"
     np.testing.assert_array_equal(groups[1].cells[1].picture, groups[3].cells[1].picture)
-
-
-def test_every_target_has_its_output_and_resampling_has_no_outline(scenes: Scenes) -> None:
-    text = (
-        "{version: 1, recipe: tiny, kind: pair, scales: {lr: 1, hr: 4}, allow_resampling: true, eval: [], "
-        "steps: [RandomResizedCrop: {size: [24, 24], at: lr}], "
-        "output: {lr: {dtype: uint8, layout: hwc, range: [0, 255]}, hr: {range: [-1, 1]}}}"
-    )
-    sheet = sheet_of(parse_text(text), scenes.roots("hr", "lr"), rows=1, columns=1)
-    (group,) = sheet.rows[0].groups
-    assert (group.header, group.tag) == ("epoch 0 – resampled", None)
-    means = [panel.picture.mean() for panel in group.cells if panel.picture is not None]
-    assert abs(means[0] - means[1]) < 6, "both are shown in the range of pictures"
-    assert "output lr uint8 24×24×3, hr float32 3×96×96" in sheet.lines[-1]
-
-
-def test_evaluation_has_one_draw_and_no_outline_around_everything(scenes: Scenes) -> None:
-    sheet = sheet_of("sr-x4", scenes.roots("hr", "lr"), rows=1, mode="eval")
-    (group,) = sheet.rows[0].groups
-    assert group.tag is None
-    assert group.cells[1].caption == "hr 256×192"
-    assert "the same in every epoch" in sheet.lines[-1]
 
 
 def test_files_without_a_partner_and_broken_ones_are_named(scenes: Scenes, tmp_path: Path) -> None:
@@ -260,9 +228,6 @@ def test_the_file_holds_the_sheet(scenes: Scenes, tmp_path: Path) -> None:
 # Contact sheets of bags: tiles as they are, as epochs give them, and where they lie.
 
 
-BAG = "{version: 1, recipe: tiny, kind: bag, bag: %s, eval: [], steps: [%s]}"
-
-
 @pytest.fixture(scope="module")
 def slides(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return draw_slides(tmp_path_factory.mktemp("slides"), bags=3, shrink=4, seed=2)
@@ -289,37 +254,6 @@ def test_bags_say_what_they_are(slides: Path) -> None:
     assert sheet.title == "stained-tissue-bag"
     assert "picked and drawn anew in every epoch" in sheet.lines[-1]
     assert [name for _, name in sheet.legend] == ["shown here", "picked"]
-
-
-def test_tiles_that_an_epoch_leaves_out_leave_their_place(slides: Path) -> None:
-    recipe = parse_text(BAG % ("{max_tiles: 6}", "HorizontalFlip"))
-    sheet = sheet_of(recipe, slides, rows=1, columns=6, seed=1)
-    ds = ar.TileBags(slides, recipe, seed=1)
-    (row,) = sheet.rows
-    assert row.notes[1] == "6 of 24 tiles picked"
-    assert all(cell.picture is not None for cell in row.groups[1].cells)
-    places = ds[1, 0]["coords"].tolist()
-    second = [name.split("_") for name in sorted(path.stem for path in (slides / "slide-1").iterdir())]
-    for given, cell in zip(row.groups[0].cells, row.groups[2].cells, strict=True):
-        x, y = (int(part[1:]) for part in second[int(given.caption.split()[1])])
-        assert (cell.caption == "not picked") == (cell.picture is None) == ([x, y] not in places)
-    assert (LEFT, "not picked") in sheet.legend
-
-
-def test_stages_are_a_strip_a_step(slides: Path) -> None:
-    recipe = parse_text(BAG % ("{}", "HorizontalFlip: {p: 1.0}, VerticalFlip: {p: 0.0}"))
-    (row,) = sheet_of(recipe, slides, rows=1, stages=True).rows
-    assert [strip.header for strip in row.groups] == ["as they are", "HorizontalFlip", "VerticalFlip – unchanged"]
-    assert [strip.quiet for strip in row.groups] == [True, False, True]
-    given, flipped = (strip.cells[0].picture for strip in row.groups[:2])
-    assert given is not None
-    np.testing.assert_array_equal(flipped, given[:, ::-1])
-
-
-def test_evaluation_has_one_epoch(slides: Path) -> None:
-    sheet = sheet_of("stained-tissue-bag", slides, rows=1, columns=2, mode="eval")
-    assert [strip.header for strip in sheet.rows[0].groups] == ["as they are", "epoch 0"]
-    assert "the same in every epoch" in sheet.lines[-1]
 
 
 def test_a_broken_tile_is_left_out_and_named(slides: Path, tmp_path: Path) -> None:

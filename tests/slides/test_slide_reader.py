@@ -258,24 +258,6 @@ def test_a_slide_larger_than_any_is_refused(folder: Path, kind: str, monkeypatch
         open_slide(path)
 
 
-def test_openslide_reads_on_after_an_error(folder: Path, tmp_path: Path) -> None:
-    """Its handles repeat their first error for ever; ours do not."""
-    slide = slide_of(folder, "jp2")
-    raw = bytearray(slide.path.read_bytes())
-    import tifffile
-
-    with tifffile.TiffFile(slide.path) as file:
-        start, count = file.pages[0].dataoffsets[0], file.pages[0].databytecounts[0]
-    raw[start : start + count] = bytes(count)
-    path = tmp_path / "broken.svs"
-    path.write_bytes(raw)
-    reader = open_slide(str(path))
-    for _ in range(2):
-        with pytest.raises(DataError, match="OpenSlide cannot read 9×9 px at x=0, y=0 of level 0"):
-            reader.read(0, Part(0, 0, 9, 9))
-        law_of_parts(slide, reader, 0, Part(100, 100, 50, 50))
-
-
 # -- open handles -----------------------------------------------------------------------------------------------------
 
 
