@@ -52,11 +52,12 @@ sanitize: $(TOOLS)  ## run the laws of the native kernels with the compiler's ad
 coverage: $(TOOLS) $(KERNELS)  ## how much of the package the quick tests reach; fails below the floor in pyproject.toml
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 --cov --cov-report term $(addprefix --ignore tests/,$(SLOW))
 
-lint: $(TOOLS)  ## ruff and mypy
+lint: $(TOOLS)  ## ruff, mypy, and which package may import which
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/mypy --no-error-summary --config-file tests/mypy.toml
+	@report=$$($(BIN)/lint-imports --no-cache --no-logo) || { echo "$$report"; exit 1; }
 
 format: $(TOOLS)  ## let ruff lay out the code
 	@$(BIN)/ruff format --quiet .

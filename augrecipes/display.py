@@ -1,6 +1,12 @@
-"""What notebooks ask of the objects of this package: the door to the room that shows them."""
+"""What notebooks ask of the objects of this package: as what they are shown."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+# What draws pages ("html") and sheets ("dataset"). `augrecipes/__init__.py` says it: it stands above all that is shown.
+renderers: dict[str, Callable[..., Any]] = {}
 
 
 class Displayed:
@@ -10,6 +16,4 @@ class Displayed:
 
     def _repr_html_(self) -> str:
         """The object as HTML that needs nothing else: no file, no script, no network. Never raises."""
-        from augrecipes.notebook.pages import html_of
-
-        return html_of(self)
+        return str(renderers["html"](self))

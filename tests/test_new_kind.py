@@ -1,4 +1,4 @@
-"""A kind of recipe is one folder and one line: a stranger adds one, as docs/WALKS.md says, and everything works."""
+"""A kind of recipe is one folder and one line: a stranger adds one, as ARCHITECTURE.md says, and everything works."""
 
 from __future__ import annotations
 

@@ -8,10 +8,8 @@ and drop keys, and change the number only where a key that `--baseline` reads ch
 from __future__ import annotations
 
 import json
-import math
-import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from augrecipes.bench.training import Training
 from augrecipes.display import Displayed
 from augrecipes.errors import BenchError, counted
 from augrecipes.paths import write_file
+from augrecipes.report import to_plain
 
 SCHEMA_VERSION = 1
 
@@ -170,22 +169,12 @@ class Bench(Displayed):
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers; what is not finite is null."""
-        report: dict[str, Any] = _plain(asdict(self))
+        report: dict[str, Any] = to_plain(self)
         return report
 
     def side(self, recipe: str, level: str) -> SideRecord | None:
         """By its recipe and level."""
         return next((side for side in self.sides if (side.recipe, side.level) == (recipe, level)), None)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 def write(bench: Bench, path: Path) -> None:

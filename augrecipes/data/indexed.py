@@ -16,7 +16,7 @@ from augrecipes.data.checks import Key, as_index, check_indices, count, position
 from augrecipes.data.epochs import EpochClock, check_epoch, current
 from augrecipes.data.order import Indices, check_weights, number_repeats
 from augrecipes.data.visits import Visits
-from augrecipes.display import Displayed
+from augrecipes.display import Displayed, renderers
 from augrecipes.errors import DataError
 from augrecipes.images.format import in_force
 from augrecipes.native.kernels import library
@@ -231,9 +231,8 @@ class IndexedRows(Displayed):
         Raises:
             DataError: none of them can be read.
         """
-        from augrecipes.notebook.show import of_dataset
-
-        return of_dataset(self, samples, draws, stages=stages, epoch=epoch)
+        sheet: Sheet = renderers["dataset"](self, samples, draws, stages=stages, epoch=epoch)
+        return sheet
 
     @property
     def decode(self) -> dict[str, Any]:

@@ -197,7 +197,7 @@ def test_lightning_in_two_processes(wrapped: bool, theirs: bool, tmp_path: Path)
 
 def test_the_data_module_of_the_docs_feeds_a_trainer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lightning = pytest.importorskip("lightning")
-    page = (Path(__file__).parents[2] / "docs" / "TRAINERS.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "DISTRIBUTED.md").read_text(encoding="utf-8")
     (block,) = [text for text in page.split("```") if text.startswith("text\n")]
     tissue = ar.draw_dataset(tmp_path, tiles=4, photo_count=0, shrink=4).tissue
     for name in ("train", "val"):

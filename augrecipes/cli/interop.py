@@ -1,0 +1,213 @@
+"""`augrecipes import` and `augrecipes eject`: recipes from other frameworks' pipelines, and back to albumentations."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from augrecipes.cli.answers import Json, answer
+from augrecipes.cli.options import Mode, Recipe, Set, Without, here, loaded, overrides
+from augrecipes.cli.terminal import line_of, paint, say, say_line
+from augrecipes.errors import counted
+
+if TYPE_CHECKING:
+    from augrecipes.bring.draft import RecipeDraft
+    from augrecipes.errors import Diagnostic
+    from augrecipes.recipe.model import Recipe as Loaded
+
+_SIZE = (375, 500)  # of the image that is generated, height and width
+_SECONDS = 1.0
+
+
+def import_(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="Python source, a notebook or a config (JSON, YAML): read, never run; `-` for standard "
+            "input; or FILE.py:NAME or MODULE:NAME, which is run.",
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", parser=here, metavar="FILE", help="Where to write the recipe.")
+    ] = None,
+    key: Annotated[
+        str, typer.Option("--key", metavar="PATH", help="Which pipeline: keys or names of the source, joined by dots.")
+    ] = "",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="What Python source does not tell: --set cfg.size=512. Repeatable."
+        ),
+    ] = None,
+    base_root: Annotated[
+        Path | None,
+        typer.Option(
+            "--base-root", metavar="FOLDER", help="Where files of `_base_` may lie; else the config's own folder."
+        ),
+    ] = None,
+    time: Annotated[
+        bool, typer.Option("--time/--no-time", help="Measure what `fast` gains on a generated image.")
+    ] = True,
+    json_: Json = None,
+) -> None:
+    """Make a recipe of another framework's pipeline, and say what changed, and what is better.
+
+    \b
+    Examples:
+      augrecipes import aug.json -o recipe.yaml
+      augrecipes import train.py --key get_transforms.train -o recipe.yaml
+      augrecipes import notebook.ipynb --set CFG.size=512
+      augrecipes import train.py:transform -o recipe.yaml
+      curl https://.../train.py | augrecipes import - -o recipe.yaml
+
+    Python source with pipelines of albumentations or torchvision, files that A.save wrote, and configs of MMDetection,
+    MMSegmentation, Hydra, LightningCLI and BasicSR are read. What source computes from what is not in it
+    stands in the recipe as a comment to fill in; --set says it. FILE.py:NAME and MODULE:NAME run that file or module,
+    because you name it so: it may hold an A.Compose, transforms of torchvision, or a function without arguments that
+    makes them.
+
+    \b
+    Exit status:
+      0  all of it is in the recipe
+      1  parts are not supported; they stand in the recipe as comments
+      2  nothing that can be imported
+    """
+    from augrecipes.bring.importing import draft_of
+    from augrecipes.paths import write_file
+    from augrecipes.recipe.parse import parse_text
+
+    draft = draft_of(source, key, overrides(set_), base_root)
+    draft.complete()
+    text, left = draft.to_yaml(), draft.left_out()
+    recipe = parse_text(text, file="<recipe>" if out is None else str(out))
+    if out is not None:
+        write_file(out, text.encode("utf-8"))
+    from augrecipes.lint import lint
+
+    lints = lint(recipe)
+    gained = _gained(recipe) if time else {}
+    found = {
+        "recipe": text,
+        "changed": [f"{name}: {what}" for name, what in _changes(draft)],
+        "notes": draft.notes,
+        "left_out": left,
+        "dataset": draft.dataset,
+        "lints": lints,
+        "times_as_fast": gained,
+    }
+    answer(found, json_, lambda: _tell(draft, text, recipe, lints, gained, out))
+    raise typer.Exit(1 if left else 0)
+
+
+def _tell(
+    draft: RecipeDraft,
+    text: str,
+    recipe: Loaded,
+    lints: tuple[Diagnostic, ...],
+    gained: dict[str, Any],
+    out: Path | None,
+) -> None:
+    """The recipe, or where it is, and what should be known of it: on standard error, where the recipe is printed."""
+    err = out is None
+    stream = sys.stderr if err else sys.stdout
+    if out is None:
+        say(text.removesuffix("\n"), wrap=False)
+    else:
+        steps = counted(sum(1 for _ in draft.lines()), "step")
+        say(f"{paint(str(out), 'strong', stream)}: {steps}, made of {draft.origin}")
+    for name, what in _changes(draft):
+        say(f"changed  {name}: {what}", err=err)
+    for note in draft.notes:
+        say(f"note     {note}", err=err)
+    if draft.dataset:
+        say(f"data     {draft.dataset}", err=err)
+    if "error" in gained:
+        say(f"speed    not measured: {gained['error']}", err=err)
+    elif gained:
+        many = " · ".join(f"{setting} {ratio:.1f}" for setting, ratio in gained.items())
+        height, width = _SIZE
+        what = f"a generated image of {height}×{width} px, one thread"
+        say(
+            f"speed    {paint(many, 'good', stream)} times as fast as the same steps in albumentations ({what})",
+            err=err,
+        )
+    for problem in (*lints, *draft.left_out()):
+        say(line_of(problem, stream), err=err, wrap=False)
+
+
+def _changes(draft: RecipeDraft) -> list[tuple[str, str]]:
+    """What the comments of the recipe say, by step and key."""
+    steps = [(line.name, "; ".join(line.beside)) for line in draft.lines() if line.beside]
+    return [*steps, *draft.remarks.items()]
+
+
+def _gained(recipe: Loaded) -> dict[str, Any]:
+    """How many times as fast each setting is; why nothing was measured under `error`; empty where it means nothing."""
+    if recipe.facts.scales or recipe.facts.tiles or not recipe.steps:
+        return {}
+    import logging
+
+    import numpy as np
+
+    from augrecipes.bring.gain import gain
+    from augrecipes.demo.photos import CLASSES, render_photo
+
+    log = logging.getLogger("augrecipes")
+    before = log.level
+    log.setLevel(logging.ERROR)  # the lints are printed by themselves
+    try:
+        return dict(gain(recipe, render_photo(CLASSES[0], _SIZE, np.random.default_rng(0)), _SECONDS))
+    except Exception as error:  # whatever a step makes of an image that it was not meant for
+        return {"error": str(error).splitlines()[0] if str(error) else type(error).__name__}
+    finally:
+        log.setLevel(before)
+
+
+def eject(
+    recipe: Recipe,
+    python: Annotated[
+        bool, typer.Option("--python", help="Python code, which is what is written without --json.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", parser=here, metavar="FILE", help="Where to write the code; else it is printed."),
+    ] = None,
+    mode: Mode = "train",
+    json_: Json = None,
+    set_: Set = None,
+    without: Without = None,
+) -> None:
+    """Write a recipe as plain albumentations: code that runs without a recipe, or what A.load reads.
+
+    \b
+    Examples:
+      augrecipes eject stained-tissue -o transforms.py
+      augrecipes eject my.yaml --json aug.json
+
+    Code has both sections, JSON the one of --mode. Steps that only augrecipes has are imported from it. Albumentations
+    then samples in its own way: random parameters are no longer keyed by epoch and index. Pairs, and bags whose tiles
+    share random parameters, are refused: no Compose can run them.
+
+    Exit status: 0 written, 2 a recipe that cannot be used, or that no code of albumentations can run.
+    """
+    if python and json_ is not None:
+        raise typer.BadParameter("give --python or --json, not both")
+    if json_ is not None and out is not None:
+        raise typer.BadParameter("give the file of --json right after it, such as --json aug.json")
+    from augrecipes.bring import eject as ejecting
+    from augrecipes.paths import write_file
+
+    parsed = loaded(recipe, set_, without)
+    if json_ is not None:
+        answer(ejecting.saved(parsed, mode), json_, lambda: None)
+        return
+    code = ejecting.python_of(parsed)
+    if out is None:
+        say(code.removesuffix("\n"), wrap=False)
+    else:
+        write_file(out, code.encode("utf-8"))
+        say_line(str(out))
