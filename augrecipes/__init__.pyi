@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from augrecipes.sources.files import read_mask as read_mask
     from augrecipes.sources.sample import Source as Source
     from augrecipes.store.verify import verify_store as verify_store
-    from augrecipes.studio.notebook import studio as studio
+    from augrecipes.studio.server import studio as studio
     from augrecipes.verify.run import verify as verify
 
 __all__: list[str]

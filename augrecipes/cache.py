@@ -223,10 +223,9 @@ class Cache:
 FOLDERS = Cache("folders", "the images in folders", ".memo")
 SLIDES = Cache("slides", "which tiles of slides show tissue", ".windows")
 ARCHIVES = Cache("archives", "where files lie in tar archives", ".tarindex")
-STUDIOS = Cache("studio", "studios that were killed", ".studio", most_bytes=1 << 20, most_seconds=7 * DAY)
 # How large it may grow is said by whoever fetches: see augrecipes.store.cache.
 REMOTE = Cache("remote", "files of remote stores", ".fetched")
-CACHES = (FOLDERS, ARCHIVES, SLIDES, STUDIOS, REMOTE)
+CACHES = (FOLDERS, ARCHIVES, SLIDES, REMOTE)
 
 
 def now_ns() -> int:

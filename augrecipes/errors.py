@@ -24,9 +24,12 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
+
+if TYPE_CHECKING:
+    from augrecipes.recipe.spelling import Fix
 
 Severity = Literal["error", "warning"]
 
@@ -101,6 +104,7 @@ class Diagnostic:
         name: the step, key or lint that the message speaks of.
         file: the path as the user gave it; ``<recipe>`` for text.
         severity: ``error`` or ``warning``.
+        fixes: edits of the text that may mend it, the likeliest first.
     """
 
     message: str
@@ -110,11 +114,16 @@ class Diagnostic:
     name: str = ""
     file: str = "<recipe>"
     severity: Severity = "error"
+    fixes: tuple[Fix, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}:{self.col}" if self.line else self.file
         name = f" {self.name}" if self.name else ""
         return harmless(f"{where}: {self.code}{name}: {self.message}")
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it but the fixes."""
+        return {key: value for key, value in asdict(self).items() if key != "fixes"}
 
 
 def counted(number: int, what: str) -> str:
@@ -253,7 +262,7 @@ def redact_from(address: str, text: str) -> str:
     '*** is no password of me at host/a'
     """
     text = redact(text)
-    fronts = [_split(piece)[0] for piece in _PIECE.findall(address)]
+    fronts = [piece[: piece.rfind("@") + 1] for piece in _PIECE.findall(address)]
     pairs = [found[2] for front in fronts for pattern in _OF_USERS for found in pattern.finditer(front)]
     said = [word[slice(*span)] for word in _WORD.findall(address) for span in _signatures(word)]
     words = [*pairs, *(pair.partition(":")[2] for pair in pairs), *said]
@@ -262,14 +271,9 @@ def redact_from(address: str, text: str) -> str:
     return text
 
 
-def _split(piece: str) -> tuple[str, str]:
-    """What users and passwords can be in, up to the last @, and the rest."""
-    end = piece.rfind("@") + 1
-    return piece[:end], piece[end:]
-
-
 def _without_users(piece: str) -> str:
-    front, rest = _split(piece)
+    end = piece.rfind("@") + 1  # users and passwords are in front
+    front, rest = piece[:end], piece[end:]
     for pattern in _OF_USERS if front else ():
         front = pattern.sub(rf"\1{_STARS}@", front)
     return front + rest

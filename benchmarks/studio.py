@@ -47,10 +47,11 @@ _RECIPES = {
 }
 _SERVER = """
 import json, sys
-from augrecipes.studio.opening import opened
-from augrecipes.studio.running import Running
-running = Running(opened(None, sys.argv[1]))
-running.serve(lambda: print(json.dumps([running.port, running.studio.token]), flush=True))
+from augrecipes.studio.studio import opened
+from augrecipes.studio.server import StudioServer
+server = StudioServer(opened(None, sys.argv[1]))
+print(json.dumps([server.port, server.studio.token]), flush=True)
+server.serve()
 """
 
 

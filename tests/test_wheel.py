@@ -27,7 +27,8 @@ def test_the_wheel_is_whole_and_works_outside_a_checkout(tmp_path: Path) -> None
     with zipfile.ZipFile(wheel) as archive:
         held = set(archive.namelist())
     wanted = {f"augrecipes/{f.relative_to(ROOT / 'augrecipes')}" for f in (ROOT / "augrecipes").rglob("*.py")}
-    wanted |= {"augrecipes/py.typed", "augrecipes/schema/recipe.schema.json", "augrecipes/native/ops.def"}
+    shipped = ("py.typed", "schema/recipe.schema.json", "native/ops.def", "CODES.md")
+    wanted |= {f"augrecipes/{name}" for name in shipped}
     templates = Path("augrecipes/bench/report/templates")
     wanted |= {str(templates / file.name) for file in (ROOT / templates).iterdir()}
     wanted |= {f"augrecipes/gallery/{f.name}" for f in (ROOT / "recipes").glob("*.yaml")}
@@ -42,7 +43,7 @@ def test_the_wheel_is_whole_and_works_outside_a_checkout(tmp_path: Path) -> None
     (site / "others.pth").write_text(f"{Path(yaml.__file__).parent.parent}\n", encoding="utf-8")
     (python,) = (tmp_path / "v").glob("bin/python")
     program = "import augrecipes, sys; from augrecipes.cli import main; print(augrecipes.__file__); main(sys.argv[1:])"
-    for arguments in (["list"], ["check", "stained-tissue"], ["schema"]):
+    for arguments in (["list"], ["check", "stained-tissue"], ["check", "--explain", "L101"], ["schema"]):
         done = subprocess.run(
             [python, "-c", program, *arguments], cwd=tmp_path, env={}, capture_output=True, text=True, check=False
         )

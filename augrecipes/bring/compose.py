@@ -10,7 +10,7 @@ from typing import Any
 from augrecipes.bring import outputs
 from augrecipes.bring.albumentations import is_old, lines, named
 from augrecipes.bring.draft import Call, Item, Line, RecipeDraft, takes_of
-from augrecipes.lint.sizes import after, arriving
+from augrecipes.lint.walk import after, arriving
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.groups import COMPOSE, REPLAY_COMPOSE, SEQUENTIAL
 from augrecipes.ops.outputs import OUTPUTS, TO_TENSOR

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -65,16 +64,16 @@ def check(
     # This process looks at recipes and at no pixels.
     without_torch()
     checked, problems = check_all(files, changes, tuple(without or ()))
-    answer([asdict(problem) for problem in problems], json_, lambda: report.tell(problems, form, checked))
+    answer([problem.to_json() for problem in problems], json_, lambda: report.tell(problems, form, checked))
     raise typer.Exit(report.status(problems, strict))
 
 
 def _explain(code: str, json_: str | None) -> None:
     from augrecipes.cli.codes import describe, known
     from augrecipes.cli.terminal import say
-    from augrecipes.recipe.spelling import hint
+    from augrecipes.recipe.spelling import near
 
     text = describe(code)
     if text is None:
-        raise typer.BadParameter(f"no code {code!r}{hint(code, known())}", param_hint="--explain")
+        raise typer.BadParameter(f"no code {code!r}{near(code, known()).text}", param_hint="--explain")
     answer({"code": code, "text": text}, json_, lambda: say(text))

@@ -9,10 +9,9 @@ from augrecipes.cli.terminal import width
 
 def known() -> tuple[str, ...]:
     """Every code: errors, then lints."""
-    from augrecipes.lint import lints
     from augrecipes.recipe.codes import CODES
 
-    return (*CODES, *lints())
+    return tuple(CODES)
 
 
 def describe(code: str) -> str | None:
@@ -24,21 +23,17 @@ def describe(code: str) -> str | None:
     from augrecipes.lint import lints
     from augrecipes.recipe.codes import CODES
 
-    wanted = code.strip()
-    error = CODES.get(wanted.upper())
-    if error is not None:
-        return _page(f"{error.code} {error.title} (error)", error.why, error.fix)
-    by_name = {lint.name: lint for lint in lints().values()}
-    lint = lints().get(wanted.upper()) or by_name.get(wanted.lower())
-    if lint is None:
+    wanted, named = code.strip(), {lint.name: lint for lint in lints().values()}
+    lint = lints().get(wanted.upper()) or named.get(wanted.lower())
+    entry = CODES.get(lint.code if lint else wanted.upper())
+    if entry is None:
         return None
-    page = _page(f"{lint.code} {lint.name} ({lint.severity})", lint.why, lint.fix)
-    silence = f"Silence it on the step's line with  # augrecipes: ignore[{lint.code}]"
-    return f"{page}\n\nSpeaks of:\n{_yaml(lint.example)}\n\nMended:\n{_yaml(lint.good)}\n\n{silence}"
-
-
-def _page(title: str, why: str, fix: str) -> str:
-    return f"{title}\n\n{_wrapped('Why', why)}\n{_wrapped('Fix', fix)}"
+    severity = lint.severity if lint else "error"
+    page = f"{entry.code} {entry.title} ({severity})\n\n{_wrapped('Why', entry.why)}\n{_wrapped('Fix', entry.fix)}"
+    if lint is None:
+        return page
+    silence = f"Silence it on the step's line with  # augrecipes: ignore[{entry.code}]"
+    return f"{page}\n\nSpeaks of:\n{_yaml(entry.example)}\n\nMended:\n{_yaml(entry.good)}\n\n{silence}"
 
 
 def _wrapped(label: str, text: str) -> str:

@@ -96,7 +96,7 @@ def import_(
         "notes": draft.notes,
         "left_out": [asdict(part) for part in left],
         "dataset": draft.dataset,
-        "lints": [asdict(one) for one in lints],
+        "lints": [one.to_json() for one in lints],
         "times_as_fast": gained,
     }
     answer(found, json_, lambda: _tell(draft, text, recipe, lints, gained, out))

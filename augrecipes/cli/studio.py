@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -33,34 +34,21 @@ def studio(
       augrecipes studio folder-128 --data tissue-128
 
     The server listens on this machine only, and answers only those who know the token in the address. Without --data
-    it shows pictures that the demo draws. Ctrl-C ends it.
+    it shows images that the demo draws. Ctrl-C ends it.
 
     Exit status: 0 ended, 2 a recipe or data that cannot be used, or the extra `studio` is not installed.
     """
     if recipe is not None and is_data(recipe):
         raise typer.BadParameter(f"{recipe!r} is no recipe; give data as --data {recipe}", param_hint="RECIPE")
-    from augrecipes.cache import STUDIOS
-    from augrecipes.studio.opening import opened
-    from augrecipes.studio.remembered import Remembered
-    from augrecipes.studio.running import taken_up
+    from augrecipes.studio.server import StudioServer
+    from augrecipes.studio.studio import opened
 
-    given = data_of(data) if data else None
-    made = opened(recipe, given, masks=masks, read_only=read_only)
-    left = Remembered(STUDIOS.folder, made.source, given, masks)
-    running = taken_up(made, port, left)
-
-    def ready() -> None:
-        say(running.address, wrap=False, secrets=True)
-        if not no_open:
-            import webbrowser
-
-            webbrowser.open(running.address)
-
+    server = StudioServer(opened(recipe, data_of(data) if data else None, masks=masks, read_only=read_only), port)
     note("the studio is for this machine alone; Ctrl-C ends it")
-    try:
-        running.serve(ready)
-    except KeyboardInterrupt:
-        pass
-    finally:
-        left.forget()
-        made.close()
+    say(server.address, wrap=False, secrets=True)
+    if not no_open:
+        import webbrowser
+
+        webbrowser.open(server.address)
+    with suppress(KeyboardInterrupt):
+        server.serve()

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from augrecipes.kinds import Facts
-from augrecipes.lint.arguments import chance, makes_draws
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.registry import effective
+from augrecipes.ops.ranges import makes_draws
+from augrecipes.ops.registry import chance, effective
 from augrecipes.recipe.model import Recipe, Step
 
 

@@ -1,36 +1,32 @@
-"""Lints: what a valid recipe says that it cannot mean. One file a lint; a new file is a new lint.
+"""Lints: what a valid recipe says that it cannot mean.
 
-A lint speaks only of what the plan cannot repair by itself. Codes are stable and severities fixed:
-L1xx meaning, L2xx geometry, L3xx colour and channels, L4xx speed, L5xx style, L6xx targets.
+A lint speaks only of what the optimiser cannot repair by itself. Codes are stable and severities fixed:
+L1xx meaning, L2xx geometry, L3xx colour and channels, L4xx speed, L5xx style, L6xx targets, L7xx evaluation.
 """
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
-from importlib import import_module
 
 from augrecipes.errors import Diagnostic
-from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint import colour, evaluation, geometry, meaning, pairs, style
+from augrecipes.lint.record import Finding, Lint, registered
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.problems import noted
+from augrecipes.recipe.spelling import Fix
 
-__all__ = ["Finding", "Lint", "lint", "lints"]
+__all__ = ["Finding", "Lint", "colour", "evaluation", "geometry", "lint", "lints", "meaning", "pairs", "style"]
 
 
-@cache
 def lints() -> dict[str, Lint]:
     """Every lint by its code, sorted.
 
     >>> lints()["L101"].severity
     'error'
     """
-    modules = (import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
-    records = [record for module in modules if isinstance(record := getattr(module, "LINT", None), Lint)]
-    return {record.code: record for record in sorted(records, key=lambda record: record.code)}
+    return dict(sorted(registered.items()))
 
 
 def lint(recipe: Recipe | Source) -> tuple[Diagnostic, ...]:
@@ -54,4 +50,6 @@ def _findings(recipe: Recipe) -> Iterator[Diagnostic]:
         for finding in record.check(recipe):
             if finding.step is not None and record.code in finding.step.ignored:
                 continue
-            yield noted(recipe.file, finding.place, finding.message, record.code, record.name, record.severity)
+            silence = () if finding.step is None else (Fix("silence", record.code),)
+            fixes = (*finding.fixes, *silence)
+            yield noted(recipe.file, finding.place, finding.message, record.code, record.name, record.severity, fixes)

@@ -1,4 +1,4 @@
-"""What a lint is, and what it finds."""
+"""What a lint is, and what it finds. Why each matters, how to fix it, and an example stand in docs/CODES.md."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from augrecipes.errors import Severity
 from augrecipes.recipe.model import NOWHERE, Position, Recipe, Step
+from augrecipes.recipe.spelling import Fix
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +18,13 @@ class Finding:
         message: what is wrong, and how to mend it.
         step: the step that it speaks of; None where it speaks of the recipe.
         argument: the argument that it speaks of, if it is one.
+        fixes: edits of the text that may mend it, the likeliest first.
     """
 
     message: str
     step: Step | None = None
     argument: str | None = None
+    fixes: tuple[Fix, ...] = ()
 
     @property
     def place(self) -> Position:
@@ -34,6 +37,7 @@ class Finding:
 
 
 Findings = Iterator[Finding]
+Check = Callable[[Recipe], Findings]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,31 +48,23 @@ class Lint:
         code: stable, such as `L101`.
         name: stable, such as `random-in-eval`.
         check: finds it.
-        why: why it matters.
-        fix: how to mend it.
-        diff: a recipe that the lint speaks of, and what mends it, as a diff: lines that begin with - go, those that
-            begin with + come.
         severity: `error` stops `compile`; `warning` is logged.
     """
 
     code: str
     name: str
-    check: Callable[[Recipe], Findings]
-    why: str
-    fix: str
-    diff: str
+    check: Check
     severity: Severity = "warning"
 
-    @property
-    def example(self) -> str:
-        """A recipe that the lint speaks of."""
-        return self._without("+")
 
-    @property
-    def good(self) -> str:
-        """The recipe mended; no lint speaks of it."""
-        return self._without("-")
+registered: dict[str, Lint] = {}
 
-    def _without(self, mark: str) -> str:
-        lines = (line[1:] for line in self.diff.strip("\n").splitlines() if not line.startswith(mark))
-        return "\n".join(("version: 1", "recipe: example", *lines))
+
+def rule(code: str, name: str, severity: Severity = "warning") -> Callable[[Check], Check]:
+    """A function of a recipe becomes a lint."""
+
+    def register(check: Check) -> Check:
+        registered[code] = Lint(code, name, check, severity)
+        return check
+
+    return register

@@ -1,49 +1,77 @@
-"""The page of each object: what it is, in a line, and pictures of what it does. None takes long, none raises."""
+"""The page of each object: what it is, in a line, and images of what it does. None takes long, none raises."""
 
 from __future__ import annotations
 
+import base64
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
+import cv2
+import numpy as np
+from jinja2 import Environment, PackageLoader
+
+from augrecipes.bench.figures import figure, varied
 from augrecipes.bench.record import Bench
+from augrecipes.bench.report import bars
+from augrecipes.bench.report.headline import headline
+from augrecipes.bench.report.palette import LIGHT
+from augrecipes.cli.differences import report_of
+from augrecipes.cli.tables import tables_of
 from augrecipes.compiler.explain import Explanation, explain
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.loader import Loader
 from augrecipes.diff.differences import Difference
-from augrecipes.errors import AugrecipesError, counted
-from augrecipes.notebook import reports
-from augrecipes.notebook.markup import Html, image, joined, page, tag
-from augrecipes.notebook.show import of_dataset, of_recipe
+from augrecipes.errors import AugrecipesError, counted, harmless
+from augrecipes.notebook.show import of_dataset, of_difference, of_recipe
+from augrecipes.preview.display import within
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Mode, Recipe
 
-_MOST_BYTES = 64 << 20  # of a picture that a step makes
+_MOST_BYTES = 64 << 20  # of an image that a step makes
 _MOST_PIXELS = 24_000_000  # of a file that is read
 _TILES = 8  # of a bag
 _CLASSES = 8  # that are named
+_QUALITY, _LARGEST = 84, 1100  # of the JPEGs in a page; px
+
+Part = Mapping[str, Any]  # see templates/page.html.j2
+Page = tuple[object, Sequence[str], Sequence[Part]]  # name, facts and parts
+
+
+def _text(value: object) -> object:
+    """Any text, with what is no character spelt out; the template escapes it."""
+    return harmless(value, keep="\n").encode("utf-8", "replace").decode() if type(value) is str else value
+
+
+ENVIRONMENT = Environment(
+    loader=PackageLoader("augrecipes.notebook"), autoescape=True, finalize=_text, keep_trailing_newline=False
+)
 
 
 def html_of(value: Any) -> str:
-    """The page of an object; where it cannot be made, its `repr`."""
+    """The page of an object as HTML; where it cannot be made, its `repr`."""
     try:
         with _quiet():
-            return str(_page(value))
+            return _rendered(*_page(value))
     except Exception as error:  # what a notebook shows in passing must never stop it
         try:
             text = repr(value)
         except Exception:
             text = f"<{type(value).__name__}>"
-        return str(page(text, [f"it cannot be shown: {type(error).__name__}"]))
+        return _rendered(text, [f"it cannot be shown: {type(error).__name__}"])
+
+
+def _rendered(name: object, facts: Sequence[str], parts: Sequence[Part] = ()) -> str:
+    return ENVIRONMENT.get_template("page.html.j2").render(name=str(name), facts=facts, parts=parts)
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without warnings of recipes that are compiled to be looked at: who runs them hears them."""
+    """Without warnings of recipes that are compiled to be shown: who runs them gets them."""
     log = logging.getLogger("augrecipes")
     before = log.level
     log.setLevel(logging.ERROR)
@@ -53,27 +81,39 @@ def _quiet() -> Iterator[None]:
         log.setLevel(before)
 
 
-def _pictures(show: Callable[[], Sheet]) -> Html:
-    """What a sheet shows, whose title and lines the page has itself; or why there are no pictures."""
+def _images(show: Callable[[], Sheet]) -> Part:
+    """A sheet's images as a JPEG in the page, which has its title and lines itself; or why there are none."""
     try:
         sheet = show()
-        return image(replace(sheet, title="", lines=()).pixels, repr(sheet))
+        image = within(replace(sheet, title="", lines=()).pixels, _LARGEST)
     except AugrecipesError as error:
-        return tag("p", f"without pictures: {str(error).splitlines()[0]}", kind="quiet")
+        return {"text": f"without pictures: {str(error).splitlines()[0]}", "quiet": True}
+    _, data = cv2.imencode(".jpg", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
+    source = f"data:image/jpeg;base64,{base64.b64encode(np.asarray(data).tobytes()).decode()}"
+    return {"src": source, "alt": repr(sheet), "height": image.shape[0], "width": image.shape[1]}
+
+
+def _table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Part:
+    return {"title": title, "headings": headings, "rows": rows, "right": right}
+
+
+def _tables(report: Mapping[str, Any]) -> list[Part]:
+    """Every list of a report as a table."""
+    return [_table(one.title, one.headings, one.rows) for one in tables_of(report) if one.rows]
 
 
 @singledispatch
-def _page(value: Any) -> Html:
+def _page(value: Any) -> Page:
     raise TypeError(f"nothing is known of {type(value).__name__}")
 
 
 @_page.register
-def _(sheet: Sheet) -> Html:
-    return page(sheet.title, sheet.lines, _pictures(lambda: sheet))
+def _(sheet: Sheet) -> Page:
+    return sheet.title, sheet.lines, [_images(lambda: sheet)]
 
 
 @_page.register
-def _(recipe: Recipe) -> Html:
+def _(recipe: Recipe) -> Page:
     facts = [
         recipe.kind,
         counted(len(recipe.steps), "step"),
@@ -81,34 +121,31 @@ def _(recipe: Recipe) -> Html:
         f"optimize {recipe.optimize}",
         f"digest {recipe.digest[:8]}",
     ]
-    about = [tag("p", recipe.about)] if recipe.about else []
-    return page(
-        recipe.name, facts, *about, _after_each_step(recipe, "train"), _folded("YAML", tag("pre", recipe.to_yaml()))
-    )
+    yaml = {"fold": "YAML", "parts": [{"pre": recipe.to_yaml()}]}
+    return recipe.name, facts, [{"text": recipe.about}, _after_each_step(recipe, "train"), yaml]
 
 
-def _after_each_step(recipe: Recipe, mode: Mode) -> Html:
-    return _pictures(lambda: of_recipe(_bounded(recipe), stages=True, mode=mode))
+def _after_each_step(recipe: Recipe, mode: Mode) -> Part:
+    return _images(lambda: of_recipe(_bounded(recipe), stages=True, mode=mode))
 
 
 def _bounded(recipe: Recipe) -> Recipe:
-    """The same samples, but for pictures that would take long to make."""
+    """The same samples, but for images that would take long to make."""
     return replace(recipe, max_bytes=min(recipe.max_bytes or _MOST_BYTES, _MOST_BYTES))
 
 
 @_page.register
-def _(pipeline: Pipeline) -> Html:
-    recipe, compiled = pipeline.recipe, pipeline.compiled
-    facts = [recipe.kind, pipeline.mode, f"optimize {pipeline.optimize}", f"seed {compiled.seed}"]
-    look: dict[str, Any] = {"mode": pipeline.mode, "optimize": pipeline.optimize, "seed": compiled.seed}
-    pictures = _pictures(lambda: of_recipe(_bounded(recipe), **look))
-    explained = explain(recipe, pipeline.mode, pipeline.optimize)
-    return page(recipe.name, facts, pictures, _folded("Steps, rules and plan", reports.tables(explained)))
+def _(pipeline: Pipeline) -> Page:
+    recipe, mode, optimize, seed = pipeline.recipe, pipeline.mode, pipeline.optimize, pipeline.compiled.seed
+    images = _images(lambda: of_recipe(_bounded(recipe), mode=mode, optimize=optimize, seed=seed))
+    tables = _tables(explain(recipe, mode, optimize).to_json())
+    facts = [recipe.kind, mode, f"optimize {optimize}", f"seed {seed}"]
+    return recipe.name, facts, [images, {"fold": "Steps, rules and plan", "parts": tables}]
 
 
 @_page.register
-def _(dataset: RecipeDataset) -> Html:
-    return page(type(dataset).__name__, _facts(dataset), _samples(dataset, None, dataset.epoch))
+def _(dataset: RecipeDataset) -> Page:
+    return type(dataset).__name__, _facts(dataset), [_samples(dataset, None, dataset.epoch)]
 
 
 def _facts(dataset: RecipeDataset) -> list[str]:
@@ -125,51 +162,71 @@ def _facts(dataset: RecipeDataset) -> list[str]:
     ]
 
 
-def _samples(dataset: RecipeDataset, indices: list[int] | None, epoch: int) -> Html:
+def _samples(dataset: RecipeDataset, indices: list[int] | None, epoch: int) -> Part:
     facts = dataset.recipe.facts
     few = 2 if facts.scales else 1 if facts.tiles else 6
     draws = 1 if facts.scales else _TILES if facts.tiles else None
     shown = few if indices is None else indices[:few]
-    return _pictures(lambda: of_dataset(dataset, shown, draws, epoch=epoch, most_pixels=_MOST_PIXELS))
+    return _images(lambda: of_dataset(dataset, shown, draws, epoch=epoch, most_pixels=_MOST_PIXELS))
 
 
 @_page.register
-def _(loader: Loader) -> Html:
+def _(loader: Loader) -> Page:
     dataset: Any = loader.dataset
     if not isinstance(dataset, RecipeDataset):
-        return page("Loader", [*loader.facts, repr(dataset)])
+        return "Loader", [*loader.facts, repr(dataset)], []
     facts = [*loader.facts, type(dataset).__name__, *_facts(dataset)[:-1]]  # its epoch is the loader's
     batch = loader.next_indices()
-    title = tag("p", "Of the next batch" if batch else "Some samples", kind="quiet")
-    return page("Loader", facts, title, _samples(dataset, [k % len(dataset) for k in batch] or None, loader.epoch))
+    title = {"text": "Of the next batch" if batch else "Some samples", "quiet": True}
+    return "Loader", facts, [title, _samples(dataset, [k % len(dataset) for k in batch] or None, loader.epoch)]
 
 
 @_page.register
-def _(explained: Explanation) -> Html:
+def _(explained: Explanation) -> Page:
     facts = [
         explained.mode, f"optimize {explained.optimize}", explained.output, f"native: {explained.native}",
         f"digest {explained.digest[:8]}",
     ]  # fmt: skip
-    pictures = [_after_each_step(recipe, explained.mode) for recipe in explained.pictured]
-    return page(explained.recipe, facts, *pictures, reports.tables(explained))
+    images = [_after_each_step(recipe, explained.mode) for recipe in explained.pictured]
+    return explained.recipe, facts, [*images, *_tables(replace(explained, pictured=()).to_json())]
 
 
 @_page.register
-def _(found: Difference) -> Html:
+def _(found: Difference) -> Page:
     a, b = found.a, found.b
     name = "the same in effect" if found.same else f"{a.recipe} and {b.recipe} differ"
     facts = [f"{one.recipe} {one.digest[:8]}" for one in (a, b)]
     both = [] if found.same else [_bounded(recipe) for recipe in found.pictured]
-    pictures = [_pictures(lambda: reports.compared(both[0], both[1], found.modes[0]))] if both else []
-    return page(name, facts, *pictures, reports.of_difference(found))
+    images = [_images(lambda: of_difference(both[0], both[1], found.modes[0]))] if both else []
+    return name, facts, [*images, *_tables(report_of(found))]
 
 
 @_page.register
-def _(bench: Bench) -> Html:
+def _(bench: Bench) -> Page:
     facts = [f"{counted(bench.samples, 'sample')} in batches of {bench.batch_size}", bench.mode,
              f"{counted(bench.rounds, 'round')} in turns, one thread", str(bench.machine)]  # fmt: skip
-    return page(reports.headline_of(bench), facts, joined(reports.of_bench(bench)))
+    report = bench.to_json()
+    rows = [
+        [side.name, varied(side.ms, side.mad), figure(side.cpu_ms, side.mad), f"{side.samples_per_second:,.0f}"]
+        for side in bench.sides
+    ]
+    stack = bars.stages(report)
+    shown = [(bar.title, _bar(bar, stack.longest), f"{figure(bar.drawn, bar.mad)} ms") for bar in stack.bars]
+    colours = {part.label: LIGHT[part.colour] for bar in stack.bars for part in bar.parts}
+    notes = [verdict.text for verdict in bench.verdicts]
+    notes += [f"{recipe.name}: {hint}" for recipe in bench.recipes for hint in recipe.hints]
+    parts = [
+        {"text": bench.busy},
+        _table("", ("", "ms a sample", "CPU ms", "samples/s"), rows, (1, 2, 3)),
+        {"title": "Where a sample’s time goes", "bars": shown},
+        {"legend": [(colour, label) for label, colour in colours.items()]},
+        {"list": notes},
+    ]
+    return headline(report), facts, parts
 
 
-def _folded(title: str, inside: Html) -> Html:
-    return tag("details", tag("summary", title), inside)
+def _bar(bar: bars.Bar, longest: float) -> list[Part]:
+    """One stacked bar; what is not taken apart is grey."""
+    parts = [(part.ms, LIGHT[part.colour], f"{part.name}: {figure(part.ms, part.mad)} ms") for part in bar.parts]
+    pieces = parts or [(bar.ms, LIGHT["whole"], f"{bar.title}: {figure(bar.ms)} ms")]
+    return [{"width": f"{100 * ms / longest:.2f}", "colour": colour, "title": title} for ms, colour, title in pieces]

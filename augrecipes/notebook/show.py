@@ -1,21 +1,28 @@
-"""Sheets of a dataset, and of a recipe on a picture of one's own or on a drawn one."""
+"""Sheets of a dataset, and of a recipe on an image of one's own or on a drawn one."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from augrecipes import kinds
+from augrecipes.bring.gain import targets_on
 from augrecipes.data.checks import as_index
 from augrecipes.data.samples import Samples
+from augrecipes.demo.photos import CLASSES, render_photo
+from augrecipes.demo.tissue import CLASSES as TISSUES
+from augrecipes.demo.tissue import LABORATORIES, render_tile
+from augrecipes.diff.picture import compared
 from augrecipes.errors import DataError
-from augrecipes.notebook.drawn import on_drawn
+from augrecipes.ops.matlab_bicubic import imresize
 from augrecipes.preview import sheet_of
 from augrecipes.preview.rows import SheetRequest
 from augrecipes.preview.sheet import Sheet, save_sheet
@@ -23,6 +30,9 @@ from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.sample import Held
 
 _SIDE_BY_SIDE, _ROWS, _DRAWS = 12, 4, 4
+_SIZES = ((288, 384), (768, 1024))  # of drawn images; the larger where steps need more than the smaller has
+_TILES = 6
+_OF_SLIDES = ("tissue", "stain", "patholog", "slide")
 
 
 def of_dataset(
@@ -30,8 +40,7 @@ def of_dataset(
     epoch: int | None = None, most_pixels: int | None = None,
 ) -> Sheet:  # fmt: skip
     """Some samples of a dataset; see its `show`. `most_pixels`: of a file that is read."""
-    if draws is not None and (type(draws) is not int or draws < 1):
-        raise ValueError(f"draws must be a positive integer, got {draws!r}")
+    _check_draws(1 if draws is None else draws)
     facts = dataset.recipe.facts
     alone = facts.annotated and not (stages or draws)
     positions, rows = _positions(len(dataset), samples, _SIDE_BY_SIDE if alone else _ROWS)
@@ -40,15 +49,19 @@ def of_dataset(
     return sheet_of(dataset.recipe, SheetRequest(held, rows, draws or usual, first, stages))
 
 
+def _check_draws(draws: int) -> None:
+    if type(draws) is not int or draws < 1:
+        raise ValueError(f"draws must be a positive integer, got {draws!r}")
+
+
 def _positions(length: int, samples: int | Sequence[int] | None, usual: int) -> tuple[Sequence[int], int]:
     """Positions to choose from, and how many of them are shown."""
-    if samples is None or isinstance(samples, int):
-        if samples is not None and (isinstance(samples, bool) or samples < 1):
-            raise ValueError(f"show a positive number of samples, or a list of their indices, got {samples!r}")
+    if samples is None or (isinstance(samples, int) and not isinstance(samples, bool) and samples > 0):
         return range(length), min(samples or usual, length)
-    listed = [as_index(one) for one in samples]
+    listed = [] if isinstance(samples, int) else [as_index(one) for one in samples]
     if not listed:
-        raise ValueError("show a positive number of samples, or a list of their indices, got none")
+        got = repr(samples) if isinstance(samples, int) else "none"
+        raise ValueError(f"show a positive number of samples, or a list of their indices, got {got}")
     return listed, len(listed)
 
 
@@ -56,43 +69,51 @@ def of_recipe(
     recipe: Recipe, picture: Any = None, *, draws: int = 4, stages: bool = False, mode: Mode = "train", seed: int = 0,
     epoch: int = 0, optimize: Optimize | None = None, **targets: Any,
 ) -> Sheet:  # fmt: skip
-    """What a recipe does to a picture; see `Recipe.show`."""
-    if type(draws) is not int or draws < 1:
-        raise ValueError(f"draws must be a positive integer, got {draws!r}")
+    """What a recipe does to an image; see `Recipe.show`."""
+    _check_draws(draws)
     how: dict[str, Any] = {"mode": mode, "optimize": optimize, "seed": seed}
-    look = draws, epoch, stages
+
+    def show(sample: Any, name: str = "a drawn image") -> Sheet:
+        with as_data(recipe, sample, name) as data:
+            if not recipe.facts.tiles:
+                held = Held(Samples(data, recipe, **how), [0])
+                return sheet_of(recipe, SheetRequest(held, 1, draws, epoch, stages))
+            made = kinds.part(recipe.kind, "dataset").DATASET(data, recipe, cache=False, threads=1, **how)
+            return sheet_of(recipe, SheetRequest(Held(made, [0]), 1, len(sample), epoch, stages))
+
     if _are_files(picture):
         if targets:
-            raise TypeError(f"{', '.join(targets)} goes with a picture as an array; of files give ar.ImageFolder(...)")
+            raise TypeError(f"{', '.join(targets)} goes with an image as an array; of files give ar.ImageFolder(...)")
         return sheet_of(recipe, SheetRequest(picture, _ROWS, draws, epoch, stages, how))
     if picture is None and not targets:
-        return on_drawn(recipe, mode, lambda sample: _of_sample(recipe, sample, how, look, "a drawn picture"))
+        return _on_drawn(recipe, mode, show)
     if recipe.facts.tiles:
         if targets:
-            raise TypeError(
-                f"{recipe.name} is of kind {recipe.kind}: give a list of tiles, without {', '.join(targets)}"
-            )
-        sample: Any = list(picture) if isinstance(picture, list | tuple) else [picture]
-    elif recipe.facts.scales:
-        sample = {**(picture if isinstance(picture, Mapping) else {}), **targets}
-    else:
-        sample = {**(picture if isinstance(picture, Mapping) else {"image": picture}), **targets}
-    return _of_sample(recipe, sample, how, look, "the picture")
+            named = ", ".join(targets)
+            raise TypeError(f"{recipe.name} is of kind {recipe.kind}: give a list of tiles, without {named}")
+        return show(list(picture) if isinstance(picture, list | tuple) else [picture], "the image")
+    given = picture if isinstance(picture, Mapping) else {} if recipe.facts.scales else {"image": picture}
+    return show({**given, **targets}, "the image")
+
+
+def of_difference(a: Recipe, b: Recipe, mode: Mode) -> Sheet:
+    """Both recipes on a drawn sample, and how far their results are apart.
+
+    Raises:
+        DataError: they are of two kinds, or cannot run on it.
+    """
+
+    def show(sample: Any) -> Sheet:
+        with as_data(a, sample, "a drawn image") as data:
+            return compared(a, b, data, mode=mode, rows=1)
+
+    return _on_drawn(a, mode, show)
 
 
 def _are_files(picture: Any) -> bool:
     """Whether it is a path, or paths by target."""
     values = list(picture.values()) if isinstance(picture, Mapping) else [picture]
     return bool(values) and all(isinstance(value, str | os.PathLike) for value in values)
-
-
-def _of_sample(recipe: Recipe, sample: Any, how: Mapping[str, Any], look: tuple[int, int, bool], name: str) -> Sheet:
-    with as_data(recipe, sample, name) as data:
-        dataset: Any = Samples(data, recipe, **how) if not recipe.facts.tiles else None
-        if recipe.facts.tiles:
-            look = (len(sample), *look[1:])
-            dataset = kinds.part(recipe.kind, "dataset").DATASET(data, recipe, cache=False, threads=1, **how)
-        return sheet_of(recipe, SheetRequest(Held(dataset, [0]), 1, *look))
 
 
 @contextmanager
@@ -105,24 +126,57 @@ def as_data(recipe: Recipe, sample: Any, name: str) -> Iterator[Any]:
         name: stands for its path.
     """
     if not recipe.facts.tiles:
-        yield _OneSample([sample], name)
+        source = _OneSample([sample])
+        source.paths = [name]
+        yield source
         return
     with TemporaryDirectory() as folder:
-        for k, tile in enumerate(sample):
-            save_sheet(_pixels(tile), Path(folder) / name / f"{k:04d}.png")
+        for k, tile in enumerate(map(np.asarray, sample)):
+            if tile.dtype != np.uint8 or tile.ndim != 3 or tile.shape[2] != 3:
+                raise DataError(f"a tile is uint8 H×W×3, got {tile.dtype} of shape {tile.shape}")
+            save_sheet(tile, Path(folder) / name / f"{k:04d}.png")
         yield folder
 
 
 class _OneSample(list[Any]):
     """A source of one sample, with a name in place of a path."""
 
-    def __init__(self, items: list[Any], name: str) -> None:
-        super().__init__(items)
-        self.paths = [name]
+    paths: Sequence[str] = ()
 
 
-def _pixels(tile: Any) -> Any:
-    found = np.asarray(tile)
-    if found.dtype != np.uint8 or found.ndim != 3 or found.shape[2] != 3:
-        raise DataError(f"a tile is uint8 H×W×3, got {found.dtype} of shape {found.shape}")
-    return found
+def _on_drawn(recipe: Recipe, mode: Mode, show: Callable[[Any], Sheet]) -> Sheet:
+    """What `show` makes of a drawn sample: the targets of one, of bags a list of tiles.
+
+    Raises:
+        DataError: the recipe cannot run on it.
+    """
+    small, large = _SIZES
+    try:
+        return show(_sample(recipe, mode, small))
+    except DataError:
+        return show(_sample(recipe, mode, large))
+
+
+def _sample(recipe: Recipe, mode: Mode, size: tuple[int, int]) -> Any:
+    """A landscape, tissue of a slide, its tiles, or a scene at each scale whose files the recipe reads."""
+    if recipe.facts.tiles:
+        return [_tissue((size[0] // 2, size[0] // 2), number) for number in range(_TILES)]
+    if recipe.facts.scales:
+        unit = max(recipe.scales.values())
+        rows, columns = size[0] // unit, size[1] // unit
+        whole, names = _photo(size)[: rows * unit, : columns * unit], recipe.compile(mode).targets
+        return {name: imresize(whole, rows * recipe.scales[name], columns * recipe.scales[name]) for name in names}
+    about = f"{recipe.name} {recipe.about}".lower()
+    slide = any(word in about for word in _OF_SLIDES)
+    return targets_on(recipe, _tissue(size, 0) if slide else _photo(size))
+
+
+@lru_cache(maxsize=4)
+def _photo(size: tuple[int, int]) -> NDArray[np.uint8]:
+    return render_photo(CLASSES[1], size, np.random.default_rng(3))
+
+
+@lru_cache(maxsize=16)
+def _tissue(size: tuple[int, int], number: int) -> NDArray[np.uint8]:
+    tissue = TISSUES[(number + 2) % len(TISSUES)]
+    return render_tile(tissue, size, LABORATORIES[0], np.random.default_rng(number)).image

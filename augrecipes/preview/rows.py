@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
-from augrecipes.lint import random_in_eval
+from augrecipes.lint.meaning import random_in_eval
 from augrecipes.preview.cells import Cell, CellGroup
 from augrecipes.preview.display import Picture, amplified
 from augrecipes.preview.overlay import corners_px, render_boxes, render_keypoints, render_mask
@@ -177,7 +177,7 @@ def left_out(skipped: Sequence[DataError]) -> list[str]:
 
 def draws(pipeline: Pipeline) -> bool:
     """Whether anything is drawn: in evaluation only where a recipe insists on a random step."""
-    return pipeline.mode == "train" or any(random_in_eval.check(pipeline.recipe))
+    return pipeline.mode == "train" or any(random_in_eval(pipeline.recipe))
 
 
 def output_text(image: NDArray[Any]) -> str:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from augrecipes.recipe import spelling
 from augrecipes.recipe.grammar import KEYS
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
 from augrecipes.recipe.problems import Problems
+from augrecipes.recipe.spelling import NO_HINT, Fix, Hint, meant, nearest
 
 SECTIONS = ("steps", "eval")
 SETTABLE = tuple(key for key in KEYS if key not in {*SECTIONS, "version", "extends", "set", "without"})
@@ -21,8 +21,9 @@ SETTABLE = tuple(key for key in KEYS if key not in {*SECTIONS, "version", "exten
 
 @dataclass(slots=True)
 class FoundStep:
-    """One step among the nodes: where it hangs, what it is called."""
+    """One step among the nodes: where it hangs, what it is called; `path`: such as `eval.1.steps.0`."""
 
+    path: str
     parent: ListNode
     index: int
     item: Node
@@ -31,6 +32,16 @@ class FoundStep:
     id: str | None
     section: str
     ordinal: int = 1
+
+    @property
+    def arguments(self) -> MappingNode | None:
+        """Its arguments, where some are written."""
+        return self.body if isinstance(self.body, MappingNode) else None
+
+    @property
+    def key(self) -> Place:
+        """Where its name stands."""
+        return self.item.at[self.name] if isinstance(self.item, MappingNode) else self.item.place
 
     @property
     def address(self) -> str:
@@ -47,7 +58,7 @@ class Steps:
         self._named: dict[tuple[str, str], list[FoundStep]] = {}
         self._ids: dict[str, list[FoundStep]] = {}
         for section in SECTIONS:
-            self._of[section] = list(_walk(top.entries.get(section), section))
+            self._of[section] = list(walk_steps(top.entries.get(section), section, section))
             for step in self._of[section]:
                 same = self._named.setdefault((section, step.name), [])
                 same.append(step)
@@ -68,19 +79,21 @@ class Steps:
         return next((step for step in self._ids.get(label, ()) if section in (None, step.section)), None)
 
 
-def _walk(node: Node | None, section: str) -> Iterator[FoundStep]:
+def walk_steps(node: Node | None, section: str, path: str) -> Iterator[FoundStep]:
+    """Every step of a list, groups before what they hold."""
     if not isinstance(node, ListNode):
         return
     for index, item in enumerate(node.items):
+        here = f"{path}.{index}"
         if isinstance(item, Scalar) and isinstance(item.value, str):
-            yield FoundStep(node, index, item, item.value, None, None, section)
+            yield FoundStep(here, node, index, item, item.value, None, None, section)
         elif isinstance(item, MappingNode) and len(item.entries) == 1:
             name, body = next(iter(item.entries.items()))
             own = body.entries.get("id") if isinstance(body, MappingNode) else None
             label = own.value if isinstance(own, Scalar) and isinstance(own.value, str) else None
-            yield FoundStep(node, index, item, name, body, label, section)
+            yield FoundStep(here, node, index, item, name, body, label, section)
             if isinstance(body, MappingNode):
-                yield from _walk(body.entries.get("steps"), section)
+                yield from walk_steps(body.entries.get("steps"), section, f"{here}.steps")
 
 
 def find_step(steps: Steps, address: str, place: Place, problems: Problems) -> tuple[FoundStep, list[str]] | None:
@@ -105,7 +118,7 @@ def find_step(steps: Steps, address: str, place: Place, problems: Problems) -> t
         choices = ", ".join(step.address for step in same)
         problems.add("E506", place, f"several steps are {name}; write one of {choices}", address)
         return None
-    problems.add("E505", place, f"no such step{_hint(steps, head, name, wanted, rest)}", address)
+    problems.add("E505", place, "no such step", address, _hint(steps, head, name, wanted, rest))
     return None
 
 
@@ -114,20 +127,22 @@ def _is_ordinal(number: str, count: int) -> bool:
     return number.isdecimal() and len(number) < 9 and str(int(number)) == number and 1 <= int(number) <= count
 
 
-def _hint(steps: Steps, head: str, name: str, section: str, rest: list[str]) -> str:
+def _hint(steps: Steps, head: str, name: str, section: str, rest: list[str]) -> Hint:
     if section == "steps" and steps.named("eval", name):
-        return f"; did you mean {'.'.join(['eval', head, *rest])!r}?"
+        other = ".".join(["eval", head, *rest])
+        return meant(other, repr(other))
     there = steps.of(section)
     if section == "eval" and not there:
-        return "; `eval:` lists no steps (those of `eval: derived` follow the training steps: change them there)"
+        text = "`eval:` lists no steps (those of `eval: derived` follow the training steps: change them there)"
+        return Hint(f"; {text}")
     same = [step.address for step in steps.named(section, name)]
     if same:
-        return f"; there {'is' if len(same) == 1 else 'are'} {', '.join(same)}"
+        return Hint(f"; there {'is' if len(same) == 1 else 'are'} {', '.join(same)}")
     names = [step.id for step in there if step.id] + [step.name for step in there]
-    near = spelling.nearest(name, names)
-    if near:
-        return f"; did you mean {near!r}?"
-    return f"; the steps are {', '.join(dict.fromkeys(step.address for step in there))}" if there else ""
+    found = nearest(name, names)
+    if found:
+        return Hint(f"; did you mean {found!r}?", (Fix("word", ".".join([found, *rest])),))
+    return Hint(f"; the steps are {', '.join(dict.fromkeys(step.address for step in there))}") if there else NO_HINT
 
 
 def assign(top: MappingNode, steps: Steps, address: str, *, place: Place, value: Node, problems: Problems) -> None:

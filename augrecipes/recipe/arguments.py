@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from augrecipes.ops.rules import is_number
-from augrecipes.recipe import spelling
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, plain
+from augrecipes.recipe.spelling import NO_HINT, Fix, Hint, near
 
 Schema = Mapping[str, Any]
 
@@ -20,6 +21,7 @@ class ArgumentProblem(NamedTuple):
     code: str
     place: Place
     message: str
+    hint: Hint = NO_HINT
 
 
 def check_value(schema: Schema, node: Node) -> list[ArgumentProblem]:
@@ -68,38 +70,38 @@ def _is(kind: str, node: Node) -> bool:
 
 
 def _wrong_type(schema: Schema, node: Node) -> ArgumentProblem:
-    hint = ""
+    hint = NO_HINT
     if isinstance(node, Scalar) and isinstance(node.value, str):
         hint = _hint_for_text(schema, node.value)
-    return ArgumentProblem("E306", node.place, f"must be {expected(schema)}, got {describe(node)}{hint}")
+    return ArgumentProblem("E306", node.place, f"must be {expected(schema)}, got {describe(node)}", hint)
 
 
-def _hint_for_text(schema: Schema, value: str) -> str:
+def _hint_for_text(schema: Schema, value: str) -> Hint:
     """Text where something else is wanted: YAML 1.1's booleans, and numbers in quotes."""
     kinds = {part.get("type") for part in schema.get("anyOf", [schema])}
     if "boolean" in kinds and value.lower() in ("yes", "on", "no", "off", "y", "n"):
-        return f"; write {'true' if value.lower() in ('yes', 'on', 'y') else 'false'}"
+        word = "true" if value.lower() in ("yes", "on", "y") else "false"
+        return Hint(f"; write {word}", (Fix("value", word),))
     if kinds & {"number", "integer"}:
-        try:
+        with suppress(ValueError):
             float(value)
-        except ValueError:
-            return ""
-        return "; write it without quotes" if "_" not in value else "; write it without underscores"
-    return ""
+            what = "underscores" if "_" in value else "quotes"
+            return Hint(f"; write it without {what}", (Fix("value", value.strip().replace("_", "")),))
+    return NO_HINT
 
 
 def _check_union(schema: Schema, node: Node) -> list[ArgumentProblem]:
-    near: list[list[ArgumentProblem]] = []
+    close: list[list[ArgumentProblem]] = []
     for part in schema["anyOf"]:
         found = check_value(part, node)
         if not found:
             return []
         # An alternative that wants this shape, and finds fault inside it, says more than the whole list.
         if all(finding.code != "E306" or finding.place != node.place for finding in found):
-            near.append(found)
-    values = [found for found in near if all(finding.code == "E307" for finding in found)]
-    if len(values or near) == 1:
-        return (values or near)[0]
+            close.append(found)
+    values = [found for found in close if all(finding.code == "E307" for finding in found)]
+    if len(values or close) == 1:
+        return (values or close)[0]
     if values:
         return values[0]
     return [_wrong_type(schema, node)]
@@ -115,8 +117,8 @@ def _check_enum(schema: Schema, node: Node) -> list[ArgumentProblem]:
         same = any(len(choice) == len(value) and all(map(_same, choice, value)) for choice in choices)
         return [] if same else [ArgumentProblem("E307", node.place, f"must be {expected(schema)}, got {value}")]
     if isinstance(node, Scalar) and isinstance(node.value, str) and texts:
-        hint = spelling.hint(node.value, texts)
-        return [ArgumentProblem("E307", node.place, f"must be {expected(schema)}, got {describe(node)}{hint}")]
+        hint = near(node.value, texts)
+        return [ArgumentProblem("E307", node.place, f"must be {expected(schema)}, got {describe(node)}", hint)]
     code = "E307" if isinstance(node, Scalar) and any(map(is_number, choices)) else "E306"
     return [ArgumentProblem(code, node.place, f"must be {expected(schema)}, got {describe(node)}")]
 
@@ -148,7 +150,7 @@ def _check_table(schema: Schema, node: MappingNode) -> list[ArgumentProblem]:
         if key in properties:
             found += check_value(properties[key], value)
         elif others is False:
-            found.append(ArgumentProblem("E304", place, f"unknown key {key!r}{spelling.hint(key, properties)}"))
+            found.append(ArgumentProblem("E304", place, f"unknown key {key!r}", near(key, properties)))
         elif isinstance(others, Mapping):
             found += check_value(others, value)
     missing = [key for key in schema.get("required", ()) if key not in node.entries]

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from augrecipes.kinds import Facts, Kind, facts
-from augrecipes.recipe import spelling
 from augrecipes.recipe.arguments import Schema, check_value, expected
 from augrecipes.recipe.model import NOWHERE, Position
 from augrecipes.recipe.nodes import MappingNode, Node, Place, Scalar, describe, plain
 from augrecipes.recipe.problems import Problems
+from augrecipes.recipe.spelling import NO_HINT, near
 
 # What is between the brackets ends at either bracket: else each of many that are opened looks for the end of the line.
 _IGNORE = re.compile(r"#\s*augrecipes:\s*ignore\[([^\[\]]*)\]")
@@ -72,15 +72,15 @@ class Context:
         """Check one value; True when it is fine."""
         found = check_value(schema, node)
         for finding in found:
-            self.problems.add(code, finding.place, finding.message, name)
+            self.problems.add(code, finding.place, finding.message, name, finding.hint)
         return not found
 
     def keys(self, table: MappingNode, valid: Sequence[str], code: str, name: str) -> None:
         """Note the keys of `table` that are not among `valid`."""
         for key, place, _ in table.pairs():
             if key not in valid:
-                message = f"unknown key {key!r}{spelling.hint(key, valid)}; it takes {', '.join(valid)}"
-                self.problems.add(code, place, message, name)
+                message = f"unknown key {key!r}; it takes {', '.join(valid)}"
+                self.problems.add(code, place, message, name, near(key, valid))
 
     def fields(self, node: Node | None, mapping: Schema, code: str, name: str) -> dict[str, Any]:
         """The values of a mapping that are fine, by key."""
@@ -109,8 +109,8 @@ class Context:
         if not check_value(words, node):
             return str(plain(node))
         text = node.value if isinstance(node, Scalar) else None
-        hint = spelling.hint(text, words["enum"]) if isinstance(text, str) else ""
-        self.problems.add(code, node.place, f"must be {expected(union)}, got {describe(node)}{hint}", name)
+        hint = near(text, words["enum"]) if isinstance(text, str) else NO_HINT
+        self.problems.add(code, node.place, f"must be {expected(union)}, got {describe(node)}", name, hint)
         return None
 
     def at(self, node: Node, key: str) -> Place:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.registry import chance
-from augrecipes.recipe import spelling
 from augrecipes.recipe.context import Context
 from augrecipes.recipe.model import Step
 from augrecipes.recipe.nodes import MappingNode, Place, Scalar, describe
+from augrecipes.recipe.spelling import near
 
 
 def check_degrade(context: Context, step: Step, body: MappingNode, place: Place) -> None:
@@ -25,8 +25,8 @@ def check_degrade(context: Context, step: Step, body: MappingNode, place: Place)
         elif not isinstance(node, Scalar) or not isinstance(node.value, str):
             problems.add("E312", node.place, f"must be the name of one target, got {describe(node)}", label)
         elif context.facts.scales and node.value not in context.scales:
-            hint = spelling.hint(node.value, context.scales)
-            problems.add("E314", node.place, f"unknown target {node.value!r}{hint}", label)
+            hint = near(node.value, context.scales)
+            problems.add("E314", node.place, f"unknown target {node.value!r}", label, hint)
         else:
             names[key] = node.value
     if step.p is not None and step.p != 1:

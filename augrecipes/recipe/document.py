@@ -39,7 +39,8 @@ def build(resolved: Resolved, problems: Problems, *, run_plugins: bool = True) -
     _check_keys(context, top)
     _check_version(context, top)
     if "recipe" not in top.entries and not resolved.partial:
-        problems.add("E203", top.place, "key 'recipe' is missing; it names the recipe", "recipe")
+        message = "key 'recipe' is missing; it names the recipe"
+        problems.add("E203", top.place, message, "recipe", _written("recipe: mine"))
     kind = _value(context, top, "kind", "image")
     context.kind = kind
     for key in top.entries:
@@ -51,7 +52,8 @@ def build(resolved: Resolved, problems: Problems, *, run_plugins: bool = True) -
     steps = _section(context, top, "steps")
     evaluation = _evaluation(context, top, steps or ())
     if "steps" not in top.entries and not resolved.partial:
-        problems.add("E203", top.place, "key 'steps' is missing; `steps: []` passes images as they are", "steps")
+        message = "key 'steps' is missing; `steps: []` passes images as they are"
+        problems.add("E203", top.place, message, "steps", _written("steps: []"))
     output, by_target = outputs.build_output(context, top.entries.get("output"))
     recipe = Recipe(
         name=_name(context, top),
@@ -75,7 +77,8 @@ def build(resolved: Resolved, problems: Problems, *, run_plugins: bool = True) -
     if context.facts.scales:
         pairs.check_steps(context, recipe)
     if context.translated and (other := other_default(recipe)):
-        problems.note(noted(recipe.file, other[0].position, other[1], "L504", "group-defaults", "warning"))
+        step, message, fix = other
+        problems.note(noted(recipe.file, step.position, message, "L504", "group-defaults", "warning", (fix,)))
     return recipe
 
 
@@ -84,16 +87,22 @@ def _check_keys(context: Context, top: MappingNode) -> None:
         if key in RESERVED:
             context.problems.add("E206", place, f"reserved for {RESERVED[key]}, which is not in version 1", key)
         elif key not in KEYS:
-            context.problems.add("E202", place, f"unknown key{suggest.top_key(key, KEYS)}", key)
+            context.problems.add("E202", place, "unknown key", key, suggest.top_key(key, KEYS))
 
 
 def _check_version(context: Context, top: MappingNode) -> None:
     node = top.entries.get("version")
     if node is None:
-        context.problems.add("E203", top.place, "key 'version' is missing; write `version: 1`", "version")
+        message, hint = "key 'version' is missing; write `version: 1`", _written("version: 1")
+        context.problems.add("E203", top.place, message, "version", hint)
     elif not isinstance(node, Scalar) or isinstance(node.value, bool) or node.value != 1:
         message = f"must be 1, the only version of the language, got {describe(node)}"
-        context.problems.add("E205", node.place, message, "version")
+        context.problems.add("E205", node.place, message, "version", _written("version: 1"))
+
+
+def _written(key: str) -> spelling.Hint:
+    """The fix that writes a key; the message has said it."""
+    return spelling.Hint(fixes=(spelling.Fix("key", key),))
 
 
 def _name(context: Context, top: MappingNode) -> str:
@@ -104,9 +113,10 @@ def _name(context: Context, top: MappingNode) -> str:
     value = node.written if isinstance(node, Scalar) and isinstance(node.value, str | int | float) else None
     value = None if isinstance(plain(node), bool) else value
     if not value or not _NAME.fullmatch(value):
-        hint = f"; such as {slug!r}" if value and (slug := re.sub(r"[^a-z0-9]+", "-", value.lower()).strip("-")) else ""
-        message = f"a recipe's name holds a-z, 0-9 and -, got {describe(node)}{hint}"
-        context.problems.add("E204", node.place, message, "recipe")
+        slug = re.sub(r"[^a-z0-9]+", "-", (value or "").lower()).strip("-")
+        hint = spelling.Hint(f"; such as {slug!r}", (spelling.Fix("value", slug),)) if slug else spelling.NO_HINT
+        message = f"a recipe's name holds a-z, 0-9 and -, got {describe(node)}"
+        context.problems.add("E204", node.place, message, "recipe", hint)
         return ""
     return value
 
@@ -132,8 +142,8 @@ def _plugins(context: Context, top: MappingNode, *, run: bool) -> tuple[str, ...
         except KeyError:
             there = plugins.announced()
             have = f"they announce {', '.join(sorted(there))}" if there else "none announces any"
-            message = f"no installed package announces a plugin {name!r}{spelling.hint(name, there) or f'; {have}'}"
-            context.problems.add("E209", item.place, message, "plugins")
+            message = f"no installed package announces a plugin {name!r}; {have}"
+            context.problems.add("E209", item.place, message, "plugins", spelling.near(name, there))
         except registry.BrokenPlugin as error:
             context.problems.add("E210", item.place, f"plugin {name!r}: {error}", "plugins")
     return tuple(dict.fromkeys(names))
@@ -144,7 +154,8 @@ def _section(context: Context, top: MappingNode, key: str) -> tuple[Step, ...] |
     if node is None:
         return None
     if isinstance(node, Scalar) and node.value is None:
-        context.problems.add("E204", node.place, f"has no steps; `{key}: []` passes images as they are", key)
+        message = f"has no steps; `{key}: []` passes images as they are"
+        context.problems.add("E204", node.place, message, key, _written(f"{key}: []"))
         return None
     return label(build_steps(context, node, key=key))
 

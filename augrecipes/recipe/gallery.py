@@ -40,5 +40,7 @@ def path(name: str) -> Path:
     """
     if name not in gallery_names():
         known = gallery_names()
-        raise RecipeError(f"no recipe {name!r} in the gallery{spelling.hint(name, known)}; it has {', '.join(known)}")
+        raise RecipeError(
+            f"no recipe {name!r} in the gallery{spelling.near(name, known).text}; it has {', '.join(known)}"
+        )
     return folder() / f"{name}{SUFFIX}"

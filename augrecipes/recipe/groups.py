@@ -8,6 +8,7 @@ from augrecipes.recipe.degrade import check_degrade
 from augrecipes.recipe.grammar import GROUPS
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.nodes import ListNode, MappingNode, Place, Scalar
+from augrecipes.recipe.spelling import Fix
 
 # The message of lint L504, which `document` notes beside old names.
 _P = "always acts where no p is written; albumentations' {0} has p: 0.5 then: write `p: 0.5` for that"
@@ -52,11 +53,11 @@ def _counts(context: Context, step: Step, body: MappingNode, size: int) -> None:
         context.problems.add("E310", count.place, message, f"{step.name}.n")
 
 
-def other_default(recipe: Recipe) -> tuple[Step, str] | None:
-    """The first group that does something else than the same group of albumentations, and how: it is said once."""
+def other_default(recipe: Recipe) -> tuple[Step, str, Fix] | None:
+    """The first group that does something else than the same group of albumentations, how, and what undoes it."""
     for step in recipe.walk():
         if step.name in (groups.ONE_OF, groups.SEQUENTIAL) and step.p is None:
-            return step, f"{step.name} {_P.format(step.name)}"
+            return step, f"{step.name} {_P.format(step.name)}", Fix("set", "p: 0.5")
         if step.name == groups.RANDOM_ORDER and "n" not in step.args:
-            return step, f"{step.name} {_N.format(step.name)}"
+            return step, f"{step.name} {_N.format(step.name)}", Fix("set", "n: 1")
     return None

@@ -1,59 +1,19 @@
-"""What earlier releases of albumentations (0.3 to 2.0) called classes and arguments, and what to write today."""
+"""What earlier releases of albumentations (0.3 to 2.0), torchvision, BasicSR and imgaug call classes and arguments.
+
+The tables of names.json, and what has to be computed.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from math import sqrt
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from augrecipes.ops.constants import to_name
 
 Arguments = Mapping[str, Any]
-
-# Classes that are gone, and the class that does their work.
-CLASSES: dict[str, str] = {
-    "Cutout": "CoarseDropout",
-    "JpegCompression": "ImageCompression",
-    "RandomBrightness": "RandomBrightnessContrast",
-    "RandomContrast": "RandomBrightnessContrast",
-    "IAAAffine": "Affine",
-    "IAAAdditiveGaussianNoise": "GaussNoise",
-    "IAACropAndPad": "CropAndPad",
-    "IAAEmboss": "Emboss",
-    "IAAFliplr": "HorizontalFlip",
-    "IAAFlipud": "VerticalFlip",
-    "IAAPerspective": "Perspective",
-    "IAAPiecewiseAffine": "PiecewiseAffine",
-    "IAASharpen": "Sharpen",
-    "IAASuperpixels": "Superpixels",
-}
-
-# A class that is gone, and the two of which it drew one, or both.
-FLIP, FLIPS = "Flip", ("HorizontalFlip", "VerticalFlip")
-
-# Old names of arguments, in every class that takes the new one and not the old.
-RENAMED: dict[str, str] = {
-    "value": "fill",
-    "fill_value": "fill",
-    "image_fill_value": "fill",
-    "cval": "fill",
-    "pad_val": "fill",
-    "pad_cval": "fill",
-    "mask_value": "fill_mask",
-    "mask_fill_value": "fill_mask",
-    "cval_mask": "fill_mask",
-    "mask_pad_val": "fill_mask",
-    "pad_cval_mask": "fill_mask",
-    "mode": "border_mode",
-    "pad_mode": "border_mode",
-    "sigmaX_limit": "sigma_x_limit",
-    "sigmaY_limit": "sigma_y_limit",
-    "cropping_box_key": "cropping_bbox_key",
-    "method": "rotate_method",
-}
-# The borders of scikit-image and imgaug, which PiecewiseAffine and the classes of imgaug took.
-MODES = {"edge": "replicate", "symmetric": "reflect", "reflect": "reflect_101"}
-OF_MODES = ("PiecewiseAffine",)
 
 
 class RangeEnds(NamedTuple):
@@ -64,36 +24,52 @@ class RangeEnds(NamedTuple):
     """
 
     low: str
-    low_default: float | None
     high: str
-    high_default: float | None
+    low_default: float | None = None
+    high_default: float | None = None
     beyond: int = 0
     least: float = float("-inf")
 
 
-JOINED: dict[tuple[str, str], RangeEnds] = {
-    ("CoarseDropout", "num_holes_range"): RangeEnds("min_holes", None, "max_holes", 8),
-    ("CoarseDropout", "hole_height_range"): RangeEnds("min_height", None, "max_height", 8),
-    ("CoarseDropout", "hole_width_range"): RangeEnds("min_width", None, "max_width", 8),
-    ("Downscale", "scale_range"): RangeEnds("scale_min", 0.25, "scale_max", 0.25),
-    ("GridDropout", "unit_size_range"): RangeEnds("unit_size_min", None, "unit_size_max", None, beyond=1),
-    ("GridDropout", "holes_number_xy"): RangeEnds("holes_number_x", None, "holes_number_y", None),
-    ("GridDropout", "shift_xy"): RangeEnds("shift_x", 0, "shift_y", 0),
-    ("ImageCompression", "quality_range"): RangeEnds("quality_lower", 99, "quality_upper", 100, least=1),
-    ("JpegCompression", "quality_range"): RangeEnds("quality_lower", 99, "quality_upper", 100, least=1),
-    ("RandomFog", "fog_coef_range"): RangeEnds("fog_coef_lower", 0.3, "fog_coef_upper", 1),
-    ("RandomRain", "slant_range"): RangeEnds("slant_lower", -10, "slant_upper", 10),
-    ("RandomResizedCrop", "size"): RangeEnds("height", None, "width", None),
-    ("RandomShadow", "num_shadows_limit"): RangeEnds("num_shadows_lower", 1, "num_shadows_upper", 2),
-    ("RandomSizedCrop", "size"): RangeEnds("height", None, "width", None),
-    ("RandomSnow", "snow_point_range"): RangeEnds("snow_point_lower", 0.1, "snow_point_upper", 0.3),
-    ("RandomSunFlare", "angle_range"): RangeEnds("angle_lower", 0, "angle_upper", 1),
-    ("RandomSunFlare", "num_flare_circles_range"): RangeEnds(
-        "num_flare_circles_lower", 6, "num_flare_circles_upper", 10
-    ),
-}
+_TABLES = json.loads(Path(__file__).with_name("names.json").read_text(encoding="utf-8"))
+
+
+def _by_class(table: str) -> dict[tuple[str, str], Any]:
+    """A table of what stands for `Class.argument`."""
+    return {tuple(key.split(".")): value for key, value in _TABLES[table].items()}  # type: ignore[misc]
+
+
+# Names of torchvision, BasicSR, imgaug and others and the name here, or words; `...` is YAML that a recipe may hold.
+STEPS: dict[str, str] = _TABLES["steps"]
+ARGUMENTS: dict[str, str] = _TABLES["arguments"]  # of every class that takes the one here
+ARGUMENTS_OF: dict[tuple[str, str], str] = _by_class("arguments_of")
+KEYS: dict[str, str] = _TABLES["keys"]
+# Why a value is out of range, where people of other libraries mean something else by it.
+VALUES: dict[tuple[str, str], str] = _by_class("values")
+# torchvision's `size` where height and width are written apart; its one number is the shorter side.
+SIZES: dict[str, list[str]] = _TABLES["sizes"]
+OF_ONE_NUMBER = {"Resize": "SmallestMaxSize"}
+
+# Classes that are gone, and the class that does their work.
+CLASSES: dict[str, str] = _TABLES["classes"]
+# A class that is gone, and the two of which it drew one, or both.
+FLIP, FLIPS = "Flip", ("HorizontalFlip", "VerticalFlip")
+# Names of arguments by their places, as releases up to 1.4 had them (always_apply and p behind them), of classes where
+# today's differ, of groups behind their transforms, and of what `output:` does.
+PLACES: dict[str, str] = _TABLES["places"]
+# Old names of arguments, in every class that takes the new one and not the old.
+RENAMED: dict[str, str] = _TABLES["renamed"]
+# The borders of scikit-image and imgaug, which PiecewiseAffine and the classes of imgaug took.
+MODES = {"edge": "replicate", "symmetric": "reflect", "reflect": "reflect_101"}
+OF_MODES = ("PiecewiseAffine",)
+JOINED = {key: RangeEnds(**ends) for key, ends in _by_class("joined").items()}
 # Ranges that both count pixels, or are both fractions: with pixels the other is written, too, as its default was.
 TOGETHER = {"hole_height_range": "hole_width_range", "hole_width_range": "hole_height_range"}
+# What releases before 2.0, and classes that are gone, did where nothing was said, and today's class does not.
+DEFAULTS: dict[str, Arguments] = _TABLES["defaults"]
+# Arguments that nothing replaces: why, and what comes nearest.
+GONE: dict[tuple[str, str], str] = _by_class("gone")
+ALWAYS_APPLY = "it is gone: for true write `p: 1.0`, for false leave it out, and p decides alone"
 
 
 def twice(value: Any) -> Any:
@@ -174,47 +150,7 @@ MEANT: dict[tuple[str, str], Callable[[Any, Arguments], Any]] = {
     ("ImageCompression", "compression_type"): lambda value, _: _COMPRESSIONS.get(value) if type(value) is int else None,
 }
 
-_REFLECT: Arguments = {"border_mode": "reflect_101"}
-_HOLES: Arguments = {"num_holes_range": [8, 8], "hole_height_range": [8, 8], "hole_width_range": [8, 8]}
-# What releases before 2.0, and classes that are gone, did where nothing was said, and today's class does not.
-DEFAULTS: dict[str, Arguments] = {
-    "CoarseDropout": _HOLES,
-    "ColorJitter": {"hue": 0.2},
-    "Cutout": _HOLES,
-    "ElasticTransform": _REFLECT,
-    "GaussNoise": {"var_limit": [10, 50]},
-    "GaussianBlur": {"blur_limit": [3, 7], "sigma_limit": 0},
-    "GridDistortion": {**_REFLECT, "normalized": False},
-    "GridDropout": {"random_offset": False},
-    "IAAAdditiveGaussianNoise": {"scale": [2.55, 12.75], "per_channel": False},
-    "IAAAffine": _REFLECT,
-    "IAASuperpixels": {"p_replace": [0.1, 0.1]},
-    "LongestMaxSize": {"max_size": 1024},
-    "OpticalDistortion": _REFLECT,
-    "PadIfNeeded": _REFLECT,
-    "RandomBrightness": {"contrast_limit": 0},
-    "RandomContrast": {"brightness_limit": 0},
-    "RandomRain": {"drop_length": 20},
-    "RandomRotate90": {"p": 0.5},
-    "Rotate": _REFLECT,
-    "SafeRotate": _REFLECT,
-    "ShiftScaleRotate": _REFLECT,
-    "SmallestMaxSize": {"max_size": 1024},
-}
-
-# Arguments that nothing replaces: why, and what comes nearest. `...` is YAML that a recipe may hold.
-GONE: dict[tuple[str, str], str] = {
-    ("ElasticTransform", "alpha_affine"): "it is gone: for the affine part put a step `Affine: {scale: [0.9, 1.1]}` "
-    "beside it, as strong as you need",
-    ("Equalize", "mask"): "it took an array or a function, which a recipe cannot hold; leave it out to equalise the "
-    "whole picture",
-    ("OpticalDistortion", "shift_limit"): "it is gone, the centre stays in the middle: leave it out, or put a step "
-    "`Affine: {translate_percent: [-0.05, 0.05]}` beside it",
-    ("PiecewiseAffine", "keypoints_threshold"): "it is gone: leave it out",
-    ("PlasmaShadow", "plasma_size"): "it is gone, the plasma is as large as the picture: leave it out",
-    ("RandomGamma", "eps"): "it is gone, and did nothing: leave it out",
-}
-# Of those, what did nothing: whether a value was as good as none.
+# Of what is `GONE`, what did nothing: whether a value was as good as none.
 IDLE: dict[tuple[str, str], Callable[[Any], bool]] = {
     ("ElasticTransform", "alpha_affine"): lambda value: not value,
     ("Equalize", "mask"): lambda value: value is None,
@@ -226,4 +162,3 @@ IDLE: dict[tuple[str, str], Callable[[Any], bool]] = {
     ("PlasmaShadow", "plasma_size"): lambda _: True,
     ("RandomGamma", "eps"): lambda _: True,
 }
-ALWAYS_APPLY = "it is gone: for true write `p: 1.0`, for false leave it out, and p decides alone"

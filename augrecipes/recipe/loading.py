@@ -72,6 +72,6 @@ def find(name_or_path: str | os.PathLike[str]) -> Path:
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1 or path.exists() or not isinstance(name_or_path, str):
         return path
     names = gallery.gallery_names()
-    hint = spelling.hint(text, names) or f"; it has {', '.join(names)}"
+    hint = spelling.near(text, names).text or f"; it has {', '.join(names)}"
     message = f"neither a file nor a recipe of the gallery{hint}"
     raise RecipeError(problems=[Diagnostic(message, 1, 1, "E101", text, text)])

@@ -9,11 +9,16 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands: file as the user named it, 1-based line and column."""
+    """Where something stands: file as the user named it, 1-based line and column; and its characters in the text.
+
+    A list or mapping without brackets ends behind its last value.
+    """
 
     file: str = "<recipe>"
     line: int = 0
     col: int = 0
+    start: int = field(default=0, compare=False, repr=False)
+    end: int = field(default=0, compare=False, repr=False)
 
 
 NOWHERE = Place()
@@ -30,19 +35,21 @@ class Scalar:
 
 @dataclass(slots=True, eq=False)
 class ListNode:
-    """A list."""
+    """A list; `flow`: in brackets."""
 
     items: list[Node]
     place: Place
+    flow: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class MappingNode:
-    """A mapping: each key is a Scalar with text; `at` gives the key's place."""
+    """A mapping: each key is a Scalar with text; `at` gives the key's place; `flow`: in braces."""
 
     entries: dict[str, Node]
     place: Place
     at: dict[str, Place] = field(default_factory=dict)
+    flow: bool = False
 
     def pairs(self) -> Iterator[tuple[str, Place, Node]]:
         """Key, its place, and its value, in file order."""
@@ -66,6 +73,14 @@ def plain(node: Node) -> Any:
             return [plain(item) for item in node.items]
         case MappingNode():
             return {key: plain(value) for key, value in node.entries.items()}
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and every node in it."""
+    yield node
+    inner = node.items if isinstance(node, ListNode) else node.entries.values() if isinstance(node, MappingNode) else ()
+    for part in inner:
+        yield from walk(part)
 
 
 def from_value(value: Any, place: Place) -> Node:

@@ -46,11 +46,11 @@ def build_output(context: Context, node: Node | None) -> tuple[Output, dict[str,
             if key in context.scales:
                 named[key] = value
             else:
-                hint = spelling.hint(key, context.scales)
-                context.problems.add("E314", place, f"unknown target {key!r}{hint}", "output")
+                hint = spelling.near(key, context.scales)
+                context.problems.add("E314", place, f"unknown target {key!r}", "output", hint)
         else:
-            hint = spelling.hint(key, KEYS)
-            context.problems.add("E401", place, f"unknown key {key!r}{hint}; it takes {', '.join(KEYS)}", "output")
+            message = f"unknown key {key!r}; it takes {', '.join(KEYS)}"
+            context.problems.add("E401", place, message, "output", spelling.near(key, KEYS))
     by_target = {key: _one(context, _inherited(own, value), f"output.{key}") for key, value in named.items()}
     return _one(context, own, "output"), by_target
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,7 @@ def read_nodes(
     """
     text = limits.decode(data, file, problems)
     reader = (reads or YamlReader)(file, problems)
+    reader.text = text
     try:
         for event in reader.events(yaml.parse(text, Loader=_LOADER)):
             reader.take(event)
@@ -153,11 +155,13 @@ class YamlReader:
 
     def __init__(self, file: str, problems: Problems) -> None:
         self.file, self.problems = file, problems
+        self.text = ""
         self.top: Node | None = None
         self._open: list[ListNode | MappingNode] = []
         self._keys: list[Scalar | None] = []  # the key that waits for its value, one an open node
         self._count = 0
         self._documents = 0
+        self._end = 0  # of the last node
 
     def events(self, parsed: Iterable[Any]) -> Iterable[Any]:
         """The events to take, of those that the file holds."""
@@ -172,13 +176,24 @@ class YamlReader:
                     raise self.problems.stop("E110", self._place(event), "one file holds one recipe", "---")
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
                 self._keys.pop()
-                self._open.pop()
+                self._close(event)
             case yaml.NodeEvent():
                 self._node(event)
 
     def _place(self, event: Any) -> Place:
-        mark = event.start_mark
-        return Place(self.file, mark.line + 1, mark.column + 1)
+        mark, end = event.start_mark, event.end_mark.index
+        if getattr(event, "style", None) in ("|", ">"):  # a block has white space behind it
+            while end > mark.index and self.text[end - 1].isspace():
+                end -= 1
+        self._end = end
+        return Place(self.file, mark.line + 1, mark.column + 1, mark.index, end)
+
+    def _close(self, event: Any) -> None:
+        """A list or mapping ends with its bracket, or with what it holds."""
+        node = self._open.pop()
+        if node.flow:
+            self._end = event.end_mark.index
+        node.place = replace(node.place, end=self._end)
 
     def _node(self, event: Any) -> None:
         place = self._place(event)
@@ -199,8 +214,11 @@ class YamlReader:
             return
         if len(self._open) >= limits.MAX_DEPTH:
             raise self.problems.stop("E106", place, f"a recipe nests at most {limits.MAX_DEPTH} levels", "recipe")
+        flow = bool(event.flow_style)
         node: ListNode | MappingNode = (
-            ListNode([], place) if isinstance(event, yaml.SequenceStartEvent) else MappingNode({}, place, at={})
+            ListNode([], place, flow)
+            if isinstance(event, yaml.SequenceStartEvent)
+            else MappingNode({}, place, flow=flow)
         )
         self._add(node)
         self._open.append(node)

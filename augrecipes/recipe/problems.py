@@ -5,6 +5,7 @@ from __future__ import annotations
 from augrecipes.errors import Diagnostic, RecipeError, Severity
 from augrecipes.recipe.model import Position
 from augrecipes.recipe.nodes import Place, short
+from augrecipes.recipe.spelling import NO_HINT, Fix, Hint
 
 MOST = 100
 
@@ -13,11 +14,13 @@ class Stop(Exception):  # noqa: N818 - control flow, never seen outside
     """Nothing more can be found: the file cannot be read further."""
 
 
-def noted(file: str, place: Position, message: str, code: str, name: str, severity: Severity) -> Diagnostic:
+def noted(
+    file: str, place: Position, message: str, code: str, name: str, severity: Severity, fixes: tuple[Fix, ...] = ()
+) -> Diagnostic:
     """What a lint says of a place in the recipe `file`, which may extend the file that the place is in."""
     if place.origin and place.origin[1]:
         message += " (in {}:{}:{}, which this recipe extends)".format(*place.origin)
-    return Diagnostic(message, place.line or 1, place.col or 1, code, name, file, severity)
+    return Diagnostic(message, place.line or 1, place.col or 1, code, name, file, severity, fixes)
 
 
 class Problems:
@@ -28,14 +31,15 @@ class Problems:
         self._notes: list[Diagnostic] = []
         self._full = False
 
-    def add(self, code: str, place: Place, message: str, name: str = "") -> None:
-        """Note one problem. What has no line, such as a file that is missing, stands at 1:1, where editors go.
+    def add(self, code: str, place: Place, message: str, name: str = "", hint: Hint = NO_HINT) -> None:
+        """Note one problem, with the way out. What has no line, such as a missing file, stands at 1:1.
 
         Raises:
             Stop: there are too many; nobody reads on, and looking for likely names takes time.
         """
         line, col = place.line or 1, place.col or 1
-        found = Diagnostic(short(message, 400), line, col, code, short(name, 80), place.file)
+        message = short(message + hint.text, 400)
+        found = Diagnostic(message, line, col, code, short(name, 80), place.file, fixes=hint.fixes)
         if found in self._found:
             return
         if any(f.code == "E115" and (f.file, f.line, f.col) == (place.file, line, col) for f in self._found):
@@ -49,9 +53,9 @@ class Problems:
         """Say something beside the problems: it is none, and alone it is not shown."""
         self._notes.append(found)
 
-    def stop(self, code: str, place: Place, message: str, name: str = "") -> Stop:
+    def stop(self, code: str, place: Place, message: str, name: str = "", hint: Hint = NO_HINT) -> Stop:
         """Note one problem after which reading cannot go on: `raise problems.stop(...)`."""
-        self.add(code, place, message, name)
+        self.add(code, place, message, name, hint)
         return Stop()
 
     def __len__(self) -> int:

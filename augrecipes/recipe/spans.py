@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from augrecipes.recipe.nodes import MappingNode, Node, Scalar
-from augrecipes.recipe.parse import YamlReader, read_nodes
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, walk
+from augrecipes.recipe.parse import read_nodes
 from augrecipes.recipe.problems import Problems, Stop
 
 
@@ -20,37 +20,38 @@ class TextSpan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """The nodes of a text, and where they stand.
-
-    Attributes:
-        text: as it was read; offsets count its characters.
-        top: the nodes.
-        of: the span of each node.
-        keys: the span of each key, by the mapping that has it and its name.
-    """
+    """The nodes of a text, and where they stand; offsets count the characters of `text` as it was read."""
 
     text: str
     top: Node
-    of: dict[int, tuple[Node, TextSpan]]
-    keys: dict[tuple[int, str], TextSpan]
 
     def span(self, node: Node) -> TextSpan:
         """Of a node; a list or mapping without brackets ends behind its last value."""
-        return self.of[id(node)][1]
+        return TextSpan(node.place.start, node.place.end, isinstance(node, ListNode | MappingNode) and node.flow)
 
     def key(self, mapping: MappingNode, name: str) -> TextSpan:
         """Of a key."""
-        return self.keys[id(mapping), name]
+        return TextSpan(mapping.at[name].start, mapping.at[name].end)
 
     def entry(self, mapping: MappingNode, name: str) -> TextSpan:
         """Of a key with its value."""
-        key, value = self.key(mapping, name), self.span(mapping.entries[name])
+        key, value = mapping.at[name], mapping.entries[name].place
         return TextSpan(key.start, max(key.end, value.end))
 
     def starting_at(self, offset: int) -> TextSpan | None:
         """The shortest span that begins at an offset: of the key, not of the mapping that it opens."""
-        found = [span for _, span in self.of.values() if span.start == offset]
-        return min(found, key=lambda span: (span.end == span.start, span.end), default=None)
+        found = [place for place in self._places() if place.start == offset]
+        place = min(found, key=lambda place: (place.end == place.start, place.end), default=None)
+        return None if place is None else TextSpan(place.start, place.end)
+
+    def offset(self, line: int, col: int) -> int | None:
+        """Where the key or value begins that stands at a line and column."""
+        return next((place.start for place in self._places() if (place.line, place.col) == (line, col)), None)
+
+    def _places(self) -> list[Place]:
+        nodes = list(walk(self.top))
+        keys = [place for node in nodes if isinstance(node, MappingNode) for place in node.at.values()]
+        return [*(node.place for node in nodes), *keys]
 
 
 def read_spans(text: str, file: str = "<recipe>") -> Spans:
@@ -64,73 +65,8 @@ def read_spans(text: str, file: str = "<recipe>") -> Spans:
     TextSpan(start=27, end=43, flow=True)
     """
     problems = Problems()
-    readers: list[SpanReader] = []
-
-    def reader(file: str, problems: Problems) -> SpanReader:
-        readers.append(SpanReader(file, problems))
-        return readers[-1]
-
     try:
-        top, _ = read_nodes(text.encode("utf-8", "surrogatepass"), file, problems, reader)
+        top, _ = read_nodes(text.encode("utf-8", "surrogatepass"), file, problems)
     except Stop:
         raise problems.error() from None
-    (made,) = readers
-    return Spans(text, top, {key: (node, _trimmed(text, span)) for key, (node, span) in made.of.items()}, made.keys)
-
-
-def _trimmed(text: str, span: TextSpan) -> TextSpan:
-    """Without the white space that block scalars, and what ends with one, have behind them."""
-    end = span.end
-    while end > span.start and text[end - 1].isspace():
-        end -= 1
-    return span._replace(end=end)
-
-
-@dataclass(slots=True)
-class _Open:
-    node: Node
-    start: int
-    flow: bool
-    end: int
-
-
-class SpanReader(YamlReader):
-    """Notes where nodes stand as it builds them."""
-
-    def __init__(self, file: str, problems: Problems) -> None:
-        super().__init__(file, problems)
-        self.of: dict[int, tuple[Node, TextSpan]] = {}  # the node too, so that its id stays its own
-        self.keys: dict[tuple[int, str], TextSpan] = {}
-        self._at: Any = None
-        self._stack: list[_Open] = []
-
-    def take(self, event: Any) -> None:
-        """Build on."""
-        self._at = event
-        depth = len(self._open)
-        super().take(event)
-        if len(self._open) > depth:
-            mark = event.start_mark.index
-            self._stack.append(_Open(self._open[-1], mark, bool(event.flow_style), event.end_mark.index))
-        elif len(self._open) < depth:
-            done = self._stack.pop()
-            end = event.end_mark.index if done.flow else done.end
-            self.of[id(done.node)] = done.node, TextSpan(done.start, end, done.flow)
-            self._reach(end)
-
-    def _add(self, node: Node) -> None:
-        start, end = self._at.start_mark.index, self._at.end_mark.index
-        if isinstance(node, Scalar):
-            self.of[id(node)] = node, TextSpan(start, end)
-            self._reach(end)
-        super()._add(node)
-
-    def _key(self, node: Node) -> Scalar:
-        key = super()._key(node)
-        if isinstance(node, Scalar):
-            self.keys.setdefault((id(self._open[-1]), key.written), self.of[id(node)][1])
-        return key
-
-    def _reach(self, end: int) -> None:
-        if self._stack:
-            self._stack[-1].end = max(self._stack[-1].end, end)
+    return Spans(text, top)

@@ -1,14 +1,50 @@
-"""The valid name with the nearest spelling."""
+"""What a message says of the way out: the valid name with the nearest spelling, and edits of the text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 
-def hint(name: str, valid: Iterable[str]) -> str:
-    """`; did you mean 'x'?` for the nearest of `valid`, or an empty text when nothing is near."""
-    near = nearest(name, valid)
-    return f"; did you mean {near!r}?" if near else ""
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """What may mend a problem, at the place of the problem.
+
+    Attributes:
+        action: `word`, `value`, `entry` or `step`: the word (in its quotes), the value, the key with its value, or the
+            step there becomes `text`; `set`: the step there gets the argument `text`; `key`: the recipe gets the key
+            `text`; `remove`: the argument or the step there is removed; `silence`: the step there gets a comment that
+            silences the lint `text`.
+        text: YAML.
+    """
+
+    action: Literal["word", "value", "entry", "step", "set", "key", "remove", "silence"]
+    text: str = ""
+
+
+class Hint(NamedTuple):
+    """What a message says of the way out, and the edits that go it."""
+
+    text: str = ""
+    fixes: tuple[Fix, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.text or self.fixes)
+
+
+NO_HINT = Hint()
+
+
+def near(name: str, valid: Iterable[str]) -> Hint:
+    """The hint at the nearest of `valid`: it takes the place of `name`; empty when nothing is near."""
+    found = nearest(name, valid)
+    return meant(found, repr(found)) if found else NO_HINT
+
+
+def meant(name: str, shown: str = "") -> Hint:
+    """The hint at one name."""
+    return Hint(f"; did you mean {shown or name}?", (Fix("word", name),))
 
 
 def nearest(name: str, valid: Iterable[str]) -> str | None:

@@ -139,13 +139,15 @@ def _usable_name(context: Context, name: str, place: Place, body: Node | None, i
     elif "." in name:
         message = "steps are class names, never dotted paths; augrecipes.register(cls) makes a class of yours known"
         last = name.rsplit(".", 1)[1]
-        hint = f"; write {last!r}" if last in registry.names() else ""
-        problems.add("E302", place, message + hint, name)
+        hint = spelling.NO_HINT
+        if last in registry.names():
+            hint = spelling.Hint(f"; write {last!r}", (spelling.Fix("word", last),))
+        problems.add("E302", place, message, name, hint)
     else:
         valid = (*registry.names(), *GROUPS)
         given = {} if body is None else plain(body)
         context.translated = context.translated or name in CLASSES
-        problems.add("E302", place, f"unknown step{suggest.step(name, given, valid)}", name)
+        problems.add("E302", place, "unknown step", name, suggest.step(name, given, valid))
     return False
 
 
@@ -206,10 +208,8 @@ def _targets(context: Context, node: Node, label: str, *, one: bool) -> tuple[st
             context.problems.add("E309", item.place, f"must be a target's name, got {describe(item)}", label)
         elif value not in context.scales:
             valid = list(context.scales)
-            message = (
-                f"unknown target {value!r}{spelling.hint(value, valid)}; `scales:` has {', '.join(valid) or 'none'}"
-            )
-            context.problems.add("E314", item.place, message, label)
+            message = f"unknown target {value!r}; `scales:` has {', '.join(valid) or 'none'}"
+            context.problems.add("E314", item.place, message, label, spelling.near(value, valid))
         elif value in names:
             context.problems.add("E309", item.place, f"target {value!r} is named twice", label)
         else:
@@ -234,8 +234,8 @@ def _arguments(context: Context, name: str, body: MappingNode, place: Place) -> 
             continue
         elif key in properties:
             for finding in () if name in GROUPS else check_value(properties[key], node):
-                why = suggest.value(name, key, finding.code, plain(node))
-                context.problems.add(finding.code, finding.place, finding.message + why, f"{name}.{key}")
+                hint = suggest.value(name, key, finding.code, plain(node)) or finding.hint
+                context.problems.add(finding.code, finding.place, finding.message, f"{name}.{key}", hint)
             taken[key] = node
         elif key in schema.get("x-python", ()) and (name, key) not in GONE:
             context.problems.add("E304", at, f"{key!r} takes a Python object, which a recipe cannot hold", name)
@@ -243,8 +243,8 @@ def _arguments(context: Context, name: str, body: MappingNode, place: Place) -> 
             given = plain(body)
             context.translated = context.translated or is_old(name, key, given)
             hint = suggest.argument(name, key, given, [*valid, *inner, *RESERVED[:2]])
-            takes = f"; it takes {', '.join([*valid, *inner, 'p'])}" if not hint else ""
-            context.problems.add("E304", at, f"unknown argument {key!r}{hint}{takes}", name)
+            takes = "" if hint.text else f"; it takes {', '.join([*valid, *inner, 'p'])}"
+            context.problems.add("E304", at, f"unknown argument {key!r}{takes}", name, hint)
     if name not in GROUPS and name != groups.DEGRADE:
         for key in schema.get("required", ()):
             if key not in body.entries:

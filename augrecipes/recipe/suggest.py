@@ -2,87 +2,91 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from augrecipes.ops import registry
 from augrecipes.ops.judge import verdict
 from augrecipes.ops.rules import is_number
-from augrecipes.recipe import history, synonyms
+from augrecipes.recipe import history
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.model import Arguments, Step
 from augrecipes.recipe.nodes import Place, from_value
-from augrecipes.recipe.spelling import hint
+from augrecipes.recipe.spelling import NO_HINT, Fix, Hint, meant, near
 from augrecipes.recipe.today import instead, step_today
 from augrecipes.recipe.write import flow
 
-_OWN_CLASS = (
+_OWN_CLASS = Hint(
     "; a class of yours is made known with augrecipes.register(cls), a plugin of an installed package by its name "
     "under `plugins:`"
 )
+_SNIPPET = re.compile(r"`([^`]+)`")  # of the tables' words: YAML that a recipe may hold
 
 
-def step(name: str, given: Any, valid: Iterable[str]) -> str:
+def step(name: str, given: Any, valid: Iterable[str]) -> Hint:
     """What to write for an unknown step with the arguments `given`.
 
     >>> step("RandomRotation", None, ["Rotate"])
-    '; did you mean Rotate?'
-    >>> step("horizontalflip", None, ["HorizontalFlip", "VerticalFlip"])
+    Hint(text='; did you mean Rotate?', fixes=(Fix(action='word', text='Rotate'),))
+    >>> step("horizontalflip", None, ["HorizontalFlip", "VerticalFlip"]).text
     "; did you mean 'HorizontalFlip'?"
-    >>> step("RandomContrast", {"limit": 0.1}, [])
+    >>> step("RandomContrast", {"limit": 0.1}, []).text
     '; write `RandomBrightnessContrast: {brightness_limit: 0, contrast_limit: 0.1}`'
     """
     if name in history.CLASSES:
         new, today = history.CLASSES[name], step_today(name, given if isinstance(given, Mapping) else {})
         fine = today and _accepted(new, today) and verdict(Step(new, Arguments(today))) is None
-        return f"; write `{new}: {flow(today)}`" if fine else f"; did you mean {new}?"
-    return _known(synonyms.STEPS.get(name)) or hint(name, valid) or _OWN_CLASS
+        return _write(f"{new}: {flow(today)}", "step") if fine else meant(new)
+    return _known(history.STEPS.get(name), "step") or near(name, valid) or _OWN_CLASS
 
 
-def argument(cls: str, name: str, given: Mapping[str, Any], valid: Iterable[str]) -> str:
-    """What to write for an unknown argument of a step `cls` with the arguments `given`, or an empty text.
+def argument(cls: str, name: str, given: Mapping[str, Any], valid: Iterable[str]) -> Hint:
+    """What to write for an unknown argument of a step `cls` with the arguments `given`, or an empty hint.
 
-    >>> argument("RandomCrop", "sise", {"sise": 3}, ["height", "width"])
+    >>> argument("RandomCrop", "sise", {"sise": 3}, ["height", "width"]).text
     ''
-    >>> argument("Rotate", "degrees", {"degrees": 3}, ["limit"])
+    >>> argument("Rotate", "degrees", {"degrees": 3}, ["limit"]).text
     '; did you mean limit?'
-    >>> argument("Rotate", "value", {"value": [0, 0, 255]}, ["limit", "fill"])
+    >>> argument("Rotate", "value", {"value": [0, 0, 255]}, ["limit", "fill"]).text
     '; write `fill: [0, 0, 255]`'
     """
     names = list(valid)
     if name == "always_apply":
-        return f"; {history.ALWAYS_APPLY}"
+        fix = Fix("entry", "p: 1.0") if given.get(name) is True else Fix("remove")
+        return Hint(f"; {history.ALWAYS_APPLY}", (fix,))
     if (cls, name) in history.GONE:
-        return f"; {history.GONE[cls, name]}"
+        return Hint(f"; {history.GONE[cls, name]}", (Fix("remove"),))
     today = instead(cls, name, given)
-    if today is None and name == "size" and cls in synonyms.SIZES:
+    if today is None and name == "size" and cls in history.SIZES:
         return _size(cls, given[name])
     if today is not None:
         return _instead(cls, today)
-    specific = synonyms.ARGUMENTS_OF.get((cls, name))
+    specific = history.ARGUMENTS_OF.get((cls, name))
     if specific:
-        return _known(specific)
-    general = synonyms.ARGUMENTS.get(name)
-    return _known(general) if general in (*names, "p", "id") else hint(name, names)
+        return _known(specific, "entry")
+    general = history.ARGUMENTS.get(name)
+    return _known(general, "entry") if general in (*names, "p", "id") else near(name, names)
 
 
-def _instead(cls: str, today: Mapping[str, Any]) -> str:
+def _instead(cls: str, today: Mapping[str, Any]) -> Hint:
     if not today:
-        return "; it is gone, and null asked for nothing: leave it out"
+        return Hint("; it is gone, and null asked for nothing: leave it out", (Fix("remove"),))
     if _accepted(cls, today):
-        return f"; write `{_inline(today)}`"
-    return f"; did you mean {', '.join(today)}?"
+        return _write(_inline(today), "entry")
+    return meant(", ".join(today))
 
 
-def _size(cls: str, value: Any) -> str:
+def _size(cls: str, value: Any) -> Hint:
     height, width = value if isinstance(value, list) and len(value) == 2 else (value, value)
-    other = synonyms.OF_ONE_NUMBER.get(cls)
+    other = history.OF_ONE_NUMBER.get(cls)
     if other and not isinstance(value, list):
         shorter = {"max_size": value}
         if _accepted(other, shorter):
-            return f"; one number is the shorter side, and the shape is kept: write `{other}: {flow(shorter)}`"
-    sides = dict(zip(synonyms.SIZES[cls], (height, width), strict=True))
-    return f"; write `{_inline(sides)}`" if _accepted(cls, sides) else f"; did you mean {' and '.join(sides)}?"
+            why = "one number is the shorter side, and the shape is kept"
+            return _write(f"{other}: {flow(shorter)}", "step", f"{why}: ")
+    sides = dict(zip(history.SIZES[cls], (height, width), strict=True))
+    return _write(_inline(sides), "entry") if _accepted(cls, sides) else meant(" and ".join(sides))
 
 
 def _inline(arguments: Mapping[str, Any]) -> str:
@@ -97,29 +101,36 @@ def _accepted(cls: str, arguments: Mapping[str, Any]) -> bool:
     )
 
 
-def value(cls: str, name: str, code: str, given: Any) -> str:
-    """What to say beside a value that an argument does not take, or an empty text.
+def value(cls: str, name: str, code: str, given: Any) -> Hint:
+    """What to say beside a value that an argument does not take, or an empty hint.
 
-    >>> value("Solarize", "threshold_range", "E307", [0, 128])
+    >>> value("Solarize", "threshold_range", "E307", [0, 128]).text
     '; it is in fractions of full scale: level 128 is 0.5'
-    >>> value("RandomResizedCrop", "size", "E306", 224)
+    >>> value("RandomResizedCrop", "size", "E306", 224).text
     '; write `size: [224, 224]`'
     """
-    text = synonyms.VALUES.get((cls, name)) if code == "E307" else None
+    text = history.VALUES.get((cls, name)) if code == "E307" else None
     if text:
-        return f"; {text}"
+        return Hint(f"; {text}")
     pair = {name: [given, given]}
     one = code == "E306" and is_number(given)
-    return f"; write `{_inline(pair)}`" if one and _accepted(cls, pair) else ""
+    return _write(_inline(pair), "entry") if one and _accepted(cls, pair) else NO_HINT
 
 
-def top_key(name: str, valid: Iterable[str]) -> str:
-    """What to write for an unknown key of the recipe, or an empty text."""
-    return _known(synonyms.TOP_KEYS.get(name)) or hint(name, valid)
+def top_key(name: str, valid: Iterable[str]) -> Hint:
+    """What to write for an unknown key of the recipe, or an empty hint."""
+    return _known(history.KEYS.get(name), "entry") or near(name, valid)
 
 
-def _known(text: str | None) -> str:
-    """A name of the tables as a question, words as they are."""
+def _write(yaml: str, action: Literal["step", "entry"], why: str = "") -> Hint:
+    return Hint(f"; {why}write `{yaml}`", (Fix(action, yaml),))
+
+
+def _known(text: str | None, action: Literal["step", "entry"]) -> Hint:
+    """A name of the tables as a question; words as they are, and each `snippet` of them as a fix."""
     if not text:
-        return ""
-    return f"; did you mean {text}?" if " " not in text else f"; {text}"
+        return NO_HINT
+    if " " not in text:
+        return meant(text)
+    left_out = (Fix("remove"),) if text.startswith("leave it out") else ()
+    return Hint(f"; {text}", (*(Fix(action, yaml) for yaml in _SNIPPET.findall(text)), *left_out))

@@ -153,7 +153,7 @@ class Variants:
             return SourceFile(str(path), path, path.parent)
         if source.root is None or source.path is None:
             message = f"{name!r} is no recipe of the gallery, and text without a file can extend no path"
-            raise problems.stop("E501", place, message + spelling.hint(name, gallery.gallery_names()), "extends")
+            raise problems.stop("E501", place, message, "extends", spelling.near(name, gallery.gallery_names()))
         try:
             path = (source.path.parent / name).resolve()
             if not path.exists() and not path.suffix:
@@ -165,9 +165,8 @@ class Variants:
             message = f"{name!r} leads out of {source.root.name or source.root}/; only files inside it can be extended"
             raise problems.stop("E502", place, message, "extends")
         if not there:
-            hint = spelling.hint(name, gallery.gallery_names())
-            message = f"{name!r} is neither a recipe of the gallery nor a file beside this one{hint}"
-            raise problems.stop("E501", place, message, "extends")
+            message = f"{name!r} is neither a recipe of the gallery nor a file next to this one"
+            raise problems.stop("E501", place, message, "extends", spelling.near(name, gallery.gallery_names()))
         shown = os.path.normpath(os.path.join(os.path.dirname(source.shown), name))  # noqa: PTH118, PTH120 - as written
         return SourceFile(shown, path, source.root)
 

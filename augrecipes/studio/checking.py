@@ -1,63 +1,66 @@
-"""What is wrong with a text, at the words that it is about, with the cure where there is one."""
+"""What is wrong with a text, at the words that it is about, with the fix where there is one."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from augrecipes.errors import Diagnostic, RecipeError
-from augrecipes.lint import lint, lints
+from augrecipes.lint import lint
 from augrecipes.recipe.codes import CODES
+from augrecipes.recipe.edit import QuickFix, applied, quick_fix
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.nodes import MappingNode
 from augrecipes.recipe.spans import Spans, TextSpan, read_spans
-from augrecipes.studio.cures import cure_of
-from augrecipes.studio.outline import outline
-from augrecipes.studio.places import PageText
-from augrecipes.studio.working import Workbench
+from augrecipes.studio.outline import PageText, outline
+from augrecipes.studio.workbench import Workbench
 
 _WORD = re.compile(r"[\w.#/-]+|\S")
-_MOST_CURED = 12  # problems of one text for which a cure is looked for
+_MOST_FIXED = 12  # problems of one text for which a fix is looked for
 
 
 def checked(bench: Workbench, text: str) -> dict[str, Any]:
     """Everything that `augrecipes check` says of a text, and the steps in it, for the page."""
-    start = perf_counter()
-    places = PageText(text)
+    start, page = perf_counter(), PageText(text)
     recipe, problems = diagnose(bench, text)
-    spans = spans_of(text)
+    try:
+        spans = read_spans(text)
+    except RecipeError:
+        spans = None
+    extends = None
+    if spans is not None and isinstance(spans.top, MappingNode) and "extends" in spans.top.entries:
+        extends = spans.entry(spans.top, "extends")
     found = []
     for number, problem in enumerate(problems):
-        span = span_of(problem, bench.name, spans, places)
-        cure = None
-        if number < _MOST_CURED and spans is not None and problem.file == bench.name:
-            cure = cure_of(problem, span, spans, problems, lambda new: diagnose(bench, new)[1])
+        fix = None
+        if number < _MOST_FIXED and spans is not None and problem.file == bench.name:
+            fix = fix_of(bench, problem, spans, problems)
+        edits = [{**page.between(edit.span), "text": edit.text} for edit in fix.edits] if fix else []
         found.append(
             {
-                **places.between(span), "severity": problem.severity, "code": problem.code, "name": problem.name,
-                "message": _message(problem, bench.name), "more": explained(problem.code),
-                "cure": None if cure is None else {
-                    "title": cure.title,
-                    "edits": [{**places.between(edit.span), "text": edit.text} for edit in cure.edits],
-                },
+                **page.between(span_of(problem, bench.name, spans, page, extends)),
+                "severity": problem.severity,
+                "code": problem.code,
+                "message": _message(problem, bench.name),
+                "more": explained(problem.code),
+                "fix": fix and {"title": fix.title, "edits": edits},
             }
-        )  # fmt: skip
+        )
     return {
         "problems": found,
-        "resolved": recipe.to_yaml() if recipe is not None and _extends(spans) else None,
-        "name": None if recipe is None else recipe.name,
-        "kind": None if recipe is None else recipe.kind,
-        "optimize": None if recipe is None else recipe.optimize,
-        "digest": None if recipe is None else recipe.digest,
-        "steps": [] if spans is None else outline(spans, places, recipe),
+        "resolved": recipe.to_yaml() if recipe is not None and extends else None,
+        "name": recipe and recipe.name,
+        "kind": recipe and recipe.kind,
+        "steps": [] if spans is None else outline(spans, page, recipe, extends=extends is not None),
         "ms": 1e3 * (perf_counter() - start),
     }
 
 
-def diagnose(bench: Workbench, text: str) -> tuple[Recipe | None, tuple[Diagnostic, ...]]:
+def diagnose(bench: Workbench, text: str) -> tuple[Recipe | None, Sequence[Diagnostic]]:
     """The recipe of a text, or None; and what `check` says of it."""
     try:
         recipe = bench.recipe(text)
@@ -66,39 +69,37 @@ def diagnose(bench: Workbench, text: str) -> tuple[Recipe | None, tuple[Diagnost
     return recipe, lint(recipe)
 
 
-def spans_of(text: str) -> Spans | None:
-    """Where everything stands; None of what cannot be read as YAML."""
-    try:
-        return read_spans(text)
-    except RecipeError:
-        return None
+def fix_of(bench: Workbench, problem: Diagnostic, spans: Spans, problems: Sequence[Diagnostic]) -> QuickFix | None:
+    """The first of a problem's fixes after which it is gone, and the recipe has no error that it had not before."""
+    before = set(map(_key, problems))
+    for one in problem.fixes:
+        if (fix := quick_fix(spans, problem.line, problem.col, one)) is None:
+            continue
+        after = set(map(_key, diagnose(bench, applied(spans.text, fix.edits))[1]))
+        worse = any(code.startswith("E1") for code, _, _ in after - before)
+        if _key(problem) not in after and (len(after) < len(before) or not worse):
+            return fix
+    return None
 
 
-def span_of(problem: Diagnostic, name: str, spans: Spans | None, places: PageText) -> TextSpan:
+def _key(problem: Diagnostic) -> tuple[str, str, str]:
+    return problem.code, problem.name, problem.message
+
+
+def span_of(problem: Diagnostic, name: str, spans: Spans | None, page: PageText, extends: TextSpan | None) -> TextSpan:
     """The words that a problem is about: the key or value that begins at its place, or the word that stands there."""
     if problem.file != name:  # it stands in a file that this one extends
-        return _of_extends(spans)
-    offset = places.offset(problem.line, problem.col)
+        return extends or TextSpan(0, 0)
+    offset = page.offset(problem.line, problem.col)
     found = spans.starting_at(offset) if spans is not None else None
     if found is not None and found.end > found.start:
-        line_end = places.text.find("\n", found.start, found.end)
+        line_end = page.text.find("\n", found.start, found.end)
         return found if line_end < 0 else TextSpan(found.start, line_end)
-    word = _WORD.match(places.text, offset)
-    if word is not None:
+    if (word := _WORD.match(page.text, offset)) is not None:
         return TextSpan(word.start(), word.end())
-    before = len(places.text[:offset].rstrip())  # nothing stands here: the word before
-    start = max((found.start() for found in _WORD.finditer(places.text, max(before - 80, 0), before)), default=offset)
+    before = len(page.text[:offset].rstrip())  # nothing stands here: the word before
+    start = max((found.start() for found in _WORD.finditer(page.text, max(before - 80, 0), before)), default=offset)
     return TextSpan(start, max(before, start))
-
-
-def _of_extends(spans: Spans | None) -> TextSpan:
-    if _extends(spans) and spans is not None and isinstance(spans.top, MappingNode):
-        return spans.entry(spans.top, "extends")
-    return TextSpan(0, 0)
-
-
-def _extends(spans: Spans | None) -> bool:
-    return spans is not None and isinstance(spans.top, MappingNode) and "extends" in spans.top.entries
 
 
 def _message(problem: Diagnostic, name: str) -> str:
@@ -109,12 +110,9 @@ def _message(problem: Diagnostic, name: str) -> str:
 
 @cache
 def explained(code: str) -> str:
-    """What a code means, why it matters, and how to mend it."""
-    if code in CODES:
-        return f"{CODES[code].title}\n\n{CODES[code].why}\n\n{CODES[code].fix}"
-    record = lints().get(code)
-    if record is None:
+    """What a code means, why it matters, and how to fix it."""
+    entry = CODES.get(code)
+    if entry is None:
         return ""
-    return (
-        f"{record.name}\n\n{record.why}\n\n{record.fix}\n\nSilence it on the step's line: # augrecipes: ignore[{code}]"
-    )
+    silence = f"\n\nSilence it on the step's line: # augrecipes: ignore[{code}]" if entry.diff else ""
+    return f"{entry.title}\n\n{entry.why}\n\n{entry.fix}{silence}"

@@ -1,18 +1,21 @@
-"""Who may ask: this machine, the page that this server has handed out, and whoever knows the token.
+"""Who may use the studio: this machine, and of its programs and pages those that know the token.
 
 A page elsewhere in the same browser can send requests to a server on loopback, and a name of its own can be made to
-lead there (DNS rebinding). So the Host must be this server's, the Origin absent or the same, and every call must carry
-the token in a header, which no other page can set without a preflight that nobody here answers.
+lead there (DNS rebinding). So the Host must be this server's, port included, the Origin absent or the same, and calls
+carry the token in a header, which no other page can set without a preflight that nobody here answers.
 """
 
 from __future__ import annotations
 
 import hmac
-import json
 from collections.abc import Iterable
-from typing import Any
 
-from augrecipes.studio.asked import Refused
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from augrecipes.studio.requests import Refused
 
 MOST_BODY = 4 << 20  # bytes of a request
 TOKEN = "x-studio-token"  # the header's name
@@ -26,19 +29,18 @@ _POLICY = "; ".join(
         "frame-ancestors 'self' http://localhost:* http://127.0.0.1:* https://localhost:* https://127.0.0.1:*",
     )
 )  # fmt: skip
-HEADERS = (
-    (b"content-security-policy", _POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"cache-control", b"no-store"),
-)
-_OPEN = ("GET", "HEAD")  # what the page's own files are fetched with
+HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
 
 
 class Guard:
-    """Lets through to `app` what may pass; answers everything else itself.
+    """Middleware that passes on what is allowed, and sets the headers of every answer.
 
     Args:
         app: an ASGI application.
@@ -46,96 +48,45 @@ class Guard:
         hosts: what the Host may be, `127.0.0.1:PORT`; an Origin must be the same.
     """
 
-    def __init__(self, app: Any, token: str, hosts: Iterable[str]) -> None:
-        self.app, self._token = app, token.encode()
-        self._hosts = frozenset(host.encode() for host in hosts)
+    def __init__(self, app: ASGIApp, token: str, hosts: Iterable[str]) -> None:
+        self.app, self._token, self._hosts = app, token, frozenset(hosts)
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
-        if scope["type"] == "lifespan":
-            await self.app(scope, receive, send)
-            return
-        if scope["type"] != "http":  # no websockets
-            await send({"type": "websocket.close", "code": 1008})
-            return
-        try:
-            self._check(scope)
-            body = await _body(scope, receive)
-        except Refused as refused:
-            await _answer(send, refused)
-            return
-        except _GoneError:
-            return
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
 
-        async def passed(message: Any) -> None:
+        async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
-                given = [pair for pair in message.get("headers", []) if pair[0].lower() not in _OURS]
-                message = {**message, "headers": [*given, *HEADERS]}
+                MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        await self.app(scope, _Again(body, receive), passed)
+        try:
+            self._check(Headers(scope=scope), scope["path"])
+        except Refused as refused:
+            return await JSONResponse(refused.to_json(), refused.status, {"connection": "close"})(scope, receive, sent)
+        return await self.app(scope, receive, sent)
 
-    def _check(self, scope: Any) -> None:
-        headers = scope["headers"]
-        hosts = [value for name, value in headers if name == b"host"]
-        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+    def _check(self, headers: Headers, path: str) -> None:
+        host, api = ",".join(headers.getlist("host")).lower(), path.startswith("/api/")
+        if host not in self._hosts:
             raise Refused(403, "host", "this is not the address of the studio")
-        origins = [value for name, value in headers if name == b"origin"]
-        if any(origin.lower() != b"http://" + hosts[0].lower() for origin in origins):
-            raise Refused(403, "origin", "another page may not ask the studio")
-        sites = [value for name, value in headers if name == b"sec-fetch-site"]
-        api = scope["path"].startswith("/api/")
-        if api and any(site not in (b"same-origin", b"none") for site in sites):
-            raise Refused(403, "origin", "another page may not ask the studio")
-        if api:
-            tokens = [value for name, value in headers if name == TOKEN.encode()]
-            if len(tokens) != 1 or not hmac.compare_digest(tokens[0], self._token):
-                cure = "open the address that `augrecipes studio` has printed"
-                raise Refused(401, "token", "the token is missing, or of another run of the studio", cure)
-        elif scope["method"] not in _OPEN:
-            raise Refused(405, "method", "files of the page are only read")
+        sites = headers.getlist("sec-fetch-site") if api else []
+        if {one.lower() for one in headers.getlist("origin")} - {f"http://{host}"} or {*sites} - {
+            "same-origin",
+            "none",
+        }:
+            raise Refused(403, "origin", "other pages have no access to the studio")
+        if api and not hmac.compare_digest(",".join(headers.getlist(TOKEN)).encode(), self._token.encode()):
+            fix = "open the address that `augrecipes studio` has printed"
+            raise Refused(401, "token", "the token is missing, or of another run of the studio", fix)
 
 
-_OURS = frozenset(name for name, _ in HEADERS)
-
-
-class _GoneError(Exception):
-    """Whoever asked does not wait for an answer."""
-
-
-async def _body(scope: Any, receive: Any) -> bytes:
-    """All of a request's body; Refused where it is larger than any that the page sends."""
-    said = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-    if not said.isdigit() or int(said) > MOST_BODY:
-        raise Refused(413, "too-large", f"a request is at most {MOST_BODY:,} bytes")
+async def body_of(request: Request) -> bytes:
+    """A request's body; Refused where it is larger than any that the page sends."""
     found = bytearray()
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise _GoneError
-        found += message.get("body", b"")
+    async for chunk in request.stream():
+        found += chunk
         if len(found) > MOST_BODY:
             raise Refused(413, "too-large", f"a request is at most {MOST_BODY:,} bytes")
-        if not message.get("more_body", False):
-            return bytes(found)
-
-
-class _Again:
-    """A body that has been received, once more; then what else comes: that whoever asked is gone."""
-
-    def __init__(self, body: bytes, receive: Any) -> None:
-        self._body: bytes | None = body
-        self._receive = receive
-
-    async def __call__(self) -> Any:
-        if self._body is None:
-            return await self._receive()
-        body, self._body = self._body, None
-        return {"type": "http.request", "body": body, "more_body": False}
-
-
-async def _answer(send: Any, refused: Refused) -> None:
-    body = json.dumps(refused.to_json()).encode()
-    headers = [(b"content-type", b"application/json"), (b"connection", b"close"), *HEADERS]
-    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    return bytes(found)

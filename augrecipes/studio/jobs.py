@@ -9,70 +9,50 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import aclosing
 from typing import Any, TypeVar
 
-_TABS = 256  # that are remembered
+_TABS = 256  # whose turns are known
 _THREADS = 24
 _END = object()
 
 Say = Callable[[Any], None]
-Piece = Callable[[Say], None]  # says what it has found, as often as it likes
+Piece = Callable[[Say], None]  # reports results, as often as it likes
 T = TypeVar("T")
 
 
 class EndedError(BaseException):
-    """The turn has ended: what is being done is for nobody. No Exception: those that steps raise are their faults."""
+    """The turn has ended: nobody waits for the result. No Exception: those that steps raise are their faults."""
 
 
 class WorkTurn:
     """One request's right to be worked on, until `end`."""
 
     def __init__(self) -> None:
-        self._ended = threading.Event()
+        self.ended = False
         self.superseded = False  # by a newer request
         self._then: list[Callable[[], None]] = []
-        self._lock = threading.Lock()
-
-    @property
-    def ended(self) -> bool:
-        """Whether nobody waits for the rest any longer."""
-        return self._ended.is_set()
 
     def end(self) -> None:
-        """Let it be."""
-        with self._lock:
-            self._ended.set()
-            then, self._then = self._then, []
-        for do in then:
+        """Nobody waits for the rest any longer."""
+        self.ended = True
+        for do in list(self._then):
             do()
 
     def on_end(self, do: Callable[[], None]) -> None:
-        """Call `do` when it ends, or now where it has."""
-        with self._lock:
-            if not self._ended.is_set():
-                self._then.append(do)
-                return
-        do()
+        """Call `do` when it ends, or now where it has; perhaps twice."""
+        self._then.append(do)
+        if self.ended:
+            do()
 
 
 _here = threading.local()
 
 
-@contextmanager
-def working(turn: WorkTurn) -> Iterator[None]:
-    """What this thread does is done for a turn."""
-    _here.turn = turn
-    try:
-        yield
-    finally:
-        _here.turn = None
-
-
 def go_on() -> None:
-    """Raises EndedError where what this thread does is for nobody any longer; called between the steps of recipes."""
+    """Raise EndedError where this thread's work is no longer needed; called between the steps of recipes."""
     turn: WorkTurn | None = getattr(_here, "turn", None)
     if turn is not None and turn.ended:
         raise EndedError
@@ -85,7 +65,7 @@ class WorkTurns:
         self._of: OrderedDict[tuple[str, str], WorkTurn] = OrderedDict()
 
     def next(self, tab: str, what: str) -> WorkTurn:
-        """A turn for some work of a tab; what it was doing of that kind ends."""
+        """A turn for some work of a tab; the tab's earlier work of that kind ends."""
         before = self._of.pop((tab, what), None)
         if before is not None:
             before.superseded = True
@@ -100,20 +80,6 @@ class WorkTurns:
         """The latest of each kind of each tab."""
         return list(self._of.values())
 
-    def end(self) -> None:
-        """End all of them."""
-        for turn in self._of.values():
-            turn.end()
-
-
-def _tell(loop: asyncio.AbstractEventLoop, ended: asyncio.Future[None]) -> None:
-    def tell() -> None:
-        if not ended.done():
-            ended.set_result(None)
-
-    with suppress(RuntimeError):  # the loop is closed: nobody waits
-        loop.call_soon_threadsafe(tell)
-
 
 class WorkThreads:
     """Threads for the work of all requests."""
@@ -123,32 +89,22 @@ class WorkThreads:
         self._threads = ThreadPoolExecutor(_THREADS, "studio")
 
     async def run(self, work: Callable[[], T], turn: WorkTurn | None = None) -> T:
-        """Something done in a thread until its turn ends, which raises EndedError; what it raises is raised."""
-        loop = asyncio.get_running_loop()
+        """The result of some work in a thread; EndedError where its turn ends before."""
         if turn is None:
-            return await loop.run_in_executor(self._threads, work)
-        ended = loop.create_future()
-
-        def mine() -> T:
-            with working(turn):
-                go_on()
-                return work()
-
-        turn.on_end(lambda: _tell(loop, ended))
-        running = loop.run_in_executor(self._threads, mine)
-        await asyncio.wait([running, ended], return_when=asyncio.FIRST_COMPLETED)
-        if running.done():
-            return running.result()
-        running.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody asks how it went
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        async with aclosing(self.stream(turn, [lambda say: say(work())], 1)) as results:
+            async for result in results:
+                found: T = result
+                return found
         raise EndedError
 
-    async def stream(self, turn: WorkTurn, pieces: Iterable[Piece], lanes: int | None = None) -> AsyncIterator[Any]:
-        """What the pieces say, as it comes; ends early, without waiting for what still runs, with the turn.
+    async def stream(self, turn: WorkTurn, pieces: Iterable[Piece], lanes: int | None = None) -> AsyncGenerator[Any]:
+        """The results of the pieces, as they come; ends early, without waiting for what still runs, with the turn.
 
         Args:
             turn: of the request; closing this iterator ends it.
             pieces: taken one after another by the threads, not before they are needed.
-            lanes: threads at once; None: as many as the crew has.
+            lanes: threads at the same time; None: as many as there are lanes.
         """
         loop, results = asyncio.get_running_loop(), asyncio.Queue[Any]()
         waiting, taking = iter(pieces), threading.Lock()
@@ -157,27 +113,27 @@ class WorkThreads:
             try:
                 loop.call_soon_threadsafe(results.put_nowait, result)
             except RuntimeError:  # the loop is closed: nobody listens
-                turn.end()
+                turn.ended = True
 
         def say(result: Any) -> None:
-            if turn.ended:
-                raise EndedError
+            go_on()
             put(result)
 
         def work() -> None:
+            _here.turn = turn
             try:
                 while not turn.ended:
                     with taking:
                         piece = next(waiting, None)
                     if piece is None:
                         break
-                    with working(turn):
-                        piece(say)
+                    piece(say)
             except EndedError:
                 pass
             except BaseException as error:  # it is raised where it was waited for
                 put(error)
             finally:
+                _here.turn = None
                 put(_END)
 
         count = lanes or self.lanes

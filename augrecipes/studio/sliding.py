@@ -2,215 +2,94 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from augrecipes.errors import RecipeError
 from augrecipes.recipe.addresses import SECTIONS
-from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.nodes import MappingNode, Node, plain
-from augrecipes.recipe.spans import Spans, TextSpan, read_spans
-from augrecipes.recipe.write import flow
-from augrecipes.studio.asked import Refused, RequestBody
-from augrecipes.studio.outline import WrittenStep, steps_by_path, written_steps
-from augrecipes.studio.places import PageText
-from augrecipes.studio.text_edits import TextEdit, applied, changes_of, entry_added, entry_removed, same
-from augrecipes.studio.working import Workbench
-
-GONE = object()
-_MOST_DEPTH = 4  # of a value: {x: [a, b]}
+from augrecipes.recipe.edit import GONE, TextEdit, applied, argument_set, override_set, same, steps_of
+from augrecipes.recipe.nodes import MappingNode, plain
+from augrecipes.recipe.spans import Spans, read_spans
+from augrecipes.studio.outline import steps_by_path, values_of
+from augrecipes.studio.requests import Refused, SlideRequest
+from augrecipes.studio.workbench import Workbench
 
 
-def slid(bench: Workbench, body: RequestBody) -> dict[str, Any]:
-    """The text with an argument changed, or a step switched.
-
-    `{path, argument, value}` sets an argument; a value of null, or `remove: true`, leaves it to the class; and
-    `{path, off: true | false}` sets `p` to 0, or to what `p` says, or leaves it to the class.
+def slid(bench: Workbench, request: SlideRequest) -> dict[str, Any]:
+    """The text with an argument of a step changed; a value of null leaves it to the class.
 
     Raises:
         Refused: there is no such step, or the text cannot be changed so without changing more.
         RecipeError: the text cannot be read.
     """
-    text, path = body.text(), body.text("path")
-    if body.has("off"):
-        argument = "p"
-        value = 0 if body.flag("off") else body.value("p") if body.has("p") else GONE
-    else:
-        argument = body.text("argument")
-        value = GONE if body.flag("remove") or body.value("value") is None else body.value("value")
-    if value is not GONE:
-        value = _plain(value)
-    edits = edits_for(bench, text, path, argument, value)
-    new, page = applied(text, edits), PageText(text)
-    start = min((edit.span.start for edit in edits), default=0)
-    length = sum(len(edit.text) - (edit.span.end - edit.span.start) for edit in edits)
-    end = max((edit.span.end for edit in edits), default=0) + length
-    return {
-        "text": new,
-        **PageText(new).between(TextSpan(start, max(end, start))),
-        "edits": [{**page.between(edit.span), "text": edit.text} for edit in edits],
-    }
+    value = GONE if request.value is None else request.value
+    return {"text": applied(request.text, edits_for(bench, request.text, request.path, request.argument, value))}
 
 
 def edits_for(bench: Workbench, text: str, path: str, argument: str, value: Any) -> list[TextEdit]:
-    """What to change for an argument of a step to have a value, or to be gone; tried before it is handed out."""
+    """What to change for an argument of a step to have a value, or to be `GONE`; tried before it is returned."""
     spans = read_spans(text)
     if not isinstance(spans.top, MappingNode):
         raise Refused(422, "text", "the text is no recipe")
-    step = written_steps(spans).get(path)
+    step = steps_of(spans).get(path)
     inherits = "extends" in spans.top.entries
-    if step is None or (inherits and path.startswith("steps") and "steps" not in spans.top.entries):
-        if not inherits:
-            raise Refused(404, "path", f"there is no step {path!r:.80}")
+    if inherits and (step is None or (path.startswith("steps") and "steps" not in spans.top.entries)):
         return _in_variant(bench, spans, spans.top, path, argument, value)
-    edits = _in_step(spans, step, argument, value)
-    wanted = _meaning(spans.top)
-    _assign(wanted, path, argument, value)
+    if step is None:
+        raise Refused(404, "path", f"there is no step {path!r:.80}")
+    edits = argument_set(spans, step, argument, value)
+    meant = _meaning(spans)
+    if value is GONE:
+        meant[path].pop(argument, None)
+    else:
+        meant[path][argument] = value
     try:
-        fine = same(_meaning(read_spans(applied(text, edits)).top), _sorted(wanted))
+        found = _meaning(read_spans(applied(text, edits)))
     except RecipeError:
-        fine = False
-    if not fine:
-        raise Refused(422, "layout", "this is written in a way that cannot be changed in place", "change it by hand")
+        raise _by_hand() from None
+    if found.keys() != meant.keys() or not all(_alike(found[key], meant[key]) for key in meant):
+        raise _by_hand()
     return edits
 
 
-def _in_step(spans: Spans, step: WrittenStep, argument: str, value: Any) -> list[TextEdit]:
-    mapping = step.arguments
-    if mapping is not None and argument in mapping.entries:
-        if value is GONE:
-            return [entry_removed(spans, mapping, argument)]
-        return changes_of(spans, mapping.entries[argument], value)
-    if value is GONE:
-        return []
-    if mapping is not None:
-        return [entry_added(spans, mapping, argument, value)]
-    arguments = flow({argument: value})
-    if step.body is not None:  # `Name:` with nothing behind it, or null
-        span = spans.span(step.body)
-        return [TextEdit(span, f" {arguments}" if span.start == span.end else arguments)]
-    name = spans.text[step.span.start : step.span.end]
-    if spans.span(step.parent).flow:
-        return [TextEdit(step.span, f"{{{name}: {arguments}}}")]
-    return [TextEdit(TextSpan(step.span.end, step.span.end), f": {arguments}")]
+def _by_hand(why: str = "this is written in a way that cannot be changed in place") -> Refused:
+    return Refused(422, "layout", why, "change it by hand")
+
+
+def _meaning(spans: Spans) -> dict[str, dict[str, Any]]:
+    """What a text says, however it is written: name and arguments of each step by path; other keys by an empty one."""
+    assert isinstance(spans.top, MappingNode)
+    found = {"": {key: plain(node) for key, node in spans.top.entries.items() if key not in SECTIONS}}
+    for path, step in steps_of(spans).items():
+        entries = step.arguments.entries if step.arguments else {}
+        found[path] = {"": step.name, **{name: plain(node) for name, node in entries.items() if name != "steps"}}
+    return found
+
+
+def _alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
 
 
 def _in_variant(
     bench: Workbench, spans: Spans, top: MappingNode, path: str, argument: str, value: Any
 ) -> list[TextEdit]:
-    """A step that is inherited is changed by `set:`."""
-    recipe = bench.recipe(spans.text)
-    steps = steps_by_path(recipe)
-    if path not in steps:
+    """A step that is inherited is changed by `set:`; Refused where more would change, or something else."""
+    before = steps_by_path(bench.recipe(spans.text))
+    if path not in before:
         raise Refused(404, "path", f"there is no step {path!r:.80}")
-    address = f"{_address(steps, path)}.{argument}"
-    changes = top.entries.get("set")
-    if isinstance(changes, MappingNode) and (changes.entries or spans.span(changes).flow):
-        if address in changes.entries:
-            gone = value is GONE
-            edits = (
-                [entry_removed(spans, changes, address)] if gone else changes_of(spans, changes.entries[address], value)
-            )
-        elif value is GONE:
-            raise Refused(422, "layout", f"{argument} is given by what this extends; give it a value instead")
-        else:
-            edits = [entry_added(spans, changes, address, value)]
-    elif value is GONE:
+    step, section = before[path], path.partition(".")[0]
+    names = [one.name for where, one in before.items() if where.startswith(section)]
+    label = step.name if names.count(step.name) == 1 and not step.id else step.site
+    prefix = "eval." if section == "eval" and not step.id else ""
+    edits = override_set(spans, top, f"{prefix}{label}.{argument}", value)
+    if not edits and value is GONE:
         raise Refused(422, "layout", f"{argument} is given by what this extends; give it a value instead")
-    else:
-        edits = [_set_added(spans, top, address, value)]
-    _tried(bench, recipe, applied(spans.text, edits), path, argument, value)
-    return edits
-
-
-def _set_added(spans: Spans, top: MappingNode, address: str, value: Any) -> TextEdit:
-    entry, text = spans.entry(top, "extends"), spans.text
-    end = text.find("\n", entry.end)
-    end = len(text) if end < 0 else end
-    return TextEdit(TextSpan(end, end), f"\nset: {flow({address: value})}")
-
-
-def _tried(bench: Workbench, before: Recipe, text: str, path: str, argument: str, value: Any) -> None:
-    """Refused where a variant does not become what was meant, or more of it changes."""
     try:
-        after = steps_by_path(bench.recipe(text))
+        after = steps_by_path(bench.recipe(applied(spans.text, edits)))
     except RecipeError as error:
-        raise Refused(422, "layout", str(error), "change it by hand") from None
-    for other, step in steps_by_path(before).items():
-        if other != path and not path.startswith(other) and after.get(other) != step:
-            raise Refused(422, "layout", f"the change would reach {step.name} too", "change it by hand")
-    if value is not GONE and not same(_values(after[path]).get(argument), value):
-        raise Refused(422, "layout", "this is written in a way that cannot be changed in place", "change it by hand")
-
-
-def _values(step: Step) -> dict[str, Any]:
-    return {**step.args.plain(), **({} if step.p is None else {"p": step.p})}
-
-
-def _address(steps: dict[str, Step], path: str) -> str:
-    """The address of a step among those of its section: its id, or its class and how many of it there are."""
-    step = steps[path]
-    if step.id:
-        return step.id
-    section = path.partition(".")[0]
-    names = [one for where, one in steps.items() if where.partition(".")[0] == section and one.name == step.name]
-    prefix = "eval." if section == "eval" else ""
-    number = next(k for k, one in enumerate(names, start=1) if one is step)
-    return f"{prefix}{step.name}" if len(names) == 1 else f"{prefix}{step.name}#{number}"
-
-
-def _meaning(top: Node) -> dict[str, Any]:
-    """A document as plain values, keys sorted; steps however they are written as `{Name: {arguments}}`."""
-    found: dict[str, Any] = plain(top)
-    return _sorted({key: _steps(value) if key in SECTIONS else value for key, value in found.items()})
-
-
-def _steps(steps: Any) -> Any:
-    if not isinstance(steps, list):
-        return steps
-    return [_step(step) for step in steps]
-
-
-def _step(step: Any) -> Any:
-    if isinstance(step, str):
-        return {step: {}}
-    if not isinstance(step, dict) or len(step) != 1:
-        return step
-    ((name, body),) = step.items()
-    body = {} if body is None else body
-    return {name: {**body, "steps": _steps(body["steps"])} if isinstance(body, dict) and "steps" in body else body}
-
-
-def _sorted(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(one) for one in value] if isinstance(value, list) else value
-
-
-def _assign(document: dict[str, Any], path: str, argument: str, value: Any) -> None:
-    """The same change of what a document means."""
-    place: Any = document
-    for word in path.split("."):
-        if word.isdigit():
-            ((_, place),) = place[int(word)].items()
-        else:
-            place = place[word]
-    if value is GONE:
-        place.pop(argument, None)
-    else:
-        place[argument] = value
-
-
-def _plain(value: Any, depth: int = 0) -> Any:
-    """A value of the page: numbers as short as they are meant."""
-    if depth > _MOST_DEPTH:
-        raise Refused(400, "value", "the value nests too deeply")
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise Refused(400, "value", "the value is no number")
-        return float(f"{value:.10g}")
-    if isinstance(value, list):
-        return [_plain(one, depth + 1) for one in value]
-    if isinstance(value, dict):
-        return {key: _plain(one, depth + 1) for key, one in value.items()}
-    return value
+        raise _by_hand(str(error)) from None
+    for other, one in before.items():
+        if other != path and not path.startswith(other) and after.get(other) != one:
+            raise _by_hand(f"the change would reach {one.name} too")
+    if value is not GONE and not same(values_of(after[path]).get(argument), value):
+        raise _by_hand()
+    return edits

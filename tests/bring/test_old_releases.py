@@ -19,7 +19,7 @@ from augrecipes.bring.draft import Call, LeftOut, Line, RecipeDraft
 from augrecipes.bring.importing import draft_of
 from augrecipes.compat.albumentations import A
 from augrecipes.ops.outputs import OUTPUTS
-from augrecipes.recipe import history, releases
+from augrecipes.recipe import history
 from augrecipes.recipe.nodes import Place
 
 HERE = Path(__file__).parent
@@ -200,7 +200,7 @@ def drawn(entry: dict[str, Any], rng: random.Random) -> Call:
     mixed = {key: rng.choice([value, *VALUES[:3], rng.choice(VALUES)]) for key, value in named.items()}
     named = {key: value for key, value in mixed.items() if rng.random() < 0.6}
     named = {key: 8 if value == "<required>" else value for key, value in named.items()}
-    places = releases.PLACES.get(entry["class"], "").split()
+    places = history.PLACES.get(entry["class"], "").split()
     by_place = [named.pop(key, 3) for key in places[: rng.randint(0, 3)]] if rng.random() < 0.3 else []
     extra: dict[str, Any] = {"always_apply": rng.choice([True, False])} if rng.random() < 0.5 else {}
     extra |= {"p": rng.choice([0, 0.5, 1, 1.0, "x"])} if rng.random() < 0.3 else {}

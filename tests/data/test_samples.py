@@ -425,10 +425,10 @@ def test_everything_that_reads_samples_takes_it(tmp_path: Path) -> None:
 
 def test_the_studio_shows_it() -> None:
     pytest.importorskip("starlette")
-    from augrecipes.studio.opening import opened
+    from augrecipes.studio.studio import opened
 
     recipe, made = ar.load(CROPS), source()
-    shelf = opened(None, made).shelf
-    sample = shelf.sample(recipe, recipe.compile(), 4)
+    data = opened(None, made).data
+    sample = data.sample(recipe, recipe.compile(), 4)
     assert sample.path == "arrays.npz[4]"
     assert np.array_equal(sample.images["image"], made.read(4)["image"])

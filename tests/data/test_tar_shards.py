@@ -171,11 +171,11 @@ def test_commands_take_archives_and_arrays(patterns: dict[str, str], tmp_path: P
 
 
 def test_the_studio_shows_archives(patterns: dict[str, str], tmp_path: Path) -> None:
-    from augrecipes.studio.shelf import Shelf
+    from augrecipes.studio.data import StudioData
 
     recipe = parse_text(PLAIN)
-    shelf = Shelf(patterns["image"])
-    sample = shelf.sample(recipe, recipe.compile(), 7)
+    data = StudioData(patterns["image"])
+    sample = data.sample(recipe, recipe.compile(), 7)
     assert sample.path.endswith("train-1.tar/x/0007")
     assert sample.images["image"].shape == (*Samples(patterns["image"], recipe)[7]["image"].shape[1:], 3)
 

@@ -17,7 +17,7 @@ from augrecipes.compiler.rewrite import ARRIVALS, Compiled, plan
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.lint import lint
-from augrecipes.lint.sizes import after
+from augrecipes.lint.walk import after
 from augrecipes.ops import evaluation
 from augrecipes.ops.sizes import UNKNOWN
 from augrecipes.recipe.derive import derive, steps_of, unknown

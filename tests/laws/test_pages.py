@@ -18,7 +18,7 @@ from random_recipes import recipes, steps_for
 
 import augrecipes as ar
 from augrecipes.display import Displayed
-from augrecipes.notebook import markup, pages
+from augrecipes.notebook import pages
 from augrecipes.recipe.parse import parse_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -146,7 +146,7 @@ def test_names_of_files_and_classes_are_text(
 def test_a_page_that_does_not_escape_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ds = ar.ImageFolder(folder_of(tmp_path, [NASTY[1]], "a"), parse_text(RECIPE), cache=False)
     assert page_of(ds)
-    monkeypatch.setattr(markup, "escape", lambda text: text)
+    monkeypatch.setattr(pages, "ENVIRONMENT", pages.ENVIRONMENT.overlay(autoescape=False))
     with pytest.raises(AssertionError, match="onerror"):
         page_of(ds)
 

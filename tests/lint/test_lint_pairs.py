@@ -106,7 +106,6 @@ def test_a_warp_that_no_grid_can_take_over_names_those_that_can():
     assert "Perspective" not in problem.message
 
 
-def test_masks_and_joined_kernels_are_no_matter_of_pairs():
-    keys = {"kind": "pair", "scales": "{lr: 1, hr: 4}", "allow_resampling": "true", "optimize": "fast"}
+def test_masks_are_no_matter_of_pairs():
+    keys = {"kind": "pair", "scales": "{lr: 1, hr: 4}", "allow_resampling": "true"}
     assert codes("- Rotate: {limit: 9, border_mode: reflect, mask_interpolation: cubic}", **keys) == []
-    assert codes("- HorizontalFlip\n- GaussNoise: {target: lr}\n- VerticalFlip", **keys) == []

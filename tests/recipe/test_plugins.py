@@ -26,8 +26,8 @@ from augrecipes.errors import RecipeError
 from augrecipes.ops import plugins, registry
 from augrecipes.recipe import document
 from augrecipes.recipe.parse import parse_text
-from augrecipes.studio.opening import opened
-from augrecipes.studio.working import Workbench
+from augrecipes.studio.studio import opened
+from augrecipes.studio.workbench import Workbench
 
 MODULE = """
 import os

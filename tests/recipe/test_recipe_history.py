@@ -12,7 +12,7 @@ import pytest
 from augrecipes.errors import Diagnostic
 from augrecipes.ops import registry
 from augrecipes.ops.groups import GROUPS
-from augrecipes.recipe import document, history, synonyms
+from augrecipes.recipe import document, history
 from augrecipes.recipe.parse import parse_file, parse_text
 from augrecipes.recipe.write import flow
 
@@ -110,9 +110,9 @@ def test_every_class_that_is_gone_has_a_cure_that_is_accepted(cls: str) -> None:
 def every_synonym() -> list[tuple[str, str]]:
     """(class, cure) of every table."""
     return [
-        *(("", cure) for cure in synonyms.STEPS.values()),
-        *(("", cure) for cure in synonyms.TOP_KEYS.values()),
-        *((cls, cure) for (cls, _), cure in synonyms.ARGUMENTS_OF.items()),
+        *(("", cure) for cure in history.STEPS.values()),
+        *(("", cure) for cure in history.KEYS.values()),
+        *((cls, cure) for (cls, _), cure in history.ARGUMENTS_OF.items()),
         *((cls, cure) for (cls, _), cure in history.GONE.items()),
         *(("", new) for new in history.CLASSES.values()),
     ]
@@ -124,16 +124,16 @@ def test_what_a_synonym_says_to_write_is_accepted(cls: str, cure: str) -> None:
 
 
 def test_no_synonym_stands_for_a_name_that_is_valid() -> None:
-    assert not {*synonyms.STEPS, *history.CLASSES} & {*registry.names(), *GROUPS}
-    assert not set(synonyms.TOP_KEYS) & set(document.KEYS)
-    for cls, name in (*synonyms.ARGUMENTS_OF, *history.GONE, *history.CONVERTED):
+    assert not {*history.STEPS, *history.CLASSES} & {*registry.names(), *GROUPS}
+    assert not set(history.KEYS) & set(document.KEYS)
+    for cls, name in (*history.ARGUMENTS_OF, *history.GONE, *history.CONVERTED):
         assert name not in (registry.arguments(cls) or {"properties": ()})["properties"], (cls, name)
 
 
 def test_old_names_lead_to_arguments_that_some_class_takes() -> None:
     taken = {name for cls in registry.names() for name in (registry.arguments(cls) or {})["properties"]}
     assert set(history.RENAMED.values()) <= taken
-    assert set(synonyms.ARGUMENTS.values()) <= {*taken, "id", "steps"}
+    assert set(history.ARGUMENTS.values()) <= {*taken, "id", "steps"}
     for cls, new in (*history.JOINED, *((cls, new) for (cls, _), (new, _) in history.CONVERTED.items())):
         assert new in (registry.arguments(history.CLASSES.get(cls, cls)) or {})["properties"], (cls, new)
 

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.studio.running import Running
+from augrecipes.studio.server import StudioServer
 from augrecipes.studio.studio import Studio
 
 
@@ -36,7 +36,7 @@ class Reply:
 class Page:
     """A page of a studio."""
 
-    running: Running
+    running: StudioServer
     files: list[Path] = field(default_factory=list)
     tab: str = "tab-1"
 

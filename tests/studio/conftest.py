@@ -16,8 +16,8 @@ pytest.importorskip("uvicorn")
 from asking import Page, picture
 from browsing import RECIPE, Browse, Tab, chromium
 
-from augrecipes.studio.opening import opened
-from augrecipes.studio.running import Running
+from augrecipes.studio.server import StudioServer
+from augrecipes.studio.studio import opened
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def open_page() -> Iterator[Callable[..., Page]]:
     with ExitStack() as stack:
 
         def page(recipe: Any = None, data: Any = None, **more: Any) -> Page:
-            running = Running(opened(recipe, data, **more))
+            running = StudioServer(opened(recipe, data, **more))
             running.start()
             stack.callback(running.stop)
             files = sorted(Path(data).rglob("*.*")) if isinstance(data, Path) and data.is_dir() else []

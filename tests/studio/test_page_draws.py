@@ -12,7 +12,7 @@ import pytest
 from browsing import PATIENCE, RECIPE, Browse, Tab
 
 import augrecipes as ar
-from augrecipes.studio.pictures import png_of
+from augrecipes.studio.images import png_of
 
 
 @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
@@ -123,7 +123,7 @@ def test_masks_boxes_and_points_are_drawn_and_switched(open_page: Any, browse: B
 def test_every_view_can_be_reached_with_keys(open_page: Any, browse: Browse, file: Path, photos: Path) -> None:
     tab: Tab = browse(open_page(file, photos).running.address)
     tab.drawn(12)
-    for number, name in enumerate(("draws", "stages", "compare", "cost", "take"), start=1):
+    for number, name in enumerate(("draws", "stages", "compare", "cost", "export"), start=1):
         tab.press(str(number))
         assert tab.page.is_visible(f"#view-{name}")
         assert tab.page.get_attribute(f"#tab-{name}", "aria-selected") == "true"

@@ -1,4 +1,4 @@
-"""The editor of the page: problems with their cures, completion, saving, and names that want to be markup."""
+"""The editor of the page: problems with their fixes, completion, saving, and names that want to be markup."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def underlined(tab: Tab) -> list[str]:
     return list(tab.page.locator(".cm-lintRange-error").all_inner_texts())
 
 
-def test_a_misspelt_step_is_underlined_and_cured_by_a_click(tab: Tab) -> None:
+def test_a_misspelt_step_is_underlined_and_fixed_by_a_click(tab: Tab) -> None:
     tab.write(MISSPELT)
     tab.page.wait_for_selector(".cm-lintRange-error", timeout=PATIENCE)
     assert underlined(tab) == ["RandomRotation"]
     assert "did you mean Rotate?" in tab.page.inner_text("#problems-list")
-    tab.page.click("#problems-list .cure")
+    tab.page.click("#problems-list .fix")
     tab.until("document.querySelector('#problems').dataset.worst !== 'error'")
     assert tab.text == RECIPE
     tab.page.keyboard.press("Control+z")
@@ -34,7 +34,7 @@ def test_a_misspelt_step_is_underlined_and_cured_by_a_click(tab: Tab) -> None:
     assert tab.text == MISSPELT
 
 
-def test_a_problem_is_cured_with_a_key(tab: Tab) -> None:
+def test_a_problem_is_fixed_with_a_key(tab: Tab) -> None:
     tab.write(MISSPELT)
     tab.page.wait_for_selector(".cm-lintRange-error", timeout=PATIENCE)
     tab.page.keyboard.press("F8")

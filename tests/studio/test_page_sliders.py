@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import zlib
-from base64 import urlsafe_b64decode
 from pathlib import Path
 from typing import Any
 
 import albumentations as A
-import cv2
-import numpy as np
 import pytest
 from browsing import PATIENCE, RECIPE, Browse, Tab
 
@@ -110,42 +106,21 @@ def test_two_recipes_beside_each_other(tab: Tab, file: Path, photos: Path) -> No
     assert tab.page.evaluate("document.querySelector('.wipe').style.getPropertyValue('--cut')") == "100%"
 
 
-def test_cost_and_verify_say_what_they_found(tab: Tab) -> None:
+def test_cost_names_each_step(tab: Tab) -> None:
     tab.press("4")
     tab.page.wait_for_selector(".times >> text=Rotate", timeout=PATIENCE)
     assert tab.page.locator(".totals b").count() == 4
-    tab.page.click("text=Verify on this data")
-    tab.page.wait_for_selector(".proof >> text=Verified", timeout=PATIENCE)
-    assert tab.page.locator('.proof [data-passed="false"]').count() == 0
 
 
-def test_what_is_taken_away(tab: Tab, tmp_path: Path) -> None:
+def test_what_is_exported(tab: Tab) -> None:
     tab.press("5")
     tab.page.wait_for_selector(".python >> text=A.Compose", timeout=PATIENCE)
     with tab.page.expect_download() as download:
         tab.press("y")
     assert Path(download.value.path()).read_text(encoding="utf-8") == RECIPE
     with tab.page.expect_download() as download:
-        tab.press("Shift+P")
-    picture = cv2.imdecode(np.fromfile(download.value.path(), np.uint8), cv2.IMREAD_COLOR)
-    assert picture is not None
-    assert min(picture.shape[:2]) > 200
-    assert picture.std() > 10
-    with tab.page.expect_download() as download:
         tab.page.click("text=Download .json")
     assert A.from_dict(json.loads(Path(download.value.path()).read_text(encoding="utf-8"))) is not None
-
-
-def test_a_link_holds_the_recipe(tab: Tab, open_page: Any, browse: Browse, photos: Path) -> None:
-    link = tab.page.evaluate(
-        "async text => (await import(new URL('share.js', location.href).href)).link(text)", RECIPE.replace("25", "7")
-    )
-    packed = link.partition("#recipe=")[2]
-    assert zlib.decompress(urlsafe_b64decode(packed + "==")).decode() == RECIPE.replace("25", "7")
-    other = open_page(None, photos)
-    opened = browse(f"{other.running.address}#recipe={packed}")
-    assert opened.text == RECIPE.replace("25", "7")
-    assert "recipe=" not in opened.page.url
 
 
 DROP = """([name, text]) => {
@@ -187,10 +162,10 @@ def test_planted_a_picture_of_another_sample_is_noticed(
     assert (planted.pixels(".large .stage img") != wanted).any()
 
 
-def test_planted_a_cure_at_the_wrong_place_is_noticed(
+def test_planted_a_fix_at_the_wrong_place_is_noticed(
     open_page: Any, browse: Browse, file: Path, photos: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from augrecipes.studio.places import PageText
+    from augrecipes.studio.outline import PageText
 
     between = PageText.between
 
@@ -203,6 +178,6 @@ def test_planted_a_cure_at_the_wrong_place_is_noticed(
     planted.write(RECIPE.replace("Rotate:", "RandomRotation:"))
     planted.page.wait_for_selector(".cm-lintRange-error", timeout=PATIENCE)
     assert planted.page.locator(".cm-lintRange-error").all_inner_texts() != ["RandomRotation"]
-    planted.page.click("#problems-list .cure")
+    planted.page.click("#problems-list .fix")
     planted.until("!document.querySelector('#editor').innerText.includes('- RandomRotation: {limit')")
     assert planted.text != RECIPE

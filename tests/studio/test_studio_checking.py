@@ -1,4 +1,4 @@
-"""Problems stand at their words, whatever the layout, and a cure is one after which they are gone."""
+"""Problems stand at their words, whatever the layout, and a fix is one after which they are gone."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from layouts import layouts
 
 from augrecipes.lint import lints
+from augrecipes.recipe.codes import CODES
+from augrecipes.recipe.edit import TextEdit, applied
 from augrecipes.recipe.model import Arguments, Recipe, Step
 from augrecipes.recipe.spans import TextSpan, read_spans
 from augrecipes.studio import checking
-from augrecipes.studio.places import PageText
-from augrecipes.studio.text_edits import TextEdit, applied
-from augrecipes.studio.working import Workbench
+from augrecipes.studio.outline import PageText
+from augrecipes.studio.workbench import Workbench
 
 BENCH = Workbench()
 STEPS = (
@@ -68,16 +69,16 @@ def test_ends_of_lines_of_all_kinds(ends: str) -> None:
 
 
 @pytest.mark.parametrize("code", sorted(lints()))
-def test_cures_mend(code: str) -> None:
+def test_fixes_fix(code: str) -> None:
     """Of each lint's own example: whatever is offered leaves nothing of the problem."""
-    text = lints()[code].example
+    text = CODES[code].example
     for problem in checking.checked(BENCH, text)["problems"]:
         assert problem["more"]
-        if problem["cure"] is None:
+        if problem["fix"] is None:
             continue
         page = PageText(text)
         edits = []
-        for edit in problem["cure"]["edits"]:
+        for edit in problem["fix"]["edits"]:
             start, end = (page.offset(line, column + 1) for line, column in (edit["from"], edit["to"]))
             edits.append(TextEdit(TextSpan(start, end), edit["text"]))
         after = checking.checked(BENCH, applied(text, edits))["problems"]
@@ -87,6 +88,6 @@ def test_cures_mend(code: str) -> None:
 def test_spans_are_the_words(page: Any) -> None:
     found = page.post("/api/check", text="version: 1\nrecipe: x\nsteps:\n  - Rotate: {limit: [1,  2]}  # a\neval: []\n")
     (step,) = found["steps"]
-    assert (step["path"], step["key"], step["label"]) == ("steps.0", {"from": [4, 4], "to": [4, 10]}, "Rotate#1")
+    assert (step["path"], step["key"]) == ("steps.0", {"from": [4, 4], "to": [4, 10]})
     assert step["arguments"]["limit"] == {"value": [1, 2], "from": [4, 20], "to": [4, 27]}
     assert read_spans("a: 1").top is not None

@@ -16,8 +16,8 @@ from augrecipes.errors import DataError
 from augrecipes.images.encoded import Encoded, encoded
 from augrecipes.preview.display import picture_of_output
 from augrecipes.recipe.model import Output
-from augrecipes.studio.decoded_once import DecodedOnce
-from augrecipes.studio.pictures import png_of, shown_of, shrunk
+from augrecipes.studio.data import DecodedOnce
+from augrecipes.studio.images import png_of, shown_of, shrunk
 
 
 def file_of(form: str, height: int, width: int, turn: int = 1) -> Encoded:

@@ -14,9 +14,8 @@ from asking import Page
 import augrecipes as ar
 from augrecipes import paths
 from augrecipes.errors import AugrecipesError, RecipeError
-from augrecipes.studio import running
-from augrecipes.studio.opening import NEW, opened
-from augrecipes.studio.remembered import Remembered
+from augrecipes.studio import server
+from augrecipes.studio.studio import NEW, opened
 
 ROOT = Path(__file__).parents[2]
 TEXT = "version: 1\nrecipe: mine\nsteps: [HorizontalFlip]\neval: derived\n"
@@ -71,8 +70,10 @@ def test_read_only_cannot_write(open_page: Callable[..., Page], photos: Path, fi
         body = {"text": "version: 1\n", "base_sha": read["sha"], "force": force}
         assert page.ask("PUT", "/api/recipe", body).status == 403
     before = {path: path.stat().st_mtime_ns for path in file.parent.rglob("*")}
-    for path in ("draws", "stages", "check", "cost", "eject", "slide", "import", "verify"):
-        page.ask("POST", f"/api/{path}", {"text": TEXT, "as": "python", "name": "x", "path": "steps.0", "off": True})
+    for path in ("draws", "stages", "check", "cost", "export", "slide", "import"):
+        page.ask(
+            "POST", f"/api/{path}", {"text": TEXT, "as": "python", "name": "x", "path": "steps.0", "argument": "p"}
+        )
     assert {path: path.stat().st_mtime_ns for path in file.parent.rglob("*")} == before
 
 
@@ -123,10 +124,10 @@ def test_a_missing_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch)
     for name in ("uvicorn", "starlette.applications"):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, name, None)
-            for module in [one for one in sys.modules if one == "augrecipes.studio.serving"]:
+            for module in [one for one in sys.modules if one == "augrecipes.studio.app"]:
                 patch.delitem(sys.modules, module)
             with pytest.raises(AugrecipesError, match=r"pip install 'augrecipes\[studio\]'"):
-                running.Running(opened(None))
+                server.StudioServer(opened(None))
 
 
 def test_the_default_install_does_not_need_it() -> None:
@@ -139,55 +140,13 @@ def test_the_default_install_does_not_need_it() -> None:
 
 def test_a_taken_port_is_said(page: Page) -> None:
     with pytest.raises(AugrecipesError, match="--port 0 takes a free one"):
-        running.Running(opened(None), page.running.port)
-
-
-def started(recipe: Path, data: Path, *more: str) -> tuple[subprocess.Popen[str], str]:
-    """The command, and the address that it prints."""
-    command = [sys.executable, "-m", "augrecipes", "studio", str(recipe), "--data", str(data), "--no-open", *more]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
-    assert process.stdout is not None
-    return process, process.stdout.readline().strip()
-
-
-def test_a_killed_server_is_taken_up(file: Path, photos: Path) -> None:
-    process, address = started(file, photos)
-    process.kill()
-    process.communicate()
-    again, same = started(file, photos)
-    assert same == address
-    assert address.startswith("http://127.0.0.1:")
-    again.send_signal(2)  # Ctrl-C
-    again.communicate(timeout=30)
-    assert again.returncode in (0, 130)
-    other, fresh = started(file, photos)
-    other.kill()
-    other.communicate()
-    assert fresh.partition("token=")[2] != address.partition("token=")[2]
-
-
-def test_what_somebody_else_could_have_written_is_not_taken_up(tmp_path: Path) -> None:
-    left = Remembered(tmp_path / "studio", "recipe", "data")
-    assert left.read() is None
-    left.write("t" * 43, 4567)
-    assert left.read() == ("t" * 43, 4567)
-    (path,) = (tmp_path / "studio").iterdir()
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    path.chmod(0o644)
-    assert left.read() is None
-    path.chmod(0o600)
-    for text in ("", "[]", '{"token": "short", "port": 1}', '{"token": 3, "port": 1}', '{"token": "' + "t" * 43 + '"}'):
-        path.write_text(text)
-        assert left.read() is None
-    left.forget()
-    assert left.read() is None
-    assert Remembered(tmp_path / "studio", "recipe", "other")._path != left._path
+        server.StudioServer(opened(None), page.running.port)
 
 
 def test_a_notebook_shows_the_page(photos: Path) -> None:
     view = ar.studio(TEXT, photos, height=500)
     try:
-        page = Page(view._running)
+        page = Page(view._server)
         assert page.get("/api/recipe")["text"] == view.recipe() == TEXT
         html = view._repr_html_()
         assert f'src="{view.address}"' in html

@@ -41,12 +41,12 @@ def test_what_the_page_starts_with(page: Page) -> None:
     assert "Rotate" in page.get("/api/schema")["steps"]
 
 
-def test_a_misspelt_step_is_underlined_and_cured(page: Page) -> None:
+def test_a_misspelt_step_is_underlined_and_fixed(page: Page) -> None:
     text = "version: 1\nrecipe: mine\nsteps:\n  - RandomRotation: {degrees: 25}\neval: derived\n"
     found = page.post("/api/check", text=text)
     problem = found["problems"][0]
     assert (problem["from"], problem["to"], problem["severity"]) == ([4, 4], [4, 18], "error")
-    assert problem["cure"]["edits"] == [{"from": [4, 4], "to": [4, 18], "text": "Rotate"}]
+    assert problem["fix"]["edits"] == [{"from": [4, 4], "to": [4, 18], "text": "Rotate"}]
     assert "step" in problem["more"]
 
 
@@ -88,7 +88,7 @@ def test_small_pictures_are_small(page: Page) -> None:
 def test_pictures_that_are_gone_are_drawn_again(page: Page) -> None:
     text = TEXT.format(optimize="none")
     first = page.lines("/api/draws", text=text)[0]["pictures"][0]["url"]
-    page.studio.pictures.__init__(most_bytes=1)  # type: ignore[misc]
+    page.studio.images.__init__(most_bytes=1)  # type: ignore[misc]
     assert page.ask("GET", first).status == 404
     again = page.lines("/api/draws", text=text)[0]["pictures"][0]["url"]
     assert page.ask("GET", again).status == 200

@@ -17,8 +17,8 @@ import augrecipes as ar
 from augrecipes.errors import DataError, StoreError
 from augrecipes.preview.display import picture_of_output
 from augrecipes.sources.stored import StoredSource
-from augrecipes.studio import shelf
-from augrecipes.studio.opening import opened
+from augrecipes.studio import data
+from augrecipes.studio.studio import opened
 
 PICTURES = """\
 version: 1
@@ -142,7 +142,6 @@ def test_every_view_of_a_store(packed: Any) -> None:
     cost = page.post("/api/cost", text=for_pictures, index=1)
     assert [step["path"] for step in cost["steps"]] == [f"steps.{k}" for k in range(5)]
     assert [step["before_us"] > 0 for step in cost["steps"]] == [False, False, True, True, True]
-    assert page.lines("/api/verify", text=for_pictures, samples=3)[-2]["passed"] is True
     apart = page.post("/api/extremes", text=for_pictures, path="steps.3", index=1)
     assert apart["least"]["apart"] < apart["most"]["apart"]
     for body in ({"off": ["steps.0"]}, {"force": {"steps.1": 0}}):
@@ -168,7 +167,7 @@ def stale(page: Page, text: str) -> list[str]:
     found = []
     for line in HOW:
         recipe = page.studio.bench.recipe(f"{text}{line}\n")
-        left, baked = page.studio.shelf.left(recipe, "train", 0)
+        left, baked = page.studio.data.left(recipe, "train", 0)
         if len(baked) != 2 or replace(left, steps=recipe.steps, inputs=recipe.inputs) != recipe:
             found.append(line)
     return found
@@ -185,8 +184,8 @@ def test_what_a_digest_leaves_out_is_heard_over_a_store(packed: Any) -> None:
 
 def test_planted_what_is_kept_by_its_digest_is_noticed(packed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: dict[str, Any] = {}
-    real = shelf.behind
-    monkeypatch.setattr(shelf, "behind", lambda recipe, *more: kept.setdefault(recipe.digest, real(recipe, *more)))
+    real = data.behind
+    monkeypatch.setattr(data, "behind", lambda recipe, *more: kept.setdefault(recipe.digest, real(recipe, *more)))
     text = PICTURES.format(optimize="exact")
     page, _ = packed("image", text)
     assert stale(page, text.replace("optimize: exact\n", "")) == list(HOW[1:-1])
@@ -197,7 +196,7 @@ def test_a_recipe_with_another_beginning_is_told_both(packed: Any) -> None:
     page, _ = packed("image", text)
     other = text.replace("max_size: 80", "max_size: 90")
     assert "SmallestMaxSize(max_size: 80)" in page.post("/api/source", text=other)["problem"]
-    for path in ("draws", "stages", "cost", "verify"):
+    for path in ("draws", "stages", "cost"):
         reply = page.ask("POST", f"/api/{path}", {"text": other})
         assert reply.status == 422
         assert "does not begin with the steps that were baked into the store" in reply.json["error"]["message"]

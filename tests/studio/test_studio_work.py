@@ -18,10 +18,10 @@ from asking import Page, picture
 
 import augrecipes as ar
 from augrecipes.ops import registry
-from augrecipes.studio import working
+from augrecipes.studio import workbench
+from augrecipes.studio.images import ImageCache
 from augrecipes.studio.jobs import WorkTurns
-from augrecipes.studio.kept import Kept
-from augrecipes.studio.pictures import Pictures
+from augrecipes.studio.workbench import LruCache
 
 QUICK = "version: 1\nrecipe: quick\nsteps: [HorizontalFlip]\neval: derived\n"
 SLOW = "version: 1\nrecipe: slow\nsteps: [StepThatWaits: {p: 1.0}]\neval: []\n"
@@ -88,7 +88,7 @@ def test_a_newer_edit_ends_an_older_drawing(page: Page, gate: Gate) -> None:
     began = gate.began
     gate.open.set()
     page.lines("/api/draws", text=QUICK, indices=[2])
-    assert gate.began == began <= page.studio.crew.lanes  # of the 80 draws no other was begun
+    assert gate.began == began <= page.studio.threads.lanes  # of the 80 draws no other was begun
 
 
 STEPS = """version: 1
@@ -104,7 +104,7 @@ eval: []
 
 
 @pytest.mark.parametrize("optimize", ["none", "fast"])
-@pytest.mark.parametrize("view", ["draws", "stages", "extremes", "compare", "cost", "verify"])
+@pytest.mark.parametrize("view", ["draws", "stages", "extremes", "compare", "cost"])
 def test_an_edit_is_heard_between_the_steps_of_a_sample(page: Page, gate: Gate, view: str, optimize: str) -> None:
     text = STEPS.format(optimize)
     sides = {"a": {"text": text}, "b": {"text": text}}
@@ -119,18 +119,18 @@ def test_an_edit_is_heard_between_the_steps_of_a_sample(page: Page, gate: Gate, 
     assert not thread.is_alive()
     assert lines[-1].get("done") is False or lines[-1]["error"]["code"] == "ended"
     gate.open.set()
-    page.studio.crew._threads.shutdown()  # waits for what still runs
-    assert gate.began == began <= page.studio.crew.lanes  # of each thread's sample no other step was begun
+    page.studio.threads._threads.shutdown()  # waits for what still runs
+    assert gate.began == began <= page.studio.threads.lanes  # of each thread's sample no other step was begun
 
 
 def test_planted_steps_that_do_not_look_are_noticed(page: Page, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(working, "go_on", lambda: None)
+    monkeypatch.setattr(workbench, "go_on", lambda: None)
     thread, _ = in_background(page, "/api/draws", text=STEPS.format("none"))
     until(lambda: gate.began >= 1)
     page.lines("/api/draws", text=QUICK)
     thread.join(30)
     gate.open.set()
-    page.studio.crew._threads.shutdown()
+    page.studio.threads._threads.shutdown()
     assert gate.began == 4
 
 
@@ -141,11 +141,12 @@ def test_planted_work_that_goes_on_is_noticed(page: Page, gate: Gate, monkeypatc
     until(lambda: gate.began >= 1)
     page.lines("/api/draws", text=QUICK, indices=[0])
     thread.join(30)
-    assert gate.began > page.studio.crew.lanes
+    assert gate.began > page.studio.threads.lanes
 
 
 class _Endless:
-    ended = superseded = False
+    superseded = False
+    ended = property(lambda self: False, lambda self, value: None)
 
     def end(self) -> None:
         """Goes on."""
@@ -161,7 +162,7 @@ def test_closing_the_connection_ends_the_work(page: Page, gate: Gate) -> None:
     began = gate.began
     gate.open.set()
     page.lines("/api/draws", text=QUICK)
-    assert gate.began == began <= page.studio.crew.lanes
+    assert gate.began == began <= page.studio.threads.lanes
 
 
 def test_two_tabs_do_not_end_each_other(page: Page, gate: Gate) -> None:
@@ -194,12 +195,12 @@ def test_a_step_that_fails_costs_its_sample_only(open_page: Callable[..., Page],
     text = "version: 1\nrecipe: x\nsteps: [RandomCrop: {height: 64, width: 64}]\neval: derived\n"
     lines = {line["index"]: line for line in page.lines("/api/draws", text=text, indices=[0, 1, 2, 3, 4])[:-1]}
     assert [bool(lines[k]["pictures"]) for k in range(5)] == [False, True, False, True, False]
-    assert "RandomCrop#1" in lines[0]["error"]["cure"]
+    assert "RandomCrop#1" in lines[0]["error"]["fix"]
     assert "4.png" in lines[4]["error"]["message"]
 
 
 def test_pictures_that_are_kept_are_bounded() -> None:
-    pictures = Pictures(most_bytes=200_000)
+    pictures = ImageCache(most_bytes=200_000)
     random = np.random.default_rng(0)
     urls = [pictures.put(random.integers(0, 255, (100, 100, 3), np.uint8))["url"] for _ in range(40)]
     assert pictures.nbytes <= 200_000
@@ -208,11 +209,11 @@ def test_pictures_that_are_kept_are_bounded() -> None:
     assert not pictures.has(urls[0])
     same = np.zeros((10, 10, 3), np.uint8)
     assert pictures.put(same)["url"] == pictures.put(same)["url"]
-    assert Pictures().put(same)["url"] != pictures.put(same)["url"]  # addresses cannot be guessed from pixels
+    assert ImageCache().put(same)["url"] != pictures.put(same)["url"]  # addresses cannot be guessed from pixels
 
 
 def test_things_that_are_kept_are_made_once_and_bounded() -> None:
-    kept: Kept[int] = Kept(100, size=lambda thing: thing)
+    kept: LruCache[int] = LruCache(100, size=lambda item: item)
     made: list[int] = []
 
     def make(number: int) -> int:
@@ -236,12 +237,12 @@ def test_things_that_are_kept_are_made_once_and_bounded() -> None:
 
 def channels_read(page: Page) -> list[int]:
     """Channels of a sample that recipes of one and of three read in turns, each in a listing of its own."""
-    shelf, found = page.studio.shelf, []
-    shelf._files = Kept(1)
+    data, found = page.studio.data, []
+    data._files = LruCache(1)
     for turn in range(8):
         text = QUICK.replace("steps", f"inputs: {{image: {{channels: {(1, 3)[turn % 2]}}}}}\nsteps")
         recipe = page.studio.bench.recipe(text)
-        found.append(shelf.sample(recipe, page.studio.bench.pipeline(recipe), 0).images["image"].shape[2])
+        found.append(data.sample(recipe, page.studio.bench.pipeline(recipe), 0).images["image"].shape[2])
     return found
 
 
@@ -250,7 +251,7 @@ def test_samples_are_never_those_of_a_listing_that_is_gone(page: Page) -> None:
 
 
 def test_planted_listings_of_one_number_are_noticed(page: Page) -> None:
-    page.studio.shelf._numbers = itertools.repeat(0)
+    page.studio.data._numbers = itertools.repeat(0)
     assert channels_read(page) != [1, 3] * 4
 
 
@@ -262,4 +263,4 @@ def test_large_pictures_are_kept_as_files(open_page: Callable[..., Page], tmp_pa
     for optimize in ("exact", "fast"):
         line = page.lines("/api/draws", text=text.format(optimize), epochs=list(range(4)), size=64, source=True)[0]
         assert line["pictures"][0]["source"]["width"] == 4000
-    assert page.studio.shelf.nbytes < 12_000_000
+    assert page.studio.data.nbytes < 12_000_000

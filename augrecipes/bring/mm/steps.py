@@ -94,7 +94,7 @@ def _made(call: Call, sample: SampleState) -> list[Item]:
         return _albu(call, sample)
     if call.name in MAKERS:
         return MAKERS[call.name](call.args, sample)
-    why = suggest.step(call.name, call.args, ()).removeprefix("; ")
+    why = suggest.step(call.name, call.args, ()).text.removeprefix("; ")
     raise Unheld(f"a transform of the framework that recipes do not have; {why}")
 
 

@@ -24,8 +24,8 @@ from augrecipes.bring.source.values import (
 )  # fmt: skip
 from augrecipes.bring.torchvision.signatures import PARAMETERS as OF_TORCHVISION
 from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OR_OTHER
+from augrecipes.recipe.history import PLACES
 from augrecipes.recipe.nodes import Place
-from augrecipes.recipe.releases import PLACES
 from augrecipes.recipe.write import flow
 
 COMPOSES = (COMPOSE, "ReplayCompose")

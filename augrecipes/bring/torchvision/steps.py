@@ -101,7 +101,7 @@ def _hint(call: Call) -> str:
             f"no transform{where} that augrecipes knows: write it as a class for albumentations and make it known with "
             "augrecipes.register(cls)"
         )
-    return suggest.step(call.name, call.args, ()).removeprefix("; ") or "nothing in a recipe has the same meaning"
+    return suggest.step(call.name, call.args, ()).text.removeprefix("; ") or "nothing in a recipe has the same meaning"
 
 
 def _group(call: Call, args: Args, picture: SampleState) -> list[Item]:

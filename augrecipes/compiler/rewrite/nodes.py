@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Literal, TypeAlias, TypeGuard
 
-from augrecipes.lint import sizes
+from augrecipes.lint import walk
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.capability import Action
@@ -134,4 +134,4 @@ def after(node: Node, size: SizeBounds) -> SizeBounds:
     """What is known of a picture's size behind a node."""
     if isinstance(node, Fused):
         return UNKNOWN
-    return sizes.after(node if isinstance(node, Step) else node.written, size)
+    return walk.after(node if isinstance(node, Step) else node.written, size)

@@ -20,7 +20,7 @@ function turn(to) {
   find("#server-words").textContent = words
   hush("server")
   if (to === "away") {
-    notice("The studio's server does not answer. Go on typing: the text is kept in this browser. Start it again with the same command, and this page goes on.", {name: "server", kind: "bad", lasting: true})
+    notice(`The studio's server does not answer. Go on typing: the text is kept in this browser. Start it again with --port ${location.port} and open the address that it prints: this page goes on, too.`, {name: "server", kind: "bad", lasting: true})
   } else if (to === "locked") {
     notice("A server answers here that was started anew and does not know this page. Open the address that it printed: what you typed is kept in this browser.", {name: "server", kind: "bad", lasting: true})
   }

@@ -20,7 +20,7 @@ let mode = "wipe"
 let apart = null
 const pictures = {a: null, b: null, difference: null}
 
-export const view = {name: "compare", title: "A/B", sample: true, build, refresh, shown, interrupt: () => drawing.interrupt(), stop: () => drawing.stop(true)}
+export const view = {name: "compare", title: "A/B", sample: true, build, refresh, interrupt: () => drawing.interrupt(), stop: () => drawing.stop(true)}
 
 const SPEEDS = [["", "as written"], ["none", "none"], ["exact", "exact"], ["fast", "fast"]]
 
@@ -118,10 +118,3 @@ export function refresh() {
 }
 
 const figure = (number) => (Number.isFinite(number) ? Number(number.toPrecision(3)) : "–")
-
-function shown() {
-  return {
-    title: `A and B: sample ${settings.index}, epoch ${settings.at}, seed ${settings.seed}`,
-    rows: [Object.entries(pictures).filter(([, picture]) => !picture.element.hidden && picture.url).map(([side, picture]) => ({picture, words: side === "difference" ? side : side.toUpperCase()}))],
-  }
-}

@@ -1,29 +1,23 @@
-// The view of cost: how long each step takes here, before and after the plan, what the optimiser did, and a proof.
+// The view of cost: how long each step takes here, before and after the plan, and what the optimiser did.
 
 import {chooser} from "./chooser.js"
 import {fill, icon, make} from "./dom.js"
 import {Drawing} from "./drawing.js"
-import {ask, listen} from "./server.js"
-import {asked, recipe, say, settings} from "./state.js"
+import {ask} from "./server.js"
+import {asked, recipe, settings} from "./state.js"
 
 let drawing = null
-let proving = null
 let place = null
-let proof = null
 
-export const view = {name: "cost", title: "Cost", sample: true, build, refresh, shown: () => null, interrupt: () => drawing.interrupt(), stop: () => drawing.stop(true) || proving.stop(true)}
+export const view = {name: "cost", title: "Cost", sample: true, build, refresh, interrupt: () => drawing.interrupt(), stop: () => drawing.stop(true)}
 
 function build(element) {
   drawing = new Drawing()
-  proving = new Drawing()
-  proving.failed = (error) => drawing.failed(error)
   place = make("div", {class: "costs"})
-  proof = make("ul", {class: "proof"})
   fill(element, make("div", {class: "bar"}, chooser(),
     make("button", {type: "button", onclick: refresh}, "Measure again"),
-    make("button", {type: "button", title: "Compare the optimised pipeline with the plain one on the shown data", onclick: verify}, "Verify on this data"),
     make("span", {class: "quiet-words"}, "Times of one thread on this machine, for the chosen sample. Work that a step puts off counts where it is done.")),
-    drawing.place, drawing.trouble, make("div", {class: "scroll"}, make("div", {}, proving.place, proof, place)))
+    drawing.place, drawing.trouble, make("div", {class: "scroll"}, place))
 }
 
 const time = (us) => (us === null || us === undefined ? "" : us >= 1000 ? `${(us / 1000).toPrecision(3)} ms` : `${us >= 100 ? Math.round(us) : Number(us.toPrecision(2))} µs`)
@@ -89,19 +83,4 @@ function reasons(answer) {
     make("div", {class: "costs"},
       part("What stayed as it is written, and why", stayed.map((one) => line(false, plain(one.name), one.why))),
       idle.length ? make("details", {}, make("summary", {}, `${idle.length} rules had nothing to do here`), make("ul", {class: "rules"}, idle.map((rule) => line(false, rule.name, rule.why)))) : null))
-}
-
-function verify() {
-  fill(proof, make("li", {class: "quiet-words"}, "Comparing the optimised pipeline with the plain one…"))
-  let any = false
-  proving.start((signal, progress) => listen("api/verify", {...asked(), optimize: settings.optimize || null}, (line) => {
-    if (line.progress) return void progress(...line.progress)
-    if (line.error && !line.name) throw new Error(line.error.message)
-    if (!line.name) return
-    if (!any) fill(proof)
-    any = true
-    const what = line.name === "verdict" ? (line.passed ? "Verified" : "Not verified") : line.name
-    proof.append(make("li", {"data-passed": String(line.passed)}, icon(line.passed ? "done" : "error"), make("div", {}, make("b", {}, what), ": ", line.words ?? "")))
-    if (line.name === "verdict") say(what)
-  }, signal))
 }

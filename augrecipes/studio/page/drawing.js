@@ -20,7 +20,7 @@ export class Drawing {
 
   failed(error) {
     this.trouble.hidden = false
-    fill(this.trouble, error.message, error.cure ? ` ${error.cure}` : "")
+    fill(this.trouble, error.message, error.fix ? ` ${error.fix}` : "")
   }
 
   // `work(signal, progress)` runs now, or as soon as the one before is stopped; only the newest of those that wait.

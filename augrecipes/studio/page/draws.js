@@ -16,7 +16,7 @@ let drawing = null
 let observer = null
 let drawn = 0
 
-export const view = {name: "draws", title: "Draws", build, refresh, shown, interrupt: () => drawing.interrupt(), stop: () => drawing.stop(true)}
+export const view = {name: "draws", title: "Draws", build, refresh, interrupt: () => drawing.interrupt(), stop: () => drawing.stop(true)}
 
 function build(element) {
   root = element
@@ -236,17 +236,6 @@ function walk(event) {
   event.preventDefault()
   next.focus()
   next.scrollIntoView({block: "nearest"})
-}
-
-function shown() {
-  if (large.isOpen()) return large.shown()
-  const rows = [...strips.values()].filter((strip) => strip.seen || strips.size <= 12).map((strip) => [
-    ...(strip.scene ? [{picture: strip.scene.picture, words: "scene"}] : []),
-    ...strip.cells.flatMap((cell) => cell.pictures.map((picture, at) => ({
-      picture, words: at ? "" : `${strip.element.dataset.index}, epoch ${cell.epoch}`,
-    }))),
-  ])
-  return {title: `${recipe.path?.split(/[\\/]/).at(-1) ?? "recipe"}, seed ${settings.seed}`, rows}
 }
 
 export const python = () => large.python() ?? [...strips.values()][0]?.cells[0]?.line?.python ?? null

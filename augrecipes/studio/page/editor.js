@@ -1,4 +1,4 @@
-// The editor: CodeMirror with YAML, problems underlined with their cures, completion, explanations and undo.
+// The editor: CodeMirror with YAML, problems underlined with their fixes, completion, explanations and undo.
 
 import {
   EditorState, EditorView, Transaction, autocompletion, bracketMatching, classHighlighter, closeBrackets, closeBracketsKeymap,
@@ -29,7 +29,7 @@ export function open(parent) {
         autocompletion({override: [complete], icons: false}),
         EditorView.contentAttributes.of({"aria-label": "Recipe, as YAML", spellcheck: "false"}),
         keymap.of([
-          {key: "Mod-.", run: () => cureHere()},
+          {key: "Mod-.", run: () => fixHere()},
           {key: "F8", run: nextDiagnostic},
           {key: "Mod-z", run: undo}, {key: "Mod-y", run: redo}, {key: "Mod-Shift-z", run: redo},
           ...closeBracketsKeymap, ...completionKeymap, ...searchKeymap, ...historyKeymap, ...foldKeymap, ...lintKeymap,
@@ -122,10 +122,10 @@ export function beginAt(place) {
   view.dispatch({selection: {anchor: at}, effects: EditorView.scrollIntoView(at, {y: "nearest", yMargin: 60})})
 }
 
-// Carries out the edits of a cure, all at once, as one thing to undo.
-export function apply(cure) {
-  const changes = cure.edits.map((edit) => ({from: offset(edit.from), to: offset(edit.to), insert: edit.text}))
-  view.dispatch({changes, annotations: [Transaction.userEvent.of("input.cure"), isolateHistory.of("full")]})
+// Carries out the edits of a fix, all at once, as one thing to undo.
+export function apply(fix) {
+  const changes = fix.edits.map((edit) => ({from: offset(edit.from), to: offset(edit.to), insert: edit.text}))
+  view.dispatch({changes, annotations: [Transaction.userEvent.of("input.fix"), isolateHistory.of("full")]})
   view.focus()
 }
 
@@ -146,22 +146,22 @@ export function underline(problems, explain) {
       from, to, severity: SEVERITY[problem.severity] ?? "info", problem, message: problem.message,
       renderMessage: () => make("span", {class: "problem-words"},
         make("button", {type: "button", class: "code", onclick: () => explain(problem)}, problem.code ?? ""), " ", problem.message),
-      actions: problem.cure ? [{name: problem.cure.title, apply: () => apply(problem.cure)}] : [],
+      actions: problem.fix ? [{name: problem.fix.title, apply: () => apply(problem.fix)}] : [],
     }
   })
   view.dispatch(setDiagnostics(view.state, marks))
 }
 
-// The cure of the problem at the cursor, or of the only one that has one on its line.
-function cureHere() {
+// The fix of the problem at the cursor, or of the only one that has one on its line.
+function fixHere() {
   const {head} = view.state.selection.main
   const line = view.state.doc.lineAt(head)
   const here = []
   forEachDiagnostic(view.state, (mark, from, to) => {
-    if (mark.problem?.cure && from <= line.to && to >= line.from) here.push([Math.abs(head - from), mark.problem])
+    if (mark.problem?.fix && from <= line.to && to >= line.from) here.push([Math.abs(head - from), mark.problem])
   })
   here.sort((one, other) => one[0] - other[0])
-  if (here.length) apply(here[0][1].cure)
+  if (here.length) apply(here[0][1].fix)
   return true
 }
 

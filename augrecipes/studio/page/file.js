@@ -17,15 +17,12 @@ function take({path, text, sha, read_only: readOnly}) {
 }
 
 // Opens the file, then puts back what this tab, or a tab that is gone, had typed into it.
-export async function open(shared) {
+export async function open() {
   const answer = await ask("GET", "api/recipe")
   take(answer)
   editor.begin(answer.text)
   recipe.text = editor.text()
-  if (shared !== null) {
-    editor.put(shared)
-    notice("This recipe came with the link. The file is as it was until you save.", {lasting: true})
-  } else await restore()
+  await restore()
   show()
 }
 
@@ -57,7 +54,7 @@ export function heard(text) {
 export function show() {
   const name = recipe.path ? recipe.path.split(/[\\/]/).at(-1) : recipe.name ?? "untitled recipe"
   fill(find("#file-name"), name)
-  find("#file-name").title = recipe.path ?? "This recipe has no file yet: take it away as a download"
+  find("#file-name").title = recipe.path ?? "This recipe has no file yet: download it"
   const state = unsaved() ? (recipe.path ? "not saved" : "kept in this browser") : recipe.path ? "saved" : "no file"
   fill(find("#file-state"), recipe.readOnly ? `${state ? `${state}, ` : ""}read only` : state)
   find("#file").dataset.unsaved = unsaved()

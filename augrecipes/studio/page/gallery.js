@@ -68,7 +68,7 @@ export async function bring(file) {
     else notice(`The editor holds ${file.name}. Undo brings back what was there.`, {name: "import"})
   } catch (error) {
     if (error instanceof Away) notice("Not imported: the server does not answer.", {kind: "bad"})
-    else dialog(`${file.name} could not be imported`, [make("p", {class: "kept"}, error.message), error.cure ? make("p", {class: "kept"}, error.cure) : null])
+    else dialog(`${file.name} could not be imported`, [make("p", {class: "kept"}, error.message), error.fix ? make("p", {class: "kept"}, error.fix) : null])
   }
 }
 

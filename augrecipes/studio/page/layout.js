@@ -5,15 +5,15 @@ import {lasting} from "./session.js"
 import {change, on, say, settings, theme, themes} from "./state.js"
 
 let views = []
-let shownBefore = () => undefined
+let shown = () => undefined
 
 export const active = () => views.find((view) => view.name === settings.view) ?? views[0]
 export const panelOf = (view) => document.getElementById(`view-${view.name}`)
 
-// Makes a tab and a panel of each view; `opened` is called with the view that comes to be shown, and the one before.
+// Makes a tab and a panel of each view; `opened` is called when another view comes to be shown.
 export function tabs(all, opened) {
   views = all
-  shownBefore = opened
+  shown = opened
   const list = find("#tabs")
   fill(list, views.map((view, at) => make("button", {
     type: "button", role: "tab", id: `tab-${view.name}`, "aria-controls": `view-${view.name}`, title: `${view.title} (${at + 1})`, onclick: () => open(view.name),
@@ -37,7 +37,6 @@ export function tabs(all, opened) {
 
 export function open(name) {
   say("")
-  const old = active()
   change({view: name})
   const view = active()
   for (const one of views) {
@@ -46,7 +45,7 @@ export function open(name) {
     find(`#tab-${one.name}`).tabIndex = on ? 0 : -1
     panelOf(one).hidden = !on
   }
-  shownBefore(view, old)
+  shown()
 }
 
 // The border can be dragged, or moved with arrow keys; its place is kept.

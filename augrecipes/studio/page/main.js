@@ -7,6 +7,7 @@ import {dialog, notice} from "./dialog.js"
 import {choice, counter, fill, find, icon, make} from "./dom.js"
 import * as draws from "./draws.js"
 import * as editor from "./editor.js"
+import * as exporting from "./export.js"
 import * as file from "./file.js"
 import * as gallery from "./gallery.js"
 import * as keys from "./keys.js"
@@ -14,13 +15,11 @@ import * as layout from "./layout.js"
 import * as problems from "./problems.js"
 import {ask, Away} from "./server.js"
 import {claimTab, token} from "./session.js"
-import {fromFragment} from "./share.js"
 import * as sliders from "./sliders.js"
 import * as stages from "./stages.js"
 import {announce, change, flip, on, recipe, schema, settings, source, switched, switches} from "./state.js"
-import * as take from "./take.js"
 
-const views = [draws.view, stages.view, compare.view, cost.view, take.view]
+const views = [draws.view, stages.view, compare.view, cost.view, exporting.view]
 let resolved = null
 let written = "written"
 let seen = ""
@@ -118,7 +117,7 @@ function bindKeys() {
     ["F1", "Show the keys", keys.help],
   ])
   keys.bind("In the editor", [
-    ["Mod-Space", "Complete"], ["Mod-.", "Cure the problem on this line"], ["F8", "To the next problem"],
+    ["Mod-Space", "Complete"], ["Mod-.", "Fix the problem on this line"], ["F8", "To the next problem"],
     ["Mod-z", "Undo"], ["Mod-y", "Redo"], ["Mod-f", "Search and replace"], ["Escape", "Leave the editor"],
   ])
   keys.bind("Views (outside the editor)", [
@@ -142,9 +141,7 @@ function bindKeys() {
     ["w", "All steps as written", asWritten],
     ["p", "Pin the recipe as B", compare.pin],
   ])
-  keys.bind("Take away (outside the editor)", [
-    ["y", "Download the YAML", take.takeYaml], ["c", "Copy a link with the recipe", take.takeLink], ["P", "Download a PNG of what is shown", take.takePicture],
-  ])
+  keys.bind("Export (outside the editor)", [["y", "Download the YAML", exporting.downloadYaml]])
   keys.listen()
 }
 
@@ -203,7 +200,7 @@ function news() {
     await problems.check()
   })
   on("view", (name) => layout.open(name))
-  on("download", take.takeYaml)
+  on("download", exporting.downloadYaml)
 }
 
 async function begin() {
@@ -216,18 +213,13 @@ async function begin() {
   sliders.watch()
   gallery.watch()
   news()
-  layout.tabs(views, (view, old) => {
-    if (old?.shown?.() && old !== view) take.remember(old.shown)
-    look()
-  })
+  layout.tabs(views, look)
   bindKeys()
-  const shared = await fromFragment(location.hash)
-  if (location.hash) history.replaceState(null, "", location.pathname + location.search)
   if (!token()) return void stranger()
   alive.watch()
   try {
     await learn()
-    await file.open(shared)
+    await file.open()
     gallery.load().catch(() => undefined)
   } catch (error) {
     if (error instanceof Away) return void on("back", () => location.reload())

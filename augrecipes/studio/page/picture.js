@@ -126,16 +126,6 @@ export class Picture {
     drawOver(pen, this.extra, width, height, width / (this.size[0] || this.image.naturalWidth || 1))
     this.image.classList.toggle("enlarged", width > 2 * this.image.naturalWidth)
   }
-
-  // The same on a canvas, for a picture to take away.
-  paint(pen, x, y, width, height) {
-    if (!this.image.complete || !this.image.naturalWidth) return
-    pen.drawImage(this.image, x, y, width, height)
-    pen.save()
-    pen.translate(x, y)
-    drawOver(pen, this.extra, width, height, width / (this.size[0] || this.image.naturalWidth))
-    pen.restore()
-  }
 }
 
 const living = new Set()

@@ -1,4 +1,4 @@
-// Checks what is typed, underlines the problems, and lists them with their cures.
+// Checks what is typed, underlines the problems, and lists them with their fixes.
 
 import {dialog} from "./dialog.js"
 import * as editor from "./editor.js"
@@ -31,7 +31,7 @@ export async function check() {
     pending = true
     if (!(error instanceof Away)) {
       recipe.problems = []
-      list([{severity: "error", code: error.code, message: error.message, from: [1, 0], to: [1, 0], cure: null}])
+      list([{severity: "error", code: error.code, message: error.message, from: [1, 0], to: [1, 0], fix: null}])
     }
   }
 }
@@ -69,5 +69,5 @@ function list(problems) {
       make("div", {class: "under"},
         make("button", {type: "button", class: "code", title: "What this means, and how to mend it", onclick: () => explain(problem)}, problem.code ?? ""),
         make("span", {class: "where"}, `line ${problem.from[0]}`),
-        problem.cure ? make("button", {type: "button", class: "cure", onclick: () => editor.apply(problem.cure)}, problem.cure.title) : null)))))
+        problem.fix ? make("button", {type: "button", class: "fix", onclick: () => editor.apply(problem.fix)}, problem.fix.title) : null)))))
 }

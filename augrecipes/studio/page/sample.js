@@ -5,7 +5,7 @@ import {choice, fill, icon, make} from "./dom.js"
 import {Drawing} from "./drawing.js"
 import {Picture, sceneOf} from "./picture.js"
 import {listen} from "./server.js"
-import {announce, asked, change, settings, source} from "./state.js"
+import {announce, asked, change, source} from "./state.js"
 
 let root = null
 let stage = null
@@ -119,8 +119,3 @@ function scale() {
     picture.image.style.maxHeight = times ? "none" : ""
   }
 }
-
-export const shown = () => ({
-  title: `Sample ${now.index}, epoch ${now.epoch}, seed ${settings.seed}`,
-  rows: [now.pictures.map((picture) => ({picture, words: picture.image.alt}))],
-})

@@ -3,14 +3,14 @@
 import {announce} from "./state.js"
 import {tab, token} from "./session.js"
 
-// The server answered, and refused: `code`, `message` and `cure` are its words, `status` and `body` the whole.
+// The server answered, and refused: `code`, `message` and `fix` are its words, `status` and `body` the whole.
 export class Refused extends Error {
   constructor(status, body) {
     super(body?.error?.message ?? `the server answered ${status}`)
     this.status = status
     this.body = body
     this.code = body?.error?.code ?? String(status)
-    this.cure = body?.error?.cure ?? ""
+    this.fix = body?.error?.fix ?? ""
   }
 }
 

@@ -14,7 +14,7 @@ let drawing = null
 let reset = null
 const cards = []
 
-export const view = {name: "stages", title: "Stages", sample: true, build, refresh, shown, interrupt: () => drawing.interrupt(), stop: () => drawing.stop(true)}
+export const view = {name: "stages", title: "Stages", sample: true, build, refresh, interrupt: () => drawing.interrupt(), stop: () => drawing.stop(true)}
 
 function build(element) {
   drawing = new Drawing()
@@ -87,7 +87,7 @@ function controls(card, line, off) {
 
 async function write(path, off, force) {
   try {
-    const answer = await ask("POST", "api/slide", off ? {text: recipe.text, path, off: true} : {text: recipe.text, path, argument: "p", value: force})
+    const answer = await ask("POST", "api/slide", {text: recipe.text, path, argument: "p", value: off ? 0 : force})
     flip((all) => {
       all.off.delete(path)
       all.force.delete(path)
@@ -96,15 +96,4 @@ async function write(path, off, force) {
   } catch (error) {
     notice(error.message, {kind: "bad"})
   }
-}
-
-function shown() {
-  return {
-    title: `Sample ${settings.index}, epoch ${settings.at}, seed ${settings.seed}, step by step`,
-    rows: chunks(cards.filter((card) => !card.picture.element.hidden).map((card) => ({picture: card.picture, words: `${card.name.textContent}: ${card.words.textContent}`}))),
-  }
-}
-
-function chunks(cells, wide = 4) {
-  return Array.from({length: Math.ceil(cells.length / wide)}, (_, at) => cells.slice(at * wide, (at + 1) * wide))
 }

@@ -1,0 +1,133 @@
+"""L2: sizes, crops and borders of single images."""
+
+from __future__ import annotations
+
+from math import cos, radians, sin
+
+from augrecipes.lint.record import Finding, Findings, rule
+from augrecipes.lint.walk import acting, after, along, on_one_grid, sections
+from augrecipes.ops.capabilities import claims
+from augrecipes.ops.groups import SEQUENTIAL
+from augrecipes.ops.intervals import interval
+from augrecipes.ops.ranges import is_neutral
+from augrecipes.ops.registry import chance, effective
+from augrecipes.ops.sizes import SizeBounds
+from augrecipes.recipe.model import Recipe, Step
+from augrecipes.recipe.spelling import Fix
+
+
+@rule("L201", "resize-after-resized-crop")
+def resize_after_resized_crop(recipe: Recipe) -> Findings:
+    """Neighbours in a section or Sequential; flips and quarter turns between them do not count."""
+    for section in sections(recipe):
+        lists = [section, *(group.steps for step in section for group in step.walk() if group.name == SEQUENTIAL)]
+        for steps in lists:
+            crop = None
+            for step in steps:
+                record = claims(step.name)
+                if crop is not None and record.resizes in ("whole", "window"):
+                    resampled = f"{step.name} resamples what {crop.name} has just resampled"
+                    yield Finding(f"{resampled}; give {crop.name} the final size instead", step)
+                if record.resizes == "window" and chance(step) >= 1:
+                    crop = step
+                elif record.action not in {"dihedral", "identity"}:
+                    crop = None
+
+
+@rule("L202", "border-in-crop")
+def border_in_crop(recipe: Recipe) -> Findings:
+    """Every rotation with a constant border that a crop follows, unless the crop stays inside the image."""
+    for steps in on_one_grid(recipe):
+        for (step, size, _), crop in zip(along(recipe, steps), _crops_behind(steps), strict=True):
+            for turn in step.walk() if crop is not None else ():
+                if crop is not None and _exposes(turn) and not _hidden(turn, size, crop):
+                    corners = f"{turn.name} leaves corners of one colour, and {crop.name} after it shows them"
+                    message = f"{corners}; write `border_mode: reflect_101`, or crop to the middle"
+                    yield Finding(message, turn, "border_mode", (Fix("set", "border_mode: reflect_101"),))
+
+
+def _crops_behind(steps: tuple[Step, ...]) -> list[Step | None]:
+    """The first crop behind each step that may keep a corner."""
+    behind: list[Step | None] = []
+    crop = None
+    for step in reversed(steps):
+        behind.append(crop)
+        crop = next((inner for inner in step.walk() if claims(inner.name).crops in ("centre", "anywhere")), crop)
+    return behind[::-1]
+
+
+def _exposes(step: Step) -> bool:
+    if chance(step) <= 0 or is_neutral(step):
+        return False
+    values = effective(step)
+    if values.get("border_mode", "constant") != "constant" or values.get("crop_border") or values.get("fit_output"):
+        return False
+    return any(interval("symmetric", values.get(name)) not in (None, (0, 0)) for name in claims(step.name).turns)
+
+
+def _hidden(turn: Step, size: SizeBounds, crop: Step) -> bool:
+    """Whether a central crop stays inside every rotated image."""
+    values, window = effective(turn), effective(crop)
+    # Others do more than rotate, or scale as well.
+    if "crop_border" not in values or claims(crop.name).crops != "centre" or not size.declared:
+        return False
+    span = interval("symmetric", values["limit"])
+    if span is None or not all(abs(end) <= 90 for end in span):
+        return False
+    height, width = window["height"], window["width"]
+    least = 0.0 if span[0] <= 0 <= span[1] else min(abs(end) for end in span)
+    most = max(abs(end) for end in span)
+    # The window's extent across the rotated image peaks between the ends of the range, so tenths of it are tried.
+    angles = (radians(least + (most - least) * tenth / 10) for tenth in range(11))
+    return all(
+        height * cos(angle) + width * sin(angle) <= size.low[0]
+        and width * cos(angle) + height * sin(angle) <= size.low[1]
+        for angle in angles
+    )
+
+
+@rule("L203", "crop-too-large")
+def crop_too_large(recipe: Recipe) -> Findings:
+    """Crops without padding that a declared or computed size cannot hold. Undeclared sizes are not guessed at."""
+    coarsest = min(recipe.scales, key=recipe.scales.__getitem__, default="")
+    unit = f"px of {coarsest}" if coarsest else "px"
+    for steps in on_one_grid(recipe):
+        for step, size, _ in along(recipe, steps):
+            yield from _too_large(step, size, unit)
+
+
+def _too_large(step: Step, size: SizeBounds, unit: str) -> Findings:
+    for child in step.steps if step.is_group else ():
+        yield from _too_large(child, size, unit)
+        if step.name == SEQUENTIAL:
+            size = after(child, size)
+    if step.is_group or chance(step) <= 0 or not claims(step.name).cuts_sides:
+        return
+    values = effective(step)
+    for side, least, most in zip(("height", "width"), size.low, size.high, strict=True):
+        if not values.get("pad_if_needed") and (values[side] > most or (size.declared and values[side] > least)):
+            known = f"{most if values[side] > most else least:g} {unit}"
+            message = f"{step.name} wants {side} {values[side]}, but images here may have only {known}"
+            fixes = (Fix("set", "pad_if_needed: true"),)
+            yield Finding(f"{message}; resize first, or write `pad_if_needed: true`", step, side, fixes)
+            return
+
+
+@rule("L205", "ragged-sizes")
+def ragged_sizes(recipe: Recipe) -> Findings:
+    """The step that spoils one size for all images, if no later step restores it."""
+    for steps in on_one_grid(recipe):
+        found = None
+        for step, size, result in along(recipe, steps):
+            if result.exact:
+                found = None
+            elif acting(step, size).exact:
+                message = f"{step.name} decides the size but acts with p = {chance(step):g}"
+                message += ", so images of a batch will differ in size; write `p: 1.0`"
+                found = Finding(message, step, "p", (Fix("set", "p: 1.0"),))
+            elif size.exact:
+                shape = f"{size.low[0]:g} × {size.low[1]:g}"
+                message = f"{step.name} changes the size of some images ({shape} before), so images of a batch will "
+                found = Finding(f"{message}differ in size; make them square before it, or fix the size after it", step)
+        if found is not None:
+            yield found

@@ -1,0 +1,129 @@
+"""L1: steps that cannot mean what they say; L6: steps whose target no sample has."""
+
+from __future__ import annotations
+
+from augrecipes.lint.record import Finding, Findings, rule
+from augrecipes.lint.walk import acting, along, on_one_grid
+from augrecipes.ops import groups
+from augrecipes.ops.capabilities import claims
+from augrecipes.ops.constants import to_name
+from augrecipes.ops.ranges import is_neutral, makes_draws
+from augrecipes.ops.registry import chance, effective
+from augrecipes.ops.sizes import pad_to, to_sides
+from augrecipes.recipe.model import Recipe, Step
+from augrecipes.recipe.spelling import Fix
+
+_REMOVE = (Fix("remove"),)
+_ALWAYS = (Fix("set", "p: 1.0"),)
+
+
+@rule("L101", "random-in-eval", "error")
+def random_in_eval(recipe: Recipe) -> Findings:
+    """Steps and groups of `eval` that decide something at random, the innermost ones."""
+    for step in recipe.eval or ():
+        yield from _random(step, weighted=False)
+
+
+def _random(step: Step, weighted: bool) -> Findings:
+    p = chance(step)
+    if p <= 0:
+        return
+    # In OneOf `p` is a weight, not a gate.
+    if p < 1 and not weighted:
+        default = "" if step.p is not None or step.is_group else " by default"
+        message = f"{step.name} acts with p = {p:g}{default}; in eval write `p: 1.0` or leave it out"
+        yield Finding(message, step, "p", _ALWAYS)
+    elif step.is_group:
+        able = [child for child in step.steps if chance(child) > 0]
+        if step.name == groups.ONE_OF and len(able) > 1:
+            yield Finding(f"OneOf picks one of {len(able)} steps at random; in eval name the one step", step)
+        elif step.name == groups.RANDOM_ORDER and len(able) > 1:
+            yield Finding("RandomOrder draws the order of its steps; in eval use Sequential", step)
+        elif step.name == groups.SOME_OF and (step.args.get("replace") or step.args.get("n") != len(step.steps)):
+            yield Finding("SomeOf picks its steps at random; in eval use Sequential", step)
+        else:
+            for child in able:
+                yield from _random(child, weighted=step.name == groups.ONE_OF)
+    elif step.name == groups.DEGRADE:
+        for child in step.steps:
+            yield from _random(child, weighted=False)
+    elif makes_draws(step):
+        steady = claims(step.name).instead
+        hint = f"; use {steady}" if steady else "; give each range one value, or leave the step out"
+        fixes = (Fix("word", steady), *_REMOVE) if steady else _REMOVE
+        yield Finding(f"{step.name} draws at random, so two evaluations differ{hint}", step, fixes=fixes)
+
+
+@rule("L102", "missing-eval")
+def missing_eval(recipe: Recipe) -> Findings:
+    """The first step, where the recipe says nothing of evaluation."""
+    if recipe.eval is None:
+        first = recipe.steps[0] if recipe.steps else None
+        message = "no `eval:`, so mode='eval' cannot run; `eval: derived` takes the random steps out"
+        yield Finding(message, first, fixes=(Fix("key", "eval: derived"),))
+
+
+@rule("L103", "never-acts")
+def never_acts(recipe: Recipe) -> Findings:
+    """Steps of which `p` is 0, or every limit is."""
+    for step in recipe.walk():
+        if chance(step) <= 0:
+            yield Finding(f"{step.name} never runs: its p is 0", step, "p", (*_ALWAYS, *_REMOVE))
+        elif is_neutral(step):
+            first = next(iter(step.args), None)
+            why = " with its default arguments; give it a range" if first is None else ": all its ranges are neutral"
+            yield Finding(f"{step.name} changes nothing{why}", step, first, _REMOVE)
+
+
+@rule("L104", "unreachable")
+def unreachable(recipe: Recipe) -> Findings:
+    """Steps to a size that the image has already, and steps of colour where there is none left."""
+    for steps in on_one_grid(recipe):
+        maker = ""
+        for step, size, then in along(recipe, steps):
+            record = claims(step.name)
+            to_size = record.size in (to_sides, pad_to) and record.resizes != "window"
+            if to_size and size.exact and acting(step, size) == size:
+                known = f"after {maker} every image is {size.low[0]:g} × {size.low[1]:g}"
+                yield Finding(f"{step.name} has nothing to do: {known}", step, None, _REMOVE)
+            elif then != size:
+                maker = step.name
+        yield from _colours(steps)
+
+
+def _colours(steps: tuple[Step, ...]) -> Findings:
+    grey: Step | None = None
+    for step in steps:
+        chroma = claims(step.name).chroma_for(effective(step))
+        if grey is None:
+            grey = step if chroma == "drops" and chance(step) >= 1 else None
+        elif chroma == "turns":
+            yield Finding(f"{step.name} turns and scales colours, which {grey.name} has removed", step, None, _REMOVE)
+        elif chroma is not None:
+            yield Finding(f"{step.name} has nothing to do: {grey.name} has removed every colour", step, None, _REMOVE)
+
+
+@rule("L601", "missing-target", "error")
+def missing_target(recipe: Recipe) -> Findings:
+    """Steps that read boxes or a mask that no sample has."""
+    for step in recipe.walk():
+        needs = claims(step.name).needs if chance(step) > 0 else None
+        if needs and not recipe.facts.annotated:
+            what = "boxes" if needs == "boxes" else "a mask"
+            yield Finding(f"{step.name} needs {what}, and recipes of kind {recipe.kind} have images only", step)
+        elif needs == "boxes" and recipe.inputs.boxes is None:
+            yield Finding(f"{step.name} needs boxes; declare them, such as `inputs: {{boxes: pascal_voc}}`", step)
+        elif needs == "mask" and recipe.inputs.mask == "absent":
+            yield Finding(f"{step.name} needs a mask, and the recipe says there is none; write `mask: required`", step)
+
+
+@rule("L602", "mask-interpolation")
+def mask_interpolation(recipe: Recipe) -> Findings:
+    """An interpolation that blends the class ids of a mask."""
+    if recipe.inputs.mask == "absent" or not recipe.facts.annotated:
+        return
+    for step in recipe.walk():
+        name = to_name("mask_interpolation", step.args.get("mask_interpolation"))
+        if name not in (None, "nearest", "nearest_exact"):
+            message = f"`{name}` blends the ids of a mask into classes that are not there; leave it at `nearest`"
+            yield Finding(message, step, "mask_interpolation", _REMOVE)

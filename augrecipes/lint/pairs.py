@@ -1,0 +1,104 @@
+"""L2 and L4 of pairs: steps after which the targets no longer show one scene, or cost too much."""
+
+from __future__ import annotations
+
+from augrecipes.lint.record import Finding, Findings, rule
+from augrecipes.lint.walk import by_target, inside_degrade, moves
+from augrecipes.ops.capabilities import capability, carried, claims
+from augrecipes.ops.ranges import is_neutral
+from augrecipes.ops.registry import chance, effective
+from augrecipes.recipe.model import Recipe, Step
+from augrecipes.recipe.spelling import Fix
+
+# Borders that mirror about an edge, repeat the whole image or are of one colour look the same on every grid.
+_MISALIGNED = {
+    "reflect_101": "mirrors about the middle of the edge pixel, which lies elsewhere on every grid",
+    "replicate": "repeats the edge pixel, which is wider on a coarser grid",
+}
+
+
+@rule("L204", "resampled-pair", "error")
+def resampled_pair(recipe: Recipe) -> Findings:
+    """Steps that interpolate, on two or more targets of a pair. What Degrade does to its target is its own affair."""
+    for step, named, _, _ in () if recipe.allow_resampling else by_target(recipe):
+        if len(named) > 1 and claims(step.name).bends:
+            message = (
+                f"{step.name} resamples targets that must stay aligned pixel by pixel; use windows, flips and "
+                "quarter turns, or write `allow_resampling: true`"
+            )
+            yield Finding(message, step, fixes=(Fix("key", "allow_resampling: true"),))
+
+
+@rule("L206", "unaligned-pair", "error")
+def unaligned_pair(recipe: Recipe) -> Findings:
+    """Geometry with `target:` that leaves some target out, and geometry inside Degrade."""
+    for step, named, _, _ in by_target(recipe):
+        others = [name for name in recipe.scales if name not in named]
+        if others and moves(step):
+            fixes = (Fix("remove"),) if step.target else ()
+            yield Finding(_unaligned(step, ", ".join(named), ", ".join(others)), step, "target", fixes)
+    for degrade, step in inside_degrade(recipe):
+        if moves(step) and claims(step.name).resizes != "whole":  # on the way to the target's size
+            message = _unaligned(step, degrade.args["target"], degrade.args["source"])
+            yield Finding(f"{message}; put it before the Degrade", step)
+
+
+def _unaligned(step: Step, moved: str, left: str) -> str:
+    return f"{step.name} moves the pixels of {moved} but not of {left}: they no longer show one scene"
+
+
+@rule("L207", "misaligned-pad", "error")
+def misaligned_pad(recipe: Recipe) -> Findings:
+    """Windows with `pad_if_needed: true` on two or more targets whose padding differs from grid to grid."""
+    for step, named, _, _ in by_target(recipe):
+        values = effective(step) if len(named) > 1 and chance(step) > 0 else {}
+        border = values.get("border_mode")
+        if values.get("pad_if_needed") and border in _MISALIGNED:
+            fixes = (Fix("set", "border_mode: reflect"),)
+            yield Finding(f"{border} {_MISALIGNED[border]}; write `border_mode: reflect`", step, "border_mode", fixes)
+
+
+@rule("L208", "unshareable-pair", "error")
+def unshareable_pair(recipe: Recipe) -> Findings:
+    """Steps on two or more targets whose random parameters are places or maps in pixels of one image."""
+    for step, named, there, _ in by_target(recipe):
+        record = capability(step.name)
+        if record is None or chance(step) <= 0:
+            continue
+        shared = named if record.bends else there
+        if len(shared) < 2 or (record.bends and not recipe.allow_resampling):  # the latter is said already
+            continue
+        if record.grids_for(effective(step)) == "never":
+            yield Finding(_unshareable(step), step)
+
+
+def _unshareable(step: Step) -> str:
+    if claims(step.name).bends:
+        return f"{step.name} cannot be carried from one grid to another; what can: {', '.join(carried())}"
+    if claims(step.name).effect == "padding":
+        return f"{step.name} pads images on their own; write `pad_if_needed: true, border_mode: reflect` on the crop"
+    fix = "use windows, flips and quarter turns" if moves(step) else "limit it to one target with `target:`"
+    return f"{step.name} draws for each pixel, or places in pixels, of one image; {fix}"
+
+
+@rule("L209", "unequal-pair")
+def unequal_pair(recipe: Recipe) -> Findings:
+    """Steps on two or more targets that are sized in pixels, interpolate, or read each target's statistics."""
+    for step, _, there, _ in by_target(recipe):
+        record = capability(step.name)
+        if record is None or len(there) < 2 or chance(step) <= 0 or is_neutral(step):
+            continue
+        if record.grids_for(effective(step)) == "alike":
+            own = record.statistics_for(effective(step))
+            what = "reads each target's own statistics" if own else "works in pixels of each grid"
+            message = f"{step.name} {what}, so {', '.join(there)} change differently; limit it with `target:`"
+            yield Finding(message, step)
+
+
+@rule("L402", "degrade-before-crop")
+def degrade_before_crop(recipe: Recipe) -> Findings:
+    """Shared windows behind a Degrade: a whole image is degraded, and most of it thrown away."""
+    for step, named, _, degrade in by_target(recipe):
+        if degrade and claims(step.name).action == "window" and len(named) > 1 and chance(step) > 0:
+            made = f"what the Degrade in line {degrade.position.line} has made of the whole image"
+            yield Finding(f"{step.name} cuts {made}; put it before the Degrade", step)

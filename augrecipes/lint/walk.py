@@ -1,0 +1,162 @@
+"""What lints look at: steps by list, the size of the image between them, and the targets of a pair they act on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from functools import reduce
+from math import inf
+from typing import Any, NamedTuple
+
+from augrecipes.ops import groups
+from augrecipes.ops.capabilities import capability, claims
+from augrecipes.ops.registry import chance, effective
+from augrecipes.ops.sizes import UNKNOWN, SizeBounds
+from augrecipes.recipe.model import Arguments, Recipe, Step
+
+
+def sections(recipe: Recipe) -> Iterator[tuple[Step, ...]]:
+    """The sections of a recipe that it has."""
+    yield recipe.steps
+    if recipe.eval is not None:
+        yield recipe.eval
+
+
+def siblings(steps: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
+    """The list itself, and every group's list of children inside it."""
+    yield steps
+    for step in steps:
+        if step.steps:
+            yield from siblings(step.steps)
+
+
+# -- sizes: an interval of heights and one of widths -------------------------------------------------------------------
+
+
+def arriving(recipe: Recipe) -> SizeBounds:
+    """What a recipe declares of its images; of a pair, of its coarsest target."""
+    least = recipe.inputs.min_size
+    return UNKNOWN if least is None else SizeBounds(least, (inf, inf), True)
+
+
+def along(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[Step, SizeBounds, SizeBounds]]:
+    """Each step of a section, with what is known of the size before it and after it."""
+    size = arriving(recipe)
+    for step in steps:
+        before, size = size, after(step, size)
+        yield step, before, size
+
+
+def after(step: Step, size: SizeBounds) -> SizeBounds:
+    """What is known of the size after `step`, which may not act."""
+    p = chance(step)
+    if p <= 0:
+        return size
+    acted = acting(step, size)
+    return acted if p >= 1 else acted.join(size)
+
+
+def acting(step: Step, size: SizeBounds) -> SizeBounds:
+    """What is known of the size after `step` has acted."""
+    match step.name:
+        case groups.SEQUENTIAL:
+            return reduce(lambda known, child: after(child, known), step.steps, size)
+        case groups.ONE_OF:
+            ends = [acting(child, size) for child in step.steps if chance(child) > 0]
+            return reduce(SizeBounds.join, ends) if ends else size
+        case groups.SOME_OF | groups.RANDOM_ORDER:
+            # Which children run, and in which order, is drawn: say something only where none changes the size.
+            return size if all(after(child, size) == size for child in step.steps) else UNKNOWN
+    record = capability(step.name)
+    if record is None:
+        return UNKNOWN
+    return size if record.size is None else record.size(effective(step), size)
+
+
+def on_one_grid(recipe: Recipe) -> Iterator[tuple[Step, ...]]:
+    """The sections of a recipe; those of a pair without what acts on single targets, in pixels of the coarsest one.
+
+    >>> from augrecipes.recipe.parse import parse_text
+    >>> head = "version: 1\\nrecipe: t\\nkind: pair\\nscales: {lr: 1, hr: 4}\\n"
+    >>> recipe = parse_text(head + "steps: [RandomCrop: {height: 192, width: 96, at: hr}, Blur: {target: lr}]")
+    >>> [(step.name, step.args["height"], step.args["width"]) for step in next(on_one_grid(recipe))]
+    [('RandomCrop', 48, 24)]
+    """
+    if not recipe.facts.scales:
+        yield from sections(recipe)
+        return
+    scales: dict[str, int] = recipe.scales.plain()
+    for steps in sections(recipe):
+        yield tuple(_counted(step, scales) for step in steps if step.name != groups.DEGRADE and not step.target)
+
+
+def _counted(step: Step, scales: dict[str, int]) -> Step:
+    if step.steps:
+        return replace(step, steps=tuple(_counted(child, scales) for child in step.steps))
+    record = capability(step.name)
+    if record is None or not record.pixels or step.at is None:
+        return step
+    factor = Fraction(min(scales.values()), scales[step.at])
+    values = effective(step)
+    counted = {name: _times(values[name], factor) for name in record.pixels if values.get(name) is not None}
+    return replace(step, args=Arguments({**step.args.plain(), **counted}))
+
+
+def _times(value: Any, factor: Fraction) -> Any:
+    if isinstance(value, list | tuple):
+        return [_times(item, factor) for item in value]
+    return int(value * factor) if isinstance(value, int) else value
+
+
+# -- pairs -------------------------------------------------------------------------------------------------------------
+
+
+class StepTargets(NamedTuple):
+    """A step of a pair and its targets.
+
+    Attributes:
+        step: the step, never a Degrade or what stands inside one.
+        named: the targets that it acts on, its group's where it names none.
+        there: those of them that exist when it runs: what a later Degrade makes is not there yet.
+        degraded: the Degrade that has run before it, if one has.
+    """
+
+    step: Step
+    named: tuple[str, ...]
+    there: tuple[str, ...]
+    degraded: Step | None
+
+
+def by_target(recipe: Recipe) -> Iterator[StepTargets]:
+    """Every step of a pair with its targets, groups before their children; of other recipes none."""
+    for steps in sections(recipe) if recipe.facts.scales else ():
+        waiting = [step.args.get("target") for step in steps if step.name == groups.DEGRADE]
+        last: Step | None = None
+        for step in steps:
+            if step.name == groups.DEGRADE:
+                waiting = waiting[1:]
+                last = step
+            else:
+                there = tuple(name for name in recipe.scales if name not in waiting)
+                yield from _inside(step, tuple(recipe.scales), there, last)
+
+
+def _inside(step: Step, named: tuple[str, ...], there: tuple[str, ...], last: Step | None) -> Iterator[StepTargets]:
+    named = step.target or named
+    yield StepTargets(step, named, tuple(name for name in named if name in there), last)
+    for child in step.steps:
+        yield from _inside(child, named, there, last)
+
+
+def inside_degrade(recipe: Recipe) -> Iterator[tuple[Step, Step]]:
+    """Every step inside a Degrade, with that Degrade."""
+    for steps in sections(recipe):
+        for degrade in steps:
+            if degrade.name == groups.DEGRADE:
+                yield from ((degrade, inner) for child in degrade.steps for inner in child.walk())
+
+
+def moves(step: Step) -> bool:
+    """Whether the step moves pixels, or bends the image."""
+    return claims(step.name).moves and claims(step.name).action != "identity"

@@ -1,0 +1,251 @@
+"""The data that the studio shows: listed once for each way that recipes read them, and read sample by sample."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.compiler.run.pipeline import Pipeline
+from augrecipes.demo.dataset import draw_dataset, draw_scenes
+from augrecipes.demo.slides import draw_slides
+from augrecipes.errors import DataError
+from augrecipes.images.encoded import Encoded
+from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.opening import Data, open_data
+from augrecipes.sources.sample import RecipeSource, Sample
+from augrecipes.sources.stored import Store, StoredSource, baked_of, behind, check_targets, open_store
+from augrecipes.store import is_store
+from augrecipes.studio.requests import Refused
+from augrecipes.studio.workbench import LruCache
+
+MOST_BYTES = 160 << 20  # of samples that are cached, as they were read
+DECODED_PX = 4 << 20  # larger images are cached as files, and what a plan needs of them is decoded each time
+MOST_PX = 40_000_000  # larger ones are not shown
+_SCALES = {1: "HR", 2: "LR_bicubic/X2", 4: "LR_bicubic/X4"}  # folders of the demo, by how much smaller they are
+_TISSUE = ("tissue", "stain", "patholog", "slide")
+
+
+def of_tissue(recipe: Recipe) -> bool:
+    """Whether a recipe's name or description speaks of slides."""
+    return any(word in f"{recipe.name} {recipe.about}".lower() for word in _TISSUE)
+
+
+@dataclass
+class StudioData:
+    """Reads samples for recipes.
+
+    Attributes:
+        data: as `augrecipes.preview` takes them; None: images that the demo draws; or a packed dataset.
+        masks: a folder of masks.
+        store: the packed dataset, open; None of files.
+
+    Raises:
+        StoreError: the data are a packed dataset that is damaged, or newer.
+        DataError: masks together with a packed dataset.
+    """
+
+    data: Data | None = None
+    masks: Any = None
+    store: Store | None = field(init=False, default=None)
+    _files: LruCache[tuple[int, RecipeSource]] = field(default_factory=lambda: LruCache(16))
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
+    _baked: LruCache[int] = field(default_factory=lambda: LruCache(64))
+    _samples: LruCache[Sample] = field(default_factory=lambda: LruCache(MOST_BYTES, _nbytes))
+    _demo: Path | None = None
+    _drawing: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.data, str | os.PathLike) and is_store(self.data, damaged=True):
+            self.store = open_store(self.data)
+            if self.masks is not None:
+                raise DataError("a store has the masks that it was packed with: leave --masks out", str(self.data))
+
+    def left(self, recipe: Recipe, mode: Mode, seed: int) -> tuple[Recipe, tuple[str, ...]]:
+        """The part of a recipe that a packed dataset leaves to do, and the labels of the steps that it was packed with.
+
+        Raises:
+            StoreError: the recipe does not begin with the steps that the dataset was packed with.
+        """
+        store = self.store
+        if store is None or recipe.section(mode) is None:
+            return recipe, ()
+        # The digest decides which steps are baked, and not all that a recipe says: `optimize` is none of it.
+        baked = self._baked.get((recipe.digest, mode, seed), lambda: baked_of(recipe, store, mode, seed))
+        return behind(recipe, store, mode, baked)
+
+    @property
+    def seed(self) -> int | None:
+        """That a packed dataset's draws were made with; None where any seed will do."""
+        return None if self.store is None else self.store.about["seed"]
+
+    def listed(self, recipe: Recipe, pipeline: Pipeline) -> tuple[int, RecipeSource]:
+        """The data as a recipe reads them, and a number that no other listing ever has: it keys cached samples.
+
+        Raises:
+            DataError: the recipe cannot read them.
+        """
+        targets, store = pipeline.targets, self.store
+        data, masks = (self.data, self.masks) if self.data is not None else self._demo_for(recipe, targets)
+        if store is not None:
+            check_targets(store, targets, pipeline.mode)
+
+        def listing() -> tuple[int, RecipeSource]:
+            files = StoredSource(store, recipe, targets) if store else open_data(recipe, targets, data, masks)
+            return next(self._numbers), files
+
+        key = recipe.kind, targets, recipe.inputs, repr(recipe.scales.plain()), store.digest if store else str(data)
+        return self._files.get(key, listing)
+
+    def sample(self, recipe: Recipe, pipeline: Pipeline, unit: int, epoch: int = 0) -> Sample:
+        """One image, scene or tile as the pipeline takes it: of large files no more is decoded than it asks for.
+
+        Raises:
+            DataError: it cannot be read.
+        """
+        number, files = self.listed(recipe, pipeline)
+        fast, reads = pipeline.optimize == "fast" and pipeline.reads, pipeline.reads
+        if isinstance(files, StoredSource):
+            stored, baked = files, epoch % files.epochs
+            _check_size(stored.shape(unit, baked), stored.path(unit))
+            return self._samples.get((number, unit, fast, baked), lambda: stored.read(unit, baked, undecoded=fast))
+        self._check_inside(files, unit)
+        return self._samples.get((number, unit, fast, 0), lambda: _read(files, unit, as_files=fast, reads=reads))
+
+    def _check_inside(self, files: RecipeSource, unit: int) -> None:
+        """Refused for a file that a link in a folder of data leads out to."""
+        given = self.data.values() if isinstance(self.data, Mapping) else [self.data]
+        named = [one for some in given for one in (some if isinstance(some, list) else [some])]
+        roots = [Path(os.fsdecode(one)).resolve() for one in named if isinstance(one, str | os.PathLike)]
+        if not roots or not all(root.is_dir() for root in roots):
+            return  # a list of files names where they are
+        for path in files.table.paths(unit).values():
+            if not any(Path(path).resolve().is_relative_to(root) for root in roots):
+                message = f"{path}: a link that leads out of the folder of data is not followed"
+                raise Refused(403, "outside", message, "give the folder that it leads to as --data")
+
+    @property
+    def nbytes(self) -> int:
+        """Of the samples that are cached."""
+        return self._samples.total
+
+    def _demo_for(self, recipe: Recipe, targets: Sequence[str]) -> tuple[Any, Path | None]:
+        """Data of the demo that suit a recipe, and masks where it needs some; drawn when they are first needed."""
+        facts = recipe.facts
+        if facts.tiles:
+            return str(self._drawn("slides", lambda at: draw_slides(at, bags=4, shrink=2))), None
+        if facts.scales:
+            folder, most = self._drawn("pairs", lambda at: draw_scenes(at, count=6)), max(recipe.scales.values())
+            found = {name: most / recipe.scales[name] for name in targets}
+            if strange := [name for name, times in found.items() if times not in _SCALES]:
+                raise DataError(
+                    f"the demo's scenes come at three scales, 1, 2 and 4; none is that of {', '.join(strange)}: "
+                    "give your own with --data TARGET=FOLDER"
+                )
+            return {name: str(folder / _SCALES[int(times)]) for name, times in found.items()}, None
+        masked, boxed = recipe.inputs.mask == "required", recipe.inputs.boxes is not None
+        if not masked and not boxed and not of_tissue(recipe):
+            return str(self._drawn("photos", lambda at: draw_dataset(at, tiles=0, photo_count=12)) / "photos"), None
+        tissue = self._drawn("tissue", lambda at: draw_dataset(at, tiles=12, photo_count=0))
+        return str(tissue / ("tissue.csv" if boxed else "tissue")), tissue / "tissue-masks" if masked else None
+
+    def _drawn(self, name: str, draw: Callable[[Path], object]) -> Path:
+        with self._drawing:
+            self._demo = self._demo or Path(tempfile.mkdtemp(prefix="augrecipes-studio-"))
+            if not (folder := self._demo / name).is_dir():
+                staged = self._demo / f"{name}.new"
+                draw(staged)
+                staged.rename(folder)
+        return folder
+
+    def close(self) -> None:
+        """Remove what was drawn for the demo."""
+        with self._drawing:
+            if self._demo is not None:
+                shutil.rmtree(self._demo, ignore_errors=True)
+                self._demo = None
+
+
+def _read(files: RecipeSource, unit: int, *, as_files: bool, reads: bool) -> Sample:
+    """A sample with its images decoded, or as files where the plan reads them better, or they are large."""
+    sample = files.read(unit, undecoded=True)
+    for name, image in sample.images.items():
+        pixels = _check_size(image.shape, sample.path)
+        if not isinstance(image, np.ndarray) and not (reads and pixels > DECODED_PX):
+            sample.images[name] = DecodedOnce(image) if as_files else image.array()
+    if not isinstance(mask := sample.rest.get("mask"), np.ndarray | None):
+        sample.rest["mask"] = mask.array()[:, :, 0]
+    return sample
+
+
+def _check_size(shape: tuple[int, ...], path: str) -> int:
+    """How many pixels; Refused where they are too many to be shown."""
+    pixels = shape[0] * shape[1]
+    if pixels > MOST_PX:
+        raise Refused(413, "too-large", f"{path}: more than {MOST_PX:,} pixels are not shown here")
+    return pixels
+
+
+def _nbytes(sample: Sample) -> int:
+    return sum(int(getattr(part, "nbytes", 64)) for part in sample.targets.values())
+
+
+class DecodedOnce(Encoded):
+    """A file of which the whole is decoded, once at every scale, when a part of it is first read at that scale.
+
+    `Encoded.region` promises that a part is, bit for bit, that part of the whole. A file that is damaged is
+    read part by part, as every other, so that it raises what every other raises.
+
+    >>> from augrecipes.images.encoded import encoded
+    >>> image = DecodedOnce(encoded(b"P2 3 2 255 1 2 3 4 5 6", name="six", channels=1))
+    >>> image.region(0, 1, 2, 3)[:, :, 0].tolist()
+    [[2, 3], [5, 6]]
+    """
+
+    __slots__ = ("_lock", "_whole")
+    _whole: dict[int, NDArray[np.uint8] | None]
+    _lock: threading.Lock
+
+    def __init__(self, file: Encoded) -> None:
+        super().__init__(file.name, file.data, file.header, file.channels, file.turn, file.shape)
+        object.__setattr__(self, "_whole", {})
+        object.__setattr__(self, "_lock", threading.Lock())
+
+    @property
+    def nbytes(self) -> int:
+        """Of the file, and of what may come to be cached of it: the whole, and a third of it at smaller scales."""
+        height, width, channels = self.shape
+        return len(self.data) + height * width * channels * 4 // 3
+
+    def array(self) -> NDArray[np.uint8]:
+        """As every file; in memory of its own."""
+        whole = self._decoded(1)
+        return super().array() if whole is None else np.array(whole)
+
+    def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> NDArray[np.uint8]:
+        """As every file; in memory of its own."""
+        height, width, _ = self.shape
+        inside = 0 <= y0 < y1 <= height and 0 <= x0 < x1 <= width and not y0 % reduce and not x0 % reduce
+        whole = self._decoded(reduce) if inside and reduce in (1, *self.scales()) else None
+        if whole is None:
+            return super().view(y0, x0, y1, x1, reduce)
+        return np.array(whole[y0 // reduce : -(-y1 // reduce), x0 // reduce : -(-x1 // reduce)])
+
+    def _decoded(self, reduce: int) -> NDArray[np.uint8] | None:
+        with self._lock:
+            if reduce not in self._whole:
+                height, width, _ = self.shape
+                try:
+                    self._whole[reduce] = super().view(0, 0, height, width, reduce)
+                except DataError:
+                    self._whole[reduce] = None
+            return self._whole[reduce]

@@ -1,0 +1,156 @@
+"""The studio's server on this machine's loopback, from the command line and in notebooks."""
+
+from __future__ import annotations
+
+import atexit
+import socket
+import threading
+from html import escape
+from typing import Any
+
+from augrecipes.errors import AugrecipesError
+from augrecipes.recipe.loading import Source
+from augrecipes.recipe.model import Recipe
+from augrecipes.sources.opening import Data
+from augrecipes.studio.studio import Studio, opened
+
+HOST = "127.0.0.1"
+_INSTALL = "the studio needs starlette and uvicorn: pip install 'augrecipes[studio]'"
+
+
+class StudioServer:
+    """A studio that listens at an address of this machine; nothing is answered before `serve` or `start`.
+
+    Args:
+        studio: that answers.
+        port: 0 takes a free one.
+
+    Raises:
+        AugrecipesError: starlette or uvicorn is not installed, or the port is taken.
+    """
+
+    def __init__(self, studio: Studio, port: int = 0) -> None:
+        try:
+            import uvicorn
+
+            from augrecipes.studio.app import application
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] not in ("uvicorn", "starlette"):
+                raise
+            raise AugrecipesError(_INSTALL) from None
+        self.studio = studio
+        self._socket = _listening(port)
+        self.listening: tuple[str, int] = self._socket.getsockname()
+        self.port = self.listening[1]
+        self.application = application(studio, (f"{HOST}:{self.port}", f"localhost:{self.port}"))
+        config = uvicorn.Config(
+            self.application, log_level="warning", access_log=False, server_header=False, date_header=False, ws="none",
+            timeout_graceful_shutdown=1, limit_concurrency=256, h11_max_incomplete_event_size=64 << 10, http="h11",
+            loop="asyncio", lifespan="off",
+        )  # fmt: skip
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self.serve, name="augrecipes-studio", daemon=True)
+
+    @property
+    def address(self) -> str:
+        """Of the page, with the token: whoever knows it has access."""
+        return f"http://{HOST}:{self.port}/?token={self.studio.token}"
+
+    def serve(self) -> None:
+        """Answer until Ctrl-C, or `stop`."""
+        try:
+            self._server.run(sockets=[self._socket])
+        finally:
+            self.studio.close()
+
+    def start(self) -> None:
+        """Answer in a thread of its own, until `stop`."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it."""
+        self._server.should_exit = True
+        self._thread.join(10)
+        self._socket.close()
+
+
+def _listening(port: int) -> socket.socket:
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # so named, asyncio sends at once
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((HOST, port))
+        made.listen(128)
+    except OSError as error:
+        made.close()
+        raise AugrecipesError(f"port {port} of {HOST}: {error.strerror}; --port 0 takes a free one") from None
+    return made
+
+
+class StudioView:
+    """A studio that answers until it is closed; notebooks show it as its page.
+
+    Attributes:
+        address: of the page, for a browser of this machine; whoever knows it has access.
+    """
+
+    def __init__(self, server: StudioServer, height: int) -> None:
+        self._server, self._height = server, height
+        self.address = server.address
+        atexit.register(self.close)
+
+    def _repr_html_(self) -> str:
+        """The page as a frame; notebooks ask for it by this name."""
+        address = escape(self.address, quote=True)
+        style = f"width:100%;height:{self._height}px;border:1px solid #8884;border-radius:6px"
+        return f'<iframe src="{address}" title="augrecipes studio" style="{style}" allow="clipboard-write"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"the studio is at {self.address}"
+
+    def recipe(self) -> str:
+        """The recipe's file as it is on disk now; of a recipe without a file what the page began with."""
+        from augrecipes.studio.file import recipe_of
+
+        return str(recipe_of(self._server.studio)["text"])
+
+    def close(self) -> None:
+        """End the server; the page keeps what has been typed."""
+        atexit.unregister(self.close)
+        self._server.stop()
+
+
+def studio(
+    recipe: Recipe | Source | None = None,
+    data: Data | None = None,
+    *,
+    masks: Any = None,
+    read_only: bool = False,
+    port: int = 0,
+    height: int = 820,
+) -> StudioView:
+    """Write a recipe and see what it does: a page of this machine, shown in the notebook.
+
+    Args:
+        recipe: a file, which the page writes; or what else `augrecipes.load` takes; a Recipe; None: a small one.
+        data: as `augrecipes.preview` takes them, or a source as `ar.Samples` takes it; None: images of the demo.
+        masks: a folder of masks that match the images' names.
+        read_only: never write the file.
+        port: 0 takes a free one.
+        height: of the page in the notebook, px.
+
+    Returns:
+        What notebooks show as the page. Its server listens on this machine only, and answers only who knows the token
+        in its address; `close()` ends it, and so does the end of the program.
+
+    Raises:
+        RecipeError: no recipe is called so.
+        AugrecipesError: the extra `studio` is not installed, or the port is taken.
+
+    >>> view = studio("folder-128")
+    >>> view.address.startswith("http://127.0.0.1:")
+    True
+    >>> view.close()
+    """
+    server = StudioServer(opened(recipe, data, masks=masks, read_only=read_only), port)
+    server.start()
+    return StudioView(server, height)
