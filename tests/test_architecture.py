@@ -245,7 +245,7 @@ assert [one.code for one in found] == ["L103", "L303"], found
         ("import augrecipes as ar; ar.load('folder-128')", "torch albumentations cv2"),
         (PARSED, "albumentations torch cv2 numpy pydantic"),
         (LINTED, "albumentations torch cv2 numpy"),
-        ("main(['list'])", "albumentations torch cv2 numpy rich"),
+        ("main(['list'])", "albumentations torch cv2 numpy"),
         ("main(['check', '--strict', 'stained-tissue'])", "torch scipy.special"),
         ("main(['diff', 'folder-128', '--set', 'HorizontalFlip.p=0.2'])", "albumentations torch cv2"),
     ],

@@ -16,7 +16,7 @@ from augrecipes.bring.mm import steps as mm
 from augrecipes.bring.pipelines import ALBUMENTATIONS, MM, TORCHVISION, chosen, family, pipelines
 from augrecipes.bring.reading import Document, is_python
 from augrecipes.bring.source.configs import config_of, node_of
-from augrecipes.bring.source.found import Found
+from augrecipes.bring.source.read import Match
 from augrecipes.bring.torchvision import steps as torchvision
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops.groups import COMPOSE
@@ -46,7 +46,7 @@ def holds(document: Document) -> bool:
         return False
 
 
-def _read(document: Document) -> tuple[list[Found], Node, list[str]]:
+def _read(document: Document) -> tuple[list[Match], Node, list[str]]:
     """The pipelines of a document, its names, and what is to be told of it."""
     if not is_python(document.file):
         top = resolved(document.top or MappingNode({}, document.place))
@@ -55,7 +55,7 @@ def _read(document: Document) -> tuple[list[Found], Node, list[str]]:
     top, notes = node_of(config.names, document.file), list(config.notes)
     if config.exhausted:
         notes.append("The file asks for more work than reading may take: what comes late in it may be missing here.")
-    found = [*(each for each in config.found if family(each.calls)), *pipelines(top)]
+    found = [*(each for each in config.matches if family(each.calls)), *pipelines(top)]
     return found, top, notes
 
 
@@ -89,7 +89,7 @@ def draft_of_config(document: Document) -> RecipeDraft:
     return made
 
 
-def _others(made: RecipeDraft, found: list[Found], *taken: Found | None) -> None:
+def _others(made: RecipeDraft, found: list[Match], *taken: Match | None) -> None:
     """Name the pipelines that the recipe is not made of."""
     others = [f"{each.path} (line {each.place.line})" for each in found if each not in taken]
     if others:
@@ -97,14 +97,14 @@ def _others(made: RecipeDraft, found: list[Found], *taken: Found | None) -> None
         made.note(f"Also there, each by `--key`: {', '.join(others[:6])}{more}.")
 
 
-def _draft(found: Found, top: Node | None, document: Document) -> RecipeDraft:
+def _draft(found: Match, top: Node | None, document: Document) -> RecipeDraft:
     whose = family(found.calls) or ALBUMENTATIONS
     where = f", {found.path}" if found.path else ""
     origins = _ORIGINS | _IN_PYTHON if is_python(document.file) else _ORIGINS
     made = RecipeDraft(name_of(document.file), f"{origins[whose]}{where}", found.place)
     for lost in found.lost:
         made.refuse(lost.name, lost.why, lost.place)
-    for way in found.otherwise:
+    for way in found.assumed:
         made.refuse("if", way, found.place)
     calls = found.calls
     if whose == MM:

@@ -9,8 +9,8 @@ from typing import Any
 from augrecipes.bring.draft import Call
 from augrecipes.bring.forms import Unread, call_of, names_class, read
 from augrecipes.bring.mm.steps import NAMES as OF_MM
-from augrecipes.bring.source.found import Found
-from augrecipes.bring.source.text import role
+from augrecipes.bring.source.branches import role
+from augrecipes.bring.source.read import Match
 from augrecipes.bring.torchvision.signatures import PARAMETERS as OF_TORCHVISION
 from augrecipes.bring.torchvision.signatures import TELLING
 from augrecipes.errors import Diagnostic, RecipeError
@@ -60,7 +60,7 @@ def _of_albumentations(name: str) -> bool:
     return known or registry.arguments(name) is not None
 
 
-def pipelines(top: Node) -> list[Found]:
+def pipelines(top: Node) -> list[Match]:
     """Every pipeline of a config once, those that are part of another left out."""
     found = list(_walk(top, "", None, set()))
     inside: set[int] = set()
@@ -68,7 +68,7 @@ def pipelines(top: Node) -> list[Found]:
         for item in items:
             _note(item, inside, own=item is node)
     return [
-        Found(path, node.place, tuple(map(call_of, items)), _settings(holder))
+        Match(path, node.place, tuple(map(call_of, items)), _settings(holder))
         for node, items, path, holder in found
         if id(node) not in inside
     ]
@@ -141,7 +141,7 @@ def _note(node: Node, seen: set[int], *, own: bool = False) -> None:
         _note(value, seen)
 
 
-def chosen(found: list[Found], key: str, file: str) -> tuple[Found, Found | None]:
+def chosen(found: list[Match], key: str, file: str) -> tuple[Match, Match | None]:
     """The pipeline for training, and the one for validation where there is one.
 
     Args:
@@ -159,7 +159,7 @@ def chosen(found: list[Found], key: str, file: str) -> tuple[Found, Found | None
         if len(named) == 1:
             return named[0], None
         found = named
-    by_role: dict[str, list[Found]] = {}
+    by_role: dict[str, list[Match]] = {}
     for each in found:
         by_role.setdefault(role(each.path), []).append(each)
     evaluation = by_role.get("eval", [])
@@ -174,7 +174,7 @@ def chosen(found: list[Found], key: str, file: str) -> tuple[Found, Found | None
     return training[0], rest[0] if rest else None
 
 
-def _named(found: list[Found], key: str) -> list[Found]:
+def _named(found: list[Match], key: str) -> list[Match]:
     """Those whose path is the key; else begins with it, or ends with it."""
     return (
         [each for each in found if each.path == key]
@@ -183,7 +183,7 @@ def _named(found: list[Found], key: str) -> list[Found]:
     )
 
 
-def _different(found: list[Found]) -> list[Found]:
+def _different(found: list[Match]) -> list[Match]:
     """Without those that say the same as one before them."""
     seen: list[list[Any]] = []
     kept = []
@@ -195,14 +195,14 @@ def _different(found: list[Found]) -> list[Found]:
     return kept
 
 
-def _is_otherwise(found: Found, others: list[Found]) -> bool:
+def _is_otherwise(found: Match, others: list[Match]) -> bool:
     """Whether it is the other way of a test that cannot be told, beside the one where it holds."""
     *before, last = found.path.split(".")
     first = ".".join([*before, last.removeprefix("not_")])
     return last.startswith("not_") and any(f"{each.path}.".startswith(f"{first}.") for each in others)
 
 
-def _listed(found: list[Found]) -> str:
+def _listed(found: list[Match]) -> str:
     return "are " + ", ".join(f"{each.path or 'the file itself'} (line {each.place.line})" for each in found)
 
 

@@ -28,8 +28,7 @@ def main(args: Sequence[str] | None = None) -> None:
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
     try:
-        # No `list(args)` here: the command `list` is a module of this package, and hides the builtin.
-        app(args=None if args is None else [*args], prog_name="augrecipes")
+        app(args=None if args is None else list(args), prog_name="augrecipes")
     finally:
         _flush()
 

@@ -13,11 +13,22 @@ from typer.core import TyperCommand
 
 from augrecipes.cli.terminal import note, say_line
 from augrecipes.errors import redact_all
+from augrecipes.report import to_plain
 
 STDOUT = "-"
 _JSON = "--json"
+_ONCE = ("--format=", "--image=", "--files=")
 # What JSON leaves as it is and a terminal might obey: control characters behind ASCII, and half characters.
 _UNSHOWN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+
+
+# Options that had other names, by command: the words that are still understood, and what they are now.
+_RENAMED = {
+    **{(name, "--format", "json"): _JSON for name in ("check", "verify", "check-data")},
+    **{(name, "--format", "text"): "" for name in ("verify", "check-data")},
+    ("explain", "--image"): "--data",
+    ("check-data", "--files"): "--data",
+}
 
 
 class Command(TyperCommand):
@@ -29,7 +40,25 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the command's words."""
-        return super().parse_args(ctx, _joined(args, _is_old_file if ctx.info_name == "bench" else _is_file))
+        is_file = _is_old_file if ctx.info_name == "bench" else _is_file
+        return super().parse_args(ctx, _joined(_today(ctx.info_name, args), is_file))
+
+
+def _today(command: str, words: list[str]) -> list[str]:
+    """The words with options as they are called today."""
+    end = words.index("--") if "--" in words else len(words)
+    found: list[str] = []
+    rest = [part for word in words[:end] for part in (word.split("=", 1) if word.startswith(_ONCE) else [word])]
+    while rest:
+        known = next((old for old in ((command, *rest[:2]), (command, rest[0])) if old in _RENAMED), None)
+        if known is None:
+            found.append(rest.pop(0))
+            continue
+        del rest[: len(known) - 1]
+        if _RENAMED[known]:
+            renamed(" ".join(known[1:]), _RENAMED[known])
+            found.append(f"{_JSON}={STDOUT}" if _RENAMED[known] == _JSON else _RENAMED[known])
+    return [*found, *words[end:]]
 
 
 def _is_file(word: str) -> bool:
@@ -102,7 +131,7 @@ def answer(
     """Show what was found.
 
     Args:
-        found: what becomes JSON.
+        found: what becomes JSON, as `to_plain` makes it.
         json_: what `--json` says: None: text alone; a file: text, and JSON into it; `-`: JSON alone.
         text: prints it for people.
         write: writes the file, where it has a layout of its own.
@@ -134,7 +163,7 @@ def as_json(found: Any) -> str:
       "file": "é\u009b.png"
     }
     """
-    text = json.dumps(redact_all(found), indent=2, ensure_ascii=False)
+    text = json.dumps(redact_all(to_plain(found)), indent=2, ensure_ascii=False)
     return _UNSHOWN.sub(lambda c: f"\\u{ord(c[0]):04x}", text)
 
 

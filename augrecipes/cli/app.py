@@ -12,20 +12,17 @@ from augrecipes.cli.bench import bench
 from augrecipes.cli.cache import cache
 from augrecipes.cli.check import check
 from augrecipes.cli.check_data import check_data
-from augrecipes.cli.convert_store import convert_store
 from augrecipes.cli.demo import demo
 from augrecipes.cli.diff import diff
-from augrecipes.cli.eject import eject
 from augrecipes.cli.explain import explain
-from augrecipes.cli.import_ import import_
-from augrecipes.cli.list import list_gallery
+from augrecipes.cli.gallery import list_gallery, schema
+from augrecipes.cli.interop import eject, import_
 from augrecipes.cli.pack import pack
 from augrecipes.cli.preview import preview
-from augrecipes.cli.schema import schema
+from augrecipes.cli.stores import convert_store, verify_store
 from augrecipes.cli.studio import studio
 from augrecipes.cli.terminal import complain, exit_status, hush
 from augrecipes.cli.verify import verify
-from augrecipes.cli.verify_store import verify_store
 from augrecipes.errors import AugrecipesError, harmless
 from augrecipes.user_code import run_plugin
 
@@ -78,7 +75,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
     plugin: Annotated[
         list[str] | None,
@@ -102,15 +99,15 @@ for name, command, about in (
     ("check-data", check_data, "Print every defect of the files that a recipe reads."),
     ("explain", explain, "Show what a recipe does and how it will run."),
     ("diff", diff, "Say what differs between two recipes in effect."),
-    ("preview", preview, "Draw what a recipe does to some pictures."),
+    ("preview", preview, "Draw what a recipe does to some images."),
     ("studio", studio, "Write a recipe and see what it does, in the browser."),
-    ("pack", pack, "Carry out a recipe's first steps once, into a store."),
-    ("verify-store", verify_store, "Compare a store with its checksums."),
-    ("convert-store", convert_store, "Write a store of 0.1 as it is read today."),
+    ("pack", pack, "Run a recipe's first steps once, into a packed dataset."),
+    ("verify-store", verify_store, "Compare a packed dataset with its checksums."),
+    ("convert-store", convert_store, "Write a packed dataset of 0.1 as it is read today."),
     ("verify", verify, "Measure whether the optimiser's plan is the recipe."),
     ("bench", bench, "Compare recipes: how fast, stage by stage, and what they do."),
-    ("cache", cache, "Show what is kept from run to run, or clear it."),
+    ("cache", cache, "Show what is cached from run to run, or clear it."),
     ("schema", schema, "Print the JSON Schema of recipes, for editors."),
-    ("demo", demo, "See it work on pictures that it draws itself."),
+    ("demo", demo, "See it work on images that it draws itself."),
 ):
     app.command(name, cls=Command, short_help=about)(command)

@@ -12,8 +12,7 @@ import typer
 from augrecipes.cli.answers import STDOUT, Json, answer
 from augrecipes.cli.folders import Data, apart, data_of
 from augrecipes.cli.options import Masks, Mode, Seed, Set, Without, here, numbers, one_of, overrides
-from augrecipes.cli.progress import parts, progress
-from augrecipes.cli.terminal import report_once, say, say_line
+from augrecipes.cli.terminal import parts, progress, report_once, say, say_line
 
 if TYPE_CHECKING:
     from augrecipes.bench.gate import Judgement
@@ -35,7 +34,13 @@ def bench(
     ],
     data: Data = None,
     against: Annotated[
-        str | None, typer.Option("--against", metavar="stock", help="albumentations' own Compose beside each recipe.")
+        str | None,
+        typer.Option(
+            "--against",
+            metavar="stock",
+            parser=one_of("stock"),
+            help="Compare each recipe with albumentations' own Compose.",
+        ),
     ] = None,
     optimize: Annotated[
         str | None,
@@ -136,11 +141,7 @@ def bench(
     Exit status: 0 measured, 1 slower than the baseline allows or a lint error, 2 a recipe, data or baseline that cannot
     be used.
     """
-    section = one_of(mode, ("train", "eval"), "--mode")
-    one_of(against, ("stock",), "--against")
-    chosen = (
-        None if optimize is None else [one_of(word.strip(), _OPTIMIZE, "--optimize") for word in optimize.split(",")]
-    )
+    chosen = None if optimize is None else [one_of(*_OPTIMIZE)(word.strip()) for word in optimize.split(",")]
     limit = _share(fail_if_slower)
     counts = () if workers is None else numbers(workers, "--workers", 0, _MOST_WORKERS)
     if sizes is not None and not counts:
@@ -184,7 +185,7 @@ def bench(
         ablate=ablate,
         undecided=None if held is None else partial(held.undecided, limit=limit),
     )
-    setting = Setting(sources, section, seed, masks)
+    setting = Setting(sources, mode, seed, masks)
     with report_once():
         with parts() as advance:
             found = compare(loaded, setting, options, advance)

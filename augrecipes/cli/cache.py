@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from augrecipes.cache import CACHES, DAY, Cache, cache_folder
 from augrecipes.cli.answers import Json, answer
-from augrecipes.cli.terminal import paint, say, say_line
+from augrecipes.cli.terminal import good, in_bytes, say, say_line, show
 from augrecipes.errors import counted
 
 
@@ -32,7 +31,7 @@ def cache(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Which ones; all where none is named.")
     ] = None,
-    clear: Annotated[bool, typer.Option("--clear", help="Delete what they hold. Nothing is lost but time.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Empty them; they are rebuilt when needed.")] = False,
     json_: Json = None,
 ) -> None:
     """Show what is kept from run to run in your cache folder, or clear it. Nothing is kept beside your data.
@@ -47,7 +46,7 @@ def cache(
     """
     asked = [_named(name) for name in names] if names else CACHES
     held = [_cleared(one) if clear else _held(one) for one in asked]
-    answer([asdict(one) for one in held], json_, lambda: _tell(held, clear))
+    answer(held, json_, lambda: _tell(held, clear))
 
 
 def _named(name: str) -> Cache:
@@ -72,8 +71,7 @@ def _cleared(cache: Cache) -> CacheUse:
 
 
 def _tell(held: list[CacheUse], cleared: bool) -> None:
-    from augrecipes.cli.aligned import table
-    from augrecipes.cli.pack_merge import in_bytes
+    from augrecipes.report import Report, TextTable
 
     say_line(cache_folder())
     say()
@@ -82,12 +80,10 @@ def _tell(held: list[CacheUse], cleared: bool) -> None:
         for one in held
     ]
     headings = ["cache", "of", "files", "size", *([] if cleared else ["last used"])]
-    for line in table("", headings, rows, left=(0, 1)):
-        say(line, wrap=False)
+    show(Report(tables=[TextTable("", headings, rows, right=(2, 3, 4))]))
     if cleared:
-        total = sum(one.bytes for one in held)
         say()
-        say(paint(f"cleared {counted(sum(one.files for one in held), 'file')}, {in_bytes(total)}", "good", sys.stdout))
+        good(f"cleared {counted(sum(one.files for one in held), 'file')}, {in_bytes(sum(one.bytes for one in held))}")
 
 
 def _age(seconds: float | None) -> str:

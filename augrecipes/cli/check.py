@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import glob
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from augrecipes.cli.answers import STDOUT, Json, answer, renamed
+from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.options import Set, Without, one_of, overrides
+from augrecipes.cli.terminal import good, line_of, progress, say
+from augrecipes.errors import Diagnostic, RecipeError, counted, harmless
 
-FORMATS = ("text", "github", "json")
+STDIN = "-"
+_SUFFIXES = frozenset({".yaml", ".yml"})
+# Standard input has no size; one byte more than a recipe may have is enough to refuse it.
+_MOST_BYTES = 1_000_001
 
 
 def check(
@@ -22,11 +32,17 @@ def check(
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 for warnings too.")] = False,
     format_: Annotated[
-        str, typer.Option("--format", metavar="text|github", help="github: annotations in GitHub Actions.")
+        str,
+        typer.Option(
+            "--format",
+            metavar="text|github",
+            parser=one_of("text", "github"),
+            help="github: annotations in GitHub Actions.",
+        ),
     ] = "text",
     json_: Json = None,
     explain: Annotated[
-        str | None, typer.Option("--explain", metavar="CODE", help="Say what a code means, and how to mend it.")
+        str | None, typer.Option("--explain", metavar="CODE", help="Say what a code means, and how to fix it.")
     ] = None,
     set_: Set = None,
     without: Without = None,
@@ -47,33 +63,140 @@ def check(
       1  a lint error; with --strict also a warning
       2  not a valid recipe, or no such file
     """
-    form = one_of(format_, FORMATS, "--format")
-    if form == "json":
-        renamed("--format json", "--json")
-        json_ = json_ or STDOUT
     if explain is not None:
         _explain(explain, json_)
         return
     if not files:
         raise typer.BadParameter("which recipes? Give files, folders, gallery names, or - for standard input")
     changes = overrides(set_)
-    from augrecipes.cli import report
-    from augrecipes.cli.checking import check_all
     from augrecipes.compat.guard import without_torch
 
     # This process looks at recipes and at no pixels.
     without_torch()
     checked, problems = check_all(files, changes, tuple(without or ()))
-    answer([problem.to_json() for problem in problems], json_, lambda: report.tell(problems, form, checked))
-    raise typer.Exit(report.status(problems, strict))
+    answer(problems, json_, lambda: _tell(problems, format_, checked))
+    raise typer.Exit(status(problems, strict))
 
 
 def _explain(code: str, json_: str | None) -> None:
     from augrecipes.cli.codes import describe, known
-    from augrecipes.cli.terminal import say
     from augrecipes.recipe.spelling import near
 
     text = describe(code)
     if text is None:
         raise typer.BadParameter(f"no code {code!r}{near(code, known()).text}", param_hint="--explain")
     answer({"code": code, "text": text}, json_, lambda: say(text))
+
+
+def status(problems: Sequence[Diagnostic], strict: bool) -> int:
+    """The exit status: 2 where something is no valid recipe, 1 for lint errors (`strict`: warnings too), else 0.
+
+    >>> status([Diagnostic("", code="L102", severity="warning")], strict=True)
+    1
+    """
+    if any(problem.code.startswith("E") for problem in problems):
+        return 2
+    return int(any(strict or problem.severity == "error" for problem in problems))
+
+
+def _tell(problems: Sequence[Diagnostic], form: str, checked: int) -> None:
+    """Print problems on standard output; as text also a summary on standard error."""
+    for problem in problems:
+        say(annotation(problem) if form == "github" else line_of(problem, sys.stdout), wrap=False)
+    if form == "github":
+        return
+    sys.stdout.flush()
+    recipes = counted(checked, "recipe")
+    if not problems:
+        good(f"{recipes} checked, all clean", err=True)
+        return
+    errors = sum(problem.severity == "error" for problem in problems)
+    counts = (errors, "error"), (len(problems) - errors, "warning")
+    found = ", ".join(counted(count, word) for count, word in counts if count)
+    say(f"{recipes} checked: {found}; `augrecipes check --explain CODE` says more", err=True)
+
+
+def annotation(problem: Diagnostic) -> str:
+    """One problem as a workflow command of GitHub Actions.
+
+    >>> annotation(Diagnostic("100% wrong", 3, 5, "E302", "Crop", "a,b.yaml"))
+    '::error file=a%2Cb.yaml,line=3,col=5,title=E302 Crop::100%25 wrong'
+    """
+
+    def escaped(text: str, key: bool = True) -> str:
+        # GitHub makes line ends of these two again, and shows other control characters to nobody.
+        text = harmless(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
+        return text.replace(":", "%3A").replace(",", "%2C") if key else text
+
+    title = f"{problem.code} {problem.name}".strip()
+    place = [f"file={escaped(problem.file)}"]
+    if problem.line:
+        place += [f"line={problem.line}", f"col={problem.col}"]
+    place.append(f"title={escaped(title)}")
+    return f"::{problem.severity} {','.join(place)}::{escaped(problem.message, key=False)}"
+
+
+def check_all(
+    given: Sequence[str], changes: Mapping[str, Any], without: Sequence[str]
+) -> tuple[int, tuple[Diagnostic, ...]]:
+    """How many recipes were checked, and every problem in the order of the files.
+
+    >>> check_all(["folder-128"], {}, ())
+    (1, ())
+    """
+    from augrecipes.lint import lint
+    from augrecipes.recipe import loading, parse
+
+    def problems_of(file: str) -> Sequence[Diagnostic]:
+        try:
+            if file == STDIN:
+                data = getattr(sys.stdin, "buffer", sys.stdin).read(_MOST_BYTES)
+                return lint(parse.parse_text(data, file="<stdin>", root=Path.cwd(), overrides=changes, without=without))
+            recipe, found = parse.parse_file(loading.find(file), overrides=changes, without=without)
+            return found if recipe is None else (*found, *lint(recipe))
+        except RecipeError as error:
+            return error.problems or (Diagnostic(str(error), 1, 1, file=file),)
+
+    files, problems = _expand(given)
+    with progress("checking") as advance:
+        for done, file in enumerate(files):
+            problems += problems_of(file)
+            advance(done + 1, len(files))
+    return len(files), tuple(problems)
+
+
+def _expand(given: Sequence[str]) -> tuple[list[str], list[Diagnostic]]:
+    """Folders and patterns as files, each file once; what leads to no file is a problem."""
+    files: dict[str, None] = {}
+    problems: list[Diagnostic] = []
+    for name in given:
+        found = list(_files(name))
+        files.update(dict.fromkeys(found))
+        if not found:
+            what = "a folder without .yaml or .yml files" if Path(name).is_dir() else "no file fits this pattern"
+            problems.append(Diagnostic(what, 1, 1, "E101", "file", name))
+    return list(files), problems
+
+
+def _files(name: str) -> Iterator[str]:
+    from augrecipes.recipe import gallery
+
+    path = Path(name)
+    if name in (STDIN, ""):
+        yield from [name] * bool(name)
+    elif name not in gallery.gallery_names() and path.is_dir():
+        for folder, folders, names in os.walk(path):
+            folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
+            for file in sorted(names):
+                if Path(file).suffix.lower() in _SUFFIXES and not file.startswith("."):
+                    yield str(Path(folder) / file)
+    elif glob.has_magic(name) and not path.exists():
+        yield from sorted(str(found) for found in _matching(name) if found.is_file())
+    else:
+        yield name
+
+
+def _matching(pattern: str) -> Iterator[Path]:
+    """Files that a pattern names, `**` included; a pattern may be absolute."""
+    path = Path(pattern)
+    return Path(path.anchor).glob(str(path.relative_to(path.anchor))) if path.anchor else Path().glob(pattern)

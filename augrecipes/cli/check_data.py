@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from augrecipes.cli.answers import STDOUT, Json, answer, renamed
+from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.folders import Data, Words, sources
-from augrecipes.cli.options import Masks, Mode, Recipe, Set, Without, one_of, overrides
-from augrecipes.cli.progress import parts
-from augrecipes.cli.terminal import paint, say, say_line
+from augrecipes.cli.options import Masks, Mode, Recipe, Set, Without, loaded
+from augrecipes.cli.terminal import good, listed, parts, say
 from augrecipes.errors import counted
 
 if TYPE_CHECKING:
@@ -32,18 +29,12 @@ def check_data(
     ] = None,
     split: Annotated[str | None, typer.Option("--split", help="Of a CSV file: the rows of this split.")] = None,
     content: Annotated[
-        bool,
-        typer.Option(
-            "--content",
-            help="Also decode every picture; of pairs compare small and large.",
-        ),
+        bool, typer.Option("--content", help="Also decode every image; of pairs compare small and large.")
     ] = False,
     json_: Json = None,
     mode: Mode = "train",
     set_: Set = None,
     without: Without = None,
-    files: Annotated[str | None, typer.Option("--files", metavar="CSV", hidden=True)] = None,
-    format_: Annotated[str | None, typer.Option("--format", metavar="text|json", hidden=True)] = None,
 ) -> None:
     """Check the files that a recipe would read: headers, sizes, labels, masks, boxes, partners; all defects at once.
 
@@ -65,29 +56,15 @@ def check_data(
       1  defects, or nothing to read
       2  arguments that cannot be used
     """
-    if one_of(format_, ("text", "json"), "--format") == "json":
-        renamed("--format json", "--json")
-        json_ = json_ or STDOUT
-    section = one_of(mode, ("train", "eval"), "--mode")
     templates = _templates(names or [])
-    if files is not None:
-        renamed("--files CSV", "--data CSV")
-    given = sources(recipe, words, data, None if files is None else [files])
+    given = sources(recipe, words, data)
     from augrecipes.compat.guard import without_torch
 
     without_torch()
-    from augrecipes.recipe import load
-
-    parsed = load(recipe, overrides=overrides(set_), without=tuple(without or ()))
+    parsed = loaded(recipe, set_, without)
     _fits(parsed, given, masks, templates)
     found, report = _check(
-        parsed,
-        section,
-        given,
-        masks=None if masks is None else str(masks),
-        names=templates,
-        split=split,
-        content=content,
+        parsed, mode, given, masks=None if masks is None else str(masks), names=templates, split=split, content=content
     )
     answer(report, json_, lambda: _tell(found))
     raise typer.Exit(1 if found.defects or not found.fine else 0)
@@ -145,8 +122,8 @@ def _check(
         "targets": dict(found.listed),
         "fine": found.fine,
         "content": content,
-        "defects": [asdict(defect) for defect in found.defects],
-        "notes": list(found.notes),
+        "defects": found.defects,
+        "notes": found.notes,
         **found.more,
     }
     return found, report
@@ -158,9 +135,8 @@ def _tell(found: Checked) -> None:
         rows = {"bag": "", "tile": "", "boxes": " rows", "keypoints": " rows"}
         what = rows.get(name, " samples" if found.given else " files")
         say(f"{name:<{widest}}  {count:>7,}{what.removesuffix('s') if count == 1 else what}")
-    for note in found.notes:
-        say_line(f"note: {note}")
+    listed("note: ", found.notes, len(found.notes))
     if found.defects or not found.fine:
         say(found.report(), wrap=False)
     else:
-        say(paint(f"{counted(found.fine, found.unit)}, all fine", "good", sys.stdout))
+        good(f"{counted(found.fine, found.unit)}, all fine")

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from augrecipes.cli.answers import STDOUT, Json, answer
 from augrecipes.cli.options import here
-from augrecipes.cli.progress import parts
-from augrecipes.cli.terminal import report_once, width
-
-if TYPE_CHECKING:
-    from augrecipes.demo.run import DemoReport
+from augrecipes.cli.terminal import parts, report_once, width
 
 
 def demo(
@@ -41,15 +36,7 @@ def demo(
 
     with report_once():
         found = run_demo(out, console=console, seed=seed, progress=parts)
-    answer(_as_json(found), json_, lambda: None)
+    shown = {"ok": found.ok, "proofs": found.proofs, "pictures": found.grids, "seconds": found.seconds}
+    answer(shown, json_, lambda: None)
     if not found.ok:
         raise typer.Exit(1)
-
-
-def _as_json(found: DemoReport) -> dict[str, Any]:
-    return {
-        "ok": found.ok,
-        "proofs": {what: [asdict(proof) for proof in proofs] for what, proofs in found.proofs.items()},
-        "pictures": [str(grid) for grid in found.grids],
-        "seconds": found.seconds,
-    }

@@ -11,8 +11,7 @@ import typer
 from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.folders import Data, apart, data_of
 from augrecipes.cli.options import Masks, Optimize, Seed, Set, Without, here, one_of, overrides
-from augrecipes.cli.progress import progress
-from augrecipes.cli.terminal import complain, exit_status, say, say_line
+from augrecipes.cli.terminal import complain, exit_status, progress, say_line, show
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Mode, Recipe
@@ -28,21 +27,23 @@ def diff(
             help="Recipe files, or names of the gallery; without B it is A. Then the data of --data.",
         ),
     ],
-    mode: Annotated[str, typer.Option("--mode", metavar="train|eval|both", help="Which sections.")] = "both",
+    mode: Annotated[
+        str, typer.Option("--mode", metavar="train|eval|both", parser=one_of(*_MODES), help="Which sections.")
+    ] = "both",
     data: Data = None,
     out: Annotated[
         Path, typer.Option("--out", "-o", parser=here, metavar="FILE", help="The PNG or JPEG to write.")
     ] = Path("diff.png"),
-    rows: Annotated[int, typer.Option("--rows", min=1, max=64, help="Samples in the picture.")] = 4,
+    rows: Annotated[int, typer.Option("--rows", min=1, max=64, help="Samples in the image.")] = 4,
     optimize: Optimize = None,
     seed: Seed = 0,
-    epoch: Annotated[int, typer.Option("--epoch", min=0, help="Epoch of the draws in the picture.")] = 0,
+    epoch: Annotated[int, typer.Option("--epoch", min=0, help="Epoch of the samples in the image.")] = 0,
     masks: Masks = None,
     json_: Json = None,
     set_: Set = None,
     without: Without = None,
 ) -> None:
-    """Say what differs in effect between two recipes: steps, arguments, order, draws, inputs and output.
+    """Say what differs in effect between two recipes: steps, arguments, order, random parameters, inputs and output.
 
     \b
     Examples:
@@ -58,10 +59,9 @@ def diff(
     Exit status:
       0  the same in effect
       1  they differ
-      2  not a valid recipe, or trouble with the data or the picture
+      2  not a valid recipe, or trouble with the data or the image
     """
-    modes = _MODES[one_of(mode, tuple(_MODES), "--mode")]
-    chosen = one_of(optimize, ("none", "exact", "fast"), "--optimize")
+    modes = _MODES[mode]
     changes = overrides(set_)
     a, b, sources = _given(words, data or [])
     from augrecipes.compat.guard import without_torch
@@ -74,15 +74,15 @@ def diff(
     found = compare(first, second, modes)
     report = found.to_json()
     if sources is not None:
-        picture = _render(
-            first, second, sources, out, mode=modes[0], rows=rows, optimize=chosen, seed=seed, epoch=epoch, masks=masks
-        )
-        report["picture"] = str(picture)
+        report["picture"] = _render(
+            first, second, sources, out, mode=modes[0], rows=rows, optimize=optimize, seed=seed, epoch=epoch,
+            masks=masks,
+        )  # fmt: skip
 
     def tell() -> None:
-        from augrecipes.cli.differences import render
+        from augrecipes.cli.reports import of_difference
 
-        say(render(found))
+        show(of_difference(found))
         if "picture" in report:
             say_line(report["picture"])
 
@@ -117,7 +117,7 @@ def _both(a: str, b: str, changes: Mapping[str, Any], without: list[str]) -> tup
 
 
 def _render(first: Recipe, second: Recipe, sources: Any, out: Path, **how: Any) -> Path:
-    """The picture's path; status 2 for a recipe that lints keep from running, as 1 says that recipes differ."""
+    """The image's path; status 2 for a recipe that lints keep from running, as 1 says that recipes differ."""
     from augrecipes.diff.picture import render
     from augrecipes.errors import LintError
     from augrecipes.preview.sheet import checked_path, save_sheet

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from augrecipes.cli.answers import Json, answer, renamed
+from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.folders import Data, Words, sources_or_none
-from augrecipes.cli.options import Masks, Mode, Optimize, Recipe, Seed, Set, Without, one_of, overrides
-from augrecipes.cli.progress import progress
-from augrecipes.cli.terminal import say
+from augrecipes.cli.options import Masks, Mode, Optimize, Recipe, Seed, Set, Without, loaded
+from augrecipes.cli.terminal import progress, show
 
 if TYPE_CHECKING:
     from augrecipes.compiler.explain import Explanation
@@ -23,7 +22,6 @@ def explain(
     mode: Mode = "train",
     optimize: Optimize = None,
     data: Data = None,
-    image: Annotated[list[str] | None, typer.Option("--image", metavar="DATA", hidden=True)] = None,
     seconds: Annotated[
         float, typer.Option("--seconds", min=0.01, max=600, help="How long the plan is timed, and the recipe.")
     ] = 2.0,
@@ -42,44 +40,38 @@ def explain(
       augrecipes explain stained-tissue tile.png
       augrecipes explain sr-x4 hr=0001.png lr=0001x4.png
 
-    With data, of which the first picture, pair or tile is taken, each step's time is shown, in ms a sample: as it is
-    written, and as it is planned. Both run the same draws in turns; a step that acts in some samples only counts as
-    nothing in the others, and work that is put off counts where it is done: that of a crop in a later step, or in the
-    sink.
+    With data, of which the first image, pair or tile is taken, each step's time is shown, in ms a sample: as it is
+    written, and as it is planned. Both run with the same random parameters in turns; a step that acts in some samples
+    only counts as nothing in the others, and work that is put off counts where it is done: that of a crop in a later
+    step, or in the output conversion.
 
-    Exit status: 0 printed, 1 a lint error of the recipe, 2 a recipe or picture that cannot be used.
+    Exit status: 0 printed, 1 a lint error of the recipe, 2 a recipe or image that cannot be used.
     """
-    section = one_of(mode, ("train", "eval"), "--mode")
-    chosen = one_of(optimize, ("none", "exact", "fast"), "--optimize")
-    changes = overrides(set_)
-    if image:
-        renamed("--image", "--data")
-    picture = sources_or_none(recipe, words, data, image)
+    given = sources_or_none(recipe, words, data)
     from augrecipes.compat.guard import without_torch
-    from augrecipes.recipe import load
 
-    if picture is None:
+    if given is None:
         without_torch()  # this process looks at recipes and at no pixels
-    loaded = load(recipe, overrides=changes, without=without or ())
+    parsed = loaded(recipe, set_, without)
     from augrecipes.compiler.explain import explain as explain_recipe
 
-    explained = explain_recipe(loaded, section, chosen, "encoded" if picture is None else "uint8")
-    if picture is not None:
-        explained = _timed(explained, loaded, picture, masks, seed, seconds)
-    report = explained.to_json()
+    explained = explain_recipe(parsed, mode, optimize, "encoded" if given is None else "uint8")
+    if given is not None:
+        explained = _timed(explained, parsed, given, masks, seed, seconds)
+    found = explained.to_json()
 
     def tell() -> None:
-        from augrecipes.cli.tables import render
+        from augrecipes.cli.reports import of_explanation
 
-        say(render(report))
+        show(of_explanation(found))
 
-    answer(report, json_, tell)
+    answer(found, json_, tell)
 
 
 def _timed(
     explained: Explanation, recipe: Any, data: Any, masks: Path | None, seed: int, seconds: float
 ) -> Explanation:
-    """The explanation with every step's time on a picture."""
+    """The explanation with every step's time on an image."""
     from augrecipes.compiler.timing import measure
     from augrecipes.errors import DataError
     from augrecipes.machine import tune_allocator

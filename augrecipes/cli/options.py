@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from augrecipes.errors import RecipeError
+
+if TYPE_CHECKING:
+    from augrecipes.recipe.model import Recipe as Loaded
+
+
+def one_of(*allowed: str) -> Callable[[str], Any]:
+    """Returns what reads an option that must be one of a few words.
+
+    >>> one_of("train", "eval")("eval")
+    'eval'
+    """
+
+    def read(value: str) -> str:
+        if value not in allowed:
+            raise typer.BadParameter(f"{value!r} is not one of {', '.join(allowed)}")
+        return value
+
+    return read
+
 
 Set = Annotated[
     list[str] | None,
@@ -22,13 +42,21 @@ Without = Annotated[
     typer.Option("--without", metavar="NAME", help="Leave a step out, as `without:` in a variant does. Repeatable."),
 ]
 Recipe = Annotated[str, typer.Argument(metavar="RECIPE", help="A recipe file, or a name of the gallery.")]
-Mode = Annotated[str, typer.Option("--mode", metavar="train|eval", help="Which section of the recipe.")]
+Mode = Annotated[
+    str,
+    typer.Option("--mode", metavar="train|eval", parser=one_of("train", "eval"), help="Which section of the recipe."),
+]
 Optimize = Annotated[
     str | None,
-    typer.Option("--optimize", metavar="none|exact|fast", help="Instead of the recipe's own choice."),
+    typer.Option(
+        "--optimize",
+        metavar="none|exact|fast",
+        parser=one_of("none", "exact", "fast"),
+        help="Instead of the recipe's own choice.",
+    ),
 ]
 Masks = Annotated[Path | None, typer.Option("--masks", metavar="FOLDER", help="Masks, matched by name.")]
-Seed = Annotated[int, typer.Option("--seed", metavar="INTEGER", help="Seed of the draws.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="INTEGER", help="Seed of the random parameters.")]
 
 
 def here(given: str) -> Path:
@@ -61,15 +89,11 @@ def overrides(given: list[str] | None) -> dict[str, Any]:
     return found
 
 
-def one_of(value: str | None, allowed: tuple[str, ...], option: str) -> Any:
-    """`value`, which must be one of `allowed`; None passes.
+def loaded(recipe: str, changes: list[str] | None, without: list[str] | None) -> Loaded:
+    """The recipe with what --set and --without change. RecipeError where it is not valid."""
+    from augrecipes.recipe import load
 
-    Raises:
-        typer.BadParameter: it is another one.
-    """
-    if value is not None and value not in allowed:
-        raise typer.BadParameter(f"{value!r} is not one of {', '.join(allowed)}", param_hint=option)
-    return value
+    return load(recipe, overrides=overrides(changes), without=tuple(without or ()))
 
 
 def numbers(text: str, option: str, least: int, most: int) -> list[int]:

@@ -1,10 +1,11 @@
-"""`augrecipes pack`: carry out a recipe's first steps once, and keep the pictures in a store."""
+"""`augrecipes pack`: run a recipe's first steps once, and keep the images in a packed dataset."""
 
 from __future__ import annotations
 
 import shutil
+import sys
 import time
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,16 +13,23 @@ import typer
 
 from augrecipes.cli.answers import STDOUT, Json, answer
 from augrecipes.cli.folders import Data, Words, sources
-from augrecipes.cli.options import Masks, Seed, Set, Without, one_of, overrides
-from augrecipes.cli.pack_engine import ENGINES, check_engine, clash_of_merge, given
-from augrecipes.cli.pack_merge import in_bytes, merge_command, taken, tell_lost
-from augrecipes.cli.progress import progress
-from augrecipes.cli.terminal import say, say_line
+from augrecipes.cli.options import Masks, Seed, Set, Without, loaded, one_of
+from augrecipes.cli.terminal import in_bytes, listed, paint, progress, say, show
 
 if TYPE_CHECKING:
     from augrecipes.packing.plan import Packing
+    from augrecipes.remote import RemotePath
+    from augrecipes.sources.packed_columns import Unreadable
 
-_LISTED = 6  # inputs left out that are named
+_LISTED = 6  # inputs that are named
+# What does not go with an engine, or without one, by parameter.
+_REFUSED: dict[str | None, dict[str, str]] = {
+    None: {"address": "goes with --engine ray", "parts": "goes with --engine; --part 1/8 packs one of eight"},
+    "ray": {
+        "part": "an engine packs all parts: leave --part out",
+        "workers": "parts are tasks of one core each: --parts says how many",
+    },
+}
 
 
 def pack(
@@ -36,6 +44,7 @@ def pack(
         typer.Option(
             "--format",
             metavar="raw|lossless|jpeg|hdf5",
+            parser=one_of("raw", "lossless", "jpeg", "hdf5"),
             help="raw: mapped; lossless: as small as PNG; jpeg: small; hdf5: for others.",
         ),
     ] = "raw",
@@ -45,10 +54,15 @@ def pack(
     ] = None,
     mode: Annotated[
         str | None,
-        typer.Option("--mode", metavar="train|eval", help="For one section alone; without it the store serves both."),
+        typer.Option(
+            "--mode",
+            metavar="train|eval",
+            parser=one_of("train", "eval"),
+            help="For one section alone; without it the store serves both.",
+        ),
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option("--epochs", min=1, metavar="K", help="Bake K epochs of the steps that draw, too.")
+        int | None, typer.Option("--epochs", min=1, metavar="K", help="Bake K epochs of the random steps, too.")
     ] = None,
     through: Annotated[
         str | None, typer.Option("--through", metavar="STEP", help="The last step to bake, such as Rotate#1.")
@@ -60,7 +74,13 @@ def pack(
         int | None, typer.Option("--workers", min=0, metavar="N", help="Processes; by default one a core, 0: none.")
     ] = None,
     on_error: Annotated[
-        str, typer.Option("--on-error", metavar="skip|raise", help="skip: list unreadable inputs and go on.")
+        str,
+        typer.Option(
+            "--on-error",
+            metavar="skip|raise",
+            parser=one_of("skip", "raise"),
+            help="skip: list unreadable inputs and go on.",
+        ),
     ] = "skip",
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="STORE", help="The store: a folder that is made, or s3://….")
@@ -69,13 +89,14 @@ def pack(
         str | None, typer.Option("--part", metavar="I/N", help="One of N parts, into a folder of its own in --out.")
     ] = None,
     merge: Annotated[
-        str | None,
-        typer.Option("--merge", metavar="DIR", help="Make one store of the parts in DIR, where they are."),
+        str | None, typer.Option("--merge", metavar="DIR", help="Make one store of the parts in DIR, where they are.")
     ] = None,
     shard_size: Annotated[
         str | None, typer.Option("--shard-size", metavar="SIZE", help="The largest file of a store: 2G; else 512M.")
     ] = None,
-    engine: Annotated[str | None, typer.Option("--engine", metavar="ray", help="All parts on a Ray cluster.")] = None,
+    engine: Annotated[
+        str | None, typer.Option("--engine", metavar="ray", parser=one_of("ray"), help="All parts on a Ray cluster.")
+    ] = None,
     address: Annotated[
         str | None, typer.Option("--address", metavar="ADDRESS", help="Of a Ray cluster, such as auto.")
     ] = None,
@@ -85,7 +106,7 @@ def pack(
     set_: Set = None,
     without: Without = None,
 ) -> None:
-    """Carry out the first steps of a recipe over all the data, once, and keep the pictures in a store for ar.Packed.
+    """Run the first steps of a recipe over all the data, once, and keep the images in a packed dataset for ar.Packed.
 
     \b
     Examples:
@@ -97,7 +118,7 @@ def pack(
       augrecipes pack folder-128 photos/ --out photos-128 --engine ray
       augrecipes pack folder-128 s3://shop/in --out s3://shop/out --shard-size 1G
 
-    Without --epochs only leading steps that draw nothing are baked. An interrupted run goes on behind its last whole
+    Without --epochs only leading deterministic steps are baked. An interrupted run goes on behind its last whole
     file when the same command is given again.
 
     Parts are packed on any machine, in any order. Merged they stay where they are, and their folder becomes a store.
@@ -105,32 +126,25 @@ def pack(
     Exit status: 0 all is packed, 1 packed but for inputs that are unreadable (they are listed), or a lint error, 2 a
     recipe, data or store that cannot be used, 130 interrupted.
     """
-    form = one_of(format_, ("raw", "lossless", "jpeg", "hdf5"), "--format")
-    section = one_of(mode, ("train", "eval"), "--mode")
-    policy = one_of(on_error, ("skip", "raise"), "--on-error")
-    one_of(engine, ENGINES, "--engine")
-    names = given(ctx)
+    names = _given(ctx)
     if merge is not None:
-        merge_command(merge, json_, clash_of_merge(names))
+        _merge(merge, json_, names)
         return
-    check_engine(engine, names)
+    for name, why in _REFUSED[engine].items():
+        if name in names:
+            raise typer.BadParameter(why, param_hint=names[name])
     if recipe is None:
         raise typer.BadParameter("which recipe? Give one, or --merge DIR", param_hint="RECIPE")
     if out is None:
         raise typer.BadParameter("where to? Give a folder that is made", param_hint="--out")
     found = sources(recipe, words, data)
-    from augrecipes.compat.guard import albumentations, without_torch
-
-    without_torch()
-    albumentations()  # before anything else imports it
+    _import_albumentations()
     from augrecipes.packing.ray import write_on_ray
     from augrecipes.packing.run import prepare, write
-    from augrecipes.recipe import load
 
-    loaded = load(recipe, overrides=overrides(set_), without=tuple(without or ()))
     packing = prepare(
-        loaded, found, out, format=form, quality=quality, mode=section, epochs=epochs, through=through, seed=seed,
-        masks=masks, split=split, on_error=policy, part=part, shard_size=shard_size,
+        loaded(recipe, set_, without), found, out, format=format_, quality=quality, mode=mode, epochs=epochs,
+        through=through, seed=seed, masks=masks, split=split, on_error=on_error, part=part, shard_size=shard_size,
     )  # fmt: skip
     if json_ != STDOUT:
         _describe(packing)
@@ -141,19 +155,81 @@ def pack(
     try:
         with progress("packing") as advance:
             if engine == "ray":
-                packing = write_on_ray(packing, address=address, parts=parts, on_error=policy, advance=advance)
+                packing = write_on_ray(packing, address=address, parts=parts, on_error=on_error, advance=advance)
             else:
-                packing = write(packing, workers, policy, advance)
+                packing = write(packing, workers, on_error, advance)
     except KeyboardInterrupt:
         say("interrupted; the files that are whole are kept: the same command goes on behind them", err=True)
         raise typer.Exit(130) from None
     seconds = time.monotonic() - start
     how = "there already, of the same recipe and files" if there else f"packed in {seconds:.0f} s"
-    done = f"{how}, {in_bytes(taken(packing.place))}"
-    listed = packing.out if packing.part is None else None
-    answer(_as_json(packing, seconds), json_, lambda: tell_lost(packing.unreadable, done, listed))
+    done = f"{how}, {in_bytes(_size(packing.place))}"
+    store = packing.out if packing.part is None else None
+    answer(_as_json(packing, seconds), json_, lambda: _tell(packing.unreadable, done, store))
     if packing.unreadable or packing.given.left_out:
         raise typer.Exit(1)
+
+
+def _given(ctx: typer.Context) -> dict[str, str]:
+    """What was given to a command, by parameter: an option as it is called, an argument as it was written."""
+    names = {}
+    for one in ctx.command.params:
+        source = ctx.get_parameter_source(one.name or "")
+        if one.name is not None and source is not None and source.name == "COMMANDLINE":
+            is_option = one.opts[0].startswith("-")
+            names[one.name] = max(one.opts, key=len) if is_option else str(ctx.params[one.name])
+    return names
+
+
+def _import_albumentations() -> None:
+    """Before anything else imports it, and without torch."""
+    from augrecipes.compat.guard import albumentations, without_torch
+
+    without_torch()
+    albumentations()
+
+
+def _merge(folder: str, json_: Json, names: Mapping[str, str]) -> None:
+    """Make a store of the folder that parts are in, with nothing else that was given; `names`: see `_given`."""
+    clash = next((called for name, called in names.items() if name not in ("merge", "json_")), None)
+    if clash == "--out":
+        text = f"parts become a store where they are: leave it out, and move {folder} when that is done"
+        raise typer.BadParameter(text, param_hint="--out")
+    if clash is not None:
+        raise typer.BadParameter(f"takes parts as they are, without {clash!r}", param_hint="--merge")
+    _import_albumentations()
+    from augrecipes.packing.parts import merge_parts
+
+    start = time.monotonic()
+    merged = merge_parts(folder)
+    size = _size(merged.out)
+    found = {
+        "store": str(merged.out),
+        "parts": merged.parts,
+        "rows": merged.rows,
+        "bytes": size,
+        "unreadable": merged.unreadable,
+        "seconds": time.monotonic() - start,
+    }
+    done = f"{merged.parts} parts are one store, {merged.out}: {merged.rows:,} rows, {in_bytes(size)}"
+    answer(found, json_, lambda: _tell(merged.unreadable, done, merged.out))
+    if merged.unreadable:
+        raise typer.Exit(1)
+
+
+def _tell(unreadable: Sequence[Unreadable], done: str, store: Path | RemotePath | None) -> None:
+    """Say what is done, and which inputs were unreadable; the index of a `store` lists all, that of a part none."""
+    lost = [*dict.fromkeys(f"{one.path}: {one.reason}" for one in unreadable)]  # once, not once an epoch
+    say(f"{done}; unreadable inputs: {len(lost):,}" if lost else paint(done, "good", sys.stdout))
+    where = "--json lists them all" if store is None else f"all listed in {store / 'index.json'}"
+    listed("unreadable: ", lost, _LISTED, f"more, {where}")
+
+
+def _size(store: Path | RemotePath) -> int:
+    """The bytes of a store, on disk or elsewhere."""
+    if not isinstance(store, Path):
+        return sum(store.files().values())
+    return sum(file.stat().st_size for file in store.rglob("*") if file.is_file())
 
 
 def _as_json(packing: Packing, seconds: float | None = None) -> dict[str, Any]:
@@ -161,25 +237,25 @@ def _as_json(packing: Packing, seconds: float | None = None) -> dict[str, Any]:
     plan = packing.plan
     return {
         "recipe": plan.recipe.name,
-        "modes": list(plan.serves),
+        "modes": plan.serves,
         "baked": plan.lines(),
         "because": plan.why,
         "digest": plan.about()["digest"],
         "store": str(packing.place),
         "format": packing.baker.format,
         "rows": len(packing.mine),
-        "part": None if packing.part is None else list(packing.part),
+        "part": packing.part,
         "epochs": plan.epochs,
-        "bytes": packing.expected if seconds is None else taken(packing.place),
-        "notes": list(packing.given.notes),
-        "left_out": list(packing.given.left_out),
-        "unreadable": [asdict(one) for one in packing.unreadable],
+        "bytes": packing.expected if seconds is None else _size(packing.place),
+        "notes": packing.given.notes,
+        "left_out": packing.given.left_out,
+        "unreadable": packing.unreadable,
         "seconds": seconds,
     }
 
 
 def _describe(packing: Packing) -> None:
-    from augrecipes.cli.tables import render
+    from augrecipes.report import Report
 
     plan = packing.plan
     units = f"{packing.rows // plan.times:,} {plan.recipe.facts.unit}s"
@@ -189,18 +265,14 @@ def _describe(packing: Packing) -> None:
     kept = f"{packing.baker.format} · about {in_bytes(packing.expected)}"
     if isinstance(packing.out, Path):
         kept += f" of {in_bytes(shutil.disk_usage(packing.out.absolute().parent).free)} free"
-    report = {
+    facts = {
         "recipe": f"{plan.recipe.name} · for {' and '.join(plan.serves)}",
         "baked": " → ".join(plan.lines()) or "nothing",
         "because": plan.why,
-        "digest": plan.about()["digest"],
+        "digest": plan.about()["digest"][:12],
         "data": units + times,
         "store": f"{packing.place} · {kept}",
     }
-    say(render(report))
-    for note in packing.given.notes:
-        say_line(f"note: {note}")
-    for what in packing.given.left_out[:_LISTED]:
-        say_line(f"left out: {what}")
-    if len(packing.given.left_out) > _LISTED:
-        say(f"left out: {len(packing.given.left_out) - _LISTED} more")
+    show(Report(facts))
+    listed("note: ", packing.given.notes, len(packing.given.notes))
+    listed("left out: ", packing.given.left_out, _LISTED)

@@ -1,4 +1,4 @@
-"""`augrecipes preview`: what a recipe does to pictures, as a picture."""
+"""`augrecipes preview`: what a recipe does to some images, as an image."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import typer
 
 from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.folders import Data, Words, sources
-from augrecipes.cli.options import Masks, Mode, Optimize, Recipe, Seed, Set, Without, here, one_of, overrides
-from augrecipes.cli.progress import progress
-from augrecipes.cli.terminal import say_line
+from augrecipes.cli.options import Masks, Mode, Optimize, Recipe, Seed, Set, Without, here, loaded
+from augrecipes.cli.terminal import progress, say_line
 
 
 def preview(
@@ -22,23 +21,23 @@ def preview(
         Path, typer.Option("--out", "-o", parser=here, metavar="FILE", help="The PNG or JPEG to write.")
     ] = Path("preview.png"),
     stages: Annotated[
-        bool, typer.Option("--stages", help="One draw, after every step, instead of many draws.")
+        bool, typer.Option("--stages", help="One sample, after every step, instead of many samples.")
     ] = False,
-    rows: Annotated[int, typer.Option("--rows", min=1, max=64, help="Pictures, scenes or bags.")] = 4,
+    rows: Annotated[int, typer.Option("--rows", min=1, max=64, help="Images, scenes or bags.")] = 4,
     columns: Annotated[
         int | None,
-        typer.Option("--columns", min=1, max=32, help="Draws of each picture (6), or tiles of each bag (12)."),
+        typer.Option("--columns", min=1, max=32, help="Samples of each image (6), or tiles of each bag (12)."),
     ] = None,
     mode: Mode = "train",
     optimize: Optimize = None,
     seed: Seed = 0,
-    epoch: Annotated[int, typer.Option("--epoch", min=0, help="Epoch of the first draw.")] = 0,
+    epoch: Annotated[int, typer.Option("--epoch", min=0, help="Epoch of the first sample.")] = 0,
     masks: Masks = None,
     json_: Json = None,
     set_: Set = None,
     without: Without = None,
 ) -> None:
-    """Draw what a recipe does to some pictures, pairs or bags: sources on the left, draws on the right.
+    """Draw what a recipe does to some images, pairs or bags: sources on the left, samples on the right.
 
     \b
     Examples:
@@ -49,18 +48,14 @@ def preview(
 
     Exit status: 0 written, 1 a lint error of the recipe, 2 a recipe or data that cannot be used.
     """
-    section = one_of(mode, ("train", "eval"), "--mode")
-    chosen = one_of(optimize, ("none", "exact", "fast"), "--optimize")
-    changes = overrides(set_)
     given = sources(recipe, words, data)
     from augrecipes.preview import preview as render
-    from augrecipes.recipe import load
 
-    loaded = load(recipe, overrides=changes, without=without or ())
+    parsed = loaded(recipe, set_, without)
     with progress("rendering") as advance:
         written = render(
-            loaded, given, out, rows=rows, columns=columns, seed=seed, epoch=epoch, stages=stages,
-            mode=section, optimize=chosen, masks=masks, progress=advance,
+            parsed, given, out, rows=rows, columns=columns, seed=seed, epoch=epoch, stages=stages,
+            mode=mode, optimize=optimize, masks=masks, progress=advance,
         )  # fmt: skip
-    report = {"recipe": loaded.name, "digest": loaded.digest, "mode": section, "seed": seed, "picture": str(written)}
+    report = {"recipe": parsed.name, "digest": parsed.digest, "mode": mode, "seed": seed, "picture": written}
     answer(report, json_, lambda: say_line(written))

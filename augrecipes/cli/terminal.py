@@ -12,13 +12,18 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import TextIO
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, TextIO
 
 import typer
 
+from augrecipes import progress as shared
 from augrecipes.errors import AugrecipesError, Diagnostic, LintError, RecipeError, harmless
+
+if TYPE_CHECKING:
+    from augrecipes.report import Report
 
 PIPED = 80  # columns where there is no terminal
 WIDEST = 120  # longer lines are hard to read
@@ -111,9 +116,51 @@ def _wrapped(line: str, columns: int) -> str:
     )  # fmt: skip
 
 
+def show(report: Report) -> None:
+    """Print a report on standard output."""
+    typer.echo(report.text(width(), colour=coloured(sys.stdout)))
+
+
+def good(text: str, *, err: bool = False) -> None:
+    """Print that all is well."""
+    say(paint(text, "good", sys.stderr if err else sys.stdout), err=err)
+
+
 def note(text: str) -> None:
-    """Say on standard error what should be known beside the answer."""
+    """Say on standard error what should be known besides the answer."""
     say(f"{paint('note:', 'warning', sys.stderr)} {text}", err=True)
+
+
+def listed(label: str, lines: Sequence[object], most: int, more: str = "more") -> None:
+    """Print the first lines, each behind the label, and how many there are beyond."""
+    for line in lines[:most]:
+        say_line(f"{label}{line}")
+    if len(lines) > most:
+        say(f"{label}{len(lines) - most:,} {more}")
+
+
+def in_bytes(count: int) -> str:
+    """A number of bytes, in decimal units.
+
+    >>> in_bytes(512), in_bytes(1_536_000), in_bytes(12_300_000_000)
+    ('512 B', '1.5 MB', '12 GB')
+    """
+    size, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if size < 1000:
+            break
+        size, unit = size / 1000, larger
+    return f"{size:.0f} {unit}" if size >= 10 or unit == "B" else f"{size:.1f} {unit}"
+
+
+def progress(what: str) -> AbstractContextManager[shared.Progress]:
+    """See `augrecipes.progress.progress`; where standard error is piped, its lines are wrapped like all others."""
+    return shared.progress(what, partial(say, err=True))
+
+
+def parts() -> AbstractContextManager[shared.Parts]:
+    """See `augrecipes.progress.parts`."""
+    return shared.parts(partial(say, err=True))
 
 
 def line_of(problem: Diagnostic, stream: TextIO) -> str:

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from augrecipes.cli.answers import STDOUT, Json, answer, renamed
+from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.folders import Data, Words, sources
-from augrecipes.cli.options import Masks, Mode, Recipe, Seed, Set, Without, here, one_of, overrides
-from augrecipes.cli.progress import progress
-from augrecipes.cli.terminal import complain, paint, say, say_line
+from augrecipes.cli.options import Masks, Mode, Recipe, Seed, Set, Without, here, loaded, one_of, overrides
+from augrecipes.cli.terminal import complain, good, listed, progress, say, say_line, show
 
 if TYPE_CHECKING:
     from augrecipes.flow import Dtype
-    from augrecipes.verify import Figure, SampleRef, Verification
+    from augrecipes.report import Report
+    from augrecipes.verify import Figure, Verification
 
-_DTYPES: dict[str, tuple[Dtype, ...]] = {
-    "uint8": ("uint8",),
-    "float32": ("float32",),
-    "both": ("uint8", "float32"),
-}
+_DTYPES: dict[str, tuple[Dtype, ...]] = {"uint8": ("uint8",), "float32": ("float32",), "both": ("uint8", "float32")}
 _LISTED = 6  # samples left out that are named
 _SHARES = {"displacement": "compared"}  # what a law's share of pixels counts; else those that differ
 
@@ -33,27 +28,37 @@ def verify(
     words: Words = None,
     data: Data = None,
     optimize: Annotated[
-        str, typer.Option("--optimize", metavar="exact|fast", help="The plan that is checked against none.")
+        str,
+        typer.Option(
+            "--optimize",
+            metavar="exact|fast",
+            parser=one_of("none", "exact", "fast"),
+            help="The plan that is compared with none.",
+        ),
     ] = "fast",
     samples: Annotated[int, typer.Option("--samples", min=1, help="Samples of an epoch, spread over the data.")] = 64,
-    epochs: Annotated[int, typer.Option("--epochs", min=1, help="How often, with new draws.")] = 1,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="How often, with new random parameters.")] = 1,
     seed: Seed = 0,
     mode: Mode = "train",
     masks: Masks = None,
     dtype: Annotated[
         str,
-        typer.Option("--dtype", metavar="uint8|float32|both", help="Of the images that go in; each has its own plan."),
+        typer.Option(
+            "--dtype",
+            metavar="uint8|float32|both",
+            parser=one_of(*_DTYPES),
+            help="Of the images that go in; each has its own plan.",
+        ),
     ] = "both",
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", parser=here, metavar="FILE", help="Draw the worst three samples as PNG or JPEG."),
     ] = None,
     json_: Json = None,
-    format_: Annotated[str | None, typer.Option("--format", metavar="text|json", hidden=True)] = None,
     set_: Set = None,
     without: Without = None,
 ) -> None:
-    """Run a recipe as written and as the optimiser plans it, with the same draws, and measure how they differ.
+    """Run a recipe as written and as the optimiser plans it, with the same random parameters; measure how they differ.
 
     \b
     Examples:
@@ -61,87 +66,81 @@ def verify(
       augrecipes verify my.yaml photos/ --samples 500 --epochs 3 -o worst.png
       augrecipes verify sr-x4 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X4
 
-    Where the plan merges no resampling, pictures are compared value by value. Where it does, coordinate ramps say where
-    each pixel comes from, and band-limited and real pictures how near the result is to the truth.
+    Where the plan merges no resampling, images are compared value by value. Where it does, coordinate ramps say where
+    each pixel comes from, and a band-limited image how near the result is to the truth.
 
     Exit status: 0 every contract holds, 1 a contract is broken or a lint error, 2 a recipe or data that cannot be used.
     """
-    section = one_of(mode, ("train", "eval"), "--mode")
-    chosen = one_of(optimize, ("none", "exact", "fast"), "--optimize")
-    dtypes = _DTYPES[one_of(dtype, tuple(_DTYPES), "--dtype")]
-    if one_of(format_, ("text", "json"), "--format") == "json":
-        renamed("--format json", "--json")
-        json_ = json_ or STDOUT
     changes = overrides(set_)
     given = sources(recipe, words, data)
     from augrecipes.errors import DataError
-    from augrecipes.recipe import load
     from augrecipes.verify import checked_path, render_worst, save_worst
     from augrecipes.verify import verify as check
 
     if out is not None:
         checked_path(out)
-    loaded = load(recipe, overrides=changes, without=without or ())
+    parsed = loaded(recipe, set_, without)
     with progress("comparing") as advance:
         found = check(
-            loaded, given, mode=section, optimize=chosen, seed=seed, samples=samples, epochs=epochs, masks=masks,
-            dtypes=dtypes, progress=advance,
+            parsed, given, mode=mode, optimize=optimize, seed=seed, samples=samples, epochs=epochs, masks=masks,
+            dtypes=_DTYPES[dtype], progress=advance,
         )  # fmt: skip
     written = None
     if out is not None:
         try:
             written = save_worst(render_worst(found, given, masks=masks), out)
-        except DataError as error:  # the figures are worth more than their picture
+        except DataError as error:  # the figures are worth more than their image
             complain(error)
-    lines = _replay(found, _loading(recipe, changes, without), given, masks)
-    report = _as_json(found, "; ".join(lines)) | ({} if written is None else {"picture": str(written)})
-    answer(report, json_, lambda: _print(found, lines, epochs, written))
+    replay = _replay(found, _loading(recipe, changes, without), given, masks)
+    report = _as_json(found, "; ".join(replay)) | ({} if written is None else {"picture": written})
+
+    def tell() -> None:
+        show(report_of(found, epochs))
+        say()
+        listed("left out: ", found.left_out, _LISTED)
+        if found.ok:
+            good(f"every contract holds on {found.samples} samples")
+        say("the worst sample again:")
+        for line in replay:
+            say(line, wrap=False)
+        if written is not None:
+            say_line(written)
+
+    answer(report, json_, tell)
     if not found.ok:
         raise typer.Exit(1)
 
 
-def _print(found: Verification, lines: Sequence[str], epochs: int, written: Path | None) -> None:
-    import sys
-
-    from augrecipes.cli.aligned import table
-    from augrecipes.cli.tables import render
+def report_of(found: Verification, epochs: int = 1) -> Report:
+    """Returns what was measured, as a report."""
+    from augrecipes.report import Note, Report, TextTable
     from augrecipes.verify import LAWS
 
     rounds = f"{epochs} epochs, " if epochs > 1 else ""
-    report: dict[str, Any] = {
+    facts = {
         "recipe": f"{found.recipe.name} · {found.mode}",
-        "compared": f"{found.optimize} against none · {found.samples} samples, {rounds}seed {found.seed}",
+        "compared": f"{found.optimize} with none · {found.samples} samples, {rounds}seed {found.seed}",
         "images": ", ".join(found.promises),
         "contract": _contract(found),
     }
-    say(render(report))
-    say()
     rows, laws = [_row(figure) for figure in found.figures], {figure.law for figure in found.figures}
-    headings = [*rows[0]] if rows else []
-    for line in table("Measured", headings, [[*row.values()] for row in rows], left=range(len(headings)), keys=3):
-        say(line)
-    say()
-    say(render({"what each law measures": [{"law": law, "": text} for law, (_, text) in LAWS.items() if law in laws]}))
-    say()
-    for error in found.left_out[:_LISTED]:
-        say_line(f"left out: {error}")
-    if len(found.left_out) > _LISTED:
-        say(f"left out: {len(found.left_out) - _LISTED} more")
-    for figure in found.warned:
-        of = f"{figure.warned} of {figure.samples} samples"
-        text = f"{figure.law} of {figure.target}, {figure.dtype}: over its goal in {of}"
-        say(f"{paint('warning:', 'warning', sys.stdout)} {text}")
-    for figure in found.broken:
-        of = f"{figure.broken} of {figure.samples} samples"
-        text = f"{figure.law} of {figure.target}, {figure.dtype}: {of}; {LAWS[figure.law][1]}"
-        say(f"{paint('broken:', 'error', sys.stdout)} {text}")
-    if found.ok:
-        say(paint(f"every contract holds on {found.samples} samples", "good", sys.stdout))
-    say("the worst sample again:")
-    for statement in lines:
-        say(statement, wrap=False)
-    if written is not None:
-        say_line(written)
+    about = [(law, text) for law, (_, text) in LAWS.items() if law in laws]
+    notes = [
+        Note(f"{one.law} of {one.target}, {one.dtype}: {one.broken} of {one.samples} samples; {LAWS[one.law][1]}",
+             "broken:", "error")
+        for one in found.broken
+    ]  # fmt: skip
+    return Report(
+        facts,
+        [
+            TextTable("Measured", _COLUMNS, rows, right=(3, 4, 5), keys=3),
+            TextTable("What each law measures", (), about),
+        ],
+        notes,
+    )
+
+
+_COLUMNS = ("target", "law", "images", "allowed", "worst", "mean", "unit", "pixels", "worst sample", "file")
 
 
 def _contract(found: Verification) -> str:
@@ -155,34 +154,17 @@ def _contract(found: Verification) -> str:
     return "; ".join(f"{dtype} {text}" for dtype, text in lines.items())
 
 
-def _row(figure: Figure) -> dict[str, str]:
-    from augrecipes.verify import GOALS, LAWS, number
+def _row(figure: Figure) -> list[str]:
+    from augrecipes.verify import LAWS, number
 
     share = "" if figure.share is None else f"{100 * figure.share:.3g} % {_SHARES.get(figure.law, 'differ')}"
-    goal = GOALS.get(figure.law)
-    limit = f"goal {goal:g}" if goal else "–" if figure.limit is None else f"{figure.limit:.3g}"
+    limit = "–" if figure.limit is None else f"{figure.limit:.3g}"
     # Where all samples are alike, none is the worst.
     place = figure.where if figure.worst else None
-    return {
-        "target": figure.target,
-        "law": figure.law,
-        "images": figure.dtype,
-        "allowed": limit,
-        "worst": number(figure.worst),
-        "mean": number(figure.mean),
-        "unit": LAWS[figure.law][0],
-        "pixels": share,
-        "worst sample": "" if place is None else _where(place),
-        "file": "" if place is None else Path(place.path).name,
-    }
-
-
-def _where(place: SampleRef | None) -> str:
-    """Index, tile and epoch."""
-    if place is None:
-        return ""
-    tile = f", tile {place.tile}" if place.tile else ""
-    return f"index {place.index}{tile}, epoch {place.epoch}"
+    tile = f", tile {place.tile}" if place is not None and place.tile else ""
+    where = ("", "") if place is None else (f"index {place.index}{tile}, epoch {place.epoch}", Path(place.path).name)
+    values = limit, number(figure.worst), number(figure.mean), LAWS[figure.law][0], share
+    return [figure.target, figure.law, figure.dtype, *values, *where]
 
 
 def _as_json(found: Verification, line: str) -> dict[str, Any]:
@@ -195,22 +177,13 @@ def _as_json(found: Verification, line: str) -> dict[str, Any]:
         "samples": found.samples,
         "contract": str(found.promise),
         "contracts": {dtype: str(promise) for dtype, promise in found.promises.items()},
-        "rules": list(found.promise.rules),
+        "rules": found.promise.rules,
         "ok": found.ok,
-        "figures": [_finite(asdict(figure)) for figure in found.figures],
-        "worst": [_finite(asdict(worst)) for worst in found.worst],
+        "figures": found.figures,
+        "worst": found.worst,
         "left_out": [str(error) for error in found.left_out],
         "replay": line,
     }
-
-
-def _finite(value: Any) -> Any:
-    """JSON knows no infinity: it becomes text."""
-    if isinstance(value, Mapping):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
-    return str(value) if isinstance(value, float) and value - value != 0 else value
 
 
 def _loading(recipe: str, changes: Mapping[str, Any], without: list[str] | None) -> str:

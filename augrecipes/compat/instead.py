@@ -1,11 +1,20 @@
-"""Steps whose own methods call quicker functions than those of albumentations' modules, or of numpy."""
+"""Steps whose own methods call other functions than those of albumentations' modules, or of numpy: quicker or safer.
+
+Safer are light from a corner and warps of images of one row or column. albumentations asks OpenCV how far each pixel
+lies from the corner: builds of OpenCV with Intel's IPP round that by where the result lies in memory, and by how many
+threads OpenCV has. And where a side has one pixel, `reflect_101` has nothing to reflect, and OpenCV's cubic
+interpolation looks for it without end. Its other interpolations take that pixel wherever they look; so does this one of
+the same pixel twice. The functions have the names, arguments and results of albumentations' own.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from types import FunctionType, MethodType
 from typing import Any
 
+import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import A, blur, geometric, pixel
@@ -44,3 +53,107 @@ class _Instead:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._home, name)
+
+
+def with_steady_corner(step: Any) -> Any:
+    """The transform, which lights a corner by `lit_from_corner`."""
+    return with_functions(step, ("apply",), {"apply_corner_illumination": lit_from_corner}, "fpixel")
+
+
+def lit_from_corner(img: np.ndarray, intensity: float, corner: int) -> np.ndarray:
+    """What albumentations' function of these arguments gives where OpenCV is without IPP, to the last bit.
+
+    Grey pictures, too, which that one refuses where they have a channel.
+
+    Args:
+        img: uint8 or float32, H×W×C or H×W.
+        intensity: how much darker it is at the far end of a diagonal.
+        corner: 0 to 3, from the upper left one clockwise.
+
+    >>> lit_from_corner(np.full((4, 3), 100, np.uint8), 0.5, 0).tolist()
+    [[100, 90, 80], [90, 85, 77], [80, 77, 71], [70, 68, 63]]
+    """
+    height, width = img.shape[:2]
+    rows, columns = np.arange(height, dtype=np.float32), np.arange(width, dtype=np.float32)
+    rows, columns = rows[:: -1 if corner in (2, 3) else 1], columns[:: -1 if corner in (1, 2) else 1]
+    light = np.sqrt((rows * rows)[:, None] + columns * columns)
+    less: Any = -intensity / math.sqrt(height * height + width * width)
+    one: Any = 1
+    light = cv2.add(cv2.multiply(light, less), one)  # numpy rounds the product otherwise
+    if img.ndim > light.ndim:
+        light = np.repeat(light[..., None], img.shape[2], axis=2)
+    lit: np.ndarray = pixel.clipped(pixel.multiply_by_array)(img, light)
+    return lit
+
+
+def comes_back(step: Any) -> Any:
+    """The transform, which no group has taken up yet, so that it comes back from pictures of one row or column.
+
+    >>> from augrecipes.compat.albumentations import A
+    >>> step = comes_back(A.Rotate((30, 30), interpolation=cv2.INTER_CUBIC, border_mode=cv2.BORDER_REFLECT_101, p=1))
+    >>> step(image=np.full((1, 3, 3), 7, np.uint8))["image"].ravel().tolist()
+    [7, 7, 7, 7, 7, 7, 7, 7, 7]
+    """
+    if getattr(step, "border_mode", None) == cv2.BORDER_REFLECT_101:
+        for method, sampling in (("apply", "interpolation"), ("apply_to_mask", "mask_interpolation")):
+            if getattr(step, sampling, None) == cv2.INTER_CUBIC:
+                with_functions(step, (method,), _FUNCTIONS)
+    return step
+
+
+def doubled(image: np.ndarray, interpolation: int, border: int) -> np.ndarray:
+    """A picture H×W or H×W×C; its sides of one pixel doubled where OpenCV would not come back from them.
+
+    >>> doubled(np.zeros((1, 5, 3)), cv2.INTER_CUBIC, cv2.BORDER_REFLECT_101).shape
+    (2, 5, 3)
+    """
+    if interpolation != cv2.INTER_CUBIC or border != cv2.BORDER_REFLECT_101:
+        return image
+    for axis in (0, 1):
+        if image.shape[axis] == 1:
+            image = np.repeat(image, 2, axis)
+    return image
+
+
+def warp_affine(
+    image: np.ndarray, matrix: np.ndarray, interpolation: int, fill: Any, border_mode: int, output_shape: Any
+) -> np.ndarray:
+    """A picture through a matrix from it to the result; as it is where that is nearly the identity."""
+    twice = doubled(image, interpolation, border_mode)
+    made: np.ndarray = geometric.warp_affine(twice, matrix, interpolation, fill, border_mode, output_shape)
+    return image if made is twice else made
+
+
+def perspective(
+    img: np.ndarray,
+    matrix: np.ndarray,
+    max_width: int,
+    max_height: int,
+    border_val: Any,
+    border_mode: int,
+    keep_size: bool,
+    interpolation: int,
+) -> np.ndarray:
+    """The same in perspective; with `keep_size` scaled back to the size of the picture."""
+    twice = doubled(img, interpolation, border_mode)
+    if twice is not img and keep_size:  # of the picture as it came
+        height, width = img.shape[:2]
+        matrix = np.dot(np.diag([width / max_width, height / max_height, 1.0]), matrix)
+        max_width, max_height, keep_size = width, height, False
+    made: np.ndarray = geometric.perspective(
+        twice, matrix, max_width, max_height, border_val, border_mode, keep_size, interpolation
+    )
+    return made
+
+
+def remap(
+    img: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, interpolation: int, border_mode: int, value: Any = None
+) -> np.ndarray:
+    """A picture whose pixels are taken from where two maps H×W say."""
+    made: np.ndarray = geometric.remap(
+        doubled(img, interpolation, border_mode), map_x, map_y, interpolation, border_mode, value
+    )
+    return made
+
+
+_FUNCTIONS: Functions = {"warp_affine": warp_affine, "perspective": perspective, "remap": remap}

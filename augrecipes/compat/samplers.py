@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.compat.albumentations import geometric
 from augrecipes.compat.instead import with_functions
 
 _MATRIX = "create_affine_transformation_matrix"
@@ -25,37 +26,6 @@ def with_quick_matrix(step: Any) -> Any:
 def with_same_matrix(step: Any) -> Any:
     """The same with `same_matrix`, whose bits are those of albumentations."""
     return with_functions(step, ("get_params_dependent_on_data",), {_MATRIX: same_matrix})
-
-
-def product_matrix(
-    translate: Mapping[str, float],
-    shear: Mapping[str, float],
-    scale: Mapping[str, float],
-    rotate: float,
-    shift: tuple[float, float],
-) -> np.ndarray:
-    """What albumentations multiplies, in its order, so to the same bits; the factors are made at once.
-
-    >>> product_matrix({"x": 1, "y": 0}, {"x": 0, "y": 0}, {"x": 2, "y": 2}, 0, (1.5, 1.5)).tolist()
-    [[2.0, 0.0, -0.5], [0.0, 2.0, -1.5], [0.0, 0.0, 1.0]]
-    """
-    angle, (x, y) = np.deg2rad(rotate % 360), shift
-    c, s = np.cos(angle), np.sin(angle)
-    factors = np.array(
-        (
-            1, 0, x, 0, 1, y, 0, 0, 1,
-            1, 0, translate["x"], 0, 1, translate["y"], 0, 0, 1,
-            1, np.tan(np.deg2rad(shear["x"])), 0, np.tan(np.deg2rad(shear["y"])), 1, 0, 0, 0, 1,
-            c, s, 0, -s, c, 0, 0, 0, 1,
-            scale["x"], 0, 0, 0, scale["y"], 0, 0, 0, 1,
-            1, 0, -x, 0, 1, -y, 0, 0, 1,
-        ),
-        np.float64,
-    ).reshape(6, 3, 3)  # fmt: skip
-    first, second, third, fourth, fifth, sixth = factors
-    made: np.ndarray = first @ second @ third @ fourth @ fifth @ sixth
-    made[2] = 0, 0, 1
-    return made
 
 
 def affine_matrix(
@@ -97,7 +67,8 @@ def same_matrix(
     [[2.0, 0.0, -0.5], [0.0, 2.0, -1.5], [0.0, 0.0, 1.0]]
     """
     if shear["x"] or shear["y"]:
-        return product_matrix(translate, shear, scale, rotate, shift)
+        own: np.ndarray = geometric.create_affine_transformation_matrix(translate, shear, scale, rotate, shift)
+        return own
     angle = np.deg2rad(rotate % 360)
     c, s = float(np.cos(angle)), float(np.sin(angle))
     (x, y), kx, ky = shift, scale["x"], scale["y"]

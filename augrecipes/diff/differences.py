@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from augrecipes.display import Displayed
 from augrecipes.errors import counted
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.report import to_plain
 
 What = Literal["added", "removed", "moved", "changed"]
 Draws = Literal["kept", "changed", "none"]
@@ -125,13 +126,5 @@ class Difference(Displayed):
         return not self.settings and not self.steps
 
     def to_json(self) -> dict[str, Any]:
-        """Plain dicts, lists, strings, numbers and null: `same`, and every attribute; places are lists of numbers."""
-        report = asdict(replace(self, pictured=()))
-        del report["pictured"]
-        return {"same": self.same, **_plain(report)}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(part) for key, part in value.items()}
-    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
+        """Returns plain dicts, lists, strings, numbers and null: `same`, and every attribute."""
+        return {"same": self.same, **to_plain(self)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from operator import attrgetter, itemgetter
@@ -10,7 +9,6 @@ from typing import Any, NamedTuple
 
 from augrecipes.diff.meaning import Meaning, word
 
-# Beyond so many pairs of steps, sites alone decide.
 _MOST_PAIRS = 100_000
 _CLASS, _LIKE, _SITE, _ID = 1.0, 1.4, 0.5, 2.0
 _EQUAL = _CLASS + _LIKE + _SITE + 0.1  # steps that mean the same belong together, whatever their sites
@@ -42,8 +40,8 @@ def match(a: Sequence[Meaning], b: Sequence[Meaning]) -> Matched:
     while tail < min(len(a), len(b)) - head and _identical(a[-1 - tail], b[-1 - tail]):
         tail += 1
     first, second = a[head : len(a) - tail], b[head : len(b) - tail]
-    small = len(first) * len(second) <= _MOST_PAIRS
-    kept = _heaviest(first, second) if small else _by_site(first, second)
+    # Beyond so many pairs of steps the pairs by site are all there are, and count as moved.
+    kept = _heaviest(first, second) if len(first) * len(second) <= _MOST_PAIRS else []
     moved = _left_over(first, second, kept)
     shifted = [(i + head, j + head) for i, j in kept]
     ends = [(len(a) - tail + k, len(b) - tail + k) for k in range(tail)]
@@ -102,27 +100,6 @@ def _heaviest(a: Sequence[Meaning], b: Sequence[Meaning]) -> list[tuple[int, int
         else:
             j += 1
     return found
-
-
-def _by_site(a: Sequence[Meaning], b: Sequence[Meaning]) -> list[tuple[int, int]]:
-    """Steps of one class and site, as many as are in order."""
-    places = {(other.step.site, other.step.name): j for j, other in enumerate(b)}
-    pairs = [(i, places[key]) for i, one in enumerate(a) if (key := (one.step.site, one.step.name)) in places]
-    # Patience sorting: the longest rise of the second places.
-    ends: list[int] = []
-    last: list[int] = []
-    before: list[int | None] = []
-    for number, (_, j) in enumerate(pairs):
-        pile = bisect_left(ends, j)
-        before.append(last[pile - 1] if pile else None)
-        ends[pile:] = [j] if pile == len(ends) else [j, *ends[pile + 1 :]]
-        last[pile:] = [number] if pile == len(last) else [number, *last[pile + 1 :]]
-    found: list[tuple[int, int]] = []
-    at = last[-1] if last else None
-    while at is not None:
-        found.append(pairs[at])
-        at = before[at]
-    return found[::-1]
 
 
 def _left_over(a: Sequence[Meaning], b: Sequence[Meaning], kept: list[tuple[int, int]]) -> list[tuple[int, int]]:

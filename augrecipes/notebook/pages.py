@@ -19,8 +19,8 @@ from augrecipes.bench.record import Bench
 from augrecipes.bench.report import bars
 from augrecipes.bench.report.headline import headline
 from augrecipes.bench.report.palette import LIGHT
-from augrecipes.cli.differences import report_of
-from augrecipes.cli.tables import tables_of
+from augrecipes.cli.reports import of_difference as report_of_difference
+from augrecipes.cli.reports import of_explanation
 from augrecipes.compiler.explain import Explanation, explain
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.dataset import RecipeDataset
@@ -31,6 +31,7 @@ from augrecipes.notebook.show import of_dataset, of_difference, of_recipe
 from augrecipes.preview.display import within
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.report import Report
 
 _MOST_BYTES = 64 << 20  # of an image that a step makes
 _MOST_PIXELS = 24_000_000  # of a file that is read
@@ -97,9 +98,9 @@ def _table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], r
     return {"title": title, "headings": headings, "rows": rows, "right": right}
 
 
-def _tables(report: Mapping[str, Any]) -> list[Part]:
-    """Every list of a report as a table."""
-    return [_table(one.title, one.headings, one.rows) for one in tables_of(report) if one.rows]
+def _tables(report: Report) -> list[Part]:
+    """Every table of a report that has rows."""
+    return [_table(one.title, one.headings, one.rows, [*one.right]) for one in report.tables if one.rows]
 
 
 @singledispatch
@@ -138,7 +139,7 @@ def _bounded(recipe: Recipe) -> Recipe:
 def _(pipeline: Pipeline) -> Page:
     recipe, mode, optimize, seed = pipeline.recipe, pipeline.mode, pipeline.optimize, pipeline.compiled.seed
     images = _images(lambda: of_recipe(_bounded(recipe), mode=mode, optimize=optimize, seed=seed))
-    tables = _tables(explain(recipe, mode, optimize).to_json())
+    tables = _tables(of_explanation(explain(recipe, mode, optimize).to_json()))
     facts = [recipe.kind, mode, f"optimize {optimize}", f"seed {seed}"]
     return recipe.name, facts, [images, {"fold": "Steps, rules and plan", "parts": tables}]
 
@@ -188,7 +189,7 @@ def _(explained: Explanation) -> Page:
         f"digest {explained.digest[:8]}",
     ]  # fmt: skip
     images = [_after_each_step(recipe, explained.mode) for recipe in explained.pictured]
-    return explained.recipe, facts, [*images, *_tables(replace(explained, pictured=()).to_json())]
+    return explained.recipe, facts, [*images, *_tables(of_explanation(replace(explained, pictured=()).to_json()))]
 
 
 @_page.register
@@ -198,7 +199,7 @@ def _(found: Difference) -> Page:
     facts = [f"{one.recipe} {one.digest[:8]}" for one in (a, b)]
     both = [] if found.same else [_bounded(recipe) for recipe in found.pictured]
     images = [_images(lambda: of_difference(both[0], both[1], found.modes[0]))] if both else []
-    return name, facts, [*images, *_tables(report_of(found))]
+    return name, facts, [*images, *_tables(report_of_difference(found))]
 
 
 @_page.register

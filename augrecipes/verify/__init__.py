@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from augrecipes.preview.sheet import checked_path as checked_path
 from augrecipes.preview.sheet import save_sheet as save_worst
-from augrecipes.verify.metrics import GOALS as GOALS
 from augrecipes.verify.metrics import LAWS as LAWS
 from augrecipes.verify.metrics import Figure as Figure
 from augrecipes.verify.metrics import SampleRef as SampleRef
@@ -16,7 +15,6 @@ from augrecipes.verify.run import replay as replay
 from augrecipes.verify.run import verify as verify
 
 __all__ = [
-    "GOALS",
     "LAWS",
     "Figure",
     "SampleRef",

@@ -16,14 +16,11 @@ from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Mode, Optimize, Output, Recipe
 from augrecipes.sources.sample import Sample
 from augrecipes.verify import variants
-from augrecipes.verify.contract import Promise, promise_of, rounding
+from augrecipes.verify.contract import PlanDiffersError, Planned, Promise, Two, promise_of, rounding
 from augrecipes.verify.geometry import Geometry
-from augrecipes.verify.labels import fills, invented
-from augrecipes.verify.levels import difference, levels_of
 from augrecipes.verify.metrics import Metrics, SampleRef
 from augrecipes.verify.noise import MOST_ERRORS, NoiseComparison
-from augrecipes.verify.planned import PlanDiffersError, Planned, Two
-from augrecipes.verify.points import largest_difference
+from augrecipes.verify.targets import difference, fills, invented, largest_difference, levels_of
 
 Build = Callable[[Recipe, Optimize], Any]
 

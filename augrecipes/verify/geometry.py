@@ -1,4 +1,4 @@
-"""The laws of merged resampling, on one sample: where pixels come from, how near to the truth, what detail is left.
+"""The laws of merged resampling, on one sample: where pixels come from, and how near the result is to the truth.
 
 Where they come from in the recipe as it is written is told by float32 ramps. What its plan makes is measured from
 outside, on pictures of the dtype that it is for, as samples are made.
@@ -16,22 +16,17 @@ from numpy.typing import NDArray
 
 from augrecipes.flow import Dtype
 from augrecipes.sources.sample import Sample
-from augrecipes.verify.apart import certain
-from augrecipes.verify.detail import MOST_SURVIVES, sweep
-from augrecipes.verify.displacement import MOST_APART_PX, Grating
-from augrecipes.verify.labels import MOST_BESIDE_PX, beside, beyond
-from augrecipes.verify.maps import F32, Map, shrunk
-from augrecipes.verify.metrics import GOALS, Metrics, SampleRef
-from augrecipes.verify.planned import Two
-from augrecipes.verify.points import MOST_ASTRAY_PX, PointGrid
+from augrecipes.verify.contract import Two
+from augrecipes.verify.maps import F32, Map, certain, shrunk
+from augrecipes.verify.metrics import Metrics, SampleRef
 from augrecipes.verify.probe import Plane, Probe, RampProbe, values
-from augrecipes.verify.truth import Waves, integrated, rms
+from augrecipes.verify.targets import MOST_ASTRAY_PX, MOST_BESIDE_PX, PointGrid, beside, beyond
 from augrecipes.verify.variants import order
+from augrecipes.verify.waves import MOST_APART_PX, Grating, Waves, rms
 
-LOSS_FROM = 2.0  # source px per output px
+_SHRINKS = 2.0  # source px per output px
 _TRUTH_SLACK = 0.1  # levels: positions of float32, weights of seven bits, and levels that round to either side
 _ASTRAY_SLACK = 0.02  # px
-_LOSS_FLOOR = 0.5  # levels: rounding to uint8
 _CONSTANTS = ((94, 157, 61), (171, 52, 139))  # levels of pictures that are alike all over: no fill is likely to be both
 _ROUNDED = 1.5 / 255  # what is left of such a level where nothing else is blended in
 
@@ -87,8 +82,6 @@ class Geometry:
             self._points(seen, points, self._ramps.done, fast)
             if seen.wanted.any():
                 self._truth(seen)
-                self._detail(seen)
-                self._loss(seen, plain[name], fast[name])
             if labels:
                 self._mask(seen, labels, its_labels)
         return plain[next(iter(maps))]
@@ -151,34 +144,12 @@ class Geometry:
         ratio, broken = 1.0, False
         if not np.array_equal(mine, its):
             known = [waves.at(where.x, where.y)]
-            if where.coarsest() >= LOSS_FROM:
+            if where.coarsest() >= _SHRINKS:
                 known.append(waves.over(where))
             further = [(255 * rms(mine, truth, seen.wanted), 255 * rms(its, truth, seen.wanted)) for truth in known]
             ratio = min((a + _TRUTH_SLACK) / (b + _TRUTH_SLACK) for a, b in further)
             broken = all(not a <= b + _TRUTH_SLACK for a, b in further)
         self._metrics.add(seen.name, "truth", ratio, place, limit=1.0, broken=broken)
-
-    def _detail(self, seen: Seen) -> None:
-        """Waves that a grid in between cannot show: the plan lets through no more of them than the recipe."""
-        if waves := sweep(seen.where, seen.wanted):
-            its, mine = (self._sent(probe, seen, [wave.picture for wave in waves]) for probe in self._both)
-            more = [
-                wave.left(one, seen.where, seen.wanted) - max(wave.left(other, seen.where, seen.wanted), wave.allowed)
-                for wave, one, other in zip(waves, mine, its, strict=True)
-            ]
-            self._metrics.add(seen.name, "detail", max(0.0, *more), seen.place, limit=MOST_SURVIVES)
-
-    def _loss(self, seen: Seen, plain: NDArray[Any], fast: NDArray[Any]) -> None:
-        """The real picture: how much further the plan is from its integral. A goal, not a promise."""
-        loss = 1.0
-        if not np.array_equal(plain, fast):
-            source = seen.given.images[self._origins[seen.name]]
-            known = integrated(source, seen.where, seen.wanted)
-            full = 1 if source.dtype == np.uint8 else 255
-            its, mine = (full * rms(one, known, seen.wanted) for one in (plain, fast))
-            loss = max(mine, _LOSS_FLOOR) / max(its, _LOSS_FLOOR)
-        warned = seen.where.scales[0] >= LOSS_FROM and loss > GOALS["loss"]
-        self._metrics.add(seen.name, "loss", loss, seen.place, warned=warned)
 
     def _mask(self, seen: Seen, plain: list[NDArray[Any]], fast: list[NDArray[Any]]) -> None:
         its, mine = (beside(masks, seen.where, seen.wanted) for masks in (plain, fast))

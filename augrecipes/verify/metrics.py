@@ -42,7 +42,6 @@ class Figure:
         share: of the pixels that were compared (levels, labels: that differ), or None.
         samples: how many were measured.
         broken: how many break the law.
-        warned: how many miss a goal that is no promise.
         where: the worst sample, one that breaks the law before all others.
         dtype: of the images that go in.
     """
@@ -55,7 +54,6 @@ class Figure:
     share: float | None
     samples: int
     broken: int
-    warned: int
     where: SampleRef | None
     dtype: Dtype = "uint8"
 
@@ -68,34 +66,19 @@ class Figure:
 # Name: (unit, what it says).
 LAWS: dict[str, tuple[str, str]] = {
     "outcome": ("samples", "both give the same targets of the same sizes, or both refuse the sample"),
-    "levels": ("levels", "largest difference of a picture's values, 0..255 before normalisation"),
-    "colours": (
-        "levels",
-        "the same for colours and distortions alone, on the picture as the other steps leave it",
-    ),
+    "levels": ("levels", "largest difference of an image's values, 0..255 before normalisation"),
+    "colours": ("levels", "the same for colours and distortions alone, on the image as the other steps leave it"),
     "displacement": ("px", "how far apart the sources of one output pixel are, in px of the output"),
-    "hidden": ("px", "pixels that show the picture where the other shows what lies beyond it"),
-    "truth": ("×", "distance to a band-limited picture that is known everywhere: optimised over unoptimised"),
-    "detail": (
-        "share",
-        "of waves too fine for a grid in between, what comes through beyond what the recipe lets through",
-    ),
-    "loss": ("×", "distance to the real picture integrated over each pixel's area: optimised over unoptimised"),
+    "hidden": ("px", "pixels that show the image where the other shows what lies beyond it"),
+    "truth": ("×", "distance to a band-limited image that is known everywhere: optimised over unoptimised"),
     "labels": ("labels", "labels that neither the mask nor a fill has"),
-    "nearest": ("px", "from the pixel that a label is taken from to where the picture comes from, in px of the source"),
-    "draws": ("steps", "that acted in one only, or drew other numbers, beside the noise itself"),
+    "nearest": ("px", "from the pixel that a label is taken from to where the image comes from, in px of the source"),
+    "draws": ("steps", "that acted in one only, or drew other numbers, besides the noise itself"),
     "noise": ("errors", "how far the noise's moments and histogram are from the recipe's, in standard errors"),
-    "independence": (
-        "errors",
-        "the same for products of neighbours: pixels, channels, samples",
-    ),
+    "independence": ("errors", "the same for products of neighbours: pixels, channels, samples"),
     "equal": ("px", "largest difference of coordinates"),
-    "follows": ("px", "distance from where the picture shows the point, in px of the output"),
+    "follows": ("px", "distance from where the image shows the point, in px of the output"),
 }
-
-
-# What is aimed at where nothing is promised; more is a warning.
-GOALS = {"loss": 2.0}
 
 
 def number(value: float) -> str:
@@ -120,7 +103,6 @@ class Measurement:
     mean: float
     share: float | None
     broken: bool
-    warned: bool
 
     def rank(self) -> tuple[bool, float, float]:
         """Broken laws first; then what is nearest to its limit; then what has none."""
@@ -159,13 +141,12 @@ class Metrics:
         mean: float | None = None,
         share: float | None = None,
         broken: bool | None = None,
-        warned: bool = False,
     ) -> None:
         """One sample's value; `broken` where that is more than `value > limit` says."""
         if broken is None:
             broken = limit is not None and not value <= limit
         mean = value if mean is None else mean
-        self.readings.setdefault(place, []).append(Measurement(target, law, value, limit, mean, share, broken, warned))
+        self.readings.setdefault(place, []).append(Measurement(target, law, value, limit, mean, share, broken))
 
     def figures(self) -> tuple[Figure, ...]:
         """All laws, by dtype and by target in the order in which they were first measured."""
@@ -196,6 +177,6 @@ def _figure(key: tuple[Dtype, str, str], found: list[tuple[SampleRef, Measuremen
     shares = [one.share for one in each if one.share is not None]
     return Figure(
         target, law, worst.limit, max(one.value for one in each), fmean(one.mean for one in each),
-        fmean(shares) if shares else None, len(each), sum(one.broken for one in each), sum(one.warned for one in each),
+        fmean(shares) if shares else None, len(each), sum(one.broken for one in each),
         where, dtype,
     )  # fmt: skip

@@ -17,10 +17,10 @@ from augrecipes.preview.sheet import Sheet
 from augrecipes.sources.opening import Data, StrPath, open_data
 from augrecipes.sources.sample import RecipeSource
 from augrecipes.verify.compare import Build
-from augrecipes.verify.levels import levels_of
+from augrecipes.verify.contract import Two
 from augrecipes.verify.metrics import LAWS, Worst, number
-from augrecipes.verify.planned import Two
 from augrecipes.verify.run import Verification, builder, replay_from
+from augrecipes.verify.targets import levels_of
 
 
 def render_worst(

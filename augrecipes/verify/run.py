@@ -15,9 +15,8 @@ from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.opening import Data, StrPath, open_data
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.verify.compare import Build, Comparison
-from augrecipes.verify.contract import Promise, promise_of
+from augrecipes.verify.contract import Promise, Two, promise_of
 from augrecipes.verify.metrics import Figure, Metrics, SampleRef, Worst
-from augrecipes.verify.planned import Two
 
 _WORST = 3
 _SPARE_TRIES = 50  # broken files that are passed over before nothing more is tried
@@ -65,11 +64,6 @@ class Verification:
     def broken(self) -> tuple[Figure, ...]:
         """The laws that do not hold on every sample."""
         return tuple(figure for figure in self.figures if not figure.ok)
-
-    @property
-    def warned(self) -> tuple[Figure, ...]:
-        """The goals, no promises, that some sample misses."""
-        return tuple(figure for figure in self.figures if figure.warned)
 
     @property
     def ok(self) -> bool:

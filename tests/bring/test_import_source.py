@@ -19,8 +19,8 @@ from published_styles import STYLES
 import augrecipes as ar
 from augrecipes.bring.importing import draft_of, of_document
 from augrecipes.bring.reading import of_text
-from augrecipes.bring.source import compound
-from augrecipes.bring.source.found import read
+from augrecipes.bring.source import expressions, functions
+from augrecipes.bring.source.read import read
 from augrecipes.bring.source.text import SourceText
 from augrecipes.cli.app import app
 
@@ -238,9 +238,9 @@ def _read_or_refused(seed: int) -> None:
 @pytest.mark.parametrize("fault", ["held", "operators"])
 def test_the_law_of_random_programs_sees_faults(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     if fault == "held":
-        monkeypatch.setattr(compound, "binary", lambda op, left, right: left + right)
+        monkeypatch.setattr(expressions, "binary", lambda op, left, right: left + right)
     else:
-        monkeypatch.setattr(compound, "COMPARE", {})
+        monkeypatch.setattr(functions, "COMPARE", {})
 
     @PLANTED
     @given(st.integers(0, 2**32))
@@ -273,4 +273,4 @@ def test_names_lead_to_each_pipeline() -> None:
         "class Data:\n    train_tf = A.Compose([A.D4()])\n    def val(self):\n        return A.Compose([A.Blur()])\n"
         "sets = {'a': make(A.Compose([A.Transpose()]))}\nfit(x, tf=A.Compose([A.VerticalFlip()]))\n"
     )
-    assert [found.path for found in read(text, "t.py").found] == ["Data.train_tf", "sets.a", "fit.tf", "Data.val"]
+    assert [found.path for found in read(text, "t.py").matches] == ["Data.train_tf", "sets.a", "fit.tf", "Data.val"]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import augrecipes as ar
 from augrecipes.bring.importing import of_document
 from augrecipes.bring.reading import Document, of_text
-from augrecipes.bring.source.written import CallWriter
+from augrecipes.bring.source.transforms import CallWriter
 
 
 def library() -> Any:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import sys
 from pathlib import Path
 
 import cv2
@@ -12,8 +10,7 @@ import numpy as np
 import pytest
 
 import augrecipes as ar
-from augrecipes.cli.differences import render
-from augrecipes.cli.terminal import shown
+from augrecipes.cli.reports import of_difference
 from augrecipes.diff import diff
 
 A = """version: 1
@@ -70,16 +67,10 @@ def test_a_copy_in_other_words_is_the_same(run, files, write):
     assert result.stdout.splitlines()[-1] == "the same in effect: 3 steps are the same"
 
 
-def test_colours_on_a_terminal_only(run, files, monkeypatch):
-    found = diff(ar.load("a.yaml"), ar.load("b.yaml"))
-    plain = render(found, 80)
-    assert "\033" not in plain
-    monkeypatch.setattr("augrecipes.cli.terminal.coloured", lambda stream: True)
-    coloured = shown(render(found, 80), sys.stdout)
-    (added,) = [line for line in coloured.splitlines() if "VerticalFlip#1" in line]
-    assert added.startswith("\033[32m  +  VerticalFlip#1")
-    assert re.sub(r"\033\[[0-9;]*m", "", coloured) == plain
-    assert max(map(len, plain.splitlines())) <= 80
+def test_steps_have_the_colours_of_their_marks(run, files):
+    found = of_difference(diff(ar.load("a.yaml"), ar.load("b.yaml"))).text(colour=True)
+    (added,) = [line for line in found.splitlines() if "VerticalFlip#1" in line]
+    assert added.startswith("  \033[32m+")
 
 
 def test_json(run, files):

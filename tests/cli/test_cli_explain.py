@@ -29,12 +29,12 @@ def test_times_stand_beside_the_steps(run, pictures):
     text = run("explain", "folder-128", "--image", "a.png", *QUICK).stdout
     assert "measured: a.png, 90×120 px, one thread, " in text
     assert re.search(r"^ratio: [0-9.]+ ± [0-9.]+, [0-9.]+ ms as written, [0-9.]+ ms as planned$", text, re.MULTILINE)
-    for what in ("sink", "overhead", "in all"):
+    for what in ("output conversion", "overhead", "total"):
         assert len(numbers(text, what)) == 2, what
     for what in ("SmallestMaxSize#1", "RandomCrop#1"):  # as written, and as planned
         assert len(numbers(text, what)) == 2, what
     assert max(map(len, text.splitlines())) <= 120
-    (before, after) = numbers(text, "in all")
+    (before, after) = numbers(text, "total")
     assert min(before, after) > 0
     assert "ms" not in run("explain", "folder-128").stdout.split()
 

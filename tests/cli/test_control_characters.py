@@ -18,7 +18,7 @@ from recipe_texts import GOOD
 
 from augrecipes.cli import terminal
 from augrecipes.cli.answers import as_json
-from augrecipes.cli.report import annotation
+from augrecipes.cli.check import annotation
 from augrecipes.errors import DataError, Diagnostic, LoaderError, RecipeError, StoreError, harmless, listed
 from augrecipes.sources.defects import Defect
 

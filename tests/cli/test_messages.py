@@ -95,7 +95,7 @@ MESSAGES = [
     ("pack folder-128 --merge parts", "takes parts as they are, without 'folder-128'"),
     ("pack --merge parts --dry-run", "takes parts as they are, without '--dry-run'"),
     ("pack --merge parts --epochs 2", "without '--epochs'"),
-    ("pack --merge parts --out store", "leave it away, and move parts when that is done"),
+    ("pack --merge parts --out store", "leave it out, and move parts when that is done"),
     ("photos --through HorizontalFlip", "draws anew for every sample"),
     ("photos --format png", "'png' is not one of raw, lossless, jpeg, hdf5"),
     ("photos --mode test", "'test' is not one of train, eval"),

@@ -49,29 +49,6 @@ def test_same_draws_same_matrices(cls: type, arguments: dict[str, Any]) -> None:
     assert largest_difference(cls, arguments) < 1e-10
 
 
-@given(
-    st.tuples(*[st.one_of(st.integers(-99, 99), st.floats(-1e3, 1e3))] * 2),
-    st.tuples(*[st.floats(-80, 80)] * 2),
-    st.tuples(*[st.floats(0.01, 9)] * 2),
-    st.one_of(st.integers(-400, 400), st.floats(-400, 400)),
-    st.tuples(*[st.integers(1, 5000)] * 2),
-)
-def test_the_product_has_albumentations_bits(translate: Any, shear: Any, scale: Any, angle: float, size: Any) -> None:
-    given = [{"x": x, "y": y} for x, y in (translate, shear, scale)]
-    for centre in (geometric.center(size), geometric.center_bbox(size)):
-        expected = geometric.create_affine_transformation_matrix(*given, angle, centre)
-        found = samplers.product_matrix(given[0], given[1], given[2], angle, centre)
-        np.testing.assert_array_equal(found.view(np.uint64), expected.view(np.uint64))
-
-
-def test_another_order_has_other_bits() -> None:
-    found = []
-    for angle in range(50):
-        given = {"x": 3, "y": 4.5}, {"x": 10, "y": -20}, {"x": 1.1, "y": 0.7}, angle, (111.5, 63.5)
-        found.append((samplers.product_matrix(*given) == samplers.affine_matrix(*given)).all())
-    assert not all(found)
-
-
 def test_a_wrong_matrix_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     right = samplers.affine_matrix
     monkeypatch.setattr(samplers, "affine_matrix", lambda x, y, size, angle, scale: right(x, y, size, -angle, scale))

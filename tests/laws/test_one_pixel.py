@@ -12,7 +12,7 @@ import pytest
 from programs import Programs
 from test_exact_equals_none import build
 
-from augrecipes.compat import one_pixel
+from augrecipes.compat import instead as one_pixel
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline as Pipeline
 from augrecipes.ops.registry import arguments, names
@@ -108,7 +108,7 @@ def test_a_warp_that_does_not_is_caught(name: str, monkeypatch: pytest.MonkeyPat
 SWEEP = """
 import cv2, numpy as np
 from itertools import product
-from augrecipes.compat.one_pixel import doubled
+from augrecipes.compat.instead import doubled
 
 rng = np.random.default_rng(0)
 turn = np.array([[0.8, 0.3, 1.2], [-0.3, 0.8, 0.7]])

@@ -12,7 +12,7 @@ import pytest
 from every_class import EACH, SIZE, SLOW, mask_of, run
 
 from augrecipes.compat.albumentations import pixel
-from augrecipes.compat.corner import lit_from_corner
+from augrecipes.compat.instead import lit_from_corner
 from augrecipes.ops import registry
 from augrecipes.recipe.model import Arguments, Step
 

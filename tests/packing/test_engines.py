@@ -17,7 +17,7 @@ from failing_parts import dies
 from support.folders import draw
 from support.stores import all_of
 
-from augrecipes.cli import pack_engine
+from augrecipes.cli import pack as packing_command
 from augrecipes.errors import DataError, StoreError
 from augrecipes.packing import parts, run
 from augrecipes.packing import ray as on_ray
@@ -227,6 +227,6 @@ def test_no_option_is_dropped(way: str, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.usefixtures("beside")
 def test_an_option_that_is_dropped_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(pack_engine._REFUSED, "ray", {})
+    monkeypatch.setitem(packing_command._REFUSED, "ray", {})
     with pytest.raises(AssertionError):
         options_reach("ray", monkeypatch)

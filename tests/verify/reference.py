@@ -12,8 +12,7 @@ from augrecipes.compiler.rewrite.nodes import is_single, opened
 from augrecipes.compiler.run.instrument import instrument
 from augrecipes.flow import Dtype
 from augrecipes.sources.sample import Sample
-from augrecipes.verify.apart import seams
-from augrecipes.verify.maps import Map, grown, map_from, ramps
+from augrecipes.verify.maps import Map, grown, map_from, ramps, seams
 from augrecipes.verify.variants import only_moves
 
 F64 = NDArray[np.float64]

@@ -27,10 +27,10 @@ from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Step
 from augrecipes.sources.sample import Sample
 from augrecipes.verify import Verification, verify
-from augrecipes.verify.apart import certain
-from augrecipes.verify.displacement import MOST_APART_PX
+from augrecipes.verify.maps import certain
 from augrecipes.verify.probe import RampProbe
 from augrecipes.verify.run import builder
+from augrecipes.verify.waves import MOST_APART_PX
 
 # Some classes say that they are special cases of others.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -51,7 +51,6 @@ SOUND = {
                           "Resize: {height: 47, width: 47}"],
     "a fine grid": ["Resize: {height: 260, width: 260}", TURN, "Resize: {height: 48, width: 64}"],
 }  # fmt: skip
-BACK = "Resize: {height: 96, width: 128}"
 MERGES = [TURN, "RandomCrop: {height: 60, width: 70}", "Resize: {height: 50, width: 50}"]
 
 
@@ -175,44 +174,6 @@ PLANTED: list[tuple[Any, list[str], str]] = [
 @pytest.mark.parametrize(("build", "steps", "law"), PLANTED)
 def test_faults_beside_what_is_none_are_found(data: Path, build: Any, steps: list[str], law: str) -> None:
     assert law in broken(verify(of(steps), data / "list.csv", samples=3, build=build, promise=GEOMETRY))
-
-
-class TestDetail:
-    """Merges that undo a low resolution in the middle."""
-
-    @pytest.mark.parametrize("dtype", ["uint8", "float32"])
-    @pytest.mark.parametrize(
-        ("steps", "finer"),
-        [
-            (["Resize: {height: 32, width: 32}", BACK], [0]),
-            (["RandomScale: {scale_limit: [-0.75, -0.75], p: 1.0}", BACK], [0]),
-            (
-                ["Affine: {scale: 0.25, p: 1.0}", "Affine: {scale: 4, p: 1.0}", "CenterCrop: {height: 60, width: 80}"],
-                [0, 1],
-            ),
-            (["Resize: {height: 96, width: 40}", "Resize: {height: 80, width: 110}"], [0]),
-            (["Resize: {height: 24, width: 32}", "Affine: {rotate: [5, 9], scale: 1.5, p: 1.0}", BACK], [0]),
-            (["GridDistortion: {p: 1.0}", "Resize: {height: 40, width: 50}", BACK], [1]),
-        ],
-        ids=lambda steps: " ".join(str(step).split(":")[0] for step in steps),
-    )
-    def test_a_low_resolution_that_is_left_out(
-        self, data: Path, steps: list[str], finer: list[int], dtype: Dtype
-    ) -> None:
-        build = rewritten(lambda steps: tuple(noop(one) if k in finer else one for k, one in enumerate(steps)))
-        found = verify(of(steps, ""), data / "images", samples=2, dtypes=(dtype,), build=build, promise=GEOMETRY)
-        assert broken(found) == {"detail"}
-
-    def test_a_softer_first_part_is_no_fault(self, data: Path) -> None:
-        steps = [TURN, "Resize: {height: 32, width: 40}", "Resize: {height: 96, width: 128}"]
-        found = verify(of(steps), data / "list.csv", samples=4, build=rewritten(lambda steps: steps), promise=GEOMETRY)
-        assert found.ok, found.broken
-        (worst,) = {figure.worst for figure in found.figures if figure.law == "detail" and figure.dtype == "uint8"}
-        assert worst == 0.0
-
-    def test_where_no_grid_is_coarser_nothing_is_measured(self, data: Path) -> None:
-        found = verify(of(MERGES), data / "list.csv", samples=2)
-        assert not [figure for figure in found.figures if figure.law == "detail"]
 
 
 def test_ramps_go_through_the_plan_of_the_dtype(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,7 +81,7 @@ def test_a_recipe_against_itself_as_if_warps_were_merged(data: Path, border: str
     found = verify(recipe(text, BOXES), data / "list.csv", samples=6, build=planted(nothing), promise=GEOMETRY)
     assert found.ok
     assert {figure.law for figure in found.figures} == {
-        "outcome", "levels", "colours", "displacement", "hidden", "truth", "loss", "labels", "nearest", "equal",
+        "outcome", "levels", "colours", "displacement", "hidden", "truth", "labels", "nearest", "equal",
         "follows",
     }  # fmt: skip
     both = [figure for figure in found.figures if figure.law == "displacement"]
@@ -163,11 +163,6 @@ def brighter(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """Three levels are added to whatever is drawn."""
     other = Arguments({"brightness_limit": [-0.2 + 3 / 255, 0.2 + 3 / 255]})
     return tuple(replace(step, args=other) if step.name == "RandomBrightnessContrast" else step for step in steps)
-
-
-def of_points(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Resizes that read a pixel here and there, not areas."""
-    return tuple(replace(step, args=Arguments({"max_size": 24})) for step in steps)
 
 
 def smeared(mask: Any) -> Any:
@@ -255,12 +250,6 @@ def test_how_far_it_is_off_is_measured(data: Path) -> None:
         found = verify(recipe(MOVES), data / "images", samples=4, build=planted(off(pixels)), promise=GEOMETRY)
         # cv2 may round positions to 1/32 px.
         assert all(abs(figure.mean - pixels) < 0.02 for figure in found.figures if figure.law == "displacement")
-
-
-def test_an_image_that_is_far_noisier_is_a_warning(data: Path) -> None:
-    chosen = recipe("\n  - SmallestMaxSize: {max_size: 24, area_for_downscale: image}\n")
-    found = verify(chosen, data / "list.csv", samples=4, build=rewritten(of_points), promise=GEOMETRY)
-    assert (found.ok, {figure.law for figure in found.warned}) == (True, {"loss"})
 
 
 def test_both_refuse_every_sample(data: Path) -> None:

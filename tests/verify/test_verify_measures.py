@@ -10,14 +10,11 @@ from planted import COLOURS, MOVES, recipe
 
 from augrecipes.recipe.model import Arguments, Mode, Step
 from augrecipes.verify import variants
-from augrecipes.verify.apart import certain
-from augrecipes.verify.displacement import Grating
-from augrecipes.verify.labels import beside, beyond, fills, invented
-from augrecipes.verify.maps import F32, Map, map_from, places_mask, ramps
+from augrecipes.verify.maps import F32, Map, certain, map_from, places_mask, ramps
 from augrecipes.verify.metrics import Metrics, SampleRef
-from augrecipes.verify.points import PointGrid
 from augrecipes.verify.run import places
-from augrecipes.verify.truth import Waves, integrated, rms
+from augrecipes.verify.targets import PointGrid, beside, beyond, fills, invented
+from augrecipes.verify.waves import Grating, Waves, rms
 
 
 def affine(
@@ -129,25 +126,14 @@ class TestTruth:
         waves = Waves.for_scale(4.0, (3,))
         scaled = affine([[4, 0.5, 9], [-0.5, 3, 12]], (18, 20))
         wanted = scaled.inside(4.0)
-        drawn = integrated(waves.picture(90, 120)[..., None], scaled, wanted)[..., 0]
+        xu, xv, yu, yv = scaled.slopes
+        steps = (np.arange(8) + 0.5) / 8 - 0.5
+        drawn = np.mean(
+            [waves.at(scaled.x + xu * u + xv * v, scaled.y + yu * u + yv * v) for u in steps for v in steps], axis=0
+        )
         apart = rms(waves.over(scaled), waves.at(scaled.x, scaled.y), wanted)
         assert rms(drawn, waves.over(scaled), wanted) < 0.2 * apart
         assert rms(drawn, waves.at(scaled.x, scaled.y), wanted) > 0.8 * apart
-
-    def test_an_integral_is_the_mean_of_the_area(self) -> None:
-        source = np.random.default_rng(0).integers(0, 256, (90, 120, 3), np.uint8)
-        scaled = affine([[4, 0, 1.5], [0, 4, 1.5]], (20, 28))
-        wanted = np.ones((20, 28), bool)
-        known = cv2.resize(source[:80, :112], (28, 20), interpolation=cv2.INTER_AREA)
-        # Between pixels the picture is taken to be linear: noise comes out softer than blocks do.
-        assert rms(integrated(source, scaled, wanted), known.astype(np.float32), wanted) < 8
-        assert rms(integrated(source, scaled, wanted), np.roll(known, 1, axis=1).astype(np.float32), wanted) > 20
-
-    @pytest.mark.parametrize("channels", [1, 2, 5])
-    def test_any_number_of_channels(self, channels: int) -> None:
-        source = np.full((90, 120, channels), 7, np.uint8)
-        scaled = affine([[2, 0, 2], [0, 2, 2]], (20, 30))
-        assert (integrated(source, scaled, np.ones((20, 30), bool)) == 7).all()
 
 
 class TestLabels:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.bring.forms import Computed
-from augrecipes.bring.source.found import SourceReading, read
+from augrecipes.bring.source.read import SourceReading, read
 from augrecipes.bring.source.text import parse
-from augrecipes.bring.source.values import Either, Made, Mapped, Maybe, OutsideName, UnknownValue
+from augrecipes.bring.source.values import Created, Mapped, OutsideName, UnknownValue
 from augrecipes.errors import RecipeError
 from augrecipes.recipe import limits
-from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
+from augrecipes.recipe.nodes import NOWHERE, ListNode, MappingNode, Node, Place, Scalar
 from augrecipes.recipe.problems import Problems, Stop
 
 _BASE, _DELETE = "_base_", "_delete_"
@@ -99,8 +99,8 @@ def _other(other: str, file: str, root: Path | None, depth: int, notes: list[str
 def _extended(base: Mapping[str, Any], own: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     """A mapping as the framework makes it of a base and of what a file says itself."""
     if depth >= limits.MAX_DEPTH or own.get(_DELETE) is True:
-        return Mapped(own, getattr(own, "at", Place()))
-    found = Mapped({**base, **own}, getattr(own, "at", Place()))
+        return dict(own)
+    found = Mapped({**base, **own}, getattr(own, "at", NOWHERE))
     for key, value in own.items():
         before = base.get(key)
         if isinstance(before, Mapping) and isinstance(value, Mapping):
@@ -143,14 +143,11 @@ class _Nodes:
             case Mapping():
                 return MappingNode({str(key): self.of(item, at, depth + 1) for key, item in value.items()}, at, {})
             case list() | tuple():
-                items = (item.item if isinstance(item, Maybe) else item for item in value)
-                return ListNode([self.of(item, at, depth + 1) for item in items], at)
+                return ListNode([self.of(item, at, depth + 1) for item in value], at)
             case OutsideName(bound=True):
                 return Scalar(value.last, place, value.last)
             case UnknownValue():
                 return Scalar(Computed(value.text), at, value.text)
-            case Either():
-                return self.of(value.yes, place, depth + 1)
-            case OutsideName(path=path) | Made(path=path):
+            case OutsideName(path=path) | Created(path=path):
                 return Scalar(Computed(path), place, path)
         return Scalar(Computed(getattr(value, "name", "an object")), place, "")

@@ -10,12 +10,14 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
 
+from augrecipes.bring.source.values import OutsideName, Scope, UnknownValue
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.recipe.nodes import Place
 
 _NAME = "<source to import>"
 _MAGIC = re.compile(r"^\s*[%!?]|^\s*[\w.]+\?{1,2}\s*$")
 _LONGEST = 80  # of an expression in messages
+_FEW = 40  # parts of an expression that are inspected for names
 NOTEBOOK = ".ipynb"
 
 
@@ -147,66 +149,19 @@ def dotted(node: ast.expr) -> str:
             return ""
 
 
-def label_of(node: ast.expr) -> str:
-    """A name for the way where a test holds: what a value is compared with, or the name that is tested.
-
-    >>> label_of(ast.parse("phase == 'train'").body[0].value), label_of(ast.parse("cfg.is_train").body[0].value)
-    ('train', 'is_train')
-    """
-    match node:
-        case ast.Compare(left=left, ops=[ast.Eq() | ast.Is() | ast.In()], comparators=[right]):
-            sides = [side.value for side in (right, left) if isinstance(side, ast.Constant)]
-            if sides and isinstance(sides[0], bool):
-                return f"{'' if sides[0] else 'not_'}{label_of(left)}"
-            if sides and isinstance(sides[0], str):
-                return _word(sides[0])
-            if isinstance(right, ast.Tuple | ast.List) and right.elts and isinstance(right.elts[0], ast.Constant):
-                return _word(str(right.elts[0].value))
-        case ast.BoolOp(values=[first, *_]):
-            return label_of(first)
-        case ast.Name() | ast.Attribute() | ast.Subscript():
-            return _word(dotted(node).rpartition(".")[2])
-    return ""
-
-
-def tested(node: ast.expr) -> str:
-    """A comparison of a name with a constant, always written alike; empty for others."""
-    match node:
-        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[ast.Constant(value=value)]) if dotted(left):
-            return f"{dotted(left)} == {value!r}"
-        case ast.Compare(left=left, ops=[ast.Is()], comparators=[ast.Constant(value=value)]) if dotted(left):
-            return f"{dotted(left)} is {value!r}"
-    return dotted(node)
-
-
-def _word(text: str) -> str:
-    return re.sub(r"\W+", "_", text)[:40]
-
-
-# Words of names that speak of training or of evaluation.
-_EVAL = frozenset({
-    "val", "valid", "validation", "validate", "test", "testing", "eval", "evaluation", "predict", "pred", "inference",
-    "infer", "tta", "dev",
-})  # fmt: skip
-_TRAIN = frozenset({"train", "training", "trn", "fit"})
-_AUGMENT = frozenset({"augment", "augmentation", "augmentations", "augmented", "aug", "augs"})
-_NOT = {"train": "eval", "augment": "eval", "eval": "train", "": ""}
-
-
-def role(name: str) -> str:
-    """`train`, `augment` (training, less surely), `eval` or nothing; the last part of the name that tells decides.
-
-    >>> role("get_transforms.not_is_test"), role("valid_dataset.transform"), role("weak"), role("testTransform")
-    ('train', 'eval', '', 'eval')
-    """
-    found = ""
-    for part in name.split("."):
-        words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", part).lower())
-        here = next((said for said, known in _KNOWN if known.intersection(words)), "")
-        here = _NOT[here] if words[:1] == ["not"] else here
-        if here and not (here == "augment" and found):
-            found = here
-    return found
-
-
-_KNOWN = (("eval", _EVAL), ("train", _TRAIN), ("augment", _AUGMENT))
+def names_in(node: ast.expr, scope: Scope) -> list[str]:
+    """Names in an expression that stand for nothing that is known; those that are called are not among them."""
+    names: list[str] = []
+    left: list[ast.AST] = [node]
+    for each in left:
+        if isinstance(each, ast.Name | ast.Attribute | ast.Subscript) and (path := dotted(each)):
+            first = path.partition(".")[0]
+            value = scope.get(first)
+            if path == first and isinstance(value, UnknownValue):
+                names += value.roots
+            elif value is None or isinstance(value, UnknownValue | OutsideName):
+                names.append(path)
+            continue
+        inner = ast.iter_child_nodes(each)
+        left += [part for part in inner if part is not getattr(each, "func", None)] if len(left) < _FEW else []
+    return names

@@ -1,26 +1,27 @@
 """What an expression of Python source is, as far as it can be told without running anything.
 
-Plain values are themselves: numbers, text, None, tuples, dicts, and lists as `Listed`. The rest is here.
+Known values are themselves: numbers, text, None, tuples, lists and mappings. The rest is here.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import math
+from collections import ChainMap
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from augrecipes.ops.constants import BORDER, INTERPOLATION
 from augrecipes.recipe.nodes import NOWHERE, Place
 
 _MOST_WALKED = 20_000
-MOST_WAYS = 16  # values that one name may have, by tests that nobody can tell
+MISSING = object()  # no value yet
+Scope = ChainMap[str, Any]  # names of a module, a function or a class, and of what is around it
 
 
-class Missing:
-    """No value yet."""
-
-
-MISSING = Missing()
+class NotKnown(Exception):  # noqa: N818 - a finding: the value cannot be told
+    """What an expression is cannot be told, because of these values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,62 +39,20 @@ class UnknownValue:
     roots: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Test:
-    """A condition that cannot be told: its text, a name for the way where it holds, and its place."""
-
-    text: str
-    label: str = field(compare=False)
-    at: Place = field(compare=False)
-
-    def way(self, holds: bool) -> str:
-        """The name of one of the two ways.
-
-        >>> Test("phase == 'train'", "train", NOWHERE).way(False)
-        'not_train'
-        """
-        return self.label if holds else f"not_{self.label}"
-
-
-Conditions = tuple[tuple[Test, bool], ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Either:
-    """One of two values, by a test."""
-
-    test: Test
-    yes: Any
-    no: Any
-    ways: int = 2
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Maybe:
-    """An item of a list that is there under conditions."""
-
-    conditions: Conditions
-    item: Any
-
-
 class Listed(list[Any]):
-    """A list, and under how many conditions it was made: what is put in under more is `Maybe` there."""
+    """A list, and where it stands."""
 
-    __slots__ = ("at", "born")
-
-    def __init__(self, items: Any = (), at: Place = NOWHERE, born: int = 0) -> None:
+    def __init__(self, items: Any = (), at: Place = NOWHERE) -> None:
         super().__init__(items)
-        self.at, self.born = at, born
+        self.at = at
 
 
 class Mapped(dict[Any, Any]):
-    """A mapping, where it stands, and under how many conditions it was made."""
+    """A mapping, and where it stands."""
 
-    __slots__ = ("at", "born")
-
-    def __init__(self, items: Any = (), at: Place = NOWHERE, born: int = 0) -> None:
+    def __init__(self, items: Any = (), at: Place = NOWHERE) -> None:
         super().__init__(items)
-        self.at, self.born = at, born
+        self.at = at
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +69,8 @@ class OutsideName:
 
 
 @dataclass(slots=True, eq=False)
-class Made:
-    """What calling a class of a module would make."""
+class Created:
+    """What calling a class of a module would create."""
 
     path: str
     args: list[Any]
@@ -126,39 +85,19 @@ class Made:
 
 
 @dataclass(slots=True, eq=False)
-class NameScope:
-    """Names of a module, a function or a class, and the scope around it."""
-
-    outer: NameScope | None = None
-    names: dict[str, Any] = field(default_factory=dict)
-    born: int = 0  # conditions under which it came to be
-    shared: set[str] = field(default_factory=set)  # `global` and `nonlocal`
-
-    def chain(self) -> Iterator[NameScope]:
-        """It, and those around it."""
-        scope: NameScope | None = self
-        while scope is not None:
-            yield scope
-            scope = scope.outer
-
-
-@dataclass(slots=True, eq=False)
 class Function:
     """A function or a lambda of the file."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-    scope: NameScope
+    scope: Scope
     name: str
     defaults: dict[str, Any]
     owner: Any = None  # the instance or class that it is taken from
 
     @property
-    def is_property(self) -> bool:
-        """Whether taking it as an attribute calls it."""
-        decorated = getattr(self.node, "decorator_list", [])
-        return any(
-            getattr(each, "id", getattr(each, "attr", "")) in ("property", "cached_property") for each in decorated
-        )
+    def decorators(self) -> list[str]:
+        """Names of its decorators, without their modules."""
+        return [getattr(each, "id", getattr(each, "attr", "")) for each in getattr(self.node, "decorator_list", [])]
 
 
 @dataclass(slots=True, eq=False)
@@ -175,18 +114,18 @@ class Class:
     """A class of the file."""
 
     name: str
-    scope: NameScope
+    names: dict[str, Any]
     bases: list[Any]
     fields: list[str]  # annotated names, in order: what a data class takes
     node: ast.ClassDef
 
     def get(self, name: str, depth: int = 8) -> Any:
         """An attribute, its own or that of a base; MISSING where there is none that is known."""
-        if name in self.scope.names:
-            return self.scope.names[name]
+        if name in self.names:
+            return self.names[name]
         for base in self.bases if depth else []:
-            if isinstance(base, Class) and (found := base.get(name, depth - 1)) is not MISSING:
-                return found
+            if isinstance(base, Class) and (match := base.get(name, depth - 1)) is not MISSING:
+                return match
         return MISSING
 
 
@@ -195,7 +134,11 @@ class Instance:
     """An object of a class of the file."""
 
     cls: Class
-    scope: NameScope  # its attributes
+    names: dict[str, Any] = field(default_factory=dict)  # its attributes
+
+    def get(self, name: str) -> Any:
+        """An attribute, its own or that of its class; MISSING where there is none that is known."""
+        return self.names[name] if name in self.names else self.cls.get(name)
 
 
 @dataclass(slots=True, eq=False)
@@ -205,20 +148,6 @@ class Parser:
     defaults: dict[str, Any] = field(default_factory=dict)
 
 
-class KeptValue:
-    """What was made, or given a name, with the names that lead there and the conditions that held."""
-
-    __slots__ = ("conditions", "path", "value")
-
-    def __init__(self, path: tuple[str, ...], value: Any, conditions: Conditions) -> None:
-        self.path, self.value, self.conditions = path, value, conditions
-
-
-def callable_value(value: Any) -> bool:
-    """Whether a value can be called."""
-    return isinstance(value, Function | Class | Partial | OutsideName)
-
-
 def given_value(value: Any) -> Any:
     """A value that the user gave, as one of the source."""
     if isinstance(value, list):
@@ -226,58 +155,70 @@ def given_value(value: Any) -> Any:
     return Mapped({key: given_value(item) for key, item in value.items()}) if isinstance(value, dict) else value
 
 
-def either(test: Test, yes: Any, no: Any) -> Any:
-    """One of two values; what is the same, or there once only, is itself."""
-    if yes is no or no is MISSING:
-        return yes
-    if yes is MISSING:
-        return no
-    if type(yes) is type(no) and isinstance(yes, str | int | float) and yes == no:
-        return yes
-    ways = sum(value.ways if isinstance(value, Either) else 1 for value in (yes, no))
-    return Either(test, yes, no, ways) if ways <= MOST_WAYS else UnknownValue(f"one of {ways} values", test.at)
+def walk(value: Any) -> Iterator[Any]:
+    """A value, and everything in its lists and mappings, in order, each of them once.
 
-
-def under(value: Any, conditions: Conditions) -> Any:
-    """A value where conditions hold."""
-    if not isinstance(value, Either):
-        return value
-    for test, holds in conditions:
-        if test == value.test:
-            return under(value.yes if holds else value.no, conditions)
-    yes, no = under(value.yes, conditions), under(value.no, conditions)
-    return value if yes is value.yes and no is value.no else either(value.test, yes, no)
-
-
-def instead(value: Any, conditions: Conditions, old: Any) -> Any:
-    """A value where conditions hold, and the old one where they do not."""
-    for test, holds in reversed(conditions):
-        other = under(old, ((test, not holds),))
-        value = either(test, value, other) if holds else either(test, other, value)
-    return value
-
-
-def walk(value: Any, *, inside: bool = False) -> Iterator[Any]:
-    """A value, and everything in its lists, mappings, ways and conditions, in order; `inside` of what is made, too.
-
-    Each list and each mapping once; a value that is too large is not gone through to its end.
+    A value that is too large is not gone through to its end.
     """
     left, seen, count = [value], set[int](), 0
     while left and count < _MOST_WALKED:
         each, count = left.pop(), count + 1
         yield each
-        inner: list[Any] = []
-        match each:
-            case list() | tuple():
-                inner = list(each)
-            case dict():
-                inner = list(each.values())
-            case Maybe(item=item):
-                inner = [item]
-            case Either(yes=yes, no=no):
-                inner = [yes, no]
-            case Made(args=args, named=named) if inside:
-                inner = [*args, *named.values()]
+        inner = [*each.values()] if isinstance(each, dict) else each if isinstance(each, list | tuple) else []
         if inner and id(each) not in seen:
             seen.add(id(each))
             left += inner[::-1]
+
+
+class Named:
+    """What was created, or assigned, and the names that lead there."""
+
+    def __init__(self, path: Sequence[str], value: Any) -> None:
+        self.path, self.value = tuple(path), value
+
+
+# Modules by the names that people give them: where a snippet has no import, these tell.
+USUAL = {
+    "A": "albumentations", "alb": "albumentations", "albu": "albumentations", "albumentations": "albumentations",
+    "T": "torchvision.transforms", "transforms": "torchvision.transforms", "tt": "torchvision.transforms",
+    "tvt": "torchvision.transforms", "v2": "torchvision.transforms.v2", "torchvision": "torchvision", "cv2": "cv2",
+    "np": "numpy", "numpy": "numpy", "math": "math", "torch": "torch", "Image": "PIL.Image",
+    "InterpolationMode": "torchvision.transforms.InterpolationMode",
+}  # fmt: skip
+_CONSTANTS: dict[str, Any] = {
+    **{f"cv2.INTER_{name.upper()}": number for name, number in INTERPOLATION.items()},
+    **{f"cv2.BORDER_{name.upper()}": number for name, number in BORDER.items()},
+    "cv2.BORDER_REFLECT101": 4, "cv2.BORDER_DEFAULT": 4,
+    "numpy.pi": math.pi, "math.pi": math.pi, "math.e": math.e, "math.tau": math.tau,
+    **{f"PIL.Image.{where}{name}": number for where in ("", "Resampling.") for name, number in (
+        ("NEAREST", 0), ("LANCZOS", 1), ("ANTIALIAS", 1), ("BILINEAR", 2), ("BICUBIC", 3), ("BOX", 4), ("HAMMING", 5))},
+}  # fmt: skip
+# Of timm, under whatever module: by the last name.
+_IMAGENET = {
+    "IMAGENET_DEFAULT_MEAN": (0.485, 0.456, 0.406), "IMAGENET_DEFAULT_STD": (0.229, 0.224, 0.225),
+    "IMAGENET_INCEPTION_MEAN": (0.5, 0.5, 0.5), "IMAGENET_INCEPTION_STD": (0.5, 0.5, 0.5),
+}  # fmt: skip
+# What is written as its own name, for those who translate it.
+_ENUMERATIONS = ("torchvision.transforms.InterpolationMode.", "torchvision.transforms.functional.InterpolationMode.",
+                 "torchvision.transforms.v2.InterpolationMode.", "torch.float", "torch.uint", "torch.int",
+                 "torch.half")  # fmt: skip
+# Of albumentations' ImageCompression, which carried its enumeration about.
+_COMPRESSIONS = (".ImageCompressionType.JPEG", ".ImageCompressionType.WEBP")
+
+
+def constant(path: str, bound: bool = True) -> Any:
+    """What a name of a module stands for; the name itself where that is not known.
+
+    >>> constant("cv2.BORDER_REFLECT_101"), constant("torch.float32"), constant("cv2.imread").last
+    (4, 'torch.float32', 'imread')
+    """
+    last = path.rpartition(".")[2]
+    if path in _CONSTANTS:
+        return _CONSTANTS[path]
+    if last in _IMAGENET and (path.startswith("timm.") or path == last):
+        return _IMAGENET[last]
+    if path.endswith(_COMPRESSIONS) and path.startswith("albumentations."):
+        return last.lower()
+    if path.startswith(_ENUMERATIONS):
+        return path.removeprefix("torchvision.transforms.") if "InterpolationMode" in path else path
+    return OutsideName(path, bound)

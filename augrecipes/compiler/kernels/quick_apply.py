@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compat import moved_boxes
 from augrecipes.compat.albumentations import wrap_apply
 from augrecipes.compat.instead import with_functions
 from augrecipes.compat.samplers import with_same_matrix
@@ -41,7 +40,6 @@ def attach(steps: Iterable[Any]) -> None:
             drawn_by(step)
         if warps is not None:
             with_functions(step, ("apply", "apply_to_mask"), {"remap": warps.remap})
-        with_functions(step, ("apply_to_bboxes",), moved_boxes.functions())
         if (works := quicker(step)) is not None:
             wrap_apply(step, _first, works)
 

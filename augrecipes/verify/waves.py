@@ -19,6 +19,66 @@ from numpy.typing import NDArray
 
 from augrecipes.verify.maps import F32, Map
 
+_WAVES = 8
+_OF_NYQUIST = 0.5  # the highest frequency, of half a cycle per px of the output
+
+
+@dataclass(frozen=True, slots=True)
+class Waves:
+    """A sum of cosines, 0.1..0.9, known everywhere.
+
+    Attributes:
+        x: of each wave, radians per px.
+        y: the same.
+        phase: radians.
+    """
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    phase: NDArray[np.float64]
+
+    @classmethod
+    def for_scale(cls, scale: float, seed: tuple[int, ...]) -> Waves:
+        """Waves that a grid with `scale` source px per px can show, and the source itself."""
+        rng = np.random.default_rng(seed)
+        highest = np.pi * _OF_NYQUIST / max(scale, 1.0)
+        size = highest * rng.uniform(0.2, 1.0, _WAVES)
+        angle = rng.uniform(0, 2 * np.pi, _WAVES)
+        return cls(size * np.cos(angle), size * np.sin(angle), rng.uniform(0, 2 * np.pi, _WAVES))
+
+    def at(self, x: NDArray[Any], y: NDArray[Any]) -> F32:
+        """The values at positions, any shape."""
+        return (0.5 + 0.4 * np.cos(self.phases(x, y)).mean(axis=0)).astype(np.float32)
+
+    def phases(self, x: NDArray[Any], y: NDArray[Any]) -> F32:
+        """Those of each wave at positions, radians."""
+        waves = (part.reshape(-1, *[1] * y.ndim).astype(np.float32) for part in (self.x, self.y, self.phase))
+        along, down, phase = waves
+        return np.asarray(along * x + down * y + phase, np.float32)
+
+    def over(self, where: Map) -> F32:
+        """The mean over the area of the coarsest grid's px that each output pixel lies in, h×w."""
+        coarsest = max((*where.grids, where), key=lambda grid: grid.scales[1])
+        slopes = coarsest.slopes
+        if coarsest is not where:
+            slopes = np.median(slopes[:, coarsest.shown], axis=1)[:, None, None]
+        xu, xv, yu, yv = slopes
+        along = np.multiply.outer(self.x, xu) + np.multiply.outer(self.y, yu)
+        down = np.multiply.outer(self.x, xv) + np.multiply.outer(self.y, yv)
+        # np.sinc(t) is sin(πt) / πt; a wave of a radians a px keeps sin(a/2) / (a/2) over one px.
+        kept = np.sinc(along / (2 * np.pi)) * np.sinc(down / (2 * np.pi))
+        return (0.5 + 0.4 * (kept * np.cos(self.phases(where.x, where.y))).mean(axis=0)).astype(np.float32)
+
+    def picture(self, height: int, width: int) -> F32:
+        """The values at the centres of pixels, H×W."""
+        return self.at(np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32)[:, None])
+
+
+def rms(a: NDArray[Any], b: NDArray[Any], where: NDArray[np.bool_]) -> float:
+    """Root mean square difference over `where`."""
+    return float(np.sqrt(np.mean(np.square(a[where].astype(np.float64) - b[where]))))
+
+
 MOST_APART_PX = 0.01
 _PERIOD = 15.0  # px of the coarsest grid: a wave that each of them shows well
 _PHASES = 3

@@ -1,23 +1,24 @@
-"""`augrecipes import`: a recipe made of another framework's pipeline."""
+"""`augrecipes import` and `augrecipes eject`: recipes from other frameworks' pipelines, and back to albumentations."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from augrecipes.cli.answers import Json, answer
-from augrecipes.cli.options import here, overrides
+from augrecipes.cli.options import Mode, Recipe, Set, Without, here, loaded, overrides
+from augrecipes.cli.terminal import line_of, paint, say, say_line
+from augrecipes.errors import counted
 
 if TYPE_CHECKING:
     from augrecipes.bring.draft import RecipeDraft
     from augrecipes.errors import Diagnostic
-    from augrecipes.recipe.model import Recipe
+    from augrecipes.recipe.model import Recipe as Loaded
 
-_SIZE = (375, 500)  # of the picture that is drawn, height and width
+_SIZE = (375, 500)  # of the image that is generated, height and width
 _SECONDS = 1.0
 
 
@@ -34,8 +35,7 @@ def import_(
         Path | None, typer.Option("--out", "-o", parser=here, metavar="FILE", help="Where to write the recipe.")
     ] = None,
     key: Annotated[
-        str,
-        typer.Option("--key", metavar="PATH", help="Which pipeline: keys or names of the source, joined by dots."),
+        str, typer.Option("--key", metavar="PATH", help="Which pipeline: keys or names of the source, joined by dots.")
     ] = "",
     set_: Annotated[
         list[str] | None,
@@ -50,7 +50,7 @@ def import_(
         ),
     ] = None,
     time: Annotated[
-        bool, typer.Option("--time/--no-time", help="Measure what `fast` gains on a picture that is drawn.")
+        bool, typer.Option("--time/--no-time", help="Measure what `fast` gains on a generated image.")
     ] = True,
     json_: Json = None,
 ) -> None:
@@ -73,7 +73,7 @@ def import_(
     \b
     Exit status:
       0  all of it is in the recipe
-      1  parts have no place in a recipe; they stand in it as comments
+      1  parts are not supported; they stand in the recipe as comments
       2  nothing that can be imported
     """
     from augrecipes.bring.importing import draft_of
@@ -94,9 +94,9 @@ def import_(
         "recipe": text,
         "changed": [f"{name}: {what}" for name, what in _changes(draft)],
         "notes": draft.notes,
-        "left_out": [asdict(part) for part in left],
+        "left_out": left,
         "dataset": draft.dataset,
-        "lints": [one.to_json() for one in lints],
+        "lints": lints,
         "times_as_fast": gained,
     }
     answer(found, json_, lambda: _tell(draft, text, recipe, lints, gained, out))
@@ -106,15 +106,12 @@ def import_(
 def _tell(
     draft: RecipeDraft,
     text: str,
-    recipe: Recipe,
+    recipe: Loaded,
     lints: tuple[Diagnostic, ...],
     gained: dict[str, Any],
     out: Path | None,
 ) -> None:
     """The recipe, or where it is, and what should be known of it: on standard error, where the recipe is printed."""
-    from augrecipes.cli.terminal import line_of, paint, say
-    from augrecipes.errors import counted
-
     err = out is None
     stream = sys.stderr if err else sys.stdout
     if out is None:
@@ -133,15 +130,13 @@ def _tell(
     elif gained:
         many = " · ".join(f"{setting} {ratio:.1f}" for setting, ratio in gained.items())
         height, width = _SIZE
-        what = f"a drawn picture of {height}×{width} px, one thread"
+        what = f"a generated image of {height}×{width} px, one thread"
         say(
             f"speed    {paint(many, 'good', stream)} times as fast as the same steps in albumentations ({what})",
             err=err,
         )
-    for one in lints:
-        say(line_of(one, stream), err=err, wrap=False)
-    for part in draft.left_out():
-        say(line_of(part, stream), err=err, wrap=False)
+    for problem in (*lints, *draft.left_out()):
+        say(line_of(problem, stream), err=err, wrap=False)
 
 
 def _changes(draft: RecipeDraft) -> list[tuple[str, str]]:
@@ -150,7 +145,7 @@ def _changes(draft: RecipeDraft) -> list[tuple[str, str]]:
     return [*steps, *draft.remarks.items()]
 
 
-def _gained(recipe: Recipe) -> dict[str, Any]:
+def _gained(recipe: Loaded) -> dict[str, Any]:
     """How many times as fast each setting is; why nothing was measured under `error`; empty where it means nothing."""
     if recipe.facts.scales or recipe.facts.tiles or not recipe.steps:
         return {}
@@ -163,10 +158,56 @@ def _gained(recipe: Recipe) -> dict[str, Any]:
 
     log = logging.getLogger("augrecipes")
     before = log.level
-    log.setLevel(logging.ERROR)  # the lints are told by themselves
+    log.setLevel(logging.ERROR)  # the lints are printed by themselves
     try:
         return dict(gain(recipe, render_photo(CLASSES[0], _SIZE, np.random.default_rng(0)), _SECONDS))
-    except Exception as error:  # whatever a step makes of a picture that it was not meant for
+    except Exception as error:  # whatever a step makes of an image that it was not meant for
         return {"error": str(error).splitlines()[0] if str(error) else type(error).__name__}
     finally:
         log.setLevel(before)
+
+
+def eject(
+    recipe: Recipe,
+    python: Annotated[
+        bool, typer.Option("--python", help="Python code, which is what is written without --json.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", parser=here, metavar="FILE", help="Where to write the code; else it is printed."),
+    ] = None,
+    mode: Mode = "train",
+    json_: Json = None,
+    set_: Set = None,
+    without: Without = None,
+) -> None:
+    """Write a recipe as plain albumentations: code that runs without a recipe, or what A.load reads.
+
+    \b
+    Examples:
+      augrecipes eject stained-tissue -o transforms.py
+      augrecipes eject my.yaml --json aug.json
+
+    Code has both sections, JSON the one of --mode. Steps that only augrecipes has are imported from it. Albumentations
+    then samples in its own way: random parameters are no longer keyed by epoch and index. Pairs, and bags whose tiles
+    share random parameters, are refused: no Compose can run them.
+
+    Exit status: 0 written, 2 a recipe that cannot be used, or that no code of albumentations can run.
+    """
+    if python and json_ is not None:
+        raise typer.BadParameter("give --python or --json, not both")
+    if json_ is not None and out is not None:
+        raise typer.BadParameter("give the file of --json right after it, such as --json aug.json")
+    from augrecipes.bring import eject as ejecting
+    from augrecipes.paths import write_file
+
+    parsed = loaded(recipe, set_, without)
+    if json_ is not None:
+        answer(ejecting.saved(parsed, mode), json_, lambda: None)
+        return
+    code = ejecting.python_of(parsed)
+    if out is None:
+        say(code.removesuffix("\n"), wrap=False)
+    else:
+        write_file(out, code.encode("utf-8"))
+        say_line(str(out))

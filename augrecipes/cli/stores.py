@@ -1,23 +1,22 @@
-"""`augrecipes verify-store`: whether a store is what was packed, byte for byte."""
+"""`augrecipes verify-store` and `augrecipes convert-store`: what is done with a packed dataset besides reading it."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from augrecipes.cli.answers import Json, answer
-from augrecipes.cli.progress import progress
-from augrecipes.cli.terminal import paint, say, say_line
+from augrecipes.cli.terminal import good, listed, paint, progress, say
 
 if TYPE_CHECKING:
     from augrecipes.store import Fault
 
 _LISTED = 20  # faults that are named
+_WHAT = "a folder that `augrecipes pack` has made"
 
 
 def verify_store(
@@ -25,7 +24,7 @@ def verify_store(
     data: Annotated[list[str] | None, typer.Option("--data", metavar="STORE", help="The same as STORE.")] = None,
     json_: Json = None,
 ) -> None:
-    """Read a store from end to end and compare every byte with its checksums.
+    """Read a packed dataset from end to end and compare every byte with its checksums.
 
     \b
     Example:
@@ -35,7 +34,7 @@ def verify_store(
     """
     stores = [*(words or []), *(data or [])]
     if len(stores) != 1:
-        text = "which store? Give the folder that `augrecipes pack` has made" if not stores else "one store at a time"
+        text = f"which store? Give {_WHAT}" if not stores else "one store at a time"
         raise typer.BadParameter(text, param_hint="STORE")
     from augrecipes.errors import StoreError
     from augrecipes.paths import address_of, local
@@ -45,28 +44,46 @@ def verify_store(
     store = address_of(stores[0]) or local(stores[0])
     if isinstance(store, Path) and not store.is_dir():
         message = "this is no folder" if store.exists() else "there is no such folder"
-        raise typer.BadParameter(f"{stores[0]}: {message}; a store is a folder that `augrecipes pack` has made",
-                                 param_hint="STORE")  # fmt: skip
+        raise typer.BadParameter(f"{stores[0]}: {message}; a store is {_WHAT}", param_hint="STORE")
     if not is_store(store, damaged=True):
-        raise StoreError("this is no store; a store is a folder that `augrecipes pack` has made", stores[0])
+        raise StoreError(f"this is no store; a store is {_WHAT}", stores[0])
     with progress("verifying") as advance:
         faults = faults_in(store, advance)
-    found = {"store": str(store), "faults": [asdict(fault) for fault in faults]}
-    answer(found, json_, lambda: _tell(faults))
+    answer({"store": str(store), "faults": faults}, json_, lambda: _tell(faults))
     if faults:
         raise typer.Exit(1)
 
 
 def _tell(faults: Sequence[Fault]) -> None:
-    for fault in faults[:_LISTED]:
-        say_line(_line(fault))
-    if len(faults) > _LISTED:
-        say(f"{len(faults) - _LISTED:,} more")
-    message = f"{len(faults):,} damaged: pack the data again" if faults else "every byte is as it was packed"
-    say(paint(message, "error" if faults else "good", sys.stdout))
+    listed("", [_line(fault) for fault in faults], _LISTED)
+    if faults:
+        say(paint(f"{len(faults):,} damaged: pack the data again", "error", sys.stdout))
+    else:
+        good("every byte is as it was packed")
 
 
 def _line(fault: Fault) -> str:
     where = "" if fault.row is None else f": row {fault.row} of {fault.target}"
     source = "" if fault.source is None else f" ({fault.source})"
     return f"{fault.path}{where}{source}: {fault.reason}"
+
+
+def convert_store(
+    old: Annotated[str, typer.Argument(metavar="OLD", help="The folder of the store.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="A folder that is made, or s3://….")],
+    json_: Json = None,
+) -> None:
+    """Write a store that augrecipes 0.1 packed again, as this version reads it; the old one stays.
+
+    \b
+    Example:
+      augrecipes convert-store photos-128 photos-128-new
+
+    Exit status: 0 converted, 2 there is no such store, or it is damaged. An interrupted run goes on where it was.
+    """
+    from augrecipes.store.convert import convert_store as convert
+
+    with progress("converting") as advance:
+        store = convert(old, new, advance)
+    found = {"store": str(store.path), "rows": store.rows}
+    answer(found, json_, lambda: say(f"{store.path}: {store.rows:,} rows"))

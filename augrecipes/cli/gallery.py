@@ -1,15 +1,55 @@
-"""`augrecipes schema`: the JSON Schema of recipes, and what the keys of `bench.json` mean."""
+"""`augrecipes list` and `augrecipes schema`: the recipes that come with augrecipes, and what recipes may hold."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from augrecipes.cli.answers import STDOUT, Json, answer
-from augrecipes.cli.terminal import say_line
+from augrecipes.cli.terminal import say_line, show
+
+
+def list_gallery(json_: Json = None) -> None:
+    """List the gallery: recipes that every command takes by name.
+
+    \b
+    Examples:
+      augrecipes list
+      augrecipes list --json
+    """
+    rows = _rows()
+    answer(rows, json_, lambda: _tell(rows))
+
+
+def _tell(rows: list[dict[str, str]]) -> None:
+    from augrecipes.report import Report, TextTable
+
+    show(Report(tables=[TextTable("", (), [(row["name"], row["kind"], row["about"]) for row in rows], strong=(0,))]))
+
+
+def _rows() -> list[dict[str, str]]:
+    from augrecipes.recipe import gallery, parse
+    from augrecipes.recipe.nodes import plain
+    from augrecipes.recipe.problems import Problems
+
+    rows = []
+    for name in gallery.gallery_names():
+        path = gallery.path(name)
+        # The head of the file only: checking every step would take longer than listing them.
+        node, _ = parse.read_nodes(path.read_bytes(), str(path), Problems())
+        keys: Any = plain(node)
+        rows.append(
+            {
+                "name": name,
+                "kind": str(keys.get("kind", "image")),
+                "about": str(keys.get("about", "")),
+                "file": str(path),
+            }
+        )
+    return rows
 
 
 def schema(

@@ -6,20 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from augrecipes.bring.draft import Call, LeftOut, takes_of
-from augrecipes.bring.source.known import is_plain
+from augrecipes.bring.source.functions import is_plain
 from augrecipes.bring.source.text import SourceText
 from augrecipes.bring.source.values import (
     Class,
-    Conditions,
-    Either,
+    Created,
     Function,
     Instance,
-    Made,
-    Maybe,
     OutsideName,
     Partial,
     UnknownValue,
-    under,
     walk,
 )  # fmt: skip
 from augrecipes.bring.torchvision.signatures import PARAMETERS as OF_TORCHVISION
@@ -30,39 +26,24 @@ from augrecipes.recipe.write import flow
 
 COMPOSES = (COMPOSE, "ReplayCompose")
 HOLDING = (*COMPOSES, *GROUPS, ONE_OR_OTHER, "RandomApply", "RandomChoice", "PerChannel", "SelectiveChannelTransform")
-_PARAMS = ("BboxParams", "KeypointParams")
-# What is named here already, as parts of it may be unknown; other classes of albumentations by their translation.
-_SETTING = (*COMPOSES, *_PARAMS)
 _DEEPEST = 24
 _LONGEST = 400  # of a line that is to be filled in
 
 
 class CallWriter:
-    """Values as calls, where tests hold or do not."""
+    """Transforms of a file as calls, and what of their Compose is lost."""
 
-    def __init__(self, source: SourceText, taken: Conditions) -> None:
-        self.source, self.taken = source, taken
+    def __init__(self, source: SourceText) -> None:
+        self.source = source
         self.lost: list[LeftOut] = []
         self.depth = 0
 
-    def place(self, value: Any) -> Place:
-        """Where a value stands in the file."""
-        match value:
-            case Made(node=node) | Function(node=node):
-                return self.source.at(node)
-            case UnknownValue(at=at):
-                return at
-        return self.source.place(1)
-
-    def call(self, made: Made, *, top: bool = True) -> Call:
+    def call(self, created: Created) -> Call:
         """What a class with its arguments is."""
-        name, place = made.name, self.source.at(made.node)
-        package = made.path.rpartition(".")[0]
+        name, place = created.name, self.source.at(created.node)
+        package = created.path.rpartition(".")[0]
         package = "albumentations" if package.startswith("albumentations") else package
-        args, named = (
-            [self.value(each) for each in made.args],
-            {key: self.value(each) for key, each in made.named.items()},
-        )
+        args, named = list(created.args), dict(created.named)
         children = None
         if name in HOLDING:
             key = next((key for key in ("transforms", "first") if key in named), "")
@@ -70,9 +51,9 @@ class CallWriter:
             if name == ONE_OR_OTHER and not isinstance(held, list | tuple):
                 held = [held, named.pop("second") if "second" in named else args.pop(0) if args else None]
             children = self.children(held)
-        given = self._by_name(name, package, args, named)
-        if made.extra is not None:
-            given["**"] = made.extra
+        given = _by_name(name, package, args, named)
+        if created.extra is not None:
+            given["**"] = created.extra
         if name in COMPOSES:
             given = self._of_compose(given, place)
             if any(child.package == "albumentations" for child in children or ()):
@@ -81,97 +62,68 @@ class CallWriter:
         unknown = [each for value in given.values() for each in _unknowns(value)]
         if unknown:
             return Call(name, {}, children, place, package, _why(name, given, children, unknown))
-        return Call(name, {key: _listed(value) for key, value in given.items()}, children, place, package)
-
-    def _by_name(self, name: str, package: str, args: list[Any], named: dict[str, Any]) -> dict[str, Any]:
-        if not args:
-            return named
-        if package.startswith("torchvision"):
-            order = tuple(key for key in OF_TORCHVISION.get(name, ()) if key != "transforms")
-        elif package.startswith("albumentations") or not package:
-            order = tuple(PLACES.get(COMPOSE if name in COMPOSES else name, "").split() if name in _SETTING else ())
-        else:
-            order = ()
-        if len(args) > len(order):
-            return {"_args_": list(args), **named}
-        return {key: value for key, value in zip(order, args, strict=False) if key not in named} | named
+        return Call(name, _listed(given), children, place, package)
 
     def _of_compose(self, given: dict[str, Any], place: Place) -> dict[str, Any]:
         """Arguments of a Compose; what is not known of them is lost, and the rest stays."""
-        found: dict[str, Any] = {}
+        known: dict[str, Any] = {}
         for key, value in given.items():
             if isinstance(value, dict):
-                lacking = {inner: list(_unknowns(each)) for inner, each in value.items()}
-                for inner, unknown in lacking.items():
-                    if unknown:
-                        self._lose(f"{key}.{inner}", unknown, place)
-                found[key] = _listed({inner: each for inner, each in value.items() if not lacking[inner]})
-            elif unknown := list(_unknowns(value)):
-                self._lose(key, unknown, place)
-            else:
-                found[key] = _listed(value)
-        return found
+                known[key] = {inner: _listed(each) for inner, each in value.items()
+                              if not self._is_lost(f"{key}.{inner}", each, place)}  # fmt: skip
+            elif not self._is_lost(key, value, place):
+                known[key] = _listed(value)
+        return known
 
-    def _lose(self, name: str, unknown: list[UnknownValue], place: Place) -> None:
-        self.lost.append(LeftOut(name, f"{_lacking(unknown)}", unknown[0].at if unknown[0].at.line else place))
+    def _is_lost(self, name: str, value: Any, place: Place) -> bool:
+        if unknown := list(_unknowns(value)):
+            self.lost.append(LeftOut(name, _lacking(unknown), unknown[0].at if unknown[0].at.line else place))
+        return bool(unknown)
 
     def children(self, held: Any) -> tuple[Call, ...]:
         """The transforms of a group."""
-        if isinstance(held, dict):
-            held = list(held.values())
-        if not isinstance(held, list | tuple):
-            held = [held]
-        return tuple(child for item in held for child in self._child(item))
+        items = [*held.values()] if isinstance(held, dict) else held if isinstance(held, list | tuple) else [held]
+        if self.depth >= _DEEPEST:
+            return ()
+        self.depth += 1
+        calls = tuple(child for item in items for child in self._child(item))
+        self.depth -= 1
+        return calls
 
     def _child(self, item: Any) -> Iterator[Call]:
-        item = self.value(item) if isinstance(item, Either) else item
+        place, why = self.source.place(1), "is no transform"
+        name = "dict" if isinstance(item, dict) else type(item).__name__
         match item:
             case None:
                 return
-            case Maybe(conditions=conditions, item=inner):
-                if all(dict(self.taken).get(test, True) == holds for test, holds in conditions):
-                    yield from self._child(inner)
-            case Made() if self.depth < _DEEPEST:
-                self.depth += 1
-                yield self.call(item, top=False)
-                self.depth -= 1
-            case list() | tuple() if self.depth < _DEEPEST:
-                self.depth += 1
-                for each in item:
-                    yield from self._child(each)
-                self.depth -= 1
+            case Created():
+                yield self.call(item)
+                return
+            case list() | tuple():
+                yield from self.children(item)
+                return
             case Instance(cls=Class(name=name)):
                 why = "is a class of this file: make it known with augrecipes.register(cls)"
-                yield Call(name, {}, None, self.source.place(1), "", why)
-            case Function(name=name):
-                yield Call(name, {}, None, self.place(item), "", "is code, and a recipe holds none: write a class and "
-                           "make it known with augrecipes.register(cls)")  # fmt: skip
-            case UnknownValue(text=text, at=at):
-                yield Call(text, {}, None, at, "", f"is not known without running the source: {_lacking([item])}")
-            case OutsideName(path=path):
-                yield Call(path.rpartition(".")[2], {}, None, self.source.place(1), "", "is no transform, but a name")
-            case _:
-                yield Call(type(item).__name__, {}, None, self.source.place(1), "", "is no transform")
+            case Function(name=name, node=node):
+                place = self.source.at(node)
+                why = "is code, and a recipe holds none: write a class and make it known with augrecipes.register(cls)"
+            case UnknownValue(text=name, at=place):
+                why = f"is not known without running the source: {_lacking([item])}"
+            case OutsideName():
+                name, why = item.last, "is no transform, but a name"
+        yield Call(name, {}, None, place, "", why)
 
-    def value(self, value: Any, depth: int = 0) -> Any:
-        """A value as the tests have it; what no argument can be stays unknown."""
-        value = under(value, self.taken)
-        if depth > _DEEPEST:
-            return UnknownValue("a value that is nested too deeply")
-        match value:
-            case Either():
-                return self.value(value.yes, depth + 1)
-            case Made() if value.name in _PARAMS:
-                args = [self.value(each, depth + 1) for each in value.args]
-                named = {key: self.value(each, depth + 1) for key, each in value.named.items()}
-                return self._by_name(value.name, "albumentations", args, named)
-            case list():
-                return [self.value(each, depth + 1) for each in value]
-            case tuple():
-                return tuple(self.value(each, depth + 1) for each in value)
-            case dict():
-                return {key: self.value(each, depth + 1) for key, each in value.items()}
-        return value
+
+def _by_name(name: str, package: str, args: list[Any], named: dict[str, Any]) -> dict[str, Any]:
+    """Arguments by their names where these are known; those of albumentations' classes by their translation."""
+    order: list[str] = []
+    if package.startswith("torchvision"):
+        order = [key for key in OF_TORCHVISION.get(name, ()) if key != "transforms"]
+    elif name in COMPOSES and package in ("", "albumentations"):
+        order = PLACES[COMPOSE].split()
+    if len(args) > len(order):
+        return {"_args_": args, **named}
+    return {key: value for key, value in zip(order, args, strict=False) if key not in named} | named
 
 
 def _unknowns(value: Any) -> Iterator[UnknownValue]:
@@ -180,7 +132,7 @@ def _unknowns(value: Any) -> Iterator[UnknownValue]:
         match each:
             case UnknownValue():
                 yield each
-            case Made(path=path, node=node):
+            case Created(path=path, node=node):
                 yield UnknownValue(f"{path}(...)", Place("", node.lineno))
             case OutsideName(path=path):
                 yield UnknownValue(path, Place(), (path,))
@@ -223,7 +175,7 @@ def _value(value: Any) -> str:
             return f"[{', '.join(map(_value, value))}]"
         case dict():
             return "{" + ", ".join(f"{key}: {_value(item)}" for key, item in value.items()) + "}"
-        case Made(path=path) | OutsideName(path=path):
+        case Created(path=path) | OutsideName(path=path):
             return f"${{{path}}}"
         case None | bool() | int() | float() | str():
             return flow(value)

@@ -1,14 +1,103 @@
-"""Boxes and keypoints compared: equal in both, and where the picture shows them."""
+"""Images compared by value, masks by their labels, boxes and keypoints by their places."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.verify.maps import Map
+from augrecipes.ops.registry import effective
+from augrecipes.recipe.model import Mode, Output, Recipe
+from augrecipes.verify.maps import Map, shrunk
+
+
+@dataclass(frozen=True, slots=True)
+class LevelDifference:
+    """How two pictures differ: the largest and the mean difference in levels, and the share of pixels that do."""
+
+    largest: float
+    mean: float
+    share: float
+
+
+def levels_of(image: NDArray[Any], output: Output) -> NDArray[np.float32]:
+    """An output as levels of 0..255, float32 H×W×C.
+
+    >>> levels_of(np.ones((3, 4, 5), np.float32), Output(range=(-1.0, 1.0)))[0, 0].tolist()
+    [255.0, 255.0, 255.0]
+    """
+    values = (image if output.layout == "hwc" else np.moveaxis(image, 0, -1)).astype(np.float32)
+    if image.dtype == np.uint8:
+        return values
+    if output.normalize is not None:
+        mean, std = (np.array(v, np.float32) for v in (output.normalize.mean, output.normalize.std))
+        return (values * std + mean) * np.float32(255)
+    low, high = output.range
+    return (values - np.float32(low)) * np.float32(255 / (high - low))
+
+
+def difference(a: NDArray[Any], b: NDArray[Any], output: Output) -> LevelDifference:
+    """How two outputs of one shape differ; equal bits are no difference, whatever they hold.
+
+    >>> a = np.zeros((1, 2, 1), np.uint8)
+    >>> difference(a, a + np.array([[[0], [3]]], np.uint8), Output(dtype="uint8", layout="hwc"))
+    LevelDifference(largest=3.0, mean=1.5, share=0.5)
+    """
+    if np.array_equal(a, b, equal_nan=a.dtype != np.uint8):
+        return LevelDifference(0.0, 0.0, 0.0)
+    apart = np.abs(levels_of(a, output) - levels_of(b, output))
+    apart = np.nan_to_num(apart, nan=np.inf, posinf=np.inf)
+    return LevelDifference(float(apart.max()), float(apart.mean()), float((apart > 0).any(axis=-1).mean()))
+
+
+MOST_BESIDE_PX = 1.0  # of the source; albumentations' own nearest neighbour may be further
+
+
+def fills(recipe: Recipe, mode: Mode) -> frozenset[float]:
+    """The labels that borders may be filled with."""
+    found = {0.0}
+    for top in recipe.section(mode) or ():
+        for step in top.walk():
+            if not step.steps:
+                found.update(_numbers(effective(step).get("fill_mask")))
+    return frozenset(found)
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _numbers(item)
+    elif isinstance(value, int | float):
+        yield float(value)
+
+
+def invented(plain: NDArray[Any], fast: NDArray[Any], source: NDArray[Any], allowed: frozenset[float]) -> list[float]:
+    """The labels of the optimised mask that neither the source, nor a fill, nor the unoptimised mask has."""
+    known = set(np.unique(source).tolist()) | set(np.unique(plain).tolist()) | allowed
+    return [label for label in np.unique(fast).tolist() if label not in known]
+
+
+def beside(masks: Sequence[NDArray[Any]], where: Map, seen: NDArray[np.bool_]) -> float:
+    """How far masks of places took their pixels from where the picture comes from: the largest, px of the source.
+
+    Args:
+        masks: what became of a `places_mask` of either axis, h×w.
+        where: the picture's map.
+        seen: bool h×w, the pixels whose map can be trusted.
+    """
+    found = [
+        np.abs(-1 - mask - along)[seen & (mask < 0)] for mask, along in zip(masks, (where.x, where.y), strict=True)
+    ]
+    return max(float(away.max(initial=0.0)) for away in found)
+
+
+def beyond(plain: NDArray[Any], fast: NDArray[Any], where: Map) -> int:
+    """Pixels, off all edges, where one mask of places shows the source and the other what lies beyond it."""
+    return int(shrunk((plain < 0) ^ (fast < 0), where.smear()).sum())
+
 
 MOST_ASTRAY_PX = 0.5
 _ACROSS = 7  # points along each side of the picture

@@ -1,0 +1,189 @@
+"""What a command says of what it did, as data: facts, tables and notes, which print on a terminal or become JSON."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from augrecipes.errors import harmless
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+STYLES = {"error": "bold red", "warning": "yellow", "strong": "bold", "faint": "dim", "good": "green", "": ""}
+_LEAST = 20  # characters that a column of text keeps when lines are narrow, if it needs them
+_HANG = 2  # by how much the further lines of a note stand further in
+_GLUE = "\ue000"  # a space at which no line is broken; no text that is shown holds one
+_LIST, _PAIR = re.compile(r"\[[^\]]*\]"), re.compile(r"[\w.]+: \S+")
+_TRAILING = re.compile(r" +((?:\x1b\[0m)?)$", re.MULTILINE)
+
+
+def to_plain(value: Any) -> Any:
+    """Returns a value as JSON can hold it: dicts, lists, strings, numbers, booleans and None.
+
+    Of a dataclass these are its fields, but for those that do not take part in comparisons. A number that is not
+    finite becomes None.
+
+    >>> to_plain({"sizes": (1, 2.5), "ratio": float("inf")})
+    {'sizes': [1, 2.5], 'ratio': None}
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: to_plain(getattr(value, one.name)) for one in fields(value) if one.compare}
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [to_plain(part) for part in value]
+    if hasattr(value, "tolist"):  # numpy's arrays and numbers
+        return to_plain(value.tolist())
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+class Note(NamedTuple):
+    """A sentence below a report or a table: the style is its label's where it has one, else that of the whole."""
+
+    text: str
+    label: str = ""
+    style: str = ""
+
+
+@dataclass(slots=True)
+class TextTable:
+    """Rows of text.
+
+    Attributes:
+        title: stands above.
+        headings: of the columns; empty: none.
+        rows: cells of text. Spaces in front of a first cell show how deep it stands.
+        right: places of the columns that hold numbers; the others may be broken into several lines.
+        keys: how many first columns are repeated where lines are too narrow for one table.
+        strong: places of columns in bold type.
+        styles: of the rows, where some have one.
+        notes: below the table.
+    """
+
+    title: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    right: Collection[int] = ()
+    keys: int = 1
+    strong: Collection[int] = ()
+    styles: Sequence[str] = ()
+    notes: Sequence[Note] = ()
+
+
+@dataclass(slots=True)
+class Report:
+    """What is known of something.
+
+    Attributes:
+        facts: by name, in one line each where there is room.
+        tables: below them.
+        notes: in the end.
+    """
+
+    facts: Mapping[str, str] = field(default_factory=dict)
+    tables: Sequence[TextTable] = ()
+    notes: Sequence[Note] = ()
+
+    def text(self, columns: int = 80, *, colour: bool = False) -> str:
+        """Returns the report as lines of at most so many columns, with the escape codes of a terminal if it has colour.
+
+        >>> rows = [("Flip#1", "0.5", "axis: x"), ("Rotate#1", "1", "limit: [-5, 5]")]
+        >>> print(Report({"recipe": "tiny"}, [TextTable("Steps", ("step", "p", "arguments"), rows, right=(1,))]).text())
+        recipe: tiny
+        <BLANKLINE>
+        Steps
+          step        p  arguments
+          Flip#1    0.5  axis: x
+          Rotate#1    1  limit: [-5, 5]
+        """
+        from rich.console import Console
+
+        console = Console(
+            width=columns, color_system="standard" if colour else None, force_terminal=colour, highlight=False,
+            legacy_windows=False, _environ={},
+        )  # fmt: skip
+        facts = [line for key, value in self.facts.items() for line in _hanging(f"{key}: ", value, console)]
+        notes = [line for note in self.notes for line in _noted(note, "", console)]
+        parts = [facts, *(_lines(table, console) for table in self.tables), notes]
+        with console.capture() as captured:
+            for number, part in enumerate(filter(None, parts)):
+                console.print(*([""] if number else []), *part, sep="\n", soft_wrap=False)
+        return _TRAILING.sub(r"\1", captured.get().replace(_GLUE, " ")).removesuffix("\n")
+
+
+def _lines(table: TextTable, console: Any) -> list[Any]:
+    """A table as what rich prints line by line: as many tables as the columns need, one below the other."""
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    found: list[Any] = [Text(table.title, "bold")] if table.title else []
+    rows = [[_text(cell, console.width) for cell in row] for row in table.rows]
+    heads = [_text(heading, console.width, "dim") for heading in table.headings]
+    every = [*([heads] if heads else []), *rows]
+    if not rows:
+        return [*found, Text("  none"), *(line for note in table.notes for line in _noted(note, "  ", console))]
+    widths = [max(row[k].cell_len for row in every) for k in range(len(every[0]))]
+    needs = [width if k in table.right else min(width, _LEAST) for k, width in enumerate(widths)]
+    for place, block in enumerate(_blocks(needs, table.keys, console.width - 2)):
+        shown = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=bool(heads), header_style="")
+        for k in block:
+            right = k in table.right
+            shown.add_column(
+                heads[k] if heads else "",
+                justify="right" if right else "left",
+                no_wrap=right,
+                overflow="fold",
+                style="bold" if k in table.strong else "",
+            )
+        for row, style in zip(rows, table.styles or [""] * len(rows), strict=True):
+            if not place or any(row[k] for k in block[table.keys :]):
+                shown.add_row(*(row[k] for k in block), style=STYLES[style])
+        found += [*([""] if place else []), Padding(shown, (0, 0, 0, 2))]
+    return [*found, *(line for note in table.notes for line in _noted(note, "  ", console))]
+
+
+def _blocks(needs: Sequence[int], keys: int, room: int) -> list[list[int]]:
+    """The columns of each table: as many as there is room for; at least one behind the keys."""
+    blocks: list[list[int]] = [[]]
+    for k, need in enumerate(needs):
+        if len(blocks[-1]) > keys and sum(needs[j] + 2 for j in blocks[-1]) + need > room:
+            blocks.append([*range(keys)])
+        blocks[-1].append(k)
+    return blocks
+
+
+def _text(text: str, columns: int, style: str = "") -> Text:
+    """Text of one line, in which short lists keep together, and short values with their keys."""
+    from rich.text import Text
+
+    glued = harmless(text)
+    for pattern in (_LIST, _PAIR):
+        glued = pattern.sub(
+            lambda run: run[0].replace(" ", _GLUE) if 2 * len(run[0]) <= columns - 10 else run[0], glued
+        )
+    return Text(glued, style)
+
+
+def _noted(note: Note, indent: str, console: Any) -> list[Text]:
+    before = f"{indent}{note.label} " if note.label else indent
+    lines = _hanging(before, note.text, console, 0 if note.label else _HANG)
+    for line in lines[: 1 if note.label else None]:
+        line.stylize(STYLES[note.style], 0, len(before) if note.label else None)
+    return lines
+
+
+def _hanging(before: str, text: str, console: Any, more: int = 0) -> list[Text]:
+    """`text` behind `before`, its further lines below its first, or `more` columns further in."""
+    from rich.text import Text
+
+    room = max(console.width - len(before) - more, _LEAST)
+    first, *others = _text(text, console.width).wrap(console, room, overflow="fold") or [Text("")]
+    return [Text(before) + first, *(Text(" " * (len(before) + more)) + line for line in others)]
