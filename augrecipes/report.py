@@ -126,18 +126,18 @@ def _lines(table: TextTable, console: Any) -> list[Any]:
 
     found: list[Any] = [Text(table.title, "bold")] if table.title else []
     rows = [[_text(cell, console.width) for cell in row] for row in table.rows]
-    heads = [_text(heading, console.width, "dim") for heading in table.headings]
-    every = [*([heads] if heads else []), *rows]
+    captions = [_text(heading, console.width, "dim") for heading in table.headings]
+    every = [*([captions] if captions else []), *rows]
     if not rows:
         return [*found, Text("  none"), *(line for note in table.notes for line in _noted(note, "  ", console))]
     widths = [max(row[k].cell_len for row in every) for k in range(len(every[0]))]
     needs = [width if k in table.right else min(width, _LEAST) for k, width in enumerate(widths)]
     for place, block in enumerate(_blocks(needs, table.keys, console.width - 2)):
-        shown = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=bool(heads), header_style="")
+        shown = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=bool(captions), header_style="")
         for k in block:
             right = k in table.right
             shown.add_column(
-                heads[k] if heads else "",
+                captions[k] if captions else "",
                 justify="right" if right else "left",
                 no_wrap=right,
                 overflow="fold",

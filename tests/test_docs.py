@@ -227,7 +227,7 @@ def test_every_make_target_named_exists() -> None:
 
 def test_it_opens_with_the_two_commands() -> None:
     assert [command.line for command in commands(README)][:2] == ["make demo", "make test"]
-    assert len(README.splitlines()) <= 170
+    assert len(README.splitlines()) <= 150
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if file.exists()], ids=lambda file: file.stem)
