@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from augrecipes.cli.answers import Json, answer
-from augrecipes.cli.options import Mode, Recipe, Set, Without, here, loaded, overrides
+from augrecipes.cli.options import Mode, Recipe, Set, Without, here, loaded, option, overrides
 from augrecipes.cli.terminal import line_of, paint, say, say_line
 from augrecipes.errors import counted
 
@@ -31,27 +31,16 @@ def import_(
             "input; or FILE.py:NAME or MODULE:NAME, which is run.",
         ),
     ],
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", parser=here, metavar="FILE", help="Where to write the recipe.")
-    ] = None,
-    key: Annotated[
-        str, typer.Option("--key", metavar="PATH", help="Which pipeline: keys or names of the source, joined by dots.")
-    ] = "",
+    out: Annotated[Path | None, option("--out -o", "FILE", "Where to write the recipe.", parser=here)] = None,
+    key: Annotated[str, option("--key", "PATH", "Which pipeline: keys or names of the source, joined by dots.")] = "",
     set_: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="What Python source does not tell: --set cfg.size=512. Repeatable."
-        ),
+        option("--set", "NAME=VALUE", "What Python source does not tell: --set cfg.size=512. Repeatable."),
     ] = None,
     base_root: Annotated[
-        Path | None,
-        typer.Option(
-            "--base-root", metavar="FOLDER", help="Where files of `_base_` may lie; else the config's own folder."
-        ),
+        Path | None, option("--base-root", "FOLDER", "Where files of `_base_` may lie; else the config's own folder.")
     ] = None,
-    time: Annotated[
-        bool, typer.Option("--time/--no-time", help="Measure what `fast` gains on a generated image.")
-    ] = True,
+    time: Annotated[bool, option("--time/--no-time", None, "Measure what `fast` gains on a generated image.")] = True,
     json_: Json = None,
 ) -> None:
     """Make a recipe of another framework's pipeline, and say what changed, and what is better.
@@ -169,12 +158,9 @@ def _gained(recipe: Loaded) -> dict[str, Any]:
 
 def eject(
     recipe: Recipe,
-    python: Annotated[
-        bool, typer.Option("--python", help="Python code, which is what is written without --json.")
-    ] = False,
+    python: Annotated[bool, option("--python", None, "Python code, which is what is written without --json.")] = False,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", parser=here, metavar="FILE", help="Where to write the code; else it is printed."),
+        Path | None, option("--out -o", "FILE", "Where to write the code; else it is printed.", parser=here)
     ] = None,
     mode: Mode = "train",
     json_: Json = None,
