@@ -34,7 +34,7 @@ USES = [
     "ar.Pipeline",
     "ar.load('folder-128').compile()",
     "ar.register(type('Own', (), {}))",
-    "import augrecipes.bench.stock",
+    "import augrecipes.bench.baseline",
 ]
 # A machine on which the fork is installed instead.
 STAND_IN = """
@@ -70,6 +70,7 @@ def with_x(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.soak
 def test_no_module_imports_albumentationsx(with_x: Path) -> None:
     done = python(EVERY_MODULE, with_x)
     assert done.returncode == 0, done.stderr
