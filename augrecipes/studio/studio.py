@@ -60,7 +60,6 @@ class Studio:
     checker: WorkThreads = field(default_factory=lambda: WorkThreads(1))
     images: ImageCache = field(default_factory=ImageCache)
     measuring: threading.Lock = field(default_factory=threading.Lock)  # one at a time, or it measures the others
-    stamped: tuple[tuple[int, ...], str] | None = None  # of the file when its bytes were last hashed
     drawn: LruCache[dict[str, Any]] = field(default_factory=lambda: LruCache(8_000))
 
     def __post_init__(self) -> None:

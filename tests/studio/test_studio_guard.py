@@ -138,7 +138,7 @@ def test_it_listens_on_loopback_only(page: Page) -> None:
 @pytest.mark.parametrize(
     "path",
     ["/../serving.py", "/..%2fserving.py", "/%2e%2e/serving.py", "/page/../../guard.py", "/..\\serving.py",
-     "//etc/passwd",     "/%00", "/a%00.js", "/index.html/..", "/.", "/__init__.py", "/" + "a" * 5000 + ".js"],
+     "//etc/passwd",     "/%00", "/a%00.js", "/__init__.py", "/" + "a" * 5000 + ".js"],
 )  # fmt: skip
 def test_only_files_of_the_page_are_handed_out(page: Page, path: str) -> None:
     reply = page.ask("GET", path)
