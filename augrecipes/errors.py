@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 
 if TYPE_CHECKING:
-    from augrecipes.recipe.spelling import Fix
+    from augrecipes.recipe.problems import Fix
 
 Severity = Literal["error", "warning"]
 

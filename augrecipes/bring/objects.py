@@ -16,8 +16,8 @@ from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OR_OTHER
 from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
-from augrecipes.recipe.saved import CLASS, pipeline_of
 from augrecipes.recipe.today import ordered
+from augrecipes.recipe.variants import CLASS, pipeline_of
 
 _CHILDREN = "transforms"
 # What groups of albumentations keep of their arguments.

@@ -9,7 +9,7 @@ from augrecipes.bring.draft import Call, Item, LeftOut, Line, RecipeDraft, actin
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.groups import COMPOSE, SEQUENTIAL
 from augrecipes.ops.outputs import OLD_TO_TENSOR, OUTPUTS, TO_FLOAT, TO_TENSOR
-from augrecipes.recipe.outputs import imagenet
+from augrecipes.recipe.keys import imagenet
 from augrecipes.recipe.write import flow
 
 _FULL = 255.0

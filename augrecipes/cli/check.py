@@ -70,7 +70,7 @@ def check(
 
 def _explain(code: str, json_: str | None) -> None:
     from augrecipes.cli.codes import describe, known
-    from augrecipes.recipe.spelling import near
+    from augrecipes.recipe.problems import near
 
     text = describe(code)
     if text is None:

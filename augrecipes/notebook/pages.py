@@ -87,7 +87,7 @@ def _images(show: Callable[[], Sheet]) -> Part:
         sheet = show()
         image = within(replace(sheet, title="", lines=()).pixels, _LARGEST)
     except AugrecipesError as error:
-        return {"text": f"without pictures: {str(error).splitlines()[0]}", "quiet": True}
+        return {"text": f"without images: {str(error).splitlines()[0]}", "quiet": True}
     _, data = cv2.imencode(".jpg", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
     source = f"data:image/jpeg;base64,{base64.b64encode(np.asarray(data).tobytes()).decode()}"
     return {"src": source, "alt": repr(sheet), "height": image.shape[0], "width": image.shape[1]}

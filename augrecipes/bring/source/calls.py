@@ -27,7 +27,7 @@ from augrecipes.bring.source.values import (
     UnknownValue,
     given_value,
 )  # fmt: skip
-from augrecipes.recipe.releases import PLACES
+from augrecipes.recipe.history import PLACES
 
 _PARAMS = ("BboxParams", "KeypointParams")
 _DEEPEST_CALL = 12

@@ -1,4 +1,4 @@
-"""Packed stores in the studio: what is shown is what `ar.Packed` hands out; recipes that do not fit are told why."""
+"""Files and packed datasets of every kind: what is shown is what a Dataset returns; what does not fit is reported."""
 
 from __future__ import annotations
 
@@ -85,10 +85,12 @@ def packed(tmp_path: Path, open_page: Callable[..., Page]) -> Iterator[Callable[
     yield make
 
 
-def differing(page: Page, store: Path, text: str, seed: int = 3) -> list[str]:
-    """Pictures of the page that are not those that the store's Dataset hands out; lines of Python that give others."""
+def differing(page: Page, data: Any, text: str, seed: int = 3) -> list[str]:
+    """Images of the page that are not those of a Dataset over the data; lines of Python that give others."""
     recipe = ar.load(text)
-    ds = ar.Packed(store, recipe, seed=seed)
+    of_files = {"image": ar.ImageFolder, "pair": ar.PairedImages, "bag": ar.TileBags}[recipe.kind]
+    make: Any = ar.Packed if page.studio.data.store else of_files
+    ds = make(data, recipe, seed=seed)
     count, found = len(ds), []
     lines = page.lines("/api/draws", text=text, indices=list(range(count)), epochs=[0, 1, 5], seed=seed, tiles=3)
     for line in lines[:-1]:
@@ -97,6 +99,9 @@ def differing(page: Page, store: Path, text: str, seed: int = 3) -> list[str]:
         made = eval(line["python"].replace("'recipe.yaml'", "text"), {"ar": ar, "text": text})
         for number, shown in enumerate(line["pictures"]):
             name, output = shown["target"], recipe.outputs.get(shown["target"], recipe.output)
+            if recipe.kind == "pair":
+                x0, y0, x1, y1 = shown["window"]
+                assert (x1 - x0, y1 - y0) == np.asarray(whole[name]).shape[1:]
             if recipe.kind == "bag":
                 out = ds.pipeline.at(index, epoch, shown["tile"])(
                     **ds.given(index, epoch=epoch, tile=shown["tile"]).targets
@@ -117,11 +122,17 @@ def differing(page: Page, store: Path, text: str, seed: int = 3) -> list[str]:
 
 @pytest.mark.parametrize("optimize", ["none", "fast"])
 @pytest.mark.parametrize("kind", list(KINDS))
-@pytest.mark.parametrize("form", ["raw", "jpeg"])
-def test_what_is_shown_of_a_store_is_what_it_hands_out(packed: Any, kind: str, optimize: str, form: str) -> None:
+@pytest.mark.parametrize("form", ["files", "raw", "jpeg"])
+def test_what_is_shown_is_what_a_dataset_returns(
+    packed: Any, open_page: Callable[..., Page], tmp_path: Path, kind: str, optimize: str, form: str
+) -> None:
     text = KINDS[kind].format(optimize=optimize)
-    page, store = packed(kind, text, format=form)
-    assert differing(page, store, text) == []
+    if form == "files":
+        data = written(tmp_path / "files", kind)
+        page = open_page(None, data)
+    else:
+        page, data = packed(kind, text, format=form)
+    assert differing(page, data, text) == []
 
 
 def test_every_view_of_a_store(packed: Any) -> None:
@@ -221,25 +232,6 @@ def test_planted_the_first_epoch_alone_is_noticed(packed: Any, monkeypatch: pyte
     read = StoredSource.read
     monkeypatch.setattr(StoredSource, "read", lambda self, k, epoch=0, **how: read(self, k, 0, **how))
     assert any(re.match(r"\d [15] image: another picture", one) for one in differing(page, store, text))
-
-
-@pytest.mark.parametrize("kind", list(KINDS))
-def test_without_a_recipe_it_begins_with_what_was_packed(packed: Any, kind: str) -> None:
-    recipe = ar.load(KINDS[kind].format(optimize="exact"))
-    page, _ = packed(kind, KINDS[kind].format(optimize="exact"))
-    begun = page.get("/api/recipe")["text"]
-    baked = {"image": 2, "pair": 0, "bag": 1}[kind]
-    assert ar.load(begun).steps[:-1] == recipe.steps[:baked]
-    assert ar.load(begun).kind == kind
-    assert page.lines("/api/draws", text=begun)[0]["pictures"]
-
-
-def test_without_a_recipe_steps_that_drew_keep_their_ids(packed: Any) -> None:
-    text = PICTURES.format(optimize="exact").replace("Rotate: {", "Rotate: {id: turn, ")
-    page, _ = packed("image", text, epochs=2, through="turn", seed=3)
-    begun = page.get("/api/recipe")["text"]
-    assert [step.site for step in ar.load(begun).steps[:-1]] == [step.site for step in ar.load(text).steps[:-1]]
-    assert page.lines("/api/draws", text=begun, seed=3)[0]["pictures"]
 
 
 def test_masks_of_a_store_lie_on_its_pictures(tmp_path: Path, open_page: Callable[..., Page]) -> None:
