@@ -14,8 +14,8 @@ from augrecipes.cli.terminal import line_of, paint, say, say_line
 from augrecipes.errors import counted
 
 if TYPE_CHECKING:
-    from augrecipes.bring.draft import RecipeDraft
     from augrecipes.errors import Diagnostic
+    from augrecipes.interop.draft import RecipeDraft
     from augrecipes.recipe.model import Recipe as Loaded
 
 _SIZE = (375, 500)  # of the image that is generated, height and width
@@ -65,7 +65,7 @@ def import_(
       1  parts are not supported; they stand in the recipe as comments
       2  nothing that can be imported
     """
-    from augrecipes.bring.importing import draft_of
+    from augrecipes.interop.importing import draft_of
     from augrecipes.paths import write_file
     from augrecipes.recipe.parse import parse_text
 
@@ -142,8 +142,8 @@ def _gained(recipe: Loaded) -> dict[str, Any]:
 
     import numpy as np
 
-    from augrecipes.bring.gain import gain
     from augrecipes.demo.photos import CLASSES, render_photo
+    from augrecipes.interop.gain import gain
 
     log = logging.getLogger("augrecipes")
     before = log.level
@@ -184,7 +184,7 @@ def eject(
         raise typer.BadParameter("give --python or --json, not both")
     if json_ is not None and out is not None:
         raise typer.BadParameter("give the file of --json right after it, such as --json aug.json")
-    from augrecipes.bring import eject as ejecting
+    from augrecipes.interop import eject as ejecting
     from augrecipes.paths import write_file
 
     parsed = loaded(recipe, set_, without)

@@ -223,7 +223,7 @@ class Recipe(Displayed):
         >>> [type(step).__name__ for step in ar.load("folder-128").to_albumentations()]
         ['SmallestMaxSize', 'RandomCrop', 'HorizontalFlip', 'ToFloat', 'ToTensorV2']
         """
-        from augrecipes.bring.plain import to_albumentations
+        from augrecipes.interop.plain import to_albumentations
 
         return to_albumentations(self, mode)
 
