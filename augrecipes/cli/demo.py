@@ -1,4 +1,4 @@
-"""`augrecipes demo`: everything once, on pictures that it draws itself."""
+"""`augrecipes demo`: everything once, on images that it draws itself."""
 
 from __future__ import annotations
 

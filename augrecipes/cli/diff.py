@@ -48,7 +48,7 @@ def diff(
       augrecipes diff old.yaml new.yaml --data tiles/ -o grid.png
 
     Layout, comments, the order of keys and defaults that are written out are no difference. --set and --without change
-    B. With data a picture shows source, A, B and their difference, with the same seed, epoch and index; of `both`
+    B. With data an image shows source, A, B and their difference, with the same seed, epoch and index; of `both`
     sections the training steps.
 
     \b

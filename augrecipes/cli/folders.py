@@ -3,7 +3,7 @@
 A folder of images or of bags, here or elsewhere (`s3://bucket/photos`, `s3://bucket/photos/*.jpg`), an image, a CSV
 file, annotations, a store; for pairs `TARGET=PATH` for each target.
 Beside a CSV file or annotations may stand what a Dataset takes with them: `split=val`, `columns=lr=lr_path`,
-`box_classes=cat,dog`, `crowds=keep`, and `images=FOLDER` where the pictures lie elsewhere. Whole slides are
+`box_classes=cat,dog`, `crowds=keep`, and `images=FOLDER` where the images lie elsewhere. Whole slides are
 `slides=PATTERN`, beside it `tile=256`, `mpp=0.5` and others that ar.SlideBags takes. Or tar archives in the layout of
 WebDataset, `train-{000..015}.tar`, or several of them; or an `.npy` file. Or a source in Python of the user's own,
 `FILE.py:NAME`, which is run because it is named.
@@ -79,7 +79,7 @@ def apart(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def is_data(word: str) -> bool:
-    """Whether a word is data and no recipe: a folder, a picture, a list of files, annotations, or TARGET=PATH.
+    """Whether a word is data and no recipe: a folder, an image, a list of files, annotations, or TARGET=PATH.
 
     >>> is_data("tiles/"), is_data("folder-128"), is_data("my.yaml"), is_data("hr=HR"), is_data("my.py:data")
     (True, False, False, True, True)

@@ -57,7 +57,7 @@ class Settled:
 
         Args:
             boxes: n × 4 or more, in albumentations' terms.
-            shape: height and width of the picture, under these names.
+            shape: height and width of the image, under these names.
             params: albumentations' BboxParams.
         """
         size = shape["height"], shape["width"]
@@ -77,7 +77,7 @@ class Settled:
 
 
 def filtered(boxes: np.ndarray, height: int, width: int, params: Any) -> np.ndarray:
-    """Boxes clipped to the picture, without those of which too little is left; as albumentations works it out."""
+    """Boxes clipped to the image, without those of which too little is left; as albumentations works it out."""
     scale = _scale(height, width, boxes.shape[1])
     sides = boxes[:, 2:4] - boxes[:, :2]
     sides *= scale[:2].astype(sides.dtype)
@@ -113,7 +113,7 @@ def _scale(height: int, width: int, columns: int) -> np.ndarray:
 
 
 def _plainly_valid(boxes: np.ndarray) -> bool:
-    """Whether all boxes lie within the picture and have an area; albumentations' own terms, so 0..1."""
+    """Whether all boxes lie within the image and have an area; albumentations' own terms, so 0..1."""
     low, high = boxes[:, :2], boxes[:, 2:4]
     return bool(((low >= 0) & (low < high) & (high <= 1)).all())
 

@@ -63,7 +63,7 @@ def with_steady_corner(step: Any) -> Any:
 def lit_from_corner(img: np.ndarray, intensity: float, corner: int) -> np.ndarray:
     """What albumentations' function of these arguments gives where OpenCV is without IPP, to the last bit.
 
-    Grey pictures, too, which that one refuses where they have a channel.
+    Grey images, too, which that one refuses where they have a channel.
 
     Args:
         img: uint8 or float32, H×W×C or H×W.
@@ -87,7 +87,7 @@ def lit_from_corner(img: np.ndarray, intensity: float, corner: int) -> np.ndarra
 
 
 def comes_back(step: Any) -> Any:
-    """The transform, which no group has taken up yet, so that it comes back from pictures of one row or column.
+    """The transform, which no group has taken up yet, so that it comes back from images of one row or column.
 
     >>> from augrecipes.compat.albumentations import A
     >>> step = comes_back(A.Rotate((30, 30), interpolation=cv2.INTER_CUBIC, border_mode=cv2.BORDER_REFLECT_101, p=1))
@@ -102,7 +102,7 @@ def comes_back(step: Any) -> Any:
 
 
 def doubled(image: np.ndarray, interpolation: int, border: int) -> np.ndarray:
-    """A picture H×W or H×W×C; its sides of one pixel doubled where OpenCV would not come back from them.
+    """An image H×W or H×W×C; its sides of one pixel doubled where OpenCV would not come back from them.
 
     >>> doubled(np.zeros((1, 5, 3)), cv2.INTER_CUBIC, cv2.BORDER_REFLECT_101).shape
     (2, 5, 3)
@@ -118,7 +118,7 @@ def doubled(image: np.ndarray, interpolation: int, border: int) -> np.ndarray:
 def warp_affine(
     image: np.ndarray, matrix: np.ndarray, interpolation: int, fill: Any, border_mode: int, output_shape: Any
 ) -> np.ndarray:
-    """A picture through a matrix from it to the result; as it is where that is nearly the identity."""
+    """An image through a matrix from it to the result; as it is where that is nearly the identity."""
     twice = doubled(image, interpolation, border_mode)
     made: np.ndarray = geometric.warp_affine(twice, matrix, interpolation, fill, border_mode, output_shape)
     return image if made is twice else made
@@ -134,9 +134,9 @@ def perspective(
     keep_size: bool,
     interpolation: int,
 ) -> np.ndarray:
-    """The same in perspective; with `keep_size` scaled back to the size of the picture."""
+    """The same in perspective; with `keep_size` scaled back to the size of the image."""
     twice = doubled(img, interpolation, border_mode)
-    if twice is not img and keep_size:  # of the picture as it came
+    if twice is not img and keep_size:  # of the image as it came
         height, width = img.shape[:2]
         matrix = np.dot(np.diag([width / max_width, height / max_height, 1.0]), matrix)
         max_width, max_height, keep_size = width, height, False
@@ -149,7 +149,7 @@ def perspective(
 def remap(
     img: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, interpolation: int, border_mode: int, value: Any = None
 ) -> np.ndarray:
-    """A picture whose pixels are taken from where two maps H×W say."""
+    """An image whose pixels are taken from where two maps H×W say."""
     made: np.ndarray = geometric.remap(
         doubled(img, interpolation, border_mode), map_x, map_y, interpolation, border_mode, value
     )

@@ -1,7 +1,7 @@
 """How albumentations runs a step, with what never changes looked up once: gates, draws, functions by target.
 
 A call of a transform asks again whether it acts, looks for attributes that are fixed, and copies the sample. On small
-pictures, and behind large ones, which leave no code in the cache, that takes longer than what most steps do.
+images, and behind large ones, which leave no code in the cache, that takes longer than what most steps do.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def compared(
 ) -> Sheet:
     """A sheet with a row a sample, of pairs a row a target: source, A, B and their amplified difference.
 
-    Pictures are compared as they are shown: layout, normalisation, range and order of channels undone.
+    Images are compared as they are shown: layout, normalisation, range and order of channels undone.
 
     Args:
         a: the first recipe.
@@ -87,7 +87,7 @@ def compared(
 
 
 def render(*given: Any, **how: Any) -> NDArray[np.uint8]:
-    """What `compared` shows, as one picture, uint8 H×W×3 RGB."""
+    """What `compared` shows, as one image, uint8 H×W×3 RGB."""
     return compared(*given, **how).pixels
 
 

@@ -33,7 +33,7 @@ class Comparison:
         recipe: of any kind.
         mode: the section.
         optimize: of the plan.
-        seed: of the draws, which decides the band-limited pictures too.
+        seed: of the draws, which decides the band-limited images too.
         build: compiles the recipe and its variants.
         origins: from each target that comes out to the one that it is made of.
         dtype: of the images that go in.
@@ -56,7 +56,7 @@ class Comparison:
 
     @property
     def steady(self) -> Recipe:
-        """The recipe whose pictures can be compared by value: both draw the same noise."""
+        """The recipe whose images can be compared by value: both draw the same noise."""
         return self.promise.compared(self.recipe)
 
     def two(self, name: str, make: Callable[[], Recipe], *, draws: bool = False) -> Two:
@@ -97,7 +97,7 @@ class Comparison:
         if not _alike(plain, fast):
             raise PlanDiffersError
         for name in self.origins:
-            bound = None if self.promise.geometry else self.promise  # of a picture that is resampled as it is written
+            bound = None if self.promise.geometry else self.promise  # of an image that is resampled as it is written
             self._levels(name, "levels", plain[name], fast[name], place, bound)
         if "mask" in plain:
             self._masks(plain["mask"], fast["mask"], np.asarray(given.rest["mask"]), place)
@@ -136,7 +136,7 @@ class Comparison:
         return found
 
     def _colours(self, given: Sample, place: SampleRef, picture: NDArray[Any]) -> None:
-        """The other steps alone, on the picture as the geometry leaves it."""
+        """The other steps alone, on the image as the geometry leaves it."""
         recipe = variants.not_merged(self.steady, self.mode)
         if not variants.does_something(recipe, self.mode):
             return
@@ -178,7 +178,7 @@ class Comparison:
 
 
 def _alike(plain: dict[str, Any], fast: dict[str, Any]) -> bool:
-    """Whether both gave the same targets; pictures and masks of the same sizes and dtypes."""
+    """Whether both gave the same targets; images and masks of the same sizes and dtypes."""
     if plain.keys() != fast.keys():
         return False
     return all(

@@ -20,7 +20,7 @@ class Promise:
     """The contract of a whole plan.
 
     Attributes:
-        geometry: merged resamplings took part: pictures are compared by where their pixels come from.
+        geometry: merged resamplings took part: images are compared by where their pixels come from.
         levels: by how many levels of 0..255 colours may differ, the rules' levels added up; 0: not at all.
         rules: names of the rules that fired, in order.
         random: of those, the ones whose contract is the distribution of random numbers.
@@ -46,7 +46,7 @@ class Promise:
         return f"LEVELS({self.levels:g})" if self.levels else "EXACT"
 
     def compared(self, recipe: Recipe) -> Recipe:
-        """The recipe with the random numbers of `none`: what its pictures can be compared by, value by value."""
+        """The recipe with the random numbers of `none`: what its images can be compared by, value by value."""
         return replace(recipe, without_rules=(*recipe.without_rules, *self.random)) if self.random else recipe
 
 
@@ -62,7 +62,7 @@ def promise_of(pipeline: Pipeline, dtype: Dtype) -> Promise:
 
 
 def rounding(optimize: Optimize, dtype: str) -> float:
-    """By how many levels two equal pictures may differ in an output of `dtype`.
+    """By how many levels two equal images may differ in an output of `dtype`.
 
     >>> rounding("exact", "float32"), rounding("fast", "float32")
     (0.0, 0.001)

@@ -1,7 +1,7 @@
 """The laws of merged resampling, on one sample: where pixels come from, and how near the result is to the truth.
 
 Where they come from in the recipe as it is written is told by float32 ramps. What its plan makes is measured from
-outside, on pictures of the dtype that it is for, as samples are made.
+outside, on images of the dtype that it is for, as samples are made.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from augrecipes.verify.waves import MOST_APART_PX, Grating, Waves, rms
 _SHRINKS = 2.0  # source px per output px
 _TRUTH_SLACK = 0.1  # levels: positions of float32, weights of seven bits, and levels that round to either side
 _ASTRAY_SLACK = 0.02  # px
-_CONSTANTS = ((94, 157, 61), (171, 52, 139))  # levels of pictures that are alike all over: no fill is likely to be both
+_CONSTANTS = ((94, 157, 61), (171, 52, 139))  # levels of images that are alike all over: no fill is likely to be both
 _ROUNDED = 1.5 / 255  # what is left of such a level where nothing else is blended in
 
 
@@ -64,7 +64,7 @@ class Geometry:
         """Every law on one sample.
 
         Returns:
-            the first target's picture as the recipe's geometry leaves it.
+            the first target's image as the recipe's geometry leaves it.
         """
         given, points = self._with_points(given)
         maps = self._ramps.maps(given, place.epoch, self._origins)
@@ -72,7 +72,7 @@ class Geometry:
         (shown, labels), (its_shown, its_labels) = (self._flat(probe, given, place) for probe in self._both)
         for name, where in maps.items():
             if self._swapped or fast[name].shape[:2] != where.x.shape:
-                # Another step acts, or the same one on another picture: nothing is where it was.
+                # Another step acts, or the same one on another image: nothing is where it was.
                 self._metrics.add(name, "displacement", float("inf"), place, limit=MOST_APART_PX)
                 continue
             hidden = int(shrunk(shown[name] ^ its_shown[name], where.smear()).sum())
@@ -95,7 +95,7 @@ class Geometry:
         return replace(given, rest=mask | own), points
 
     def _points(self, seen: Seen, points: PointGrid, plain: dict[str, Any], fast: dict[str, Any]) -> None:
-        """Boxes and keypoints of our own: do they lie where the picture shows them?"""
+        """Boxes and keypoints of our own: do they lie where the image shows them?"""
         its, mine = (points.astray(done, seen.where, seen.wanted) for done in (plain, fast))
         for name, far in mine.items():
             broken = not far <= max(MOST_ASTRAY_PX, its[name] + _ASTRAY_SLACK)
@@ -104,7 +104,7 @@ class Geometry:
     def _flat(
         self, probe: Probe, given: Sample, place: SampleRef
     ) -> tuple[dict[str, NDArray[np.bool_]], list[NDArray[Any]]]:
-        """By target where the picture is seen and nothing beyond it, and what comes of masks of places."""
+        """By target where the image is seen and nothing beyond it, and what comes of masks of places."""
         shown: dict[str, Any] = {}
         masks = []
         for axis, levels in enumerate(_CONSTANTS):
@@ -133,7 +133,7 @@ class Geometry:
         )  # fmt: skip
 
     def _truth(self, seen: Seen) -> None:
-        """A picture that is known everywhere: the plan may be no further from it than the recipe.
+        """An image that is known everywhere: the plan may be no further from it than the recipe.
 
         Where much is shrunk, the truth may also be the mean over each pixel's area: a plan that reduces first gives
         up the one for the other.

@@ -1,6 +1,6 @@
 """Where the pixels of an output come from: maps, as coordinate ramps show them when they are sent through a plan.
 
-Ramps are pictures whose pixels say where they lie, so that what comes out says where it came from. Bilinear sampling,
+Ramps are images whose pixels say where they lie, so that what comes out says where it came from. Bilinear sampling,
 averaging and cubic sampling are all exact on a ramp. They are not where it is folded at a border, or where the edge of
 an image is repeated; there several resamplings blur what one leaves sharp: `certain` leaves these pixels out.
 """
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 F32: TypeAlias = NDArray[np.float32]
 
-# What is beyond the picture shows by this value being gone: no fill is likely to be it.
+# What is beyond the image shows by this value being gone: no fill is likely to be it.
 MARK = np.float32(0.3701)
 _MARK_ROUNDING = 2e-6
 _FEW, _MOST = 5, 95  # percentiles that stand for the least and the most
@@ -34,7 +34,7 @@ class Map:
     Attributes:
         x: float32 H×W, px of the source from its first pixel's centre.
         y: the same.
-        shown: bool H×W, the picture is seen there, and nothing of what lies beyond it.
+        shown: bool H×W, the image is seen there, and nothing of what lies beyond it.
         height: of the source, px.
         width: of the source, px.
         grids: of the steps that made it, each as its own map, in order: [] where nothing was resampled.
@@ -58,7 +58,7 @@ class Map:
 
     @cached_property
     def sampled_slopes(self) -> NDArray[np.float64]:
-        """The slopes at some thousand of the pixels within that show the picture, and whose neighbours do, 4×n."""
+        """The slopes at some thousand of the pixels within that show the image, and whose neighbours do, 4×n."""
         seen = np.flatnonzero(shrunk(self.shown, 1)[1:-1, 1:-1])
         within = self.slopes[:, 1:-1, 1:-1].reshape(4, -1)
         return within[:, seen[:: 1 + len(seen) // _MANY]].astype(np.float64)
@@ -94,7 +94,7 @@ class Map:
         return 1 + min(int(np.ceil(max(1.0, self.spread() / self.scales[0]))), max(self.x.shape))
 
     def inside(self, margin: float) -> NDArray[np.bool_]:
-        """Where the picture is shown, and not the last `margin` px before its edge, where borders begin."""
+        """Where the image is shown, and not the last `margin` px before its edge, where borders begin."""
         x_ok = (self.x >= margin) & (self.x <= self.width - 1 - margin)
         y_ok = (self.y >= margin) & (self.y <= self.height - 1 - margin)
         return self.shown & x_ok & y_ok
@@ -138,7 +138,7 @@ def map_from(planes: Sequence[F32], size: tuple[int, int], grids: Sequence[Seque
 
 
 def shrunk(where: NDArray[np.bool_], by: int) -> NDArray[np.bool_]:
-    """What is further than `by` px from where it is False; the frame of the picture is no edge."""
+    """What is further than `by` px from where it is False; the frame of the image is no edge."""
     return np.asarray(cv2.erode(where.astype(np.uint8), _square(by)), bool)
 
 
@@ -152,16 +152,16 @@ def _square(by: int) -> NDArray[Any]:
 
 
 _KINK = 0.002  # px of the output: by how much a map bends from one px to the next, at a seam
-_BEND_ROUNDING = 2.0**-21  # of a picture's side: what float32 leaves of a bend
+_BEND_ROUNDING = 2.0**-21  # of an image's side: what float32 leaves of a bend
 _FLAT_AREA = 1e-3  # a map that shrinks an area below this has no inverse worth the name
 
 
 def certain(where: Map, shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """What can be compared, bool H×W: both show the picture there, off its edges and off all seams.
+    """What can be compared, bool H×W: both show the image there, off its edges and off all seams.
 
     Args:
         where: of the output that counts.
-        shown: bool H×W, where the other one shows the picture.
+        shown: bool H×W, where the other one shows the image.
     """
     smear = where.smear()
     inside = where.inside(1 + where.spread() + where.scales[1])

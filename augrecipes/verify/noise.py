@@ -1,9 +1,9 @@
 """Noise of two generators compared: not pixel by pixel, but by what it is like over all samples.
 
-Both pipelines draw the same parameters for a sample, so what they add to its picture has the same distribution, pixel
+Both pipelines draw the same parameters for a sample, so what they add to its image has the same distribution, pixel
 by pixel. Each sample, or each part of one where there are few, gives means of what is looked at in either: powers of
 the noise, how often it lies between marks, products of neighbours. Their differences are 0 but for chance, which is
-seen from how they vary: neither the picture nor the kind of noise need be known.
+seen from how they vary: neither the image nor the kind of noise need be known.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 MOST_ERRORS = 6.0  # of a normal distribution: once in 500 million
 _MARKS = 8  # parts of the histogram, equally full
-_SIDES = 4  # parts of a picture along each side
+_SIDES = 4  # parts of an image along each side
 _ENOUGH = 24  # samples that are a number each
 
 Means = NDArray[np.float64]
@@ -69,7 +69,7 @@ def _products(noise: NDArray[Any], before: NDArray[Any] | None) -> list[NDArray[
 
 
 def _parts(measured: list[NDArray[Any]]) -> Means:
-    """Means over the parts of a picture, parts × measures."""
+    """Means over the parts of an image, parts × measures."""
     made = []
     for rows in np.array_split(np.stack(measured, axis=-1), _SIDES):
         made += [part.mean(axis=(0, 1)) for part in np.array_split(rows, _SIDES, axis=1) if part.size]

@@ -1,4 +1,4 @@
-"""The worst samples as a picture: the source, both results, and what tells them apart."""
+"""The worst samples as an image: the source, both results, and what tells them apart."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from augrecipes.sources.sample import Sample
 from augrecipes.verify.maps import F32, Map, map_from, places_mask, ramps
 from augrecipes.verify.variants import only_moves
 
-# Height and width → one channel of a picture, float32 H×W in 0..1.
+# Height and width → one channel of an image, float32 H×W in 0..1.
 Plane: TypeAlias = Callable[[int, int], F32]
 
 _RAMPS: list[Plane] = [lambda height, width, k=k: ramps(height, width)[k] for k in range(3)]  # type: ignore[misc]
@@ -29,7 +29,7 @@ class Probe:
     Args:
         pipeline: compiled; it stays as it is.
         plan: for images of which dtype.
-        dtype: of the pictures that are sent through.
+        dtype: of the images that are sent through.
     """
 
     def __init__(self, pipeline: Any, plan: Dtype, dtype: Dtype) -> None:
@@ -66,14 +66,14 @@ class Probe:
     def send(
         self, given: Sample, epoch: int, images: Mapping[str, NDArray[Any]], axis: int = 0
     ) -> dict[str, NDArray[Any]]:
-        """What comes of a sample with such pictures and masks; it is kept as `done`."""
+        """What comes of a sample with such images and masks; it is kept as `done`."""
         mask = {name: places_mask(of.shape[0], of.shape[1], axis) for name, of in given.rest.items() if name == "mask"}
         self.done = given.run(self.pipeline, epoch, **images, **mask)
         return self.done
 
 
 def values(picture: NDArray[Any]) -> F32:
-    """A picture in 0..1."""
+    """An image in 0..1."""
     return np.asarray(picture / np.float32(255) if picture.dtype == np.uint8 else picture, np.float32)
 
 

@@ -104,13 +104,13 @@ def verify(
 ) -> Verification:
     """Run a recipe as it is written and as the optimiser plans it, with the same draws, and compare what comes out.
 
-    Where the plan merges no resampling, pictures are compared value by value. Where it does, waves, constants and the
-    real picture go through the steps of the plan that move pixels, as samples do, and are held against the places that
+    Where the plan merges no resampling, images are compared value by value. Where it does, waves, constants and the
+    real image go through the steps of the plan that move pixels, as samples do, and are held against the places that
     coordinate ramps tell of the recipe as it is written; colour steps are compared on their own. Masks, boxes and
     keypoints are compared in both cases.
 
     The plans for uint8 and for float32 images differ, so each is compared on its own: images are read as uint8, and
-    float32 is the same picture in 0..1.
+    float32 is the same image in 0..1.
 
     Args:
         recipe: of any kind, a Recipe or what `augrecipes.load` takes; of bags each tile is a sample.

@@ -16,7 +16,7 @@ from augrecipes.verify.maps import Map, shrunk
 
 @dataclass(frozen=True, slots=True)
 class LevelDifference:
-    """How two pictures differ: the largest and the mean difference in levels, and the share of pixels that do."""
+    """How two images differ: the largest and the mean difference in levels, and the share of pixels that do."""
 
     largest: float
     mean: float
@@ -81,11 +81,11 @@ def invented(plain: NDArray[Any], fast: NDArray[Any], source: NDArray[Any], allo
 
 
 def beside(masks: Sequence[NDArray[Any]], where: Map, seen: NDArray[np.bool_]) -> float:
-    """How far masks of places took their pixels from where the picture comes from: the largest, px of the source.
+    """How far masks of places took their pixels from where the image comes from: the largest, px of the source.
 
     Args:
         masks: what became of a `places_mask` of either axis, h×w.
-        where: the picture's map.
+        where: the image's map.
         seen: bool h×w, the pixels whose map can be trusted.
     """
     found = [
@@ -100,7 +100,7 @@ def beyond(plain: NDArray[Any], fast: NDArray[Any], where: Map) -> int:
 
 
 MOST_ASTRAY_PX = 0.5
-_ACROSS = 7  # points along each side of the picture
+_ACROSS = 7  # points along each side of the image
 _HALF = 1.5  # px: half a side of the boxes that stand for points
 
 
@@ -118,7 +118,7 @@ def largest_difference(a: Any, b: Any) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PointGrid:
-    """Points spread over a picture, as keypoints and as small boxes.
+    """Points spread over an image, as keypoints and as small boxes.
 
     Attributes:
         points: float32 (n, 2), x and y of pixel centres.
@@ -128,7 +128,7 @@ class PointGrid:
 
     @classmethod
     def over(cls, height: int, width: int) -> PointGrid:
-        """Points within a picture, on whole pixels."""
+        """Points within an image, on whole pixels."""
         share = (np.arange(_ACROSS) + 0.5) / _ACROSS
         x, y = np.meshgrid(np.floor(share * width), np.floor(share * height))
         return cls(np.stack([x.ravel(), y.ravel()], axis=1).astype(np.float32))
@@ -178,7 +178,7 @@ def _astray(found: NDArray[Any], meant: NDArray[Any], where: Map, seen: NDArray[
     if not shown.any():
         return 0.0
     at = rows[shown], columns[shown]
-    # Where the picture shows the point: from the nearest px, by the inverse of the slopes.
+    # Where the image shows the point: from the nearest px, by the inverse of the slopes.
     right, down = where.in_output(meant[shown, 0] - where.x[at], meant[shown, 1] - where.y[at], at)
     far = np.hypot(columns[shown] + right - found[shown, 0], rows[shown] + down - found[shown, 1])
     return float(far.max())

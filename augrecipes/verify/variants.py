@@ -42,7 +42,7 @@ def moves_pixels(step: Step) -> bool:
 def smoothly(step: Step) -> Step | None:
     """A step that moves pixels, as one that keeps neighbours side by side; None of one that does not.
 
-    What distorts or shuffles pictures is None: no rule merges it, and it keeps sizes. What takes the nearest pixel, or
+    What distorts or shuffles images is None: no rule merges it, and it keeps sizes. What takes the nearest pixel, or
     overshoots, is told to interpolate linearly: no rule merges that either, and it may change sizes.
 
     >>> smoothly(Step("RandomCrop")) == Step("RandomCrop"), smoothly(Step("GridDistortion"))
@@ -64,7 +64,7 @@ def only_moves(pipeline: Any, plan: Dtype, image: Dtype) -> Any:
     Args:
         pipeline: compiled; it stays as it is.
         plan: for images of which dtype.
-        image: dtype of the pictures that come out, H×W×C; they should come in as such.
+        image: dtype of the images that come out, H×W×C; they should come in as such.
     """
     compiled = pipeline.compiled
     kept = Plan(_kept(compiled.plans[plan].steps, smoothly))
@@ -109,7 +109,7 @@ def with_free_points(recipe: Recipe) -> Recipe:
 
 
 def _with(recipe: Recipe, mode: Mode, change: Change) -> Recipe:
-    """The recipe with its single steps changed, for pictures alone."""
+    """The recipe with its single steps changed, for images alone."""
     steps: Any = _kept(recipe.section(mode) or (), change)
     inputs = replace(recipe.inputs, min_size=None, mask="optional", boxes=None, keypoints=None)
     changed = replace(recipe, inputs=inputs)

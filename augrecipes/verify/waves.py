@@ -1,4 +1,4 @@
-"""How far from each other two outputs take their pixels: one is a map, the other made real pictures of waves.
+"""How far from each other two outputs take their pixels: one is a map, the other made real images of waves.
 
 A wave in the source, sent through in three phases, tells of each pixel of an output where on the wave it was taken
 from, whatever constant was added and however soft it became. What the place on the map says is the same but for the
@@ -98,7 +98,7 @@ class Grating:
     Attributes:
         across: px of the source that a period has along its rows, if it lay along them.
         down: the same along its columns.
-        levels: pictures are rounded to 0..255.
+        levels: images are rounded to 0..255.
     """
 
     across: float
@@ -148,11 +148,11 @@ class Grating:
     def distances(self, x: NDArray[Any], y: NDArray[Any], where: Map, wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
         """How far apart blocks of an output are from a map at least, px of the output.
 
-        A level is rounded by 1/√12 in every picture on the way, and the noise is 1/√3. Of waves of 102 levels in three
+        A level is rounded by 1/√12 in every image on the way, and the noise is 1/√3. Of waves of 102 levels in three
         phases that is √(2/3) as much of their height, and so much of their period / 2π; in the mean of n pixels of the
         coarsest grid a √n-th: blocks are as large as 16² of these, and have 0.0007 px of such error. `_ERRORS` times
         that is taken off each distance, and what kernels leave of a place when they round weights, or interpolate
-        several times: in large pictures of few pixels that does not average out.
+        several times: in large images of few pixels that does not average out.
 
         Args:
             x: what `off` says of columns.
