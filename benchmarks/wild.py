@@ -25,11 +25,11 @@ from harness import Row, met, run
 import augrecipes as ar
 from augrecipes.bench.baseline import last_of
 from augrecipes.bench.timing import turn_order
-from augrecipes.bring.plain import processors_of
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.demo.photos import CLASSES, render_photo
+from augrecipes.interop.plain import processors_of
 
 _SIDES = ("none", "exact", "fast")
 _ROUNDS, _PHOTOS = 3, 4

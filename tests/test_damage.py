@@ -13,13 +13,13 @@ from unittest.mock import ANY
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from support import encoded_pictures as pictures
 from support import stores
 from support.damage import check, damaged, each_damaged, read_or_none, some_window, survives
-from support.drawn_jpegs import Jpeg
+from support.encoded_pictures import Jpeg
 
 from augrecipes.errors import DataError, StoreError
 from augrecipes.images import lossless
@@ -194,6 +194,10 @@ def _what_is_lost_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AUGRECIPES_FRAMES", "first")
 
 
+OFTEN = settings(max_examples=max(100, settings.default.max_examples))
+
+
+@OFTEN
 @given(NAMES, st.randoms(use_true_random=False))
 def test_damaged_pictures_are_read_or_refused(name: str, rng: random.Random) -> None:
     check(damaged(FILES[name], rng), rng)

@@ -92,6 +92,7 @@ def _run(folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.soak
 def test_one_folder_and_one_line_make_a_kind(tmp_path: Path) -> None:
     done = _run(_house(tmp_path, LINE.replace('"bag"]', '"bag", "views"]')))
     assert done.returncode == 0, done.stderr

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.bring import plain
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.lowering.lower import group
 from augrecipes.compiler.run.tiles import BagResult
+from augrecipes.interop import plain
 from augrecipes.ops.own import OWN
 from augrecipes.ops.registry import construct, is_registered
 from augrecipes.recipe.model import Mode, Output, Recipe, Step

@@ -87,7 +87,7 @@ def _images(show: Callable[[], Sheet]) -> Part:
         sheet = show()
         image = within(replace(sheet, title="", lines=()).pixels, _LARGEST)
     except AugrecipesError as error:
-        return {"text": f"without pictures: {str(error).splitlines()[0]}", "quiet": True}
+        return {"text": f"without images: {str(error).splitlines()[0]}", "quiet": True}
     _, data = cv2.imencode(".jpg", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
     source = f"data:image/jpeg;base64,{base64.b64encode(np.asarray(data).tobytes()).decode()}"
     return {"src": source, "alt": repr(sheet), "height": image.shape[0], "width": image.shape[1]}
@@ -214,13 +214,12 @@ def _(bench: Bench) -> Page:
     longest = max(bar.length for bar in bars)
     shown = [(f"{bar.name} · {bar.level}", _bar(bar, longest), f"{figure(bar.length, bar.mad)} ms") for bar in bars]
     colours = {part.name: LIGHT[part.colour] for bar in bars for part in bar.parts}
-    notes = [verdict.text for verdict in bench.verdicts]
     parts = [
         {"text": bench.busy},
         _table("", ("", "ms a sample", "CPU ms", "samples/s"), rows, (1, 2, 3)),
         {"title": "Where a sample’s time goes", "bars": shown},
         {"legend": [(colour, label) for label, colour in colours.items()]},
-        {"list": notes},
+        {"list": [verdict.text for verdict in bench.verdicts]},
     ]
     return headline(report), facts, parts
 

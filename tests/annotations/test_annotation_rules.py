@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import logging
+import re
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
 from support.annotations import (
+    CLASSES,
+    WRITERS,
     A,
     B,
     Picture,
@@ -19,6 +22,7 @@ from support.annotations import (
     draw,
     instances,
     listed,
+    random_set,
     recipe,
     refused,
     rows,
@@ -26,9 +30,12 @@ from support.annotations import (
     write,
     yolo,
 )
+from support.checks import status
 
+import augrecipes as ar
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.kinds.image.dataset import ImageFolder
+from augrecipes.recipe.parse import parse_text
 
 # -- classes and ids ---------------------------------------------------------------------------------------------------
 
@@ -54,21 +61,6 @@ def test_classes_are_given(tmp_path: Path) -> None:
             ImageFolder(files=writer(tmp_path / str(k), of), recipe=recipe("coco"), box_classes=["ape"])
 
 
-def test_labels_without_names_are_numbers(tmp_path: Path) -> None:
-    draw(tmp_path / "images", [A])
-    write(tmp_path / "labels" / "a.txt", "7 0.5 0.5 0.2 0.2\n")
-    ds = ImageFolder(files=tmp_path / "labels", recipe=recipe("yolo"))
-    assert (ds.box_classes, ds[0]["kinds"].tolist()) == (None, [7])
-    names = list("abcdefgh")
-    assert ImageFolder(files=tmp_path / "labels", recipe=recipe("yolo"), box_classes=names).box_classes == names
-    with pytest.raises(DataError, match=r"a\.txt:1: class 7, and box_classes= names 7"):
-        ImageFolder(files=tmp_path / "labels", recipe=recipe("yolo"), box_classes=names[:7])
-    write(tmp_path / "labels" / "classes.txt", "".join(f"class {k}\n" for k in range(8)))
-    assert ImageFolder(files=tmp_path / "labels", recipe=recipe("yolo")).box_classes == [f"class {k}" for k in range(8)]
-    write(tmp_path / "labels" / "classes.txt", "one\n")
-    refused(tmp_path / "labels", "a.txt:1", "class 7 should be a whole number from 0 to 0")
-
-
 # -- marked objects, pictures without any ------------------------------------------------------------------------------
 
 
@@ -82,13 +74,6 @@ def test_crowds_are_left_out_of_boxes_and_drawn_in_masks(tmp_path: Path) -> None
     assert drawn.draw(0, 30, 40).sum() == 100
     with pytest.raises(ValueError, match="crowds must be"):
         ImageFolder(files=path, recipe=recipe("coco"), crowds="maybe")  # type: ignore[arg-type]
-
-
-def test_pictures_without_objects_are_samples(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    of = Set((A, Picture("b.png", 40, 30, (Thing("ape", (1, 1, 9, 9)),)), Picture("c.png", 40, 30)), ("ape",))
-    for k, writer in enumerate((coco, yolo, voc)):
-        ds = ImageFolder(files=writer(tmp_path / str(k), of), recipe=recipe("coco"))
-        assert [tuple(ds[i]["boxes"].shape) for i in range(3)] == [(0, 4), (1, 4), (0, 4)]
 
 
 # -- places ------------------------------------------------------------------------------------------------------------
@@ -210,44 +195,6 @@ def test_shapes_of_labelme(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def test_splits(tmp_path: Path) -> None:
-    draw(tmp_path / "images" / "train", [A])
-    draw(tmp_path / "images" / "val", [B])
-    write(tmp_path / "labels" / "train" / "a.txt", "0 0.5 0.5 0.5 0.5\n")
-    write(tmp_path / "labels" / "val" / "b.txt", "1 0.5 0.5 0.5 0.5\n")
-    path = write(
-        tmp_path / "data.yaml", "train: images/train\nval: [images/val]\ntest: list.txt\nnames: [a, b]\nnc: 2\n"
-    )
-    write(tmp_path / "list.txt", "./images/val/b.png\n")
-    for files, split, names in (
-        (path, None, ["a.png"]), (path, "val", ["b.png"]), (path, "test", ["b.png"]),
-        (tmp_path, "val", ["b.png"]), (tmp_path / "labels", "val", ["b.png"]),
-        (tmp_path / "labels", None, ["a.png", "b.png"]),
-    ):  # fmt: skip
-        ds = ImageFolder(files=files, recipe=recipe("yolo"), split=split)
-        assert [Path(ds.path(k)).name for k in range(len(ds))] == names
-        assert ds.box_classes == ["a", "b"]
-    refused(path, "no split 'dev'; it has train, val, test", split="dev")
-    write(path, "train: ../train/images\nnames: [a]\nnc: 2\n")
-    refused(path, "data.yaml: `nc` is 2, and `names` has 1 names")
-    write(path, "train: images/train\nnames: {0: a, 2: b}\n")
-    refused(path, "should number the classes 0, 1, 2")
-    write(path, "train: !!python/object/apply:os.system [ls]\nnames: [a]\n")
-    refused(path, "data.yaml:1", "tags are not allowed")
-
-
-def test_splits_of_voc(tmp_path: Path) -> None:
-    things = Thing("bee", (1, 1, 9, 9)), Thing("ape", (1, 1, 9, 9))
-    folder = voc(tmp_path, Set((Picture("a.png", 40, 30, things[:1]), Picture("b.png", 40, 30, things[1:]))))
-    write(tmp_path / "ImageSets" / "Main" / "val.txt", "a  1\n")
-    ds = ImageFolder(files=folder, recipe=recipe("coco"), split="val")
-    assert (len(ds), ds.box_classes, ds[0]["kinds"].tolist()) == (1, ["ape", "bee"], [1])  # numbered over all splits
-    refused(folder, "dev.txt", "no such file", split="dev")
-    for split in (None, "val"):  # the folder of the year is as good as that of its XML files
-        assert rows(folder.parent, split=split) == rows(folder, split=split)
-    refused(coco(tmp_path / "c", Set((A,))), "has no splits", split="val")
-
-
 def test_errors_name_file_and_record(tmp_path: Path) -> None:
     path = instances(tmp_path, {"bbox": [1, 2, "x", 4]}, {"bbox": [1, 2, 3, 4], "category_id": 8}, {"image_id": 77})
     refused(
@@ -333,11 +280,6 @@ def test_pictures_outside_are_read_when_that_is_said(tmp_path: Path, format: str
         assert len(ImageFolder(files=outside(tmp_path, name, format=format), recipe=recipe("coco"))) > 0
 
 
-def test_the_folder_of_the_data_may_be_a_link(tmp_path: Path) -> None:
-    (tmp_path / "linked").symlink_to(outside(tmp_path, "images/a.png", format="coco").parent)
-    assert len(ImageFolder(files=tmp_path / "linked" / "instances.json", recipe=recipe("coco"))) == 1
-
-
 def test_folders_that_data_yaml_names_do_not_leave_it(tmp_path: Path) -> None:
     path = outside(tmp_path / "a", "images/a.png", format="yolo")
     draw(tmp_path / "images", [A])
@@ -350,32 +292,94 @@ def test_folders_that_data_yaml_names_do_not_leave_it(tmp_path: Path) -> None:
     assert len(rows(path)) == 1
 
 
-@pytest.mark.parametrize("format", FORMATS)
-def test_names_that_no_file_can_have(tmp_path: Path, format: str) -> None:
-    path = outside(tmp_path, f"{'a' * 5000}.png", format=format)
-    if format == "voc":  # whose own name is as good
-        assert len(listed(path, recipe("coco"))) == 1
-    else:
-        refused(path, "not found" if format == "coco" else "no such file")
-    if format == "yolo":
-        for entry in ("a" * 5000, "list.txt"):
-            write(tmp_path / "set" / "list.txt", "\n")
-            write(path, f"train: {entry}\npath: {'b' * 5000}\nnames: [x]\n")
-            refused(path, "data.yaml: ")
+# Annotations in every command, in packed stores and in workers; lists and masks under names of the user's own.
 
 
-def test_pictures_lie_where_they_are_said_to(tmp_path: Path) -> None:
-    path = instances(tmp_path / "a", {"bbox": [1, 2, 3, 4]})
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "a" / "a.png").rename(tmp_path / "elsewhere" / "a.png")
-    refused(path, "its pictures were not found", "(root=, or images=FOLDER)")
-    ds = ImageFolder(tmp_path / "elsewhere", files=path, recipe=recipe("coco"))
-    assert ds[0]["boxes"].tolist() == [[1, 2, 3, 4]]
-    with pytest.raises(DataError, match=r"instances.json: .*a.png: no such file"):
-        ImageFolder(tmp_path / "a", files=path, recipe=recipe("coco"))
-    nested = instances(tmp_path / "annotations", {"bbox": [1, 2, 3, 4]}).rename(
-        tmp_path / "annotations" / "instances_val2017.json"
+TEXT = """
+version: 1
+recipe: detect
+inputs: {mask: MASK, boxes: {format: yolo, labels: kinds}, keypoints: {format: xy, labels: which}}
+steps:
+  - HorizontalFlip
+  - RandomBrightnessContrast
+eval: derived
+"""
+SQUARE = (4.0, 4.0, 20.0, 4.0, 20.0, 16.0, 4.0, 16.0)
+OF = Set(
+    (
+        Picture(
+            "0.png", 40, 30, (Thing(CLASSES[0], (4, 4, 20, 16), SQUARE), Thing(CLASSES[2], (4, 4, 20, 16), SQUARE))
+        ),
+        Picture("1.png", 40, 30),
+    ),
+    polygons=True,
+)
+
+
+@pytest.mark.parametrize("name", ["coco", "yolo", "voc", "labelme"])
+def test_commands_take_every_format(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    path = WRITERS[name](tmp_path / "set", OF)
+    made = write(tmp_path / "r.yaml", TEXT.replace("MASK", "optional"))
+    assert status("check-data", str(made), str(path), "--json") == 0
+    told = capsys.readouterr().out
+    assert re.search(r'"image": 2', told)
+    assert re.search(r'"boxes": 2', told)
+    assert status("preview", str(made), "--data", str(path), "-o", str(tmp_path / "grid.png"), "--rows", "1") == 0
+    assert (tmp_path / "grid.png").stat().st_size > 1000
+
+
+def test_defects_are_reported_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    image = {"id": 9, "file_name": "a.png", "width": 80, "height": 60}
+    path = instances(
+        tmp_path, {"bbox": [1, 2, "x", 4]}, {"bbox": [0, 0, 4, 4]}, {"bbox": [70, 0, 20, 4]}, images=[image]
     )
-    (tmp_path / "val2017").mkdir()
-    (tmp_path / "annotations" / "a.png").rename(tmp_path / "val2017" / "a.png")
-    assert len(listed(nested, recipe("coco")).images) == 1
+    made = write(tmp_path / "r.yaml", TEXT.replace("MASK", "optional"))
+    assert status("check-data", str(made), str(path)) == 1
+    told = capsys.readouterr()
+    told = " ".join((told.out + told.err).split())
+    assert "annotation 1: `bbox` should be" in told
+    assert "has annotations for 60×80 px" in told
+    assert "1 box reaching beyond the picture, cut to it" in told
+
+
+@pytest.mark.parametrize("mask", ["required", "optional"])
+def test_a_store_has_what_the_files_have(tmp_path: Path, mask: str) -> None:
+    made = ar.load(write(tmp_path / "r.yaml", TEXT.replace("MASK", mask)))
+    path = coco(tmp_path / "set", random_set(5, polygons=True))
+    ar.pack(made, path, tmp_path / "store", workers=0)
+    files, store = ar.ImageFolder(files=path, recipe=made, seed=3), ar.Packed(tmp_path / "store", made, seed=3)
+    assert store.box_classes == files.box_classes
+    for k in range(len(files)):
+        a, b = files[1, k], store[1, k]
+        assert ("mask" in a) == ("mask" in b) == (mask == "required")
+        for key in {"image", "mask", "boxes", "kinds", "keypoints", "which"} & set(a):
+            np.testing.assert_allclose(a[key], b[key], atol=1e-5)
+
+
+# -- lists and masks ---------------------------------------------------------------------------------------------------
+
+
+def masks(folder: Path, template: str, names: list[str]) -> None:
+    for k, name in enumerate(names):
+        path = folder / template.replace("{stem}", name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        cv2.imwrite(str(path), np.full((30, 40), k + 1, np.uint8))
+
+
+SEGMENT = "{version: 1, recipe: s, inputs: {mask: required}, steps: [NoOp]}"
+
+
+@pytest.mark.parametrize(
+    "template", ["masks/{stem}_mask.png", "{stem}_mask.png", "masks/m-{stem}", "gt/{stem}.seg.png"]
+)
+def test_masks_by_a_template(tmp_path: Path, template: str) -> None:
+    names = ["a", "b.c", "d_mask.x"]
+    beside = "/" not in template
+    draw(tmp_path / "images", [Picture(f"{name}.jpg" if name != "b.c" else "b.c.png", 40, 30) for name in names])
+    masks(tmp_path / ("images" if beside else ""), template if "." in template else f"{template}.png", names)
+    given = template if beside else str(tmp_path / template)
+    ds = ar.ImageFolder(tmp_path / "images", parse_text(SEGMENT), masks=given)
+    assert [Path(ds.path(k)).name for k in range(len(ds))] == ["a.jpg", "b.c.png", "d_mask.x.jpg"]
+    assert [int(ds[k]["mask"][0, 0]) for k in range(3)] == [1, 2, 3]
+    made = write(tmp_path / "s.yaml", SEGMENT)
+    assert status("check-data", str(made), str(tmp_path / "images"), "--masks", given) == 0

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.annotations import OUTLINED, WRITERS, Picture, Set, instances, listed, random_set, recipe, refused, rows
-from support.budgets import tries
+from support.checks import tries
 from test_annotation_rules import test_pictures_outside_are_read_when_that_is_said as outside
 
 from augrecipes.errors import DataError
@@ -253,9 +253,6 @@ def test_many_mutated_files_are_listed_or_refused(tmp_path: Path, name: str) -> 
 # Law: run lengths of COCO, as numbers or as compressed text, are read as pycocotools does; no text does harm.
 
 
-_COUNTS = st.lists(st.integers(0, 1 << 28) | st.integers(0, 40), max_size=40)
-
-
 def test_run_lengths_of_coco(tmp_path: Path) -> None:
     """Uncompressed ones are read without pycocotools; they run down the columns."""
     path = instances(tmp_path, {"bbox": [0, 0, 2, 30], "segmentation": {"size": [30, 40], "counts": [3, 30, 1167]}})
@@ -297,16 +294,9 @@ def test_compressed_run_lengths_of_coco(tmp_path: Path, seed: int) -> None:
         ImageFolder(files=instances(tmp_path, area), recipe=recipe(mask="required"))[0]
 
 
-@given(counts=_COUNTS)
+@given(counts=st.lists(st.integers(0, 1 << 28) | st.integers(0, 40), max_size=40))
 def test_what_is_written_is_read(counts: list[int]) -> None:
     assert coco.counts_of(compressed(counts)) == counts
-
-
-@given(text=st.text() | st.text(st.characters(min_codepoint=40, max_codepoint=120), max_size=300))
-def test_any_text_is_numbers_or_nothing(text: str) -> None:
-    """Damaged ones end the process in pycocotools; here they are a fault of their annotation."""
-    found = coco.counts_of(text)
-    assert found is None or (len(found) <= len(text) and all(abs(count) < 1 << 62 for count in found))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from moved_clock import MovedClock, installed
 from slow_steps import Dawdle, Nap
-from support.drawn import draw_waves
+from support.folders import draw_waves
 
 import augrecipes as ar
 from augrecipes.bench import sweep

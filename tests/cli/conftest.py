@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.drawn import draw_waves
+from support.folders import draw_waves
 from typer.testing import CliRunner
 
 from augrecipes.cli.app import app

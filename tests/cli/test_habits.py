@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from recipe_texts import BROKEN, GOOD, LINTS
-from support.drawn import draw_waves
+from support.folders import draw_waves
 from typer.testing import CliRunner
 
 import augrecipes.cli

@@ -70,6 +70,7 @@ def with_x(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.soak
 def test_no_module_imports_albumentationsx(with_x: Path) -> None:
     done = python(EVERY_MODULE, with_x)
     assert done.returncode == 0, done.stderr

@@ -24,6 +24,7 @@ def test_what_is_installed_may_be_what_is_proven() -> None:
     assert not proven(pinned[2])
 
 
+@pytest.mark.soak
 def test_another_version_warns_once(programs: Programs) -> None:
     done = programs("import torch; torch.__version__ = '9.1.0'\nimport augrecipes as ar; ar.ImageFolder; ar.loader")
     assert done.returncode == 0, done.stderr

@@ -89,19 +89,6 @@ def test_shapes_and_dtypes(layout: str) -> None:
     assert dtypes == dict.fromkeys(shapes, "float32") | {"masks": "int64", "mask3d": "int64"}
 
 
-@pytest.mark.parametrize("name", ["images", "volume", "volumes"])
-def test_pictures_need_no_image(name: str) -> None:
-    pipeline = recipe(inputs="{boxes: pascal_voc}").compile(optimize="fast")
-    stack = np.stack([IMAGE, IMAGE[::-1]])
-    stack = stack[None] if name == "volumes" else stack
-    more = {"mask": MASK, "boxes": [[1, 2, 30, 40]], "box_labels": [7]}
-    alone, together = (pipeline.at(1)(**{name: stack, **more, **image}) for image in ({}, {"image": IMAGE}))
-    del together["image"]
-    np.testing.assert_equal(alone, together)
-    assert pipeline(**{name: stack}).keys() == {name}
-    assert [label for label, _ in pipeline.stages(1)(**{name: stack})] == ["Rotate#1", "RandomCrop#1", "ColorJitter#1"]
-
-
 def test_added_targets_go_wherever_the_pipeline_goes() -> None:
     pipeline = recipe().compile(optimize="fast", seed=4)
     found: list[Any] = []
@@ -138,20 +125,6 @@ def test_what_cannot_be_added(added: dict[str, str], message: str) -> None:
         recipe(inputs="{boxes: coco}").compile().add_targets(added)
 
 
-def test_pairs_and_bags() -> None:
-    pairs = ar.load("sr-x4").compile()
-    with pytest.raises(TypeError, match="scales"):
-        pairs.add_targets({"image2": "image"})
-    bags = recipe(kind="bag").compile(threads=2)
-    bags.at(0)(images=[IMAGE] * 3)
-    bags.add_targets({"left": "image"})
-    out = bags.at(0, 0, 1)(image=IMAGE, left=IMAGE)
-    np.testing.assert_array_equal(out["left"], out["image"])
-    np.testing.assert_array_equal(out["image"], bags.at(0)(images=[IMAGE] * 3)["image"][1])
-    with pytest.raises(DataError, match="'masks' is an array, and a bag has `images` alone"):
-        bags.at(0)(images=[IMAGE] * 3, masks=[MASK] * 3)
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -176,12 +149,6 @@ def test_what_does_not_fit(given: dict[str, Any], message: str) -> None:
     assert message in str(caught.value)
 
 
-def test_nothing_at_all_beside() -> None:
-    out = recipe().compile().at(0)(image=IMAGE, images=None, masks=[], volume=None)
-    assert out.keys() == {"image", "masks"}
-    assert out["masks"] == []
-
-
 class Tensor:
     """What arrays of other libraries look like."""
 
@@ -189,7 +156,6 @@ class Tensor:
 
 
 NO_TARGETS: tuple[Any, ...] = (IMAGE, MASK, [IMAGE], (MASK, MASK), np.zeros(3), Tensor(), [Tensor()])
-OTHERS: tuple[Any, ...] = ("a.png", 3, 2.5, np.float32(3), np.array(3), None, [1, 2], [], {"a": IMAGE}, b"x", object())
 
 
 class TestNames:
@@ -204,10 +170,6 @@ class TestNames:
         like = "mask" if "mask" in name else "image"
         assert f"{name!r} is an array, and no target of this recipe (image, mask, images, volume" in said
         assert f"pipeline.add_targets({{{name!r}: {like!r}}})" in said
-
-    @pytest.mark.parametrize("value", OTHERS, ids=lambda v: type(v).__name__)
-    def test_what_is_no_array_passes(self, value: Any) -> None:
-        assert recipe().compile().at(0)(image=IMAGE, label=value)["label"] is value
 
     def test_the_names_are_those_of_the_recipe(self) -> None:
         inputs = "{mask: absent, boxes: {format: coco, labels: kind}, keypoints: {format: xy, labels: null}}"

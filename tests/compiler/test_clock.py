@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from operator import itemgetter
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import albumentations as A
 import numpy as np
@@ -15,12 +15,16 @@ import pytest
 import augrecipes as ar
 from augrecipes.compiler.executor import work_sharing
 from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.explain import explain
+from augrecipes.compiler.run import clock
 from augrecipes.compiler.run import clock as clocks
 from augrecipes.compiler.run.clock import DECODE, Clock, clocked
 from augrecipes.compiler.run.instrument import SINK
 from augrecipes.compiler.run.pipeline import Pipeline
+from augrecipes.compiler.timing import Measured, Times, measure
 from augrecipes.native.kernels import library, using
 from augrecipes.ops import registry
+from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (160, 200, 3), np.uint8)
@@ -264,3 +268,101 @@ def test_planted_plans_of_helpers_without_counters_are_noticed(monkeypatch: pyte
 
     monkeypatch.setattr(Program, "timed", of_its_own)
     assert slowest_of(helped) != SLOW
+
+
+# Every step's time, taken while the pipeline runs as it always does.
+
+
+IMAGE_TIMING = np.random.default_rng(0).integers(0, 256, (60, 80, 3), np.uint8)
+NAP = 0.005
+TICK, NATIVELY = 1e-6, 1e-8
+
+
+CHARGE = clock.Clock.charge
+
+
+class MovedClock:
+    """Time passes where a nap takes it, and a little at every look."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        self.now += TICK
+        return self.now
+
+
+class Nap(A.ImageOnlyTransform):  # type: ignore[misc]
+    """Takes a while by the clock of this file."""
+
+    clock: ClassVar[MovedClock]
+
+    def apply(self, img: np.ndarray, **params: Any) -> np.ndarray:
+        Nap.clock.now += NAP
+        return img
+
+
+def charged(spent: clock.Clock, parts: Iterable[tuple[str, float]]) -> None:
+    """What programs say of real time, by the clock of this file: next to nothing."""
+    little = [(what, NATIVELY) for what, _ in parts]
+    Nap.clock.now += sum(seconds for _, seconds in little)
+    CHARGE(spent, little)
+
+
+@pytest.fixture
+def nap(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    Nap.clock = MovedClock()
+    monkeypatch.setattr(clock, "perf_counter", Nap.clock)
+    monkeypatch.setattr(clock.Clock, "charge", charged)
+    ar.register(Nap)
+    yield
+    registry._registered.pop("Nap", None)
+
+
+def recipe_timing(steps: str, more: str = "") -> Recipe:
+    return parse_text(f"{{version: 1, recipe: tiny, steps: {steps}, eval: [] {more}}}")
+
+
+@pytest.mark.usefixtures("nap")
+def test_a_step_counts_where_it_acts() -> None:
+    found = measure(
+        recipe_timing("[{Nap: {p: 0.5, id: half}}, {Nap: {p: 0, id: never}}]"), {"image": IMAGE_TIMING}, seconds=5
+    )
+    assert found.samples == 64
+    assert found.before.steps["half"] == pytest.approx(0.5 * NAP, rel=0.4)
+    assert found.before.steps["never"] < 2 * TICK
+    assert "never" not in found.after.steps
+
+
+@pytest.mark.usefixtures("nap")
+def test_what_is_wrong_with_a_step_is_said() -> None:
+    with pytest.raises(ar.DataError, match="RandomCrop#1"):
+        measure(recipe_timing("[{RandomCrop: {height: 500, width: 500}}]"), {"image": IMAGE_TIMING}, seconds=0.1)
+
+
+@pytest.mark.usefixtures("nap")
+@pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
+@pytest.mark.parametrize("name", ar.gallery_names())
+def test_what_is_explained_is_what_is_timed(name: str, optimize: Any) -> None:
+    made = ar.load(name)
+    for arrival in ("uint8", "encoded"):
+        told = explain(made, optimize=optimize, arrival=arrival)  # type: ignore[arg-type]
+        assert [row.label for row in told.plan] == [
+            node.site for node in made.compile(optimize=optimize).compiled.plans[arrival].steps
+        ]
+
+
+@pytest.mark.usefixtures("nap")
+def test_an_explanation_with_times() -> None:
+    made = recipe_timing(
+        "[{Nap: {p: 1.0}}, {Rotate: {border_mode: reflect_101}}, {RandomResizedCrop: {size: [32, 32]}}]"
+    )
+    times = Times({"Nap#1": 0.005, "Rotate#1": 1e-5, "RandomResizedCrop#1": 2e-5}, 1e-5, 1e-6, 0.006)
+    joined = "JoinedWarps(Rotate#1 + RandomResizedCrop#1)"
+    planned = Times({"Nap#1": 0.005, joined: 1e-5}, 1e-5, 1e-6, 0.0055)
+    told = explain(made, optimize="fast").with_times(Measured(times, planned, 1.1, 0.1, 8, 7), "a.png").to_json()
+    assert [row["ms"] for row in told["steps"]] == [5.0, 0.01, 0.02]
+    assert [row["ms"] for row in told["plan"]] == [5.0, 0.01]
+    assert told["timing"]["before"] == {"sink": 0.01, "overhead": 0.001, "whole": 6.0}
+    bare = explain(made).to_json()
+    assert "timing" not in bare
+    assert "ms" not in bare["steps"][0]

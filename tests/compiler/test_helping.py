@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import math
 import struct
 import threading
 import time
@@ -16,13 +17,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.drawn_jpegs import Jpeg
+from support.encoded_pictures import Jpeg
 
 from augrecipes.compiler.executor import program_memory, work_sharing
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.executor.work_sharing import SharingThreads, mapped, of_this_thread
+from augrecipes.compiler.executor.work_sharing import SharingThreads, of_this_thread
 from augrecipes.compiler.run import at_once
-from augrecipes.compiler.run.at_once import in_threads
+from augrecipes.compiler.run.at_once import PictureQueue, in_threads
 from augrecipes.images.encoded import encoded
 from augrecipes.native.kernels import library
 from augrecipes.native.libjpeg import codec
@@ -107,38 +108,6 @@ def test_what_is_raised_is_heard_and_nobody_waits_for_ever(where: str) -> None:
     with pytest.raises(KeyError, match=where):
         in_threads(work, range(3))
     assert job.is_done_once()
-
-
-@given(st.integers(1, 4), st.integers(0, 50))
-def test_each_number_is_made_once(threads: int, count: int) -> None:
-    made = Counter[int]()
-
-    def make(number: int) -> int:
-        made[number] += 1
-        return 2 * number
-
-    found: list[list[int | None]] = []
-    in_threads(lambda _: found.append(mapped(make, range(count))), range(threads))
-    assert found == [[2 * k for k in range(count)]] * threads
-    assert made == Counter(dict.fromkeys(range(count), threads))
-
-
-def test_one_thread_has_no_others() -> None:
-    found: list[Any] = []
-    in_threads(lambda _: found.append(of_this_thread()), range(1))
-    assert found == [None]
-
-
-def test_threads_within_threads() -> None:
-    found: list[Any] = []
-
-    def work(_: int) -> None:
-        outer = threads_here()
-        in_threads(lambda _: None, range(2))
-        found.append(of_this_thread() is outer)
-
-    in_threads(work, range(2))
-    assert found == [True, True]
 
 
 def test_what_was_shared_is_not_kept_while_nobody_has_time_for_it() -> None:
@@ -257,3 +226,50 @@ class TestHelpersMake:
         monkeypatch.setattr(Program, "_in_spare_workspace", of_another_epoch)
         with pytest.raises(AssertionError):
             check_batch(monkeypatch)
+
+
+# Pictures that threads share: each is handed out once, and no thread waits for more than another's last one.
+
+
+LARGE = np.zeros((800, 800, 3), np.uint8)
+FILE = encoded(Jpeg(375, 500).data, name="it")
+
+
+def shared(count: int, threads: int, picture: Any) -> tuple[list[list[int]], list[int]]:
+    """Parts in the order in which threads take them that need as long for each picture; and when each thread ends."""
+    turns, ends, parts = PictureQueue(count, threads, held=True), [0] * threads, []
+    while part := [k for k, _ in turns.take(lambda _: picture)]:
+        parts.append(part)
+        ends[ends.index(min(ends))] += len(part)
+    return parts, ends
+
+
+@given(st.integers(1, 400), st.integers(2, 8), st.sampled_from([LARGE, FILE, {"image": FILE}]))
+def test_threads_end_together(count: int, threads: int, picture: Any) -> None:
+    parts, ends = shared(count, threads, picture)
+    assert [k for part in parts for k in part] == [*range(count)]
+    assert max(ends) - min(ends) <= 1
+    assert len(parts) <= 4 * threads * (2 + math.log(count))
+
+
+@given(st.integers(1, 400), st.integers(2, 8), st.sampled_from([LARGE, FILE]))
+def test_threads_that_help_each_other_take_a_share_each(count: int, threads: int, picture: Any) -> None:
+    turns, parts = PictureQueue(count, threads, held=True, evened=True), list[list[int]]()
+    while part := [k for k, _ in turns.take(lambda _: picture)]:
+        parts.append(part)
+    assert [k for part in parts for k in part] == [*range(count)]
+    left = count
+    for part in parts:
+        assert len(part) == min(32, -(-left // threads))
+        left -= len(part)
+
+
+def test_small_pictures_are_handed_out_many_at_once() -> None:
+    parts, _ = shared(320, 2, np.zeros((32, 32, 3), np.uint8))
+    assert {len(part) for part in parts} == {32}
+
+
+def test_who_takes_as_many_to_the_end_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(at_once, "_FILE", 0.25)
+    with pytest.raises(AssertionError):
+        test_threads_end_together.hypothesis.inner_test(30, 2, FILE)  # type: ignore[attr-defined]

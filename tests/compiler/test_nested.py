@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import io
-import pickle
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from torch.utils.data import DataLoader, Dataset
 
 import augrecipes as ar
 from augrecipes.compiler.run import nested, pipeline
+from augrecipes.compiler.run.as_compose import AsCompose
+from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.recipe.parse import parse_text
 
 BARE = 1 << 63
@@ -125,14 +127,6 @@ def test_one_pipeline_twice_draws_twice() -> None:
     assert len(set(images(twice, 40))) == 2  # were they equal, every picture would be the one that came
 
 
-@pytest.mark.parametrize("again", [copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
-def test_copies_go_on_where_it_stands(again: Any) -> None:
-    made = A.Compose([A.OneOf([compiled(), A.NoOp()], p=1)], seed=4)
-    images(made, 3)
-    copied = again(made)
-    assert images(copied) == images(made)
-
-
 class Pictures(Dataset):  # type: ignore[type-arg]
     """One picture, many times."""
 
@@ -213,31 +207,6 @@ def test_the_limits_are_those_of_the_last_outer_compose() -> None:
     assert survivors() == [0, 4]
 
 
-def test_planted_limits_that_stay_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nested.Nested, "limit", lambda self, limits: setattr(self, "limits", limits))
-    assert survivors() != [0, 4]
-
-
-def test_sums() -> None:
-    made, flip = compiled(), A.HorizontalFlip(p=1)
-    for found, count in ((made + flip, 2), (flip + made, 2), (made + [flip, flip], 3), ([flip] + made, 2)):  # noqa: RUF005
-        assert (type(found), len(found.transforms)) == (A.Compose, count)
-        assert found(image=sample(1, "coco")["image"])["image"].shape == (48, 64, 3)
-    assert len((made + compiled()).transforms) == 2
-    boxed = parse_text(f"{PLAIN}{BOXES.replace('FORMAT', 'coco').replace('POINTS', 'xy')}{STEPS[0]}").compile()
-    came = sample(4, "coco")
-    found = (boxed + flip)(**came)
-    assert set(found) == set(came)
-    assert len(found["names"]) == len(found["bboxes"])
-    with pytest.raises(TypeError, match=r"H×W×C. Write the steps into the recipe"):
-        ar.load("folder-128").compile() + flip
-    with pytest.raises(TypeError, match="not 3"):
-        made + 3
-    for wrong in (lambda: made - flip, lambda: made * 2, lambda: 2 * made):
-        with pytest.raises(TypeError, match="leaves steps out"):
-            wrong()
-
-
 @pytest.mark.filterwarnings("ignore:Argument.*not valid:UserWarning")  # as albumentations itself saves PadIfNeeded
 def test_saved_as_it_is_ejected(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     recipe = ar.load("detection")
@@ -291,3 +260,100 @@ def test_another_fault_that_is_planted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline.streams, "of_this_process", lambda: 0)
     with pytest.raises(AssertionError):
         test_workers_of_a_plain_loader_do_not_repeat_each_other()
+
+
+# A pipeline where albumentations' own would stand: what works does, and what does not says what to do instead.
+
+
+IMAGE = np.random.default_rng(0).integers(0, 256, (300, 310, 3), dtype=np.uint8)
+KINDS = ("stained-tissue", "stained-tissue-bag", "sr-x4")
+FLIP = A.HorizontalFlip(p=1.0)
+MANY = ("stained-tissue-bag", "sr-x4")  # kinds of several pictures
+SAVED: dict[str, Callable[[Pipeline], Any]] = {
+    "A.save": lambda p: A.save(p, io.StringIO()),
+    "yaml": lambda p: A.save(p, io.StringIO(), data_format="yaml", on_not_implemented_error="warn"),
+    "A.to_dict": A.to_dict,
+    "to_dict": lambda p: p.to_dict(),
+    "get_dict_with_id": lambda p: p.get_dict_with_id(),
+}
+SEEDED: dict[str, Callable[[Pipeline], Any]] = {
+    "set_random_seed": lambda p: p.set_random_seed(1),
+    "set_random_state": lambda p: p.set_random_state(np.random.default_rng(1), None),
+}
+STEPS_OUTSIDE: dict[str, Callable[[Pipeline], Any]] = {
+    "all": lambda p: A.Compose(p.transforms),
+    "some": lambda p: A.Compose([*p.transforms[:1], FLIP]),
+    "one": lambda p: p.transforms[0].set_random_seed(3),
+    "grouped": lambda p: A.OneOf(p.transforms),
+}
+
+
+def samples(pipeline: Pipeline) -> list[Any]:
+    given = dict.fromkeys(pipeline.targets, IMAGE)
+    if pipeline.recipe.kind == "pair":
+        given = {"hr": IMAGE[:, :308], "lr": IMAGE[:75, :77]}
+    return [pipeline.at(index)(**given) for index in range(3)]
+
+
+def compiled_outside(kind: str) -> Pipeline:
+    return ar.load(kind).compile(optimize="fast", seed=5)
+
+
+def refused(kind: str, attempt: Callable[[Pipeline], Any], message: str) -> None:
+    """The attempt raises a TypeError that says this, and the pipeline is none the worse."""
+    pipeline = compiled_outside(kind)
+    before = samples(pipeline)
+    with pytest.raises(TypeError) as caught:
+        attempt(pipeline)
+    assert message in str(caught.value)
+    np.testing.assert_equal(samples(pipeline), before)
+
+
+@pytest.mark.parametrize("kind", MANY)
+@pytest.mark.parametrize("attempt", SAVED.values(), ids=SAVED)
+def test_not_saved_by_albumentations(kind: str, attempt: Callable[[Pipeline], Any]) -> None:
+    refused(kind, attempt, "ar.load('recipe.yaml').compile(mode='train', optimize='fast', seed=5) makes this pipeline")
+
+
+@pytest.mark.parametrize("attempt", SEEDED.values(), ids=SEEDED)
+def test_no_other_seed(attempt: Callable[[Pipeline], Any]) -> None:
+    refused("stained-tissue", attempt, "keyed by its seed; for another seed, recipe.compile(seed=...)")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("attempt", STEPS_OUTSIDE.values(), ids=STEPS_OUTSIDE)
+def test_its_steps_are_its_own(kind: str, attempt: Callable[[Pipeline], Any]) -> None:
+    refused(kind, attempt, "this step belongs to a compiled pipeline")
+
+
+def test_others_that_are_refused() -> None:
+    refused("stained-tissue", lambda p: p.set_deterministic(True), "pipeline.at(index, epoch)(image=image)")
+    refused("stained-tissue", lambda p: p.set_mask_interpolation(1), "say it in the recipe")
+    refused("stained-tissue", lambda p: A.Compose([p], mask_interpolation=0), "say it in the recipe")
+    refused("stained-tissue", lambda p: A.ReplayCompose([p]), "pipeline.at(index, epoch)(image=image)")
+    refused("stained-tissue", lambda p: p.get_dict_with_id(), "makes this pipeline again")
+    refused("sr-x4", lambda p: p[0], "pipeline.recipe.steps describes them")
+    refused("sr-x4", list, "pipeline.recipe.steps describes them")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_said_to_do_instead_works(kind: str, tmp_path: Path) -> None:
+    pipeline = compiled_outside(kind)
+    file = tmp_path / "recipe.yaml"
+    file.write_text(pipeline.recipe.to_yaml())
+    again = ar.load(file).compile(mode="train", optimize="fast", seed=5)
+    np.testing.assert_equal(samples(again), samples(pipeline))
+    np.testing.assert_equal(samples(copy.deepcopy(pipeline)), samples(pipeline))
+    np.testing.assert_equal(samples(copy.copy(pipeline)), samples(pipeline))
+
+
+def test_a_fault_that_is_planted_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were the steps not kept, another Compose would seed them, and every sample would be another."""
+    monkeypatch.setattr(AsCompose, "_keep", lambda self, sites: None)
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        refused("stained-tissue", STEPS_OUTSIDE["all"], "this step belongs")
+    pipeline = ar.load("stained-tissue").compile(optimize="none", seed=5)  # programs draw by the keys themselves
+    before = samples(pipeline)
+    A.Compose(pipeline.transforms)
+    with pytest.raises(AssertionError):
+        np.testing.assert_equal(samples(pipeline), before)

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 import tracemalloc
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from every_class import SLOW, STEPS
 
 import augrecipes as ar
-from augrecipes.errors import DataError
+from augrecipes.compiler.run import shared
+from augrecipes.errors import DataError, RecipeError
+from augrecipes.kinds.pair import pipeline as pair
+from augrecipes.ops import bounds, capabilities
+from augrecipes.ops.capabilities import capability, known
+from augrecipes.recipe.model import Arguments, Optimize, Step
 from augrecipes.recipe.parse import parse_text
+from augrecipes.recipe.write import flow
 
 IMAGE = """
 steps: [{RandomCrop: {height: 8, width: 6}}, HorizontalFlip, {ColorJitter: {hue: [0, 0], p: 0.5}}, VerticalFlip]
@@ -48,29 +58,6 @@ def test_images_are_written_into_a_batch(optimize: Any, where: str, layout: str,
         assert np.array_equal(row, expected)
         assert not np.shares_memory(expected, batch)
     assert (batch[[0, 4]] == 77).all()
-
-
-def test_memory_need_not_be_contiguous() -> None:
-    pipeline = of(IMAGE).compile()
-    wide = np.zeros((3, 8, 13), np.float32)
-    pipeline.at(3)(image=picture(), out=wide[:, ::-1, 1::2])
-    assert np.array_equal(wide[:, ::-1, 1::2], pipeline.at(3)(image=picture())["image"])
-    assert not wide[..., ::2].any()
-
-
-def test_torch_tensors_share_their_memory() -> None:
-    pipeline = of(IMAGE, "{dtype: float16}").compile()
-    batch = torch.zeros((2, 3, 8, 6), dtype=torch.float16)
-    row = batch[1]
-    assert pipeline.at(1)(image=picture(), out=row)["image"] is row
-    assert np.array_equal(batch[1].numpy(), pipeline.at(1)(image=picture())["image"])
-    assert not batch[0].any()
-
-
-def test_nothing_given_is_nothing_said() -> None:
-    pipeline = of(IMAGE).compile()
-    assert np.array_equal(pipeline.at(1)(image=picture(), out=None)["image"], pipeline.at(1)(image=picture())["image"])
-    assert pipeline(image=picture(), out=np.empty((3, 8, 6), np.float32))["image"].shape == (3, 8, 6)
 
 
 def test_a_function_is_asked_for_memory_of_the_right_size() -> None:
@@ -137,53 +124,6 @@ def test_what_does_not_fit_is_a_data_error(out: Any, message: str) -> None:
         of(IMAGE).compile().at(0)(image=picture(), out=out)
 
 
-def test_the_picture_itself_is_no_place_for_the_result() -> None:
-    pipeline = of("steps: [HorizontalFlip]", "{dtype: uint8, layout: hwc}").compile()
-    image = picture()
-    with pytest.raises(DataError, match="lies in the memory of what goes in"):
-        pipeline.at(0)(image=image, out=image)
-    with pytest.raises(DataError, match="lies in the memory of what goes in"):
-        of(BAG, "{dtype: uint8, layout: hwc}").compile().at(0)(images=[image], out=image[None, :8, :6])
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_bags(threads: int) -> None:
-    pipeline = of(BAG).compile(threads=threads)
-    tiles = [picture(seed=k) for k in range(7)]
-    out = torch.zeros((7, 3, 8, 6))
-    done = pipeline.at(2)(images=tiles, out=out)
-    assert done["image"] is out
-    assert np.array_equal(out.numpy(), pipeline.at(2)(images=tiles)["image"])
-    one = np.empty((3, 8, 6), np.float32)
-    assert pipeline.at(2, 0, 4)(image=tiles[4], out=one)["image"] is one
-    assert np.array_equal(one, out[4].numpy())
-    with pytest.raises(DataError, match=r"out is float32 of shape \(6, 3, 8, 6\), the bag comes .*\(7, 3, 8, 6\)"):
-        pipeline.at(2)(images=tiles, out=np.zeros((6, 3, 8, 6), np.float32))
-
-
-def test_pairs_by_target() -> None:
-    pipeline = of(PAIR).compile()
-    scene = {"lr": picture(10, 10), "hr": picture()}
-    expected = pipeline.at(1)(**scene)
-    lr, hr = np.zeros((3, 4, 4), np.float32), torch.zeros((3, 8, 8))
-    done = pipeline.at(1)(**scene, out={"lr": lr, "hr": hr})
-    assert done["lr"] is lr
-    assert done["hr"] is hr
-    assert "out" not in done
-    assert np.array_equal(lr, expected["lr"])
-    assert np.array_equal(hr.numpy(), expected["hr"])
-    done = pipeline.at(1)(**scene, out={"hr": hr})
-    assert done["hr"] is hr
-    assert np.array_equal(done["lr"], expected["lr"])
-    for out, message in (
-        (lr, r"out must be a dict of arrays by target \(lr, hr\), got ndarray"),
-        ({"x2": lr}, "got the keys 'x2'"),
-        ({"lr": hr}, r"out\['lr'\] is float32 of shape \(3, 8, 8\), lr comes out as float32 of shape \(3, 4, 4\)"),
-    ):
-        with pytest.raises(DataError, match=message):
-            pipeline.at(1)(**scene, out=out)
-
-
 @pytest.mark.parametrize(
     "colour", ["", "- ColorJitter: {brightness: 0.2, contrast: 0.1, saturation: 0.1, hue: 0, p: 1.0}"]
 )
@@ -211,3 +151,146 @@ steps:
                 assert tracemalloc.get_traced_memory()[1] - before < 10_000
     finally:
         tracemalloc.stop()
+
+
+# Pictures that would be too large are refused before they are made, however the recipe is carried out.
+
+
+sys.path.append(str(Path(__file__).parents[1] / "laws"))
+
+PICTURE, LARGER = np.zeros((40, 50, 3), np.uint8), np.zeros((80, 100, 3), np.uint8)
+LARGE = [
+    "RandomScale: {scale_limit: [9999, 9999], p: 1.0}",
+    "Affine: {scale: 2000, fit_output: true, p: 1.0}",
+    "CropAndPad: {px: 50000, keep_size: false, p: 1.0}",
+    "Pad: {padding: 50000}",
+    "PadIfNeeded: {min_height: null, min_width: null, pad_height_divisor: 90000, pad_width_divisor: 90000}",
+    "LongestMaxSize: {max_size: 90000}",
+]
+
+
+def run(steps: str, optimize: Optimize) -> None:
+    text = f"version: 1\nrecipe: t\nsteps: [{{{steps}}}, {{Resize: {{height: 8, width: 8}}}}]\neval: []"
+    parse_text(text).compile(optimize=optimize).at(0)(image=PICTURE)
+
+
+@pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
+@pytest.mark.parametrize("steps", LARGE)
+def test_what_would_be_too_large_is_refused_by_name(steps: str, optimize: Optimize) -> None:
+    name = steps.partition(":")[0]
+    with pytest.raises(DataError, match=f"{name}#1: would make a picture of .* more than 1 GiB"):
+        run(steps, optimize)
+
+
+# Of each class that may make more of a picture than it is given: arguments with which it does.
+ENLARGE: dict[str, dict[str, Any]] = {
+    "Affine": {"scale": 3.0, "fit_output": True},
+    "CenterCrop": {"height": 120, "width": 130, "pad_if_needed": True},
+    "Crop": {"x_max": 140, "y_max": 120, "pad_if_needed": True},
+    "CropAndPad": {"px": 40, "keep_size": False},
+    "LongestMaxSize": {"max_size": 150},
+    "Pad": {"padding": 50},
+    "PadIfNeeded": {"min_height": 200, "min_width": 220},
+    "Perspective": {"scale": [0.1, 0.1], "keep_size": False, "fit_output": True},
+    "RandomCrop": {"height": 120, "width": 130, "pad_if_needed": True},
+    "RandomResizedCrop": {"size": [110, 120]},
+    "RandomScale": {"scale_limit": [1.5, 2.0]},
+    "RandomSizedBBoxSafeCrop": {"height": 110, "width": 120},
+    "RandomSizedCrop": {"min_max_height": [20, 30], "size": [110, 120]},
+    "Resize": {"height": 110, "width": 120},
+    "ResizeToTarget": {},
+    "SmallestMaxSize": {"max_size": 150},
+}
+HEAD = "version: 1\nrecipe: t\noutput: {dtype: uint8, layout: hwc}\neval: []\n"
+KINDS = {
+    "image": ("inputs: {boxes: {labels: null}}\n", {"image": PICTURE, "boxes": np.array([[10, 10, 30, 30.0]])}),
+    "bag": ("kind: bag\n", {"images": PICTURE[None]}),
+    "pair": ("kind: pair\nscales: {lr: 1, hr: 2}\nallow_resampling: true\n", {"lr": PICTURE, "hr": LARGER}),
+}
+BOXES = "RandomSizedBBoxSafeCrop"  # it needs some, and other kinds have none
+NOT_IN = {
+    "image": {"ResizeToTarget"},
+    "bag": {"ResizeToTarget", BOXES},
+    "pair": {"CropAndPad", "Pad", "PadIfNeeded", "Perspective", BOXES},  # no draw of theirs fits several grids
+}
+EACH = pytest.mark.parametrize("kind", KINDS)
+
+
+def made(step: Step, kind: str, max_bytes: int | None, optimize: Optimize = "none") -> int | None:
+    """Bytes of the largest picture that a step makes; None where it makes none larger, or not in that kind.
+
+    DataError or RecipeError where it would make a picture of more than `max_bytes`.
+    """
+    head, given = KINDS[kind]
+    steps = f"[{{{step.name}: {flow({**step.args.plain(), 'p': 1.0})}}}]"
+    if step.name == "ResizeToTarget":
+        steps, given = f"[{{Degrade: {{source: lr, target: hr, steps: {steps}}}}}]", {"lr": PICTURE}
+    try:
+        out = (
+            parse_text(f"{HEAD}{head}max_bytes: {flow(max_bytes)}\nsteps: {steps}")
+            .compile(optimize=optimize)
+            .at(0)(**given)
+        )
+    except (RecipeError, DataError) as error:
+        if "picture" in str(error) and "more than" in str(error):
+            assert step.name in str(error)
+            raise
+        return None
+    most = max(array.nbytes for array in out.values())
+    return most if most > max(one.nbytes for one in given.values() if isinstance(one, np.ndarray)) else None
+
+
+def law(step: Step, kind: str, optimize: Optimize = "none") -> bool:
+    """Whether a step makes more than it is given; then a limit decides whether it is carried out."""
+    most = made(step, kind, None, optimize)
+    if most is None:
+        return False
+    assert made(step, kind, 2 * most, optimize) == most  # twice: one that pads and crops makes more in between
+    with pytest.raises((RecipeError, DataError)):
+        made(step, kind, int(0.95 * most), optimize)  # sides are rounded
+    return True
+
+
+@EACH
+@pytest.mark.parametrize("optimize", ["none", "fast"])
+def test_nothing_larger_than_the_limit_is_made(kind: str, optimize: Optimize) -> None:
+    found = {name for name, args in ENLARGE.items() if law(Step(name, Arguments(args)), kind, optimize)}
+    assert found == ENLARGE.keys() - NOT_IN[kind]
+
+
+@EACH
+def test_no_other_class_makes_more_than_it_is_given(kind: str) -> None:
+    assert set(ENLARGE) == {name for name in known() if (r := capability(name)) and r.makes is not None}
+    for step in STEPS:
+        if step.name not in SLOW:
+            law(step, kind)
+
+
+@pytest.mark.parametrize("name", sorted(ENLARGE))
+def test_without_the_guard_the_law_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = capability(name)
+    assert record is not None
+    monkeypatch.setitem(capabilities._BY_NAME, name, replace(record, makes=None))
+    monkeypatch.setattr(bounds, "_picture", lambda *_: None)  # what is told when the recipe is checked
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        law(Step(name, Arguments(ENLARGE[name])), "pair" if name == "ResizeToTarget" else "image")
+
+
+class OfCells(shared.Shared):
+    """A step of a pair that thinks its targets have one pixel a cell."""
+
+    cell = property(lambda self: 1, lambda self, value: None)  # type: ignore[assignment]
+
+
+def test_a_guard_that_takes_cells_for_pixels_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair, "Shared", OfCells)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        law(Step("Resize", Arguments(ENLARGE["Resize"])), "pair")
+
+
+def test_the_limit_is_part_of_no_sample() -> None:
+    text = "version: 1\nrecipe: t\nsteps: [Blur]\n"
+    plain, other, none = (parse_text(text + more) for more in ("", "max_bytes: 5000000000", "max_bytes: null"))
+    assert (plain.max_bytes, other.max_bytes, none.max_bytes) == (1 << 30, 5_000_000_000, None)
+    assert plain.digest == other.digest == none.digest
+    assert [parse_text(one.to_yaml()) for one in (plain, other, none)] == [plain, other, none]

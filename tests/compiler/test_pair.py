@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pickle
-import threading
 from dataclasses import replace
 from typing import Any
 
@@ -52,31 +51,10 @@ class TestCalls:
         assert (out["lr"].shape, out["lr"].dtype) == ((3, 12, 16), np.float32)
         assert (out["hr"].shape, out["hr"].dtype) == ((48, 64, 3), np.uint8)
 
-    def test_each_crop_is_the_files_region_bit_for_bit(self) -> None:
-        pipeline = recipe("[{RandomCrop: {height: 12, width: 16}}]", **RAW).compile(save_applied_params=True)
-        for index in range(20):
-            out = pipeline.at(index)(lr=LR, hr=HR)
-            for name, array in (("lr", LR), ("hr", HR)):
-                y0, x0, y1, x1 = out["window"][name]
-                assert np.array_equal(out[name], array[y0:y1, x0:x1])
-            assert tuple(4 * v for v in out["window"]["lr"]) == out["window"]["hr"]
-
     def test_whole_images_are_cut_to_the_common_grid(self) -> None:
         out = recipe(**RAW).compile(mode="eval").at(0)(lr=LR, hr=HR)
         assert np.array_equal(out["hr"], HR[:120, :160])
         assert np.array_equal(out["lr"], LR)
-
-    def test_what_else_comes_in_comes_out(self) -> None:
-        tag = object()
-        assert recipe().compile().at(0)(lr=LR, hr=HR, tag=tag)["tag"] is tag
-
-    def test_inputs_are_not_written_to_nor_shared(self) -> None:
-        lr, hr = LR.copy(), HR.copy()
-        out = recipe("[]", **RAW).compile().at(0)(lr=lr, hr=hr)
-        out["lr"][:] = 0
-        out["hr"][:] = 0
-        assert np.array_equal(lr, LR)
-        assert np.array_equal(hr, HR)
 
     @pytest.mark.parametrize("channels", [1, 3, 5])
     @pytest.mark.parametrize("dtype", ["uint8", "float32"])
@@ -89,10 +67,6 @@ class TestCalls:
         assert out["lr"].shape[2] == channels
         # The same table on equal values; float arithmetic may round by place.
         assert np.allclose(out["hr"][::4, ::4], out["lr"], atol=1e-6)
-
-    def test_grey_without_a_channel_axis(self) -> None:
-        out = recipe().compile().at(0)(lr=LR[..., 0], hr=HR[..., 0])
-        assert out["lr"].shape[0] == out["hr"].shape[0] == 1
 
     def test_stages_show_every_target(self) -> None:
         stages = recipe(SPOIL).compile().stages(0)(hr=HR)
@@ -119,22 +93,6 @@ class TestKeys:
                 plain = replace(recipe(steps), without_rules=("own_noise",))
                 assert same(first, plain.compile(seed=3, optimize=level).at(5, 1)(**given))
 
-    def test_threads(self) -> None:
-        pipeline = recipe(SPOIL).compile()
-        wanted = [pipeline.at(k)(hr=HR) for k in range(12)]
-        found: dict[int, dict[str, Any]] = {}
-
-        def work(start: int) -> None:
-            for k in range(start, 12, 3):
-                found[k] = pipeline.at(k)(hr=HR)
-
-        threads = [threading.Thread(target=work, args=(start,)) for start in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert all(same(wanted[k], found[k]) for k in range(12))
-
     def test_a_step_that_one_target_has_changes_no_shared_draw(self) -> None:
         plain = recipe(CROP, **RAW).compile().at(7)(lr=LR, hr=HR)
         noisy = recipe(CROP.replace("}}]", "}}, {GaussNoise: {target: lr, p: 1.0}}]"), **RAW).compile()
@@ -149,11 +107,6 @@ class TestDegrade:
         )
         out = recipe(steps, **RAW).compile().at(2)(hr=HR)
         assert np.array_equal(out["lr"], imresize(out["hr"], 12, 16, round_between=True))
-
-    def test_targets_are_what_goes_in(self) -> None:
-        pipeline = recipe(SPOIL).compile()
-        assert (pipeline.targets, pipeline.outputs) == (("hr",), ("lr", "hr"))
-        assert recipe(SPOIL).compile(mode="eval").targets == ("lr", "hr")
 
     @pytest.mark.usefixtures("classes_of_its_own")
     def test_a_last_size_that_is_not_the_targets(self) -> None:
@@ -237,46 +190,130 @@ def test_explain_says_who_shares_what() -> None:
     }
 
 
-@pytest.mark.parametrize(("at", "side"), [(", at: lr", 20), (", at: hr", 5), ("", 20)])
-def test_explain_says_whose_pixels_a_crop_counts(at: str, side: int) -> None:
-    """And it is so: the window has that many pixels of the target that is named."""
-    made = recipe(f"[{{RandomCrop: {{height: 20, width: 20{at}}}}}]", **RAW)
-    (row,) = explain(made).shared
-    named = row.how.partition("count pixels of ")[2]
-    assert named.startswith("hr" if "hr" in at else "lr")
-    assert ("no `at`" in named) is not bool(at)
-    out = made.compile().at(0)(lr=LR, hr=HR)
-    assert out["lr"].shape[:2] == (side, side)
-    assert out["hr"].shape[:2] == (4 * side, 4 * side)
+# test_bag
 
 
-@pytest.mark.usefixtures("classes_of_its_own")
-def test_a_custom_class_is_shared_as_it_is() -> None:
-    import albumentations as A
-
-    class HalveIt(A.ImageOnlyTransform):  # type: ignore[misc]
-        def apply(self, img: np.ndarray, **_: Any) -> np.ndarray:
-            return img // 2
-
-    ar.register(HalveIt)
-    out = recipe("[{HalveIt: {p: 1.0}}]", **RAW).compile().at(0)(lr=LR, hr=HR)
-    assert np.array_equal(out["hr"], HR[:120, :160] // 2)
+TILES = np.random.default_rng(0).integers(0, 256, (17, 40, 52, 3), np.uint8)
+STEPS = """[{Rotate: {limit: 25, p: 1.0}}, {RandomResizedCrop: {size: [24, 24]}}, HorizontalFlip, VerticalFlip,
+  {OneOf: {p: 0.7, steps: [{GaussNoise: {p: 1.0}}, {Blur: {p: 1.0}}]}},
+  {StainJitter: {sigma: 0.1, share: bag, p: 1.0}}]"""
 
 
-@pytest.mark.usefixtures("classes_of_its_own")
-def test_the_order_of_targets_of_one_scale_decides_nothing() -> None:
-    """A step that reads the picture to draw reads the same one, however `scales:` is written."""
-    import albumentations as A
+def recipe_bag(steps: str = STEPS, **more: str) -> Recipe:
+    rest = "".join(f"{key}: {value}\n" for key, value in {"eval": "[]", **more}.items())
+    return parse_text(f"version: 1\nrecipe: test\nkind: bag\nsteps: {steps}\n{rest}")
 
-    @ar.register
-    class AddMean(A.ImageOnlyTransform):  # type: ignore[misc]
-        def get_params_dependent_on_data(self, params: Any, data: Any) -> dict[str, Any]:
-            return {"mean": int(data["image"].mean()) // 2}
 
-        def apply(self, img: np.ndarray, mean: int = 0, **params: Any) -> np.ndarray:
-            return img // 2 + np.uint8(mean)
+@pytest.mark.parametrize("threads", [1, 2, 5, 40])
+@pytest.mark.parametrize("optimize", ["none", "exact"])
+def test_every_number_of_threads_gives_each_tiles_own_sample(threads: int, optimize: Any) -> None:
+    pipeline = recipe_bag().compile(seed=3, threads=threads, optimize=optimize)
+    alone = recipe_bag().compile(seed=3, optimize="none")
+    for index in range(3):
+        out = pipeline.at(index, 1)(images=TILES)["image"]
+        wanted = [alone.at(index, 1, tile=k)(image=tile)["image"] for k, tile in enumerate(TILES)]
+        assert out.shape == (17, 3, 24, 24)
+        assert np.array_equal(out, np.stack(wanted))
 
-    dark, light = np.full((12, 16, 3), 9, np.uint8), np.full((12, 16, 3), 200, np.uint8)
-    one, other = (recipe("[{AddMean: {p: 1.0}}]", scales, **RAW) for scales in ("{a: 1, b: 1}", "{b: 1, a: 1}"))
-    assert one.digest == other.digest
-    assert same(one.compile().at(0)(a=dark, b=light), other.compile().at(0)(a=dark, b=light))
+
+def test_shared_draws_are_one_for_a_bag_and_differ_between_bags() -> None:
+    pipeline = recipe_bag("[{StainJitter: {share: bag, p: 1.0}}, {RandomGamma: {p: 1.0}}]").compile(
+        save_applied_params=True
+    )
+    shared, own = [], []
+    for index in range(2):
+        applied = pipeline.at(index)(images=TILES)["applied"]
+        assert len(applied) == len(TILES)
+        draws = [{site: str(params) for site, _, params in tile} for tile in applied]
+        assert len({tile["StainJitter#1"] for tile in draws}) == 1
+        shared.append(draws[0]["StainJitter#1"])
+        own += [tile["RandomGamma#1"] for tile in draws]
+    assert shared[0] != shared[1]
+    assert len(set(own)) > 20
+
+
+def test_a_group_shares_its_choice_and_its_childrens_draws() -> None:
+    steps = "[{OneOf: {share: bag, steps: [{RandomGamma: {p: 1.0}}, {Rotate: {p: 1.0}}, {HorizontalFlip: {p: 1.0}}]}}]"
+    pipeline = recipe_bag(steps).compile(save_applied_params=True)
+    chosen = set()
+    for index in range(12):
+        applied = pipeline.at(index)(images=TILES)["applied"]
+        assert len({str([(site, sorted(p.items(), key=str)) for site, _, p in tile]) for tile in applied}) == 1
+        chosen.add(applied[0][0][0])
+    assert len(chosen) == 3
+
+
+class TestBrokenTiles:
+    def read(self, k: int) -> np.ndarray:
+        if k in (3, 7):
+            raise DataError("is broken", path=f"{k}.png")
+        return TILES[k]
+
+    @pytest.mark.parametrize("threads", [1, 3])
+    def test_the_first_is_raised(self, threads: int) -> None:
+        pipeline = recipe_bag().compile(threads=threads)
+        for _ in range(5):
+            with pytest.raises(DataError, match=r"3\.png"):
+                pipeline.bag(0, 0, range(17), self.read)
+
+    @pytest.mark.parametrize("threads", [1, 3])
+    def test_or_all_are_left_out(self, threads: int) -> None:
+        pipeline = recipe_bag().compile(threads=threads)
+        bag = pipeline.bag(0, 0, range(17), self.read, skip=True)
+        whole = pipeline.at(0)(images=TILES)["image"]
+        assert [k for k, _ in bag.dropped] == [3, 7]
+        assert bag.kept == tuple(k for k in range(17) if k not in (3, 7))
+        assert np.array_equal(bag.image, whole[list(bag.kept)])
+
+    def test_none_is_left(self) -> None:
+        with pytest.raises(DataError, match="none of its 2 tiles"):
+            recipe_bag().compile().bag(0, 0, [3, 3], lambda k: self.read(3), skip=True)
+
+    @pytest.mark.parametrize("skip", [False, True])
+    def test_a_step_that_fails_names_step_and_file(self, *, skip: bool) -> None:
+        pipeline = recipe_bag("[{RandomCrop: {height: 45, width: 45}}]").compile()
+        with pytest.raises(DataError) as caught:
+            pipeline.bag(0, 0, range(2), lambda k: TILES[k], name=lambda k: f"{k}.png", skip=skip)
+        assert caught.value.path == "0.png"
+        if not skip:
+            assert caught.value.step == "RandomCrop#1"
+
+
+def test_the_key_is_the_tiles_number_not_its_place() -> None:
+    pipeline = recipe_bag().compile()
+    whole = pipeline.at(2)(images=TILES)["image"]
+    some = pipeline.bag(2, 0, [11, 4], lambda k: TILES[[11, 4][k]]).image
+    assert np.array_equal(some, whole[[11, 4]])
+
+
+def test_memory_comes_from_the_caller() -> None:
+    given: list[np.ndarray] = []
+
+    def allocate(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        given.append(np.empty(shape, dtype))
+        return given[-1]
+
+    bag = recipe_bag().compile(threads=2).bag(0, 0, range(17), TILES.__getitem__, allocate=allocate)
+    assert len(given) == 1
+    assert np.shares_memory(bag.image, given[0])
+    assert not np.shares_memory(bag.image, TILES)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"images": []}, "at least one tile"),
+        ({"images": TILES[0]}, "N×H×W×C"),
+        ({"images": TILES, "image": TILES[0]}, "not both"),
+        ({}, "image must be a numpy array"),
+    ],
+)
+def test_what_is_no_bag(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        recipe_bag().compile().at(0)(**given)
+
+
+def test_explain_says_which_draws_are_shared() -> None:
+    shared = {row.site: row.how for row in explain(recipe_bag()).shared}
+    assert shared["StainJitter#1"] == "one draw for the whole bag"
+    assert shared["Rotate#1"] == "a draw for every tile"

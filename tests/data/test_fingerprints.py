@@ -273,23 +273,3 @@ def test_other_versions_and_processors_are_told_once(
         loader(Counting(4)).load_state_dict(state | {"made_with": 3})
     with pytest.raises(LoaderError, match="damaged"):
         loader(Counting(4)).load_state_dict(state | {"fingerprint": [1]})
-
-
-def test_families_are_what_was_measured_to_differ() -> None:
-    avx512 = "x86_64 SSE SSE2 SSE3 SSE4.1 SSE4.2 AVX FP16 AVX2 AVX512-SKX IPP"
-    assert versions.family(avx512) == versions.family(avx512.replace(" AVX512-SKX", "").replace("x86_64", "amd64"))
-    others = [avx512.replace(" AVX2 AVX512-SKX", ""), avx512.replace(" IPP", ""), "aarch64 NEON FP16"]
-    assert len({versions.family(text) for text in (avx512, *others)}) == 4
-
-
-def test_a_store_of_another_family_is_told_when_it_is_opened(
-    roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    versions._warned.clear()
-    assert open_packed(IMAGE, roots["image"]).store.about["versions"]["processor"] == versions.features()
-    assert not [text for text in caplog.messages if "family" in text]
-    monkeypatch.setattr(versions, "features", lambda: "x86_64 SSE SSE2")
-    for _ in range(2):
-        open_packed(IMAGE, roots["image"])
-    (message,) = [text for text in caplog.messages if "family" in text]
-    assert "its steps were baked with" in message

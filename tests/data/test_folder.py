@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import pickle
 import subprocess
 import sys
@@ -82,16 +80,6 @@ class TestBroken:
         (root / "emu" / "0.png").write_bytes(b"")
         return root
 
-    def test_skip_without_our_loader(self, broken: Path, recipe: Recipe, caplog: pytest.LogCaptureFixture) -> None:
-        ds = ImageFolder(broken, recipe, on_error="skip")
-        with caplog.at_level(logging.WARNING, "augrecipes"):
-            sample = ds[1]
-        same(sample, ds[sample["index"]])
-        assert sample["label"] == ds.class_to_idx[Path(sample["path"]).parent.name]  # type: ignore[index]
-        assert "cat" in caplog.text
-        through = next(iter(loader(ds.subset(range(9)), 9)))
-        assert int(through["index"][1]) == sample["index"]
-
     def test_a_skipped_sample_says_which_step_failed(self, tmp_path: Path, recipe: Recipe) -> None:
         draw(tmp_path / "small.png", 0, size=(8, 8))
         draw(tmp_path / "whole.png", 1)
@@ -133,11 +121,6 @@ class TestMasks:
         with pytest.raises(DataError, match=r"2 problems(.|\n)*0\.jpg: no mask(.|\n)*2\.jpg: no mask"):
             ImageFolder(masked / "images", recipe, masks=masked / "masks")
 
-    def test_ambiguous_ones_are_listed(self, masked: Path, recipe: Recipe) -> None:
-        cv2.imwrite(str(masked / "masks" / "1.tif"), np.zeros((32, 28), np.uint8))
-        with pytest.raises(DataError, match=r"1\.jpg: 2 masks for 1 image of this name: "):
-            ImageFolder(masked / "images", recipe, masks=[masked / "masks"])
-
     def test_one_mask_is_not_for_two_images(self, tmp_path: Path, recipe: Recipe) -> None:
         class_folders(tmp_path / "images", ("a", "b"), each=1)
         draw(tmp_path / "flat" / "0.png", 0)
@@ -158,20 +141,6 @@ class TestMasks:
         refuses = parse_text(RECIPE.replace("mask: optional", "mask: absent"))
         with pytest.raises(DataError, match="does not take"):
             ImageFolder(masked / "images", refuses, masks=masked / "masks")
-
-
-def test_names_may_be_bytes(tmp_path: Path, recipe: Recipe) -> None:
-    class_folders(tmp_path, ("cat",), each=2)
-    assert len(ImageFolder(os.fsencode(tmp_path), recipe)) == len(ImageFolder([os.fsencode(tmp_path)], recipe)) == 2
-
-
-def test_pad_knows_the_layout(tmp_path: Path) -> None:
-    for i, size in enumerate([(8, 9), (6, 12)]):
-        draw(tmp_path / f"{i}.png", i, size)
-    recipe = parse_text("version: 1\nrecipe: test\nsteps: []\noutput: {dtype: uint8, layout: hwc}")
-    batch = next(iter(loader(ImageFolder(tmp_path, recipe), 2, collate="pad")))
-    assert batch["image"].shape == (2, 8, 12, 3)
-    assert batch["padding"].sum(dim=(1, 2)).tolist() == [8 * 12 - 72, 8 * 12 - 72]
 
 
 def test_arguments(root: Path, recipe: Recipe) -> None:
@@ -207,6 +176,7 @@ def test_pickles_small(recipe: Recipe, ds: ImageFolder, root: Path) -> None:
     same(again[5], ImageFolder(root, recipe, seed=3)[5])
 
 
+@pytest.mark.soak
 def test_a_script_may_spawn(root: Path, tmp_path: Path) -> None:
     (tmp_path / "recipe.yaml").write_text(RECIPE)
     script = tmp_path / "script.py"

@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, Subset, default_collate
 
 from augrecipes.data import batching
 from augrecipes.data.batching import Pool
-from augrecipes.data.collate import MASK_PADDING, Collate, collate_for
+from augrecipes.data.collate import MASK_PADDING, Collate
 from augrecipes.data.loader import loader
 from augrecipes.errors import CollateError, DataError
 
@@ -81,13 +81,6 @@ def test_a_broken_sample_is_blamed_and_replaced_as_one_by_one(options: dict[str,
     assert len(made.skipped) == 2
 
 
-@by_backend
-def test_sizes_that_differ_are_padded(options: dict[str, Any]) -> None:
-    for batch in loader(Gathering(N, ragged=True), 5, collate="pad", **options):
-        assert batch["image"].shape[2:] == (9, 9)
-        assert [bool(p.any()) for p in batch["padding"]] == [int(i) % 2 == 0 for i in batch["index"]]
-
-
 def test_a_plain_torch_loader_asks_for_batches() -> None:
     ds = Gathering(N)
     expected = [[pixels(ds[epoch, i]) for i in range(N)] for epoch in (0, 1)]
@@ -99,22 +92,6 @@ def test_a_plain_torch_loader_asks_for_batches() -> None:
     assert [n for _, n in ds.asked] == [5, 5, 5, 5, 3, 5, 4]
     batch = next(iter(DataLoader(ds, 5, sampler=[(0, i) for i in range(N)], collate_fn=Collate())))
     assert batch["image"].shape == (5, 3, 8, 8)
-
-
-def test_a_batch_is_read_without_a_loader() -> None:
-    ds = Gathering(N)
-    batch, expected = ds.read_batch(2, [4, N + 1]), Collate()([ds[2, 4], ds[2, N + 1]])
-    assert batch is not None
-    same(batch, expected)
-    assert OneByOne(N).read_batch(0, [1]) is None
-
-
-def test_keys_of_any_sort_may_be_asked_for_at_once() -> None:
-    ds = Gathering(N)
-    for keys in ([0, -1, np.int64(3)], [(1, 0), (1, N + 2)], [(0, 1), (1, 1)], []):
-        assert [pixels(s) for s in ds.__getitems__(keys)] == [pixels(ds[key]) for key in keys]
-    with pytest.raises(IndexError):
-        ds.__getitems__([0, N])
 
 
 def test_samples_lie_in_their_batch() -> None:
@@ -132,16 +109,6 @@ def test_samples_lie_in_their_batch() -> None:
         for batch in loader(Watching(10), 5, **options):
             rows = {row.data_ptr() for row in batch["image"]}
             assert len(rows & set(kept)) == 5
-
-
-def test_a_changed_sample_is_not_gathered() -> None:
-    class Brighter(Gathering):
-        def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
-            return {"image": super()._sample(row, epoch, virtual)["image"] // 2}
-
-    assert Gathering(N).gathers
-    assert not Brighter(N).gathers
-    assert [pixels(s) for s in samples(here(Brighter(N), 5))] == [pixels(Brighter(N)[i]) for i in range(N)]
 
 
 # Memory of batches is kept from pass to pass, as much as is said and no more.
@@ -250,10 +217,6 @@ def test_stacks_as_torch_does(make: Callable[[int], torch.Tensor]) -> None:
     assert torch.equal(stacked, torch.stack(values))
 
 
-def test_boxes_stay_lists_where_counts_agree() -> None:
-    assert isinstance(Collate()([sample(), sample()])["boxes"], list)
-
-
 def test_default_refuses_with_both_sizes() -> None:
     with pytest.raises(
         CollateError, match=r"3×4×5 in sample 0 \([^)]*\), but 3×4×6 in sample 7.*\"pad\".*\"list\""
@@ -269,12 +232,6 @@ def test_missing_keys_are_named(swap: bool) -> None:
     pair = [sample(), {k: v for k, v in sample(index=1).items() if k != "mask"}]
     with pytest.raises(CollateError, match=r"sample 0 \([^)]*\) has 'mask', sample 1 \([^)]*\) has not"):
         Collate()(pair[::-1] if swap else pair)
-
-
-def test_list_keeps_tensors_apart() -> None:
-    batch = Collate("list")([sample(), sample(height=9, index=1)])
-    assert [tuple(v.shape) for v in batch["image"]] == [(3, 4, 5), (3, 9, 5)]
-    assert torch.equal(batch["label"], torch.tensor([0, 1]))
 
 
 sizes = st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), min_size=1, max_size=4)
@@ -299,29 +256,6 @@ def test_pad_keeps_every_pixel_and_marks_the_rest(found: list[tuple[int, int]], 
         assert (batch["mask"][i][batch["padding"][i]] == MASK_PADDING).all()
 
 
-def test_padded_mask_pixels_count_in_no_loss() -> None:
-    batch = Collate("pad")([sample(2, 2), sample(4, 4)])
-    scores = torch.zeros(2, 3, 4, 4)
-    assert torch.isfinite(torch.nn.functional.cross_entropy(scores, batch["mask"]))
-
-
 def test_pad_refuses_other_channels() -> None:
     with pytest.raises(CollateError, match="1×4×5 in sample 1"):
         Collate("pad")([sample(), sample(index=1) | {"image": torch.zeros(1, 4, 5)}])
-
-
-def test_numpy_and_numbers() -> None:
-    batch = Collate()([{"a": np.zeros((2, 2), np.float32), "b": np.float64(0.5), "c": True}] * 2)
-    assert batch["a"].shape == (2, 2, 2)
-    assert batch["b"].tolist() == [0.5, 0.5]
-    assert batch["c"].dtype == torch.bool
-
-
-def test_samples_that_are_not_dicts() -> None:
-    assert Collate()([(torch.zeros(2), 1), (torch.ones(2), 2)])[1].tolist() == [1, 2]
-    with pytest.raises(CollateError, match="do not fit"):
-        Collate()([torch.zeros(2), torch.zeros(3)])
-
-
-def test_a_function_is_taken_as_it_is() -> None:
-    assert collate_for(len, []) is len

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
 import random
-import warnings
 from copy import deepcopy
 from multiprocessing import active_children
 from typing import Any
@@ -19,11 +17,11 @@ from support.forging import CHANGES, places
 from torch.utils.data import DataLoader, Subset, TensorDataset
 
 from augrecipes.data import loader as loader_module
-from augrecipes.data.epochs import MAX_TRIES, SkipError, candidates
+from augrecipes.data.epochs import MAX_TRIES, candidates
 from augrecipes.data.loader import Loader
 from augrecipes.data.passes import Pass
 from augrecipes.data.state import EpochProgress
-from augrecipes.errors import CollateError, DataError, LoaderError
+from augrecipes.errors import DataError, LoaderError
 
 N = 23
 
@@ -76,11 +74,6 @@ class TestEpochs:
         next(iter(made))
         assert made.epoch == 0  # still under way, for all the loader knows
         assert values(made) == _epoch(4, 1)
-
-    def test_a_pass_from_which_nothing_was_taken_does_not_count(self) -> None:
-        made = here(Counting(4))
-        iter(made)
-        assert values(made) == _epoch(4, 0)
 
     @pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
     @pytest.mark.parametrize("who", ["loader", "sampler", "dataset", "state"])
@@ -160,13 +153,6 @@ class TestResume:
         made.load_state_dict(state)
         assert indices(made) == list(range(9, N))
 
-    def test_set_epoch_to_the_same_epoch_keeps_the_place(self) -> None:
-        made = here(Counting(N), batch_size=3)
-        made.load_state_dict(made.state_dict() | {"epoch": 2, "read": 9})
-        for epoch in (2, 3):
-            made.set_epoch(epoch)
-            assert len(values(made)) == (N - 9 if epoch == 2 else N)
-
     @pytest.mark.parametrize(
         ("other", "names"),
         [
@@ -187,11 +173,6 @@ class TestResume:
 
 
 class TestViews:
-    def test_repeats_reach_through_views(self) -> None:
-        found = values(here(Subset(Counting(6), [4, 1]), samples_per_epoch=6))
-        assert len(set(found)) == 6
-        assert found[2:4] == values(here(Subset(Counting(12), [10, 7])))
-
     def test_other_datasets_work_too(self) -> None:
         plain = TensorDataset(torch.arange(5))
         for options in WAYS.values():
@@ -214,27 +195,6 @@ class TestErrors:
         ds.broken = frozenset()
         made.load_state_dict(state)
         assert indices(made) == [2, 3, 4, 5]
-
-    @pytest.mark.parametrize("workers", [0, 1])
-    def test_a_misfit_is_a_collate_error(self, workers: int) -> None:
-        with pytest.raises(CollateError, match="2 in sample 0, but 3 in sample 1"):
-            list(here(Ragged(), batch_size=2, num_workers=workers))
-
-    def test_worker_options_are_ignored_without_workers(self) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            made = here(
-                Counting(2), num_workers=0, multiprocessing_context="spawn", persistent_workers=True, prefetch_factor=4
-            )
-        assert indices(made) == [0, 1]
-
-
-class Ragged(Counting):
-    def __init__(self) -> None:
-        super().__init__(2)
-
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        return {"image": torch.zeros(index + 2), "index": index}
 
 
 @pytest.mark.parametrize("way", ["here", "threads", "forked"])
@@ -339,17 +299,6 @@ def test_candidates_visit_everyone_once(n: int, epoch: int, index: int) -> None:
     assert 0 <= min(found) <= max(found) < n
 
 
-def test_the_choice_depends_on_seed_epoch_and_index_alone() -> None:
-    first = here(skipping(), batch_size=4, shuffle=True)
-    reference = values(first) + values(first)
-    for options in ({"num_workers": 2}, {"num_workers": 1, "batch_size": 1}):
-        made = here(skipping(), **{"batch_size": 4, "shuffle": True, **options})
-        assert values(made) + values(made) == reference
-    made = here(skipping(), batch_size=4, shuffle=True)
-    made.load_state_dict(first.state_dict() | {"epoch": 0, "read": 8})
-    assert values(made) == reference[8:17]
-
-
 def test_records_are_of_one_pass() -> None:
     made = here(skipping())
     values(made)
@@ -370,8 +319,3 @@ def test_nothing_left_is_an_error(workers: int) -> None:
     with pytest.raises(DataError, match="none of 4 other samples") as caught:
         values(here(skipping(5, frozenset(range(5))), num_workers=workers))
     assert caught.value.path == "0.png"
-
-
-def test_the_message_to_the_loader_survives_pickling() -> None:
-    error = pickle.loads(pickle.dumps(SkipError(DataError("why", "a.png", "Crop"), 3, 9)))
-    assert (error.error.reason, error.path, error.step, error.seed, error.index) == ("why", "a.png", "Crop", 3, 9)

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
-import torch.distributed
 from hypothesis import given
 from hypothesis import strategies as st
 from support.datasets import Counting, here, indices, values
-from torch.multiprocessing.spawn import start_processes
 from torch.utils.data import BatchSampler, DataLoader, DistributedSampler
 
 from augrecipes.data import order, samplers, state
@@ -40,11 +35,6 @@ def test_shuffles_are_written_in_stone() -> None:
     assert epoch_order(4, 3, seed=2, weights=np.array([1.0, 2.0, 0.0, 1.0])).tolist() == [1, 0, 5, 4]
 
 
-def test_shuffles_differ_between_epochs_and_seeds() -> None:
-    orders = [tuple(epoch_order(50, e, seed=s, shuffle=True).tolist()) for e in range(5) for s in range(5)]
-    assert len(set(orders)) == 25
-
-
 def test_shuffles_are_uniform() -> None:
     # Each of 6 samples comes first in 1/6 of 3000 epochs, ± 4 σ.
     first = np.bincount([epoch_order(6, e, shuffle=True)[0] for e in range(3000)], minlength=6)
@@ -65,11 +55,6 @@ def test_a_longer_epoch_begins_as_a_shorter_one(n: int, a: int, b: int) -> None:
     short, long = sorted((a, b))
     longer = epoch_order(n, 3, shuffle=True, samples=long)
     np.testing.assert_array_equal(epoch_order(n, 3, shuffle=True, samples=short), longer[:short])
-
-
-def test_passes_of_one_epoch_differ() -> None:
-    passes = epoch_order(20, 0, shuffle=True, samples=100_000).reshape(-1, 20) % 20
-    assert len(np.unique(passes, axis=0)) == len(passes)
 
 
 @given(st.lists(st.integers(0, 9), max_size=40))
@@ -241,27 +226,6 @@ def test_a_senseless_environment_is_told(said: tuple[str, str], monkeypatch: pyt
         here(Counting(N))
 
 
-def _rank(rank: int, folder: str) -> None:
-    made = here(Counting(N), 4, shuffle=True)  # before anybody knows of ranks, as Lightning's users do
-    torch.distributed.init_process_group("gloo", f"file://{folder}/meet", rank=rank, world_size=2)
-    read = [indices(made), indices(made)]
-    torch.save((read, len(made), made.state_dict()), f"{folder}/{rank}.pt")
-    torch.distributed.barrier()
-    torch.distributed.destroy_process_group()
-
-
-@pytest.mark.skipif(not torch.distributed.is_available(), reason="torch was built without it")
-def test_two_processes_read_each_sample_once(tmp_path: Path) -> None:
-    start_processes(_rank, (os.fspath(tmp_path),), nprocs=2, start_method="forkserver")  # type: ignore[no-untyped-call]
-    told = [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)]
-    assert [length for _, length, _ in told] == [3, 3]
-    assert told[0][2] == told[1][2]  # a state saved by one rank serves all
-    for epoch in range(2):
-        together = sorted(i for read, *_ in told for i in read[epoch])
-        assert [i for i in together if i < N] == list(range(N))
-        assert len(together) == N + 1
-
-
 # -- libraries that make a DataLoader of ours into theirs -------------------------------------------------------------
 
 
@@ -320,12 +284,3 @@ def test_the_law_sees_samples_that_are_divided_twice(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(samplers.LoaderSampler, "whole", lambda self, drop_last: self.position.plan)
     with pytest.raises(AssertionError):
         check_wrapped(as_accelerate)
-
-
-def test_the_samplers_epoch_is_the_loaders() -> None:
-    made, other = here(Counting(N), shuffle=True), here(Counting(N), shuffle=True)
-    made.sampler.set_epoch(4)  # type: ignore[attr-defined]  # as scripts with torch's DistributedSampler say it
-    other.set_epoch(4)
-    assert made.epoch == 4
-    assert list(made.sampler) == list(other.sampler)
-    assert values(made) == values(other)

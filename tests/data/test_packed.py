@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import pickle
 import re
 import shutil
 from collections.abc import Callable
@@ -15,7 +14,6 @@ import pytest
 from support.folders import listed_images
 from support.kind_laws import LAWS, OF_SAMPLES
 from support.kinds import (
-    BAG,
     BAKED,
     IMAGE,
     KINDS,
@@ -60,12 +58,6 @@ def test_samples_are_those_of_the_files(roots: dict[str, Path], kind: Kind, mode
         assert ds.labels is None or files.labels is None or ds.labels.tolist() == files.labels.tolist()
         assert [ds.path(i) for i in range(N)] == [files.path(i) for i in range(N)]
     assert ds.store.about["steps"]
-
-
-@by_kind
-def test_whole_pictures_are_kept_where_draws_come_first(roots: dict[str, Path], kind: Kind) -> None:
-    store = packed(kind, roots[kind.name], kind.recipe)
-    assert agree(kind.open(roots[kind.name], seed=3), Packed(store, parse_text(kind.recipe), seed=3))
 
 
 @by_kind
@@ -210,22 +202,6 @@ def test_other_versions_are_told(roots: dict[str, Path], monkeypatch: Any, caplo
     assert "pixels may differ" in message
 
 
-def test_bags_take_the_arguments_of_bags(roots: dict[str, Path]) -> None:
-    options: dict[str, Any] = {"max_tiles": 2, "pick": "stride", "threads": 1, "seed": 3}
-    files: Any = BAG.open(roots["bag"], recipe_of(BAG), **options)
-    ds = open_packed(BAG, roots["bag"], **options)
-    assert agree(files, ds)
-    assert (ds.bags, len(ds[0]["image"])) == (files.bags, 2)
-    assert ds.subset([3, 3]).bags == ["slide-03", "slide-03"]
-
-
-def test_pairs_know_all_their_files(roots: dict[str, Path]) -> None:
-    ds = open_packed(PAIR, roots["pair"])
-    files: Any = PAIR.open(roots["pair"], recipe_of(PAIR))
-    assert ds.paths(5) == files.paths(5)
-    assert ds.image_layout == files.image_layout
-
-
 # -- memory -----------------------------------------------------------------------------------------------------------
 
 
@@ -242,14 +218,6 @@ def test_samples_share_no_memory_with_the_store(roots: dict[str, Path], tmp_path
         assert not np.shares_memory(sample.numpy(), stored[i])
         sample.zero_()
     assert [array.tobytes() for array in stored] == before
-
-
-def test_a_pickle_is_small_and_reads_alike(roots: dict[str, Path]) -> None:
-    ds = open_packed(IMAGE, roots["image"], seed=3)
-    data = pickle.dumps(ds)
-    assert ds.store.array("image", 0).tobytes()[:64] not in data
-    assert str(roots["image"]).encode() not in data  # nor the list of files
-    assert agree(ds, pickle.loads(data))
 
 
 # -- inputs that cannot be read ----------------------------------------------------------------------------------------

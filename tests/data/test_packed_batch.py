@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
-import pickle
+import io
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from kernel_sets import KERNEL_SETS
-from support.faults import planted_faults
-from support.folders import draw
+from examples import DEAR, PLANTED
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+from same_samples import same
+from support.checks import planted_faults
+from support.datasets import here as in_process
 from support.kinds import IMAGE, KINDS, PAIR, Kind, N, packed, pixels, recipe_of
 
-from augrecipes.compiler.executor.program import Program
+from augrecipes.data import running as of_samples
 from augrecipes.data.collate import Collate
 from augrecipes.data.loader import loader
 from augrecipes.data.packed import Packed
-from augrecipes.errors import DataError, StoreError
-from augrecipes.native.kernels import Library, using
+from augrecipes.data.samples import Samples
+from augrecipes.errors import CollateError, DataError, StoreError
+from augrecipes.native.kernels import library
 from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.store import open_store
@@ -101,28 +106,6 @@ def test_pairs(stores: dict[str, Path], output: str) -> None:
     assert all(agrees(ds, epoch, order) for epoch in (0, 2) for order in ORDERS)
 
 
-@pytest.mark.parametrize("lies", [True, False], ids=["one file", "shards"])
-def test_pairs_of_other_stores(
-    roots: dict[str, Path], tmp_path: Path, lies: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not lies:
-        monkeypatch.setattr(Items, "lie", lambda *_: None)
-    recipe = parse_text(PAIRS.replace("OUTPUT", OUTPUTS[3]))
-    given = {name: str(path) for name, path in PAIR.where(roots["pair"]).items()}
-    pack(recipe, given, tmp_path / "store", workers=0, format="hdf5")
-    ds = Packed(tmp_path / "store", recipe, seed=4)
-    assert all(agrees(ds, epoch, order) for epoch in (0, 2) for order in ORDERS)
-
-
-def test_batches_larger_than_the_cache(tmp_path: Path) -> None:
-    for i in range(9):
-        draw(tmp_path / "files" / f"{i}.png", seed=i, size=(180, 170))
-    recipe = parse_text("{version: 1, recipe: whole, steps: [], eval: []}")
-    pack(recipe, str(tmp_path / "files"), tmp_path / "store", workers=0)
-    ds = Packed(tmp_path / "store", recipe)
-    assert agrees(ds, 0, [8, 1, 0, 4, 4, 3, 2, 6, 7])
-
-
 def test_what_cannot_be_gathered_is_read_one_by_one(roots: dict[str, Path], stores: dict[str, Path]) -> None:
     recipe = parse_text(WHOLE.replace("OUTPUT", OUTPUTS[0]))
     assert Packed(stores["image"], recipe, save_applied_params=True).read_batch(0, [0, 1]) is None
@@ -138,60 +121,12 @@ def test_what_cannot_be_gathered_is_read_one_by_one(roots: dict[str, Path], stor
     assert agrees(Packed(stores["image"], least), 0, [3, 4])  # what is said of inputs holds before the baked steps
 
 
-@pytest.mark.parametrize("kernels", KERNEL_SETS, ids=lambda kernels: kernels and kernels.isa)
-@pytest.mark.parametrize("mode", ["train", "eval"])
-def test_steps_are_run_at_once_where_there_are_kernels(
-    roots: dict[str, Path], mode: Any, kernels: Library | None
-) -> None:
-    store, recipe = packed(IMAGE, roots["image"]), parse_text(recipe_of(IMAGE))
-    with using(kernels):
-        ds = Packed(store, recipe, mode=mode)
-        if kernels is None:
-            assert ds.read_batch(0, [0, 1]) is None
-            return
-        # Of the samples that Python makes, step by step.
-        in_python = Packed(store, recipe, mode=mode, optimize="none")
-        for epoch, order in itertools.product((0, 2), ORDERS):
-            assert agrees(ds, epoch, order)
-            whole, single = ds.read_batch(epoch, order), [in_python[epoch, i]["image"] for i in order]
-            assert whole is not None
-            assert torch.equal(torch.as_tensor(whole["image"]), torch.stack(single))
-
-
-@pytest.mark.parametrize("kernels", [k for k in KERNEL_SETS if k], ids=lambda kernels: kernels.isa)
-def test_a_batch_of_other_draws_is_noticed(
-    roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch, kernels: Library
-) -> None:
-    """A planted fault: a native batch draws at the keys of the samples behind its own."""
-    many = Program.many
-    monkeypatch.setattr(
-        Program, "many", lambda self, epoch, keys, *rest: many(self, epoch, [(k + 1, t) for k, t in keys], *rest)
-    )
-    with using(kernels):
-        ds = Packed(packed(IMAGE, roots["image"]), parse_text(recipe_of(IMAGE)))
-        assert ds.read_batch(0, [3, 0, 11, 5]) is not None
-        assert not agrees(ds, 0, [3, 0, 11, 5])
-
-
 def test_baked_epochs_are_gathered(roots: dict[str, Path], tmp_path: Path) -> None:
     text = "{version: 1, recipe: r, steps: [RandomCrop: {height: 20, width: 18}, GaussianBlur]}"
     pack(parse_text(text), str(roots["image"]), tmp_path / "store", epochs=3, workers=0)
     ds = Packed(tmp_path / "store", parse_text(text))
     assert all(agrees(ds, epoch, order) for epoch in range(5) for order in ORDERS)
     assert not np.array_equal(ds[0, 0]["image"], ds[1, 0]["image"])
-
-
-def test_unreadable_rows_are_blamed_one_by_one(roots: dict[str, Path], tmp_path: Path) -> None:
-    import shutil
-
-    shutil.copytree(roots["image"], tmp_path / "files")
-    (tmp_path / "files" / "cat" / "1.png").write_bytes(b"no picture")
-    recipe = parse_text(WHOLE.replace("OUTPUT", OUTPUTS[0]))
-    pack(recipe, str(tmp_path / "files"), tmp_path / "store", workers=0)
-    ds = Packed(tmp_path / "store", recipe)
-    with pytest.raises(DataError, match=r"cat/1\.png: not a picture"):
-        ds.read_batch(0, [0, 1])
-    assert agrees(ds, 0, [11, 2, 0])  # the items behind the missing one are found
 
 
 def test_a_batch_shares_no_memory_with_the_store(stores: dict[str, Path]) -> None:
@@ -284,15 +219,6 @@ def test_batches_that_are_gathered_are_looked_at(roots: dict[str, Path], tmp_pat
     assert len(list(loader(Packed(place, recipe, verify=None), 4))) == N // 4
 
 
-def test_copies_in_workers_look_too(roots: dict[str, Path], tmp_path: Path) -> None:
-    place = tmp_path / "store"
-    shutil.copytree(packed(IMAGE, roots["image"]), place)
-    ds = pickle.loads(pickle.dumps(Packed(place, parse_text(recipe_of(IMAGE)), verify="always")))
-    assert ds.store.checks == "always"
-    flip(place, "image", 2, random.Random(0))
-    assert told(ds, N) == {2}
-
-
 test_planted_faults_are_caught = planted_faults(
     {
         "a check that never looks": (
@@ -306,3 +232,190 @@ test_planted_faults_are_caught = planted_faults(
     },
     (AssertionError, UserWarning),
 )  # fmt: skip
+
+
+# Batches of a source of one's own are its samples one by one, whatever the items hold and whoever reads them.
+
+
+RECIPE = parse_text(
+    """
+version: 1
+recipe: on-pictures
+inputs: {mask: optional, boxes: {format: pascal_voc, labels: names, min_area: 4}}
+steps:
+  - RandomCrop: {height: 20, width: 18}
+  - Affine: {rotate: 20, p: 0.5}
+  - HorizontalFlip
+eval: []
+"""
+)
+N_SOURCES = 9
+
+
+def encoded(picture: np.ndarray) -> bytes:
+    Image.fromarray(picture).save(file := io.BytesIO(), "PNG")
+    return file.getvalue()
+
+
+FORMS: tuple[Callable[[np.ndarray], Any], ...] = (
+    np.asarray,
+    encoded,
+    Image.fromarray,
+    lambda picture: torch.from_numpy(picture).permute(2, 0, 1),
+    lambda picture: picture.astype(np.float32) / np.float32(255),
+)
+# What an item may have beside its picture, by the name and the number of the item.
+BESIDE: dict[str, Callable[[int], Any]] = {
+    "label": lambda k: np.int64(k % 3),
+    "cls": lambda k: f"class {k}",
+    "score": lambda k: 0.5 * k,
+    "true": lambda k: k % 2 == 0,
+    "caption": lambda k: f"no. {k}",
+    "numbers": lambda k: np.full(4, k, np.float32),
+    "scalar": torch.tensor,
+    "found": lambda k: {"at": k},
+    "mask": lambda k: np.random.default_rng(k).integers(0, 256, (30, 26), np.uint8),
+    "boxes": lambda k: [[1, 2, 20.5, 25], [4, 4, 9, 9]][: k % 3],
+    "names": lambda k: [7, 1][: k % 3],
+}
+
+
+def items(form: Callable[[np.ndarray], Any], names: Any, broken: int | None = None) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(1)
+    made: list[dict[str, Any]] = []
+    for k in range(N_SOURCES):
+        picture: Any = form(rng.integers(0, 256, (30, 26, 3), np.uint8)) if k != broken else b"no picture"
+        made.append({"image": picture} | {name: value(k) for name, value in BESIDE.items() if name in names})
+    return made
+
+
+class OneByOne(Samples):
+    """Whose samples are not read at once."""
+
+    def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
+        return super()._sample(row, epoch, virtual)
+
+
+def check(form: int, names: set[str], order: list[int], how: dict[str, Any]) -> None:
+    rows = items(FORMS[form], names)
+    here, there = Samples(rows, RECIPE, seed=3), OneByOne(rows, RECIPE, seed=3, optimize="none")
+    assert here.gathers
+    assert not there.gathers
+    wanted = [there[2, k] for k in order]
+    same(here.__getitems__([(2, k) for k in order]), wanted)
+    for batch, other in zip(loader(here, 4, shuffle=True, **how), in_process(there, 4, shuffle=True), strict=True):
+        same(batch, other)
+    ragged = here.ragged_keys
+    same(Collate(ragged_keys=ragged)([here[2, k] for k in order]), Collate(ragged_keys=ragged)(wanted))
+
+
+ORDERS_SOURCES = st.lists(st.integers(0, 3 * N_SOURCES), min_size=1, max_size=12)
+NAMES = st.sets(st.sampled_from([*BESIDE]))
+BACKENDS: tuple[dict[str, Any], ...] = ({}, {"backend": "threads", "num_workers": 2})
+
+
+@pytest.mark.skipif(library() is None, reason="no native kernels here")
+@DEAR
+@given(st.integers(0, len(FORMS) - 1), NAMES, ORDERS_SOURCES, st.sampled_from(BACKENDS))
+def test_batches_are_the_samples(form: int, names: set[str], order: list[int], how: dict[str, Any]) -> None:
+    check(form, names, order, how)
+
+
+@pytest.mark.skipif(library() is None, reason="no native kernels here")
+def test_processes_read_batches() -> None:
+    check(0, {*BESIDE}, [3], {"num_workers": 2, "multiprocessing_context": "fork"})
+
+
+@pytest.mark.skipif(library() is None, reason="no native kernels here")
+def test_no_sample_is_made_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Samples, "_sample", None)
+    monkeypatch.setattr(Samples, "gathers", property(Samples._runs_at_once))  # which looks who has changed `_sample`
+    ds = Samples(items(np.asarray, {"label", "score", "mask"}), RECIPE)
+    (batch,) = loader(ds, N_SOURCES)
+    assert batch["image"].shape == (N_SOURCES, 3, 20, 18)
+    assert batch["mask"].shape == (N_SOURCES, 20, 18)
+    assert batch["label"].tolist() == [k % 3 for k in range(N_SOURCES)]
+    assert batch["score"].tolist() == [0.5 * k for k in range(N_SOURCES)]
+
+
+@pytest.mark.skipif(library() is None, reason="no native kernels here")
+def test_an_item_that_is_broken_fails_alone() -> None:
+    rows = items(encoded, {"label", "caption", "numbers"}, broken=5)
+    with pytest.raises(DataError, match=r"list\[5\]"):
+        [*loader(Samples(rows, RECIPE), N_SOURCES)]
+    here, there = (
+        in_process(kind(rows, RECIPE, on_error="skip"), N_SOURCES, shuffle=True) for kind in (Samples, OneByOne)
+    )
+    same([*here], [*there])
+    assert here.skipped == there.skipped
+    assert [record.path for record in here.skipped] == ["list[5]"]
+
+
+@pytest.mark.skipif(library() is None, reason="no native kernels here")
+@pytest.mark.parametrize("odd", ["mask", "boxes", "caption"])
+@pytest.mark.parametrize("where", [0, 4, N_SOURCES - 1])
+def test_items_that_are_not_alike_are_told_as_one_by_one(odd: str, where: int) -> None:
+    rows = items(np.asarray, {"label", "mask", "boxes", "names", "caption"})
+    del rows[where][odd]
+    with pytest.raises(CollateError) as told:
+        [*in_process(OneByOne(rows, RECIPE), N_SOURCES)]
+    with pytest.raises(CollateError) as found:
+        [*loader(Samples(rows, RECIPE), N_SOURCES)]
+    assert str(found.value) == str(told.value)
+    same(Samples(rows, RECIPE).__getitems__([*range(N_SOURCES)]), [OneByOne(rows, RECIPE)[k] for k in range(N_SOURCES)])
+
+
+class Rewritten:
+    """A source whose items are a few arrays, written to again in turn: pictures, or the masks of pictures."""
+
+    def __init__(self, arrays: int, *, masks: bool = False) -> None:
+        self.pictures = np.random.default_rng(0).integers(0, 256, (N_SOURCES, 30, 26, 3), np.uint8)
+        self.masks = masks
+        self.arrays = [np.empty_like(self.pictures[0, :, :, 0] if masks else self.pictures[0]) for _ in range(arrays)]
+
+    def __len__(self) -> int:
+        return N_SOURCES
+
+    def __getitem__(self, index: int) -> dict[str, np.ndarray]:
+        array, picture = self.arrays[index % len(self.arrays)], self.pictures[index]
+        array[...] = picture[:, :, 0] if self.masks else picture
+        return {"image": picture, "mask": array} if self.masks else {"image": array}
+
+
+@pytest.mark.skipif(library() is None, reason="no native kernels here")
+@pytest.mark.parametrize("arrays", [1, 2, 3])
+@pytest.mark.parametrize("masks", [False, True], ids=["pictures", "masks"])
+def test_a_source_that_writes_to_its_arrays_again(arrays: int, masks: bool) -> None:
+    here, there = Samples(Rewritten(arrays, masks=masks), RECIPE), OneByOne(Rewritten(arrays, masks=masks), RECIPE)
+    assert here.gathers
+    for batch, other in zip(loader(here, 4), in_process(there, 4), strict=True):
+        same(batch, other)
+    same(here.__getitems__([1, 1, 2, 4, 5]), [there[k] for k in (1, 1, 2, 4, 5)])
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(AssertionError):
+        patch.setattr(of_samples, "_is_anothers", lambda *_: False)  # a planted fault
+        same([*loader(Samples(Rewritten(arrays, masks=masks), RECIPE), 8)], [*in_process(there, 8)])
+
+
+@pytest.mark.skipif(library() is None, reason="no native kernels here")
+@pytest.mark.parametrize("fault", ["another's", "lists stay lists", "unlike is alike"])
+def test_planted_faults_are_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = of_samples._columns
+    if fault == "another's":
+        monkeypatch.setattr(
+            of_samples, "_columns", lambda beside, *rest: columns({k: beside[max(0, k - 1)] for k in beside}, *rest)
+        )
+    elif fault == "lists stay lists":
+        monkeypatch.setattr("augrecipes.data.fetch.Draft._lists", lambda *_: False)
+    else:
+        monkeypatch.setattr(of_samples, "frozenset", lambda _: 0, raising=False)
+        with pytest.raises((AssertionError, KeyError, pytest.fail.Exception)):
+            test_items_that_are_not_alike_are_told_as_one_by_one("boxes", 4)
+        return
+
+    @PLANTED
+    @given(NAMES, ORDERS_SOURCES)
+    def law(names: set[str], order: list[int]) -> None:
+        check(0, names, order, {})
+
+    with pytest.raises((AssertionError, ExceptionGroup)):
+        law()

@@ -95,16 +95,6 @@ def test_samples_name_their_files(data):
     assert ar.PairedImages is PairedImages
 
 
-def test_grey_pairs_are_repeated_unless_one_channel_is_asked_for(tmp_path):
-    grey = scene(0, channels=1)
-    save(tmp_path / "HR" / "a.png", grey)
-    save(tmp_path / "LR" / "a.png", reduced(grey, 4))
-    sample = PairedImages(roots(tmp_path), pair_recipe(), mode="eval")[0]
-    assert torch.equal(sample["hr"], torch.from_numpy(grey.repeat(3, 2)))
-    sample = PairedImages(roots(tmp_path), pair_recipe(), mode="eval", channels=1)[0]
-    assert torch.equal(sample["lr"], torch.from_numpy(reduced(grey, 4)))
-
-
 def test_the_list_of_pairs_decides_and_not_where_it_lies(data, tmp_path_factory):
     other = make_pairs(tmp_path_factory.mktemp("elsewhere"), NAMES)
     here, there = (PairedImages(roots(folder), pair_recipe(), seed=1) for folder in (data, other))
@@ -113,35 +103,6 @@ def test_the_list_of_pairs_decides_and_not_where_it_lies(data, tmp_path_factory)
     fewer = make_pairs(tmp_path_factory.mktemp("fewer"), NAMES[:-1])
     assert PairedImages(roots(fewer), pair_recipe(), seed=1).fingerprint() != here.fingerprint()
     assert torch.equal(pickle.loads(pickle.dumps(here))[3]["lr"], here[3]["lr"])
-
-
-def test_csv_files(data):
-    table = data / "pairs.csv"
-    rows = [
-        f"HR/{n}.png,LR/{n}x4.png,{'ab'[i % 2]},s{i},{i},{'train' if i < 4 else 'val'}" for i, n in enumerate(NAMES)
-    ]
-    table.write_text("\n".join(["hr,lr,label,group,weight,split", *rows]))
-    ds = PairedImages(files=table, recipe=pair_recipe(), split="train")
-    assert (len(ds), ds.classes, ds.labels.tolist(), ds.groups.tolist()) == (
-        4,
-        ["a", "b"],
-        [0, 1, 0, 1],
-        ["s0", "s1", "s2", "s3"],
-    )
-    assert ds.weights.tolist() == [0, 1, 2, 3]
-    assert ds[1]["label"] == 1
-    table.write_text(
-        "hr,lr\nHR/0001.png,LR/0001x4.png\nHR/0002.png,\nHR/0003.png,LR/0004x4.png\nHR/none.png,LR/0005x4.png\n"
-    )
-    with pytest.raises(DataError) as error:
-        PairedImages(files=table, recipe=pair_recipe())
-    assert "pairs.csv:3: no lr" in str(error.value)
-    assert "none.png: no such file" in str(error.value)
-    ds = PairedImages(files=table, recipe=pair_recipe(), on_error="skip")
-    assert [Path(ds.paths(i)["lr"]).stem for i in range(len(ds))] == ["0001x4", "0004x4"]
-    table.write_text("hr,label\nHR/0001.png,a\n")
-    with pytest.raises(DataError, match="no column `lr`"):
-        PairedImages(files=table, recipe=pair_recipe())
 
 
 DEGRADE = """
@@ -168,16 +129,6 @@ def test_targets_that_are_made_have_no_folder(data):
         PairedImages({"hr": data / "HR"}, recipe)
 
 
-def test_the_other_section_may_make_what_this_one_reads(data):
-    recipe = parse_text(DEGRADE.replace("steps:", "STEPS:", 1).replace("eval:", "steps:", 1).replace("STEPS:", "eval:"))
-    recipe = parse_text(
-        recipe.to_yaml().partition("eval:")[0] + "eval:\n  - CenterCrop: {height: 8, width: 8, at: lr}\n"
-    )
-    ds = PairedImages(roots(data), recipe, mode="eval")
-    assert ds[0]["lr"].shape == (3, 8, 8)
-    assert ds.subset([0], mode="train")[0]["lr"].shape == (3, 24, 32)
-
-
 def test_arguments_that_make_no_sense(data):
     with pytest.raises(DataError, match="no folder was given for lr"):
         PairedImages({"hr": data / "HR"}, pair_recipe())
@@ -197,39 +148,6 @@ def test_arguments_that_make_no_sense(data):
             PairedImages(**arguments, recipe=pair_recipe())
     with pytest.raises(ValueError, match="check must be"):
         PairedImages(roots(data), pair_recipe(), check="all")
-
-
-def test_later_errors_name_the_files(data):
-    recipe = pair_recipe(crop=30)
-    with pytest.raises(DataError, match="RandomCrop#1 needs 120×120 of hr and 30×30 of lr"):
-        PairedImages(roots(data), recipe)
-    ds = PairedImages(roots(data), recipe, check="names")
-    with pytest.raises(DataError) as error:
-        ds[0]
-    assert error.value.path == str(data / "HR" / "0001.png")
-    assert "0001x4.png" in str(error.value)
-    ds = PairedImages(roots(data), pair_recipe())
-    (data / "LR" / "0002x4.png").write_bytes(b"broken")
-    with pytest.raises(DataError, match=r"0002x4\.png: not a picture"):
-        ds[1]
-
-
-def test_the_smallest_size_counts_pixels_of_the_coarsest_target(data):
-    assert len(PairedImages(roots(data), pair_recipe(more="inputs: {image: {min_size: [24, 32]}}"))) == 6
-    with pytest.raises(DataError, match="inputs ask for 128×100 of hr and 32×25 of lr"):
-        PairedImages(roots(data), pair_recipe(more="inputs: {image: {min_size: [25, 32]}}"))
-
-
-def test_exif_turns_count_for_sizes(tmp_path):
-    image = scene(0, (96, 128))
-    tags = Pillow.Exif()
-    tags[0x0112] = 6
-    (tmp_path / "HR").mkdir()
-    Pillow.fromarray(np.rot90(image)).save(tmp_path / "HR" / "a.png", exif=tags)
-    save(tmp_path / "LR" / "a.png", reduced(image, 4))
-    assert PairedImages(roots(tmp_path), pair_recipe(), mode="eval")[0]["hr"].shape == (96, 128, 3)
-    with pytest.raises(DataError, match="turned by a quarter"):
-        PairedImages(roots(tmp_path), pair_recipe(), exif="ignore")
 
 
 @pytest.mark.parametrize(("given", "hint"), [(2, "this looks like ×2"), (1, "was it enlarged already")])
@@ -325,25 +243,6 @@ def test_defective_pairs_can_be_left_out(tmp_path, caplog):
         PairedImages(roots(tmp_path), pair_recipe(), on_error="skip")
 
 
-def test_names_cannot_break_the_report(data):
-    save(data / "HR" / "t.png", scene(0)).rename(data / "HR" / "a\n\x1b[2Jb.png")
-    with pytest.raises(DataError, match=r"a\\n\\x1b\[2Jb\.png: no lr"):
-        PairedImages(roots(data), pair_recipe())
-
-
-def test_the_report_has_an_end(tmp_path):
-    for i in range(400):
-        (tmp_path / "HR").mkdir(exist_ok=True)
-        (tmp_path / "HR" / f"{i}.png").touch()
-    make_pairs(tmp_path, ["a"])
-    with pytest.raises(DataError) as error:
-        PairedImages(roots(tmp_path), pair_recipe())
-    assert "no partner: 400" in str(error.value)
-    assert "  and 100 more" in str(error.value)
-    shown = re.findall(r"/HR/(\d+)\.png: no lr", str(error.value))
-    assert [f"{name}.png" for name in shown] == sorted(f"{k}.png" for k in range(400))[:300]
-
-
 # Pairs that do not show the same are found and named; true pairs are left alone, however degraded.
 
 
@@ -395,12 +294,6 @@ def test_images_with_nothing_to_see_are_not_judged(noise):
     assert compare(sky, degraded(reduced(sky, 4), noise=noise)) is None
 
 
-def test_grey_and_colour_can_be_compared():
-    grey = cv2.cvtColor(LARGE, cv2.COLOR_RGB2GRAY)[..., None]
-    assert compare(grey, SMALL) is None
-    assert compare(LARGE, reduced(grey, 4)) is None
-
-
 def defects_of(*files: Path, units: dict[str, int]) -> list[tuple[str, str]]:
     paths = dict(zip(units, map(str, files), strict=True))
     return [(defect.kind, defect.message) for defect in compare_scene(paths, units)]
@@ -421,13 +314,3 @@ def test_what_does_not_show_the_same_is_named(tmp_path):
     ((kind, text),) = defects_of(high / "2.png", low / "2x4.png", units=units)
     assert kind == "unreadable"
     assert text.startswith(f"{low / '2x4.png'}: damaged")
-
-
-def test_every_target_of_a_pyramid_is_compared(tmp_path):
-    image = scene(0, (128, 128))
-    paths = [save(tmp_path / f"{s}.png", reduced(image, s) if s > 1 else image) for s in (1, 2, 4)]
-    units = {"hr": 4, "x2": 2, "lr": 1}
-    assert defects_of(*paths, units=units) == []
-    save(tmp_path / "2.png", np.roll(reduced(image, 2), 2, 0))
-    ((_, text),) = defects_of(*paths, units=units)
-    assert text == f"{paths[0]} and {paths[1]}: shifted by 2 px down"

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.budgets import tries
+from support.checks import planted_faults, tries
 from support.datasets import Counting
-from support.faults import planted_faults
 from torch.utils.data import BatchSampler, DistributedSampler, RandomSampler, WeightedRandomSampler
 
 from augrecipes.data import order
@@ -177,22 +176,6 @@ def test_batches_that_overtake_have_states_between_epochs_alone() -> None:
     other.load_state_dict(made.state_dict())
     again.set_epoch(1)
     assert read(other) == read(again)
-
-
-@pytest.mark.parametrize("options", [{"backend": "batches", "num_workers": 0}, {"num_workers": 1}])
-def test_where_nothing_can_overtake_there_is_a_state(options: dict[str, Any]) -> None:
-    made = opened("shuffled", 2, 0, 2, in_order=False, **options)
-    passing = iter(made)
-    next(passing)
-    assert made.state_dict()["read"] == 4
-
-
-@pytest.mark.parametrize("old", [{"ahead": [12]}, {"rank": 0}])
-def test_states_of_batches_that_overtook_are_refused(old: dict[str, Any]) -> None:
-    made = opened("shuffled", 2, 0, 1)
-    made.load_state_dict(made.state_dict() | {"ahead": [], "rank": None})
-    with pytest.raises(LoaderError, match="begin that anew, by set_epoch"):
-        made.load_state_dict(made.state_dict() | old)
 
 
 def test_a_sampler_that_divides_keeps_its_ranks() -> None:

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 import torch
 from support import tars
-from support.kinds import IMAGE, PAIR
-from support.sources import annotated
+from support.kinds import IMAGE, PAIR, annotated
 
 import augrecipes as ar
 from augrecipes.recipe.parse import parse_text

@@ -14,12 +14,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from support.datasets import as_they_are
-from support.faults import planted_faults
+from support.checks import planted_faults
 from support.kind_laws import LAWS, OF_SAMPLES, drawn
-from support.kinds import IMAGE, PAIR, Kind, agree, arrays, pixels
-from support.sources import FORMS, KINDS, Files, annotated, source_of
-from torch.utils.data import DataLoader, Subset, TensorDataset
+from support.kinds import FORMS, IMAGE, PAIR, Files, Kind, agree, source_of
+from support.kinds import KINDS_GIVEN as KINDS
+from torch.utils.data import Subset
 
 import augrecipes as ar
 from augrecipes.bench.run import Options
@@ -50,26 +49,6 @@ def of_the_files(roots: dict[str, Path], kind: Kind, form: str, **options: Any) 
 def test_samples_are_those_of_the_files(roots: dict[str, Path], kind: Kind, form: str) -> None:
     of_the_files(roots, kind, form, seed=3)
     of_the_files(roots, kind, form, mode="eval")
-
-
-def test_keys_say_what_parts_are_called() -> None:
-    rows = annotated()
-    expected = Samples(rows, parse_text(BOXED))
-    deep = [
-        {"photo": r["image"], "seg": r["mask"], "objects": {"bbox": r["boxes"], "kind": r["box_labels"]}, "n": 1}
-        for r in rows
-    ]
-    keys = {"image": "photo", "mask": "seg", "boxes": "objects.bbox", "box_labels": "objects.kind"}
-    named = Samples(deep, parse_text(BOXED), keys=keys)
-    places = Samples([(r["mask"], r["image"]) for r in rows], parse_text(BOXED), keys=("mask", "image"))
-    numbers = Samples([(0, r["mask"], r["image"]) for r in rows], parse_text(BOXED), keys={"image": 2, "mask": 1})
-    tuples = Samples([(r["image"], r["mask"]) for r in rows], parse_text(BOXED))
-    for i in range(6):
-        for found in (named, places, numbers, tuples):
-            keep = arrays(found[i]).keys() - {"index"}
-            assert {"image", "mask"} <= keep
-            assert all(torch.equal(found[i][k], expected[i][k]) for k in keep)
-    assert "n" not in named[0]
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4])
@@ -106,44 +85,6 @@ def test_labels_are_known_before_samples_are_read(roots: dict[str, Path]) -> Non
     assert own[0]["label"] == 5  # what the item says
     with pytest.raises(DataError, match="one integer for each of the 3"):
         Samples([np.zeros((9, 9, 3), np.uint8)] * 3, parse_text(PLAIN), labels=[1])
-
-
-def test_torch_and_numpy_sources(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    stack = rng.integers(0, 256, (5, 16, 14, 3), np.uint8)
-    expected = Samples(list(stack), parse_text(PLAIN), name="x")
-    chw = torch.from_numpy(stack).permute(0, 3, 1, 2).contiguous()
-    np.save(tmp_path / "all.npy", stack)
-    for source in (
-        stack,
-        chw,
-        TensorDataset(chw, torch.arange(5)),
-        tmp_path / "all.npy",
-        partial(np.load, tmp_path / "all.npy", mmap_mode="r"),
-    ):
-        found = Samples(source, parse_text(PLAIN))
-        assert all(torch.equal(found[2, i]["image"], expected[2, i]["image"]) for i in range(5))
-    assert np.array_equal(np.load(tmp_path / "all.npy"), stack)
-
-
-def test_hdf5_is_opened_in_each_process(tmp_path: Path) -> None:
-    h5py = pytest.importorskip("h5py")
-    stack = np.random.default_rng(0).integers(0, 256, (8, 16, 14, 3), np.uint8)
-    with h5py.File(tmp_path / "data.h5", "w") as file:
-        file["images"] = stack
-    ds = Samples(partial(_opened, tmp_path / "data.h5"), parse_text(PLAIN))
-    expected = [pixels(ds[0, i]) for i in range(8)]
-    assert [pixels(s) for s in map(pickle.loads(pickle.dumps(ds)).__getitem__, range(8))] == expected
-    for method in ("fork", "forkserver"):
-        ds.set_epoch(0)
-        made = DataLoader(ds, 3, num_workers=2, multiprocessing_context=method, collate_fn=as_they_are)
-        assert [pixels(s) for batch in made for s in batch] == expected
-
-
-def _opened(path: Path) -> Any:
-    import h5py
-
-    return h5py.File(path)["images"]
 
 
 # -- what else reads it -----------------------------------------------------------------------------------------------
@@ -204,13 +145,6 @@ def test_commands_take_it_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert run("bench", "folder-128", "own.py:train", "--samples", "4", "--no-effects", "--seconds", "0.01")[0] == 0
     with pytest.raises(AugrecipesError, match="there is no absent in it, but"):
         Samples(NamedSource("own.py:absent"), "folder-128")
-
-
-def test_memory_stays_the_users() -> None:
-    raw = parse_text("{version: 1, recipe: raw, steps: [], eval: [], output: {dtype: uint8, layout: hwc}}")
-    ds = Samples([np.full((9, 9, 3), k, np.uint8) for k in range(3)], raw)
-    ds[1]["image"][:] = 99
-    assert ds[1]["image"].max() == 1
 
 
 # Sources that are not as they should be: each defect is told with its sample, or the sample is replaced.
@@ -396,11 +330,6 @@ def source(n: int = ROWS) -> Arrays:
     return Arrays({"image": image, "mask": image[..., 0] // 64, "label": np.arange(n) % 2})
 
 
-@pytest.mark.parametrize("law", OF_SAMPLES)
-def test_datasets_of_it_obey_the_laws_of_every_dataset(law: str) -> None:
-    LAWS[law](lambda **options: ar.Samples(source(), ar.load(CROPS), **{"seed": 3, **options}))
-
-
 def test_what_is_known_of_it_is_known_of_the_dataset() -> None:
     ds, rows = ar.Samples(source(), CROPS, seed=3), [source().read(i) for i in range(ROWS)]
     assert (ds.classes, ds.labels.tolist(), ds.path(5)) == (["even", "odd"], [0, 1] * 6, "arrays.npz[5]")
@@ -421,14 +350,3 @@ def test_everything_that_reads_samples_takes_it(tmp_path: Path) -> None:
     assert agree(ar.Packed(tmp_path / "store", recipe, seed=3), ar.Samples(made, recipe, seed=3))
     sides = ar.bench({"crops": recipe}, made, Options(samples=4, seconds=0.1, effects=False)).sides
     assert len(sides) == 2
-
-
-def test_the_studio_shows_it() -> None:
-    pytest.importorskip("starlette")
-    from augrecipes.studio.studio import opened
-
-    recipe, made = ar.load(CROPS), source()
-    data = opened(None, made).data
-    sample = data.sample(recipe, recipe.compile(), 4)
-    assert sample.path == "arrays.npz[4]"
-    assert np.array_equal(sample.images["image"], made.read(4)["image"])

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
 from support.kinds import IMAGE, Kind, arrays, by_kind, open_packed
@@ -97,18 +96,6 @@ def _with_key_of_row(sample: Any, ds: Any) -> Any:
     return type(sample)(sample.index % len(ds.table), sample.tile, sample.path, sample.images, sample.rest)
 
 
-def test_side_by_side_they_are_the_samples_themselves(roots: dict[str, Path]) -> None:
-    ds = IMAGE.open(roots["image"], seed=5)
-    (row,) = ds.show(PLACES, epoch=2).rows
-    for group, place in zip(row.groups, PLACES, strict=True):
-        assert group.header.endswith(f"index {place}")
-        (picture,) = handed_out(ds, place, 2)
-        np.testing.assert_array_equal(group.cells[0].picture, picture)
-    groups = [group for row in ds.show(12).rows for group in row.groups]
-    assert len(groups) == 12
-    assert {group.header.partition(" ")[0] for group in groups} <= {"cat", "dog", "emu"}
-
-
 def test_what_cannot_be_read_is_left_out_and_named(roots: dict[str, Path], tmp_path: Path) -> None:
     ds = of_images(roots, tmp_path)
     for k in range(11):
@@ -120,16 +107,6 @@ def test_what_cannot_be_read_is_left_out_and_named(roots: dict[str, Path], tmp_p
     with pytest.raises(DataError, match="no image can be shown"):
         ds.show(12)
     assert "without pictures" in ds._repr_html_()
-
-
-@pytest.mark.parametrize("ending", ["png", "jpg"])
-def test_sheets_are_written(ending: str, roots: dict[str, Path], tmp_path: Path) -> None:
-    sheet = IMAGE.open(roots["image"], seed=5).show(4)
-    written = cv2.imread(str(sheet.save(tmp_path / "new" / f"sheet.{ending}")))
-    assert written is not None
-    assert written.shape == sheet.pixels.shape
-    with pytest.raises(DataError, match=r"\.png or \.jpg"):
-        sheet.save(tmp_path / "sheet.gif")
 
 
 @pytest.mark.parametrize("wrong", [0, -1, True, []])

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from support import tars as made
 from support.kind_laws import LAWS, OF_SAMPLES, drawn
-from support.kinds import IMAGE, Kind, N
-from support.sources import KINDS, Files
+from support.kinds import IMAGE, Files, Kind, N
+from support.kinds import KINDS_GIVEN as KINDS
 
 import augrecipes as ar
 from augrecipes.data.samples import Samples
@@ -72,28 +72,6 @@ def test_bytes_of_a_neighbour_are_caught(
     monkeypatch.setattr(TarShards, "__getitem__", lambda self, i: real(self, i ^ 1))
     with pytest.raises(AssertionError):
         of_the_files(IMAGE, roots["image"], patterns["image"])
-
-
-def test_windows_of_jpegs_are_decoded_as_of_files(tmp_path: Path, roots: dict[str, Path]) -> None:
-    """A crop that the decoder makes gives the bits of the file's."""
-    import cv2
-
-    rng = np.random.default_rng(0)
-    (tmp_path / "photos").mkdir()
-    inside = {}
-    for k in range(6):
-        small = rng.integers(0, 256, (30, 40, 3), np.uint8)
-        picture = cv2.resize(small, (400 + 8 * k, 300), interpolation=cv2.INTER_CUBIC)
-        path = tmp_path / "photos" / f"{k}.jpg"
-        assert cv2.imwrite(str(path), picture)
-        inside[path.name] = path.read_bytes()
-    made.write(tmp_path / "photos.tar", inside)
-    for recipe in ("imagenet-train", "folder-128"):
-        files = ar.ImageFolder(tmp_path / "photos", recipe, seed=1, optimize="fast")
-        found = Samples(tmp_path / "photos.tar", recipe, seed=1, optimize="fast")
-        assert found.pipeline.reads == files.pipeline.reads
-        for i in range(6):
-            assert np.array_equal(found[2, i]["image"], files[2, i]["image"])
 
 
 def test_errors_name_archive_and_key(tmp_path: Path) -> None:
@@ -168,27 +146,3 @@ def test_commands_take_archives_and_arrays(patterns: dict[str, str], tmp_path: P
             done = CliRunner().invoke(app, command)
             assert done.exit_code == 0, (command, done.output)
         assert len(ar.Packed(tmp_path / f"store-{k}", recipe)) == n
-
-
-def test_the_studio_shows_archives(patterns: dict[str, str], tmp_path: Path) -> None:
-    from augrecipes.studio.data import StudioData
-
-    recipe = parse_text(PLAIN)
-    data = StudioData(patterns["image"])
-    sample = data.sample(recipe, recipe.compile(), 7)
-    assert sample.path.endswith("train-1.tar/x/0007")
-    assert sample.images["image"].shape == (*Samples(patterns["image"], recipe)[7]["image"].shape[1:], 3)
-
-
-def test_a_folder_with_pictures_is_one_of_pictures(roots: dict[str, Path], tmp_path: Path) -> None:
-    from augrecipes.sources.opening import is_source, words_of
-
-    assert not is_source(str(npy_folder(tmp_path / "arrays")))
-    assert not is_source(str(roots["image"]))
-    (tmp_path / "a.tar").write_bytes(b"")
-    assert is_source(str(tmp_path))
-    (tmp_path / "one.png").write_bytes(b"")
-    assert not is_source(str(tmp_path))
-    assert not is_source(["a.jpg", "b.tar"])
-    assert words_of(["a.tar", "b.tar"], "--data ") == "--data a.tar --data b.tar"
-    assert is_source([np.zeros((3, 3, 3), np.uint8)])

@@ -6,7 +6,6 @@ import gc
 import os
 import threading
 import time
-from collections import namedtuple
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from hypothesis import strategies as st
 from support.datasets import Counting, Settings, indices, values
 
 from augrecipes.data.loader import Loader, loader
-from augrecipes.data.threads import Budget, size_of
+from augrecipes.data.threads import Budget
 from augrecipes.errors import LoaderError
 
 
@@ -93,13 +92,6 @@ def test_libraries_use_one_thread_while_threads_read() -> None:
     assert next(passing)["image"].tolist() == [[1, 1]]
     assert torch.get_num_threads() == 2
     assert {v for batch in passing for v in batch["image"].flatten().tolist()} == {1}
-
-
-def test_passes_beside_each_other_share_the_setting() -> None:
-    first, second = iter(threaded(Settings(4))), iter(threaded(Settings(4)))
-    next(first), next(second)
-    list(first)
-    assert [b["image"].tolist() for b in second] == [[[1, 1]]] * 3
 
 
 def read_whole(made: Loader) -> None:
@@ -250,26 +242,6 @@ def test_no_more_is_under_way_than_fits(tmp_path: Path, options: dict[str, Any])
     assert sorted([*first, *indices(passing)]) == list(range(30))
 
 
-def test_the_largest_batch_decides(tmp_path: Path) -> None:
-    sizes = [92] * 4 + [9992] + [92] * 20
-    made = loader(Sized(sizes, tmp_path), prefetch_bytes=1000, prefetch_factor=2, **THREADS)
-    passing = iter(made)
-    next(passing)
-    assert read(tmp_path, 5) == 5
-    for _ in range(4):
-        next(passing)
-    assert read(tmp_path, 8) == 8  # begun before the large one had come, and none since
-    for _ in range(3):
-        next(passing)
-        assert read(tmp_path, 1) <= 10
-    assert indices(passing) == list(range(8, 25))
-    for path in tmp_path.iterdir():
-        path.unlink()
-    again = iter(made)  # the next pass knows
-    next(again)
-    assert read(tmp_path, 2) == 2
-
-
 @given(st.integers(1, 10**6), st.integers(1, 64), st.lists(st.integers(1, 10**6), min_size=1))
 def test_a_budget_keeps_its_bounds(limit: int, most: int, sizes: list[int]) -> None:
     budget = Budget(limit, most)
@@ -279,12 +251,6 @@ def test_a_budget_keeps_its_bounds(limit: int, most: int, sizes: list[int]) -> N
         largest = max(sizes[: k + 1])
         assert 1 <= budget.allowed() <= most
         assert budget.allowed() == 1 or budget.allowed() * largest <= limit
-
-
-def test_sizes_of_whatever_a_batch_is() -> None:
-    Pair = namedtuple("Pair", "a b")
-    assert size_of(Pair(torch.zeros(3), [torch.zeros(1)])) == 16
-    assert size_of({"a": "text", "b": None, "c": 3}) == 0
 
 
 class Shared(Counting):
@@ -303,10 +269,3 @@ def test_full_shared_memory_is_an_error_that_says_what_to_do(monkeypatch: pytest
     with pytest.raises(LoaderError, match=r'shared memory \(/dev/shm\) is full: backend="threads"'):
         list(made)
     assert len(list(loader(Shared(4), 2, backend="threads", num_workers=1))) == 2
-
-
-def test_processes_say_that_they_do_not_heed_it(caplog: pytest.LogCaptureFixture) -> None:
-    loader(Counting(3), prefetch_bytes=100, **THREADS)
-    assert not caplog.records
-    loader(Counting(3), prefetch_bytes=100, backend="processes", num_workers=1)
-    assert "prefetch_bytes is for threads" in caplog.text

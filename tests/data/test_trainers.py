@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
 import sys
 import warnings
@@ -21,7 +20,6 @@ from torch import nn
 from torch.multiprocessing import spawn
 from torch.utils.data import DataLoader, Subset
 
-import augrecipes as ar
 from augrecipes.data.loader import loader
 
 N = 12
@@ -104,41 +102,6 @@ def test_lightning_fits(way: str, hook: bool, tmp_path: Path) -> None:
     assert [p for batch in seen for _, p in batch] == [p for epoch in range(3) for p in direct(ds, epoch)]
 
 
-@pytest.mark.parametrize("hook", [False, True])
-@pytest.mark.parametrize("way", WAYS)
-def test_lightning_predicts_and_overfits(way: str, hook: bool, tmp_path: Path) -> None:
-    ds, seen = Gathering(N), []
-    options = {**WAYS[way], "shuffle": True, "drop_last": True}
-    lightning_of(lambda: listing(ds, 5, **options), 1, "predict", str(tmp_path), seen, hook=hook)
-    assert sorted(i for batch in seen for i, _ in batch) == [*range(N)]
-    assert all(p == pixels(ds[0, i]) for batch in seen for i, p in batch)
-    seen.clear()
-    lightning_of(lambda: listing(ds, **options), 2, "fit", str(tmp_path), seen, hook=hook, overfit_batches=2)
-    assert len(seen) == 4
-    assert [[i for i, _ in batch] for batch in seen[:2]] == [[i for i, _ in batch] for batch in seen[2:]]
-
-
-@pytest.mark.parametrize("way", ["here", "forked"])
-def test_lightning_over_a_plain_loader_does_not_freeze(way: str, tmp_path: Path) -> None:
-    ds, seen = Gathering(N), []
-    lightning_of(lambda: plain(ds, **WAYS[way]), 3, "fit", str(tmp_path), seen)
-    assert [p for batch in seen for _, p in batch] == [p for epoch in range(3) for p in direct(ds, epoch)]
-
-
-def test_lightning_resumes_in_the_middle_of_an_epoch(tmp_path: Path) -> None:
-    """Its checkpoints keep the states of loaders that have one."""
-    ds, seen, again = Gathering(N), [], []
-    trainer = lightning_of(lambda: listing(ds, shuffle=True), 3, "fit", str(tmp_path), seen, max_steps=8)
-    trainer.save_checkpoint(tmp_path / "middle.ckpt")
-    made = listing(ds, shuffle=True)
-    state = torch.load(tmp_path / "middle.ckpt", weights_only=False)["loops"]["fit_loop"]["state_dict"]
-    made.load_state_dict(state["combined_loader"][0])
-    whole = listing(ds, shuffle=True)
-    expected = [(s["index"], pixels(s)) for _ in range(2) for batch in whole for s in batch]
-    again = [(s["index"], pixels(s)) for batch in made for s in batch]
-    assert [one for batch in seen for one in batch] + again == expected
-
-
 def saving(folder: Path | str, steps: int) -> dict[str, Any]:
     """Options of a Trainer that stops after so many steps, and saves `saved.ckpt` at its last."""
     callbacks = pytest.importorskip("lightning.pytorch.callbacks")
@@ -174,16 +137,6 @@ def _lightning_rank(rank: int, port: int, folder: str, wrapped: bool, theirs: bo
     torch.save([one for batch in seen for one in batch], f"{folder}/{rank}.pt")
 
 
-def test_lightning_goes_on_with_fewer_ranks(tmp_path: Path) -> None:
-    pytest.importorskip("lightning")
-    in_two_processes(_lightning_rank, os.fspath(tmp_path), False, True, True)
-    seen = [one for rank in range(2) for one in torch.load(tmp_path / f"{rank}.pt")]
-    ds, rest = Gathering(N + 1), []
-    lightning_of(lambda: listing(ds), 1, "fit", str(tmp_path), rest, more={"ckpt_path": tmp_path / "saved.ckpt"})
-    assert len(seen) == 8
-    assert sorted(i for i, _ in seen) + [i for batch in rest for i, _ in batch] == [*range(N + 1)]
-
-
 @pytest.mark.parametrize(("wrapped", "theirs"), [(False, False), (False, True), (True, True)])
 def test_lightning_in_two_processes(wrapped: bool, theirs: bool, tmp_path: Path) -> None:
     pytest.importorskip("lightning")
@@ -193,21 +146,6 @@ def test_lightning_in_two_processes(wrapped: bool, theirs: bool, tmp_path: Path)
     assert {i % (N + 1) for i, _ in seen} == set(range(N + 1))
     drawn = [one[1] for one in seen]
     assert len(drawn) - len(set(drawn)) == 0
-
-
-def test_the_data_module_of_the_docs_feeds_a_trainer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lightning = pytest.importorskip("lightning")
-    page = (Path(__file__).parents[2] / "docs" / "DISTRIBUTED.md").read_text(encoding="utf-8")
-    (block,) = [text for text in page.split("```") if text.startswith("text\n")]
-    tissue = ar.draw_dataset(tmp_path, tiles=4, photo_count=0, shrink=4).tissue
-    for name in ("train", "val"):
-        shutil.copytree(tissue, tmp_path / name)
-    monkeypatch.chdir(tmp_path)
-    space: dict[str, Any] = {"lightning": lightning, "ar": ar}
-    exec(block.removeprefix("text\n"), space)
-    seen: list[Any] = []
-    lightning_of(space["Tissue"], 2, "fit", str(tmp_path), seen, keep=lambda batch: tuple(batch["image"].shape))
-    assert {*seen} == {(4, 3, 224, 224)}
 
 
 # -- accelerate, and Hugging Face's Trainer ---------------------------------------------------------------------------
@@ -226,15 +164,6 @@ def test_accelerate_prepares(way: str) -> None:
         assert part is None or len(prepared.dataset) == N
     rest = accelerate.skip_first_batches(listing(ds, shuffle=True, **WAYS[way]), 2)
     assert found(rest) == found(listing(ds, shuffle=True))[4:]
-
-
-@pytest.mark.parametrize("way", ["here", "forked"])
-def test_accelerate_over_a_plain_loader_does_not_freeze(way: str) -> None:
-    accelerate = pytest.importorskip("accelerate")
-    ds = Gathering(N)
-    prepared = accelerate.Accelerator(cpu=True).prepare(plain(ds, **WAYS[way]))
-    for epoch in range(3):
-        assert found(prepared) == direct(ds, epoch)
 
 
 def _accelerate_rank(rank: int, port: int, folder: str, mine: bool) -> None:
@@ -295,32 +224,7 @@ def test_hugging_faces_trainer(tmp_path: Path) -> None:
 # -- torchdata --------------------------------------------------------------------------------------------------------
 
 
-def test_our_state_is_of_their_protocol() -> None:
-    stateful: Any = pytest.importorskip("torchdata.stateful_dataloader.stateful")
-    made = listing(Gathering(N))
-    assert isinstance(made, stateful.Stateful)
-    passing = iter(made)
-    head = [pixels(s) for _ in range(2) for s in next(passing)]
-    again = listing(Gathering(N))
-    again.load_state_dict(made.state_dict())
-    assert head + found(again) == direct(Gathering(N))
-
-
 # Ray Train, timm's loaders and loops, and StatefulDataLoader, where they are installed, with loaders and datasets.
-
-
-def pair_of(samples: Any) -> tuple[Any, Any]:
-    """Batches as timm's loops take them: pictures and labels; the labels are the indices here, to be told apart."""
-    return torch.stack([s["image"] for s in samples]), torch.tensor([s["index"] for s in samples])
-
-
-def told(batches: Any) -> list[tuple[int, bytes]]:
-    """Index and bytes of each picture of (pictures, indices)."""
-    return [
-        (int(i), bytes(x.numpy().tobytes()))
-        for images, targets in batches
-        for i, x in zip(targets, images, strict=True)
-    ]
 
 
 def epoch_of(ds: Any, epoch: int) -> dict[int, bytes]:
@@ -329,55 +233,6 @@ def epoch_of(ds: Any, epoch: int) -> dict[int, bytes]:
 
 
 # -- timm -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("multi", [False, True])
-def test_timms_loaders_over_our_datasets_do_not_freeze(workers: int, multi: bool) -> None:
-    """`create_loader` builds DataLoaders of its own kinds, which samples are asked of as of a plain one."""
-    data = pytest.importorskip("timm.data")
-    ds = Gathering(N)
-    made = data.create_loader(
-        ds, input_size=(3, 8, 8), batch_size=4, is_training=True, use_prefetcher=False, num_workers=workers,
-        collate_fn=pair_of, use_multi_epochs_loader=multi, persistent_workers=workers > 0, device=torch.device("cpu"),
-    )  # fmt: skip
-    passes, epochs = [dict(told(made)) for _ in range(3)], [epoch_of(Gathering(N), epoch) for epoch in range(4)]
-    if multi and workers:
-        # Its workers read on into the next pass while others are at the last one: draws may come in another order.
-        for i in range(N):
-            drawn = [seen[i] for seen in passes]
-            assert len({*drawn}) == 3 and {*drawn} <= {epoch[i] for epoch in epochs}
-    else:
-        assert passes == epochs[:3]
-
-
-def test_timms_loop_with_our_loader() -> None:
-    """Its optimizer and schedule, its prefetcher around `ar.loader`, and the epoch said to the sampler as it does."""
-    timm = pytest.importorskip("timm")
-    from timm.data.loader import PrefetchLoader
-    from timm.optim import create_optimizer_v2
-    from timm.scheduler import create_scheduler_v2
-
-    ds, own = Gathering(N), loader(Gathering(N), 4, shuffle=True, seed=3, collate=pair_of)
-    made = loader(ds, 4, shuffle=True, seed=3, collate=pair_of)
-    fed = PrefetchLoader(made, mean=(0.0,) * 3, std=(1 / 255,) * 3, device=torch.device("cpu"))
-    model = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, N))
-    optimizer = create_optimizer_v2(model, opt="sgd", lr=0.1)
-    schedule, epochs = create_scheduler_v2(optimizer, sched="cosine", num_epochs=3, updates_per_epoch=len(fed))
-    meter = timm.utils.AverageMeter()
-    for epoch in range(min(3, epochs)):
-        if hasattr(fed.sampler, "set_epoch"):
-            fed.sampler.set_epoch(epoch)
-        seen = []
-        for images, targets in fed:
-            loss = nn.functional.cross_entropy(model(images / 255), targets)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            meter.update(loss.item(), len(targets))
-            seen += [(int(i), bytes(x.byte().numpy().tobytes())) for i, x in zip(targets, images, strict=True)]
-        schedule.step(epoch + 1, meter.avg)
-        assert seen == told(own)
 
 
 # -- Ray Train --------------------------------------------------------------------------------------------------------
@@ -429,20 +284,3 @@ def test_ray_train_shares_an_epoch_among_its_workers(ray_with_cpus: Any, tmp_pat
 
 
 # -- torchdata --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("options", [{}, {"num_workers": 2}, {"num_workers": 2, "persistent_workers": True}])
-def test_a_stateful_loader_goes_on_with_the_draws_it_stopped_at(options: dict[str, Any]) -> None:
-    """Saved after some batches of the second pass, and loaded into another over a dataset of the same epoch."""
-    stateful: Any = pytest.importorskip("torchdata.stateful_dataloader")
-    ds = Gathering(N)
-    made = stateful.StatefulDataLoader(ds, 2, collate_fn=list, **options)
-    assert [pixels(s) for batch in made for s in batch] == direct(ds, 0)
-    passing = iter(made)
-    head = [pixels(s) for _ in range(2) for s in next(passing)]
-    state = made.state_dict()
-    again = Gathering(N)
-    again.set_epoch(1)
-    loaded = stateful.StatefulDataLoader(again, 2, collate_fn=list, **options)
-    loaded.load_state_dict(state)
-    assert head + [pixels(s) for batch in loaded for s in batch] == direct(Gathering(N), 1)

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import copy
-import os
 import pickle
 import random
-import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from support.checks import planted_faults
 from support.datasets import WAYS
-from support.faults import planted_faults
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 import augrecipes as ar
 from augrecipes.data import visits
 from augrecipes.data.order import Share
 from augrecipes.data.samples import Samples
-from augrecipes.data.transform import BatchTransform, _column
+from augrecipes.data.transform import BatchTransform
 from augrecipes.data.visits import CallKeys
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.parse import parse_text
@@ -171,16 +167,6 @@ def test_processes_that_train_one_model_do_not_draw_alike(monkeypatch: pytest.Mo
     assert len({*seen}) == 12
 
 
-def test_threads_and_copies() -> None:
-    t = made()
-    with ThreadPoolExecutor(4) as pool:
-        assert len({bits(found) for found in pool.map(t, [PICTURE] * 64)}) == 64
-    fresh = made()
-    fresh(PICTURE)
-    expected = bits(copy.deepcopy(fresh)(PICTURE))
-    assert bits(pickle.loads(pickle.dumps(fresh))(PICTURE)) == expected == bits(fresh(PICTURE))
-
-
 def test_eval_draws_nothing() -> None:
     t = made(mode="eval")
     assert len({bits(t(PICTURE)) for _ in range(3)}) == 1
@@ -310,16 +296,6 @@ def test_without_an_index_nothing_is_drawn() -> None:
         parse_text(PLAIN).map_batches(seed=5)(given)
 
 
-def test_names_key_draws_too() -> None:
-    given = columns(np.random.default_rng(0))
-    given["image"][:] = given["image"][0]
-    named = parse_text(PLAIN).map_batches(index="name")({**given, "name": [f"{k // 2}.jpg" for k in range(N)]})["image"]
-    assert np.array_equal(named[0], named[1])
-    assert not np.array_equal(named[1], named[2])
-    paths = {"image": given["image"], "path": np.array([f"{k // 2}.jpg" for k in range(N)])}
-    assert np.array_equal(parse_text(PLAIN).map_batches()(paths)["image"], named)
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -334,43 +310,3 @@ def test_names_key_draws_too() -> None:
 def test_what_is_wrong_is_told_with_the_row(change: dict[str, Any], said: str) -> None:
     with pytest.raises(DataError, match=said):
         parse_text(PLAIN).map_batches()({**columns(np.random.default_rng(0)), **change})
-
-
-def test_what_has_one_shape_and_two_types_stays_apart() -> None:
-    made = _column([torch.zeros(2, 3), torch.ones(2, 3, dtype=torch.uint8)], None)
-    assert [(one.shape, one.dtype.name) for one in made] == [((2, 3), "float32"), ((2, 3), "uint8")]
-
-
-def test_arguments() -> None:
-    with pytest.raises(DataError, match=r"has no column 'id', .*there is 'image'"):
-        parse_text(PLAIN).map_batches(index="id")(columns(np.random.default_rng(0)))
-    with pytest.raises(RecipeError, match="a bag is no one picture"):
-        ar.load("stained-tissue-bag").map_batches()
-    with pytest.raises((TypeError, ValueError)):
-        parse_text(PLAIN).map_batches(epoch=-1)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_ray_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks, batches and processes of Ray's own, which may be of any size."""
-    why = "Ray Data wants ray, pyarrow and pandas: pip install 'ray[data]'"
-    for needed in ("pyarrow", "pandas"):
-        pytest.importorskip(needed, reason=why)
-    ray: Any = pytest.importorskip("ray", reason=why, exc_type=ImportError)
-    data: Any = pytest.importorskip("ray.data", reason=why, exc_type=ImportError)
-    paths = os.pathsep.join(filter(None, sys.path))
-    for name, value in (("RAY_USAGE_STATS_ENABLED", "0"), ("RAY_AUTH_MODE", "disabled"), ("PYTHONPATH", paths)):
-        monkeypatch.setenv(name, value)
-    given = columns(np.random.default_rng(0))
-    function = parse_text(PLAIN).map_batches(seed=5)
-    ray.init(
-        address="local", num_cpus=2, include_dashboard=False, object_store_memory=80_000_000, log_to_driver=False,
-        logging_level="error",
-    )  # fmt: skip
-    try:
-        rows = [{name: column[k] for name, column in given.items()} for k in range(N)]
-        ds = data.from_items(rows, override_num_blocks=3).map_batches(function, batch_format="numpy", batch_size=5)
-        found = {int(row["index"]): row["image"].tobytes() for row in ds.take_all()}
-    finally:
-        ray.shutdown()
-    assert found == rowwise(function(given))

@@ -13,9 +13,9 @@ from threading import get_ident
 from typing import Any
 
 import pytest
+from support.checks import planted_faults
 from support.datasets import Gathering, Wrapped, as_they_are, here
-from support.faults import planted_faults
-from support.kind_laws import BACKENDS, direct, drawn, run
+from support.kind_laws import BACKENDS, direct, drawn
 from support.kinds import KINDS, Kind, N, by_kind, pixels
 from torch.utils.data import ConcatDataset, DataLoader, Subset, WeightedRandomSampler, random_split
 from torch.utils.data.distributed import DistributedSampler
@@ -194,25 +194,6 @@ def test_what_a_sampler_repeats_is_drawn_anew(way: str, said: bool) -> None:
     assert len(seen) == 60
 
 
-def test_what_is_said_with_every_sample_holds() -> None:
-    ds = Gathering(N)
-    expected = direct(ds, 0)
-    for _ in range(2):
-        assert run(ds) == expected
-        assert [pixels(s) for s in next(passes(plain(ds, sampler=[(0, i) for i in range(N)])))] == expected
-        assert [pixels(ds[i]) for i in range(N)] == expected
-        assert [pixels(s) for s in ds.__getitems__([*range(N)])] == expected
-    assert [pixels(s) for s in next(passes(plain(ds)))] == expected
-
-
-def test_a_subset_in_another_mode_counts_for_itself(roots: dict[str, Path]) -> None:
-    ds = KINDS[0].open(roots["image"], seed=3)
-    judged, part = ds.subset([4, 5], mode="eval"), ds.subset([5])
-    for epoch in range(3):
-        assert [pixels(s) for s in next(passes(plain(judged)))] == direct(judged)
-        assert [pixels(s) for s in next(passes(plain(part)))] == [pixels(ds[epoch, 5])]
-
-
 def test_copies_count_for_themselves(tmp_path: Path) -> None:
     ds = Gathering(N)
     next(passes(plain(ds)))
@@ -248,13 +229,6 @@ def test_one_line_in_the_log(caplog: pytest.LogCaptureFixture, tmp_path: Path) -
     assert (tmp_path / "log.txt").read_text().splitlines() == [told] * 2
 
 
-def test_eval_without_draws_is_silent(roots: dict[str, Path], caplog: pytest.LogCaptureFixture) -> None:
-    made = passes(plain(KINDS[0].open(roots["image"], seed=3, mode="eval")))
-    caplog.clear()
-    next(made), next(made)
-    assert not caplog.messages
-
-
 def test_a_full_shared_memory_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     def full(self: Any) -> None:
         raise RuntimeError("unable to allocate shared memory")
@@ -266,12 +240,6 @@ def test_a_full_shared_memory_is_told(monkeypatch: pytest.MonkeyPatch, caplog: p
     ds = Gathering(N)
     ds._visits = counters
     check_passes(ds, VIEWS["itself"], **WAYS["here"])
-
-
-def test_counters_go_round() -> None:
-    clock, counters = EpochClock(), Visits(1, quiet=True)
-    found = [counters.next(0, clock)[0] for _ in range(2**16 + 2)]
-    assert found == [*range(2**16), 0, 1]
 
 
 test_planted_faults_are_caught = planted_faults({

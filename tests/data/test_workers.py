@@ -22,7 +22,6 @@ import torch
 from programs import Programs
 from support.datasets import Counting, Dying, Settings, values
 
-from augrecipes import machine
 from augrecipes.compat import torch as hooks
 from augrecipes.data import processes
 from augrecipes.data.loader import Loader, loader
@@ -124,12 +123,6 @@ def test_the_allocator_keeps_its_memory(programs: Programs) -> None:
         assert int(faults) < 2048  # untuned, every array costs 2048
 
 
-@pytest.mark.parametrize("value", ["0", "no", "OFF"])
-def test_the_allocator_can_be_left_alone(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    monkeypatch.setenv(machine.TUNING, value)
-    assert machine.tune_allocator() is False
-
-
 class Worker(NamedTuple):
     """A process, alive unless it has an exit code."""
 
@@ -163,11 +156,6 @@ def test_every_sign_of_a_dead_worker_is_known(error: Exception, monkeypatch: pyt
                                              (-15, "SIGTERM"), (-60, "signal 60"), (0, "__main__")])  # fmt: skip
 def test_how_it_died_says_what_helps(code: int, words: str) -> None:
     assert words in str(the_dead([Worker(code, 0)]))
-
-
-def test_a_worker_that_nobody_knows_by_its_process() -> None:
-    told = str(dead_worker(RuntimeError("DataLoader worker (pid 7) is killed by signal: Killed.")))
-    assert "a worker died: DataLoader worker (pid 7) is killed" in told
 
 
 def test_errors_of_the_users_code_are_told_apart() -> None:
@@ -256,7 +244,7 @@ def kills(count: int, seed: int) -> int:
 
 
 def test_killed_workers_are_loader_errors() -> None:
-    assert kills(10, 0) >= 5
+    assert kills(4, 0) >= 2
 
 
 @pytest.mark.soak

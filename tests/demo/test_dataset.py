@@ -1,17 +1,21 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
 import pytest
 
-from augrecipes.demo import photos, tissue
-from augrecipes.demo.dataset import DemoData, draw_dataset, write_image
-from augrecipes.demo.photos import render_photo
+import augrecipes as ar
+from augrecipes.demo import tissue
+from augrecipes.demo.dataset import PAIR_SIZES, DemoData, Scenes, draw_dataset, draw_scenes
+from augrecipes.demo.slides import BAGS, draw_slides
 from augrecipes.demo.tissue import CELL_TYPES, LABORATORIES, render_tile
+from augrecipes.ops.matlab_bicubic import imresize
 from augrecipes.sources.files import read_mask
 
 
@@ -52,18 +56,6 @@ def test_the_table_lists_images_masks_and_boxes_that_fit_each_other(drawn: tuple
             assert label in CELL_TYPES
 
 
-def test_one_photo_is_grey_and_one_lies_on_its_side(drawn: tuple[Path, DemoData]) -> None:
-    _, data = drawn
-    grey = cv2.imread(str(next(data.photos.glob("*/photo-002.jpg"))), cv2.IMREAD_UNCHANGED)
-    assert grey.ndim == 2
-    turned = next(data.photos.glob("*/photo-001.jpg"))
-    assert b"Exif\0\0" in turned.read_bytes()[:32]
-    stored = cv2.imread(str(turned), cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
-    seen = cv2.imread(str(turned), cv2.IMREAD_COLOR)
-    np.testing.assert_array_equal(seen, np.rot90(stored, -1))
-    assert seen.shape[1] > seen.shape[0]
-
-
 @pytest.mark.parametrize("kind", tissue.CLASSES)
 @pytest.mark.parametrize("laboratory", LABORATORIES, ids=lambda lab: lab.name)
 def test_tiles_have_the_colours_of_stained_tissue(kind: str, laboratory: tissue.Laboratory) -> None:
@@ -77,21 +69,6 @@ def test_tiles_have_the_colours_of_stained_tissue(kind: str, laboratory: tissue.
     assert 105 < blue < 235
     assert green < red, "eosin and haematoxylin both take green most"
     assert green < blue
-
-
-def test_nuclei_are_dark_and_blue_against_the_rest() -> None:
-    tile = render_tile("tumour", (160, 160), LABORATORIES[0], np.random.default_rng(1))
-    inside, outside = tile.image[tile.ids > 0].mean(0), tile.image[tile.ids == 0].mean(0)
-    assert inside.sum() < outside.sum() - 60
-    assert inside[2] - inside[0] > outside[2] - outside[0]
-    assert 0.15 < (tile.ids > 0).mean() < 0.8
-
-
-def test_no_light_passes_the_slide_that_was_not_sent_in() -> None:
-    tile = render_tile("stroma", (160, 160), LABORATORIES[3], np.random.default_rng(1))
-    white = np.array(LABORATORIES[3].white)
-    # Noise reaches a few levels above the bare slide.
-    assert (np.percentile(tile.image.reshape(-1, 3), 99.5, axis=0) <= white + 12).all()
 
 
 def test_ids_types_and_boxes_agree() -> None:
@@ -108,25 +85,79 @@ def test_ids_types_and_boxes_agree() -> None:
         assert CELL_TYPES.index(label) + 1 in tile.types[y0:y1, x0:x1]
 
 
-@pytest.mark.parametrize("kind", photos.CLASSES)
-def test_photos_use_the_range_of_a_camera(kind: str) -> None:
-    image = render_photo(kind, (96, 130), np.random.default_rng(8))
-    assert image.shape == (96, 130, 3)
-    assert image.dtype == np.uint8
-    assert image.std() > 15, "neither blank nor flat"
-    assert 40 < image.mean() < 215
+# The drawn pairs and bags: named as the field names them, the same bytes for the same seed.
 
 
-def test_unknown_kinds_are_named() -> None:
-    with pytest.raises(ValueError, match=r"unknown tissue 'bone'.*stroma"):
-        render_tile("bone", (64, 64), LABORATORIES[0], np.random.default_rng(0))
-    with pytest.raises(ValueError, match=r"unknown scene 'city'.*landscape"):
-        render_photo("city", (64, 64), np.random.default_rng(0))
+def digest(root: Path) -> str:
+    state = hashlib.sha256()
+    for path in sorted(p for p in root.rglob("*.*") if p.is_file()):
+        state.update(path.relative_to(root).as_posix().encode())
+        state.update(path.read_bytes())
+    return state.hexdigest()
 
 
-def test_palette_png_shows_the_palettes_colours(tmp_path: Path) -> None:
-    indices = np.array([[0, 1, 2], [2, 1, 0]], np.uint8)
-    palette = ((0, 0, 0), (255, 0, 0), (10, 20, 30))
-    path = write_image(tmp_path / "a" / "mask.png", indices, palette=palette)
-    np.testing.assert_array_equal(cv2.imread(str(path))[..., ::-1], np.array(palette, np.uint8)[indices])
-    np.testing.assert_array_equal(read_mask(path), indices)
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory: pytest.TempPathFactory) -> Scenes:
+    return draw_scenes(tmp_path_factory.mktemp("pairs"), count=4, shrink=3)
+
+
+def test_low_resolution_is_matlabs_bicubic_of_the_cropped_high(scenes: Scenes) -> None:
+    for k, (height, width) in enumerate(PAIR_SIZES, start=1):
+        hr = cv2.imread(str(scenes.hr / f"{k:04d}.png"))
+        assert hr.shape[:2] == (height // 3, width // 3)
+        for factor, folder in ((2, scenes.x2), (4, scenes.lr)):
+            rows, columns = hr.shape[0] // factor, hr.shape[1] // factor
+            lr = cv2.imread(str(folder / f"{k:04d}x{factor}.png"))
+            np.testing.assert_array_equal(lr, imresize(hr[: rows * factor, : columns * factor], rows, columns))
+
+
+def test_pairs_load_and_one_is_cropped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    drawn = draw_scenes(tmp_path, count=3)
+    ds = ar.PairedImages(drawn.roots("hr", "x2", "lr"), "sr-multiscale")
+    assert len(ds) == 3
+    assert [cut.target for cut in ds.cropped] == ["hr", "x2"]
+    assert "515×386 → 512×384" in caplog.text
+
+
+# What draws, how many of them with other arguments, a drawing, and one that only the larger set has.
+DRAWS = {
+    "dataset": (draw_dataset, {"tiles": 6, "photo_count": 3}, {"tiles": 3, "photo_count": 0},
+                "tissue/stroma/tile-001.jpg", "photos/landscape/photo-001.jpg"),
+    "scenes": (draw_scenes, {"count": 2}, {"count": 1}, "HR/0001.png", "LR_bicubic/X4/0002x4.png"),
+    "slides": (draw_slides, {"bags": 3}, {"bags": 1}, "labels.csv", "slide-2"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("draw", "many", "few", "stays", "goes"), DRAWS.values(), ids=DRAWS)
+def test_a_seed_decides_every_byte_and_drawing_again_removes_only_drawings(
+    draw: Any, many: dict[str, int], few: dict[str, int], stays: str, goes: str, tmp_path: Path
+) -> None:
+    seen: list[tuple[int, int]] = []
+    for name, seed in (("a", 5), ("b", 5), ("c", -6)):
+        seen.clear()
+        draw(tmp_path / name, seed=seed, shrink=8, **many, progress=lambda done, total: seen.append((done, total)))
+        assert seen == [(k + 1, sum(many.values())) for k in range(sum(many.values()))]
+    digests = [digest(tmp_path / name) for name in "abc"]
+    assert digests[0] == digests[1] != digests[2]
+    assert (tmp_path / "a" / goes).exists()
+    mine = (tmp_path / "a" / stays).parent / "mine.png"
+    mine.write_bytes(b"kept")
+    draw(tmp_path / "a", shrink=8, **few)
+    assert mine.read_bytes() == b"kept"
+    assert (tmp_path / "a" / stays).exists()
+    assert not (tmp_path / "a" / goes).exists()
+
+
+def test_slides_have_labels_places_and_sizes(tmp_path: Path) -> None:
+    root = draw_slides(tmp_path, bags=3, shrink=2)
+    with (root / "labels.csv").open(newline="", encoding="utf-8") as file:
+        assert [row["label"] for row in csv.DictReader(file)] == ["tumour", "stroma", "lymphocytes"]
+    ds = ar.TileBags(root, "stained-tissue-bag")
+    assert ds.tiles.tolist() == [count // 2 for count, _ in BAGS[:3]]
+    for index, (_, side) in enumerate(BAGS[:3]):
+        coords = ds[index]["coords"].numpy()
+        assert (coords >= 0).all()
+        assert len(np.unique(coords, axis=0)) == len(coords)
+        assert (coords % max(side // 2, 64) == 0).all()
+        shapes = {cv2.imread(str(path)).shape for path in (root / f"slide-{index + 1}").iterdir()}
+        assert shapes == {(max(side // 2, 64),) * 2 + (3,)}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import shutil
 import sysconfig
 from dataclasses import replace
@@ -16,7 +14,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import nn
 
 import augrecipes as ar
 from augrecipes.compiler.kernels.sink import Sink
@@ -130,12 +127,6 @@ output:
   hr: {color: y, dtype: float16, layout: hwc, where: WHERE}
   other: {color: gray, where: host}
 """
-BAG = """
-kind: bag
-bag: {max_tiles: 4}
-steps: [{RandomCrop: {height: 8, width: 6}}, HorizontalFlip]
-output: {normalize: {mean: 0.5, std: 0.25}, where: WHERE}
-"""
 
 
 def picture(height: int, width: int, seed: int = 0) -> np.ndarray:
@@ -174,14 +165,6 @@ def test_pairs_with_outputs_by_target() -> None:
         stage(a["lr"])
 
 
-def test_bags_have_more_dimensions() -> None:
-    device, host = of(BAG)
-    tiles = np.stack([picture(12, 12, k) for k in range(4)])
-    a, b = (tensors(r.compile(threads=1).at(0)(images=tiles)) for r in (device, host))
-    a["image"], b["image"] = a["image"][None], b["image"][None]
-    check(host.output, device.device_stage()(a)["image"], b["image"].numpy())
-
-
 @pytest.mark.parametrize("layout", ["chw", "hwc"])
 def test_padding_stays_zero(layout: str) -> None:
     """Images of different size are padded with zeros on the host; uint8's zero would be normalised away from it."""
@@ -194,18 +177,6 @@ def test_padding_stays_zero(layout: str) -> None:
     a, b = (Collate("list", layout=layout)(s) for s in samples)  # type: ignore[arg-type]
     for found, expected in zip(device.device_stage()(a)["image"], b["image"], strict=True):
         check(host.output, found, expected.numpy())
-
-
-def test_padded_bags_stay_zero() -> None:
-    device, host = of(BAG)
-    samples = [
-        [tensors({"bag": "b", "image": np.stack([Sink(r.output)(picture(4, 4, k)) for k in range(n)])}) for n in (1, 3)]
-        for r in (device, host)
-    ]
-    a, b = (Collate("pad")(s) for s in samples)
-    out = device.device_stage()(a)
-    check(host.output, out["image"], b["image"].numpy())
-    assert out["bag"] == ["b", "b"]
 
 
 def tensors(sample: dict[str, Any]) -> dict[str, Any]:
@@ -254,35 +225,6 @@ def test_without_a_device_target_there_is_no_stage() -> None:
         ar.load("folder-128").device_stage()
     with pytest.raises(RecipeError, match="its targets are lr, hr"):
         ar.load("sr-x4").device_stage()
-
-
-def test_constants_follow_the_network_to_its_device_and_not_to_its_dtype() -> None:
-    device, host = of(IMAGE)
-    image = torch.from_numpy(picture(6, 5).transpose(2, 0, 1).copy())[None]
-    stage = device.device_stage()
-    expected = stage(image)
-    network = nn.Sequential(stage, nn.Identity())
-    assert network.state_dict() == {}
-    assert list(network.parameters()) == []
-    for moved in (
-        network.half(), network.double(), network.to(torch.bfloat16), network.to("meta").to_empty(device="cpu"),
-        copy.deepcopy(network), pickle.loads(pickle.dumps(network)), network.eval(),
-    ):  # fmt: skip
-        assert torch.equal(moved(image), expected)
-    assert {buffer.device.type for buffer in network.to("meta").buffers()} == {"meta"}
-    assert network(image.to("meta")).device.type == "meta"
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert torch.equal(device.device_stage()(image), expected)
-    check(host.output, expected, on_host(host.output, picture(6, 5)[None]))
-
-
-def test_no_constant_is_made_for_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    device, _ = of(PAIR)
-    stage = device.device_stage()
-    batch = {"lr": torch.zeros((3, 4, 4), dtype=torch.uint8), "hr": torch.zeros((8, 8, 3), dtype=torch.uint8)}
-    for name in ("tensor", "as_tensor", "full", "zeros", "ones"):
-        monkeypatch.setattr(torch, name, None)
-    assert set(stage(batch)) == {"lr", "hr"}
 
 
 def has_compiler() -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from support.drawn import draw_waves
+from support.folders import draw_waves
 
 from augrecipes.diff import picture
 from augrecipes.errors import DataError, RecipeError

@@ -6,8 +6,11 @@ else.
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,15 +18,20 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
+from augrecipes import cache, errors, paths, progress
 from augrecipes import cache as caches
-from augrecipes import paths
+from augrecipes.cli.terminal import say
+from augrecipes.images import arrays
 from augrecipes.sources import listing
+from augrecipes.sources.tar.shards import value_of
 
 
 def test_all_that_is_kept_lies_where_the_variable_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,20 +142,6 @@ def test_a_planted_clearing_of_whole_folders_is_caught() -> None:
         run_state_machine_as_test(Planted, settings=settings(max_examples=100, print_blob=False, derandomize=True))
 
 
-def test_a_cache_that_cannot_be_written_is_said_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(caches, "_said", set())
-    (tmp_path / "file").touch()
-    monkeypatch.setenv(caches.CACHE, str(tmp_path / "file"))
-    for cache in caches.CACHES:
-        assert not cache.write("a", b"x")
-        assert cache.read("a") is None
-    (told,) = caplog.messages
-    assert told.startswith(f"the cache folder cannot be written ({tmp_path / 'file'}")
-    assert "AUGRECIPES_CACHE" in told
-
-
 WRITER = """
 import sys
 from augrecipes.cache import FOLDERS
@@ -191,3 +185,121 @@ def killed(times: int) -> None:
 def test_what_is_read_is_whole_however_writers_end(times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AUGRECIPES_CACHE", str(tmp_path / "mine"))
     killed(times)
+
+
+# Headers of arrays are read again where Python's parser fails because another thread is at it, too.
+
+
+ARRAY = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
+
+
+def saved() -> bytes:
+    file = io.BytesIO()
+    np.save(file, ARRAY)
+    return file.getvalue()
+
+
+def recalled() -> Any:
+    cache.keep(cache.SLIDES, "key", "stamp", {"a": ARRAY})
+    found = cache.recall(cache.SLIDES, "key", "stamp")
+    return found and found["a"].shape
+
+
+READERS = {
+    "an image": lambda: arrays.header(saved()).layout.shape,
+    "a part of a tar archive": lambda: value_of("npy", saved()).shape,
+    "a cache": recalled,
+}
+
+
+@pytest.fixture
+def busy_parser(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A parser that fails twice before it reads a text."""
+    parse, calls = ast.parse, [0]
+
+    def fails(*args: Any, **named: Any) -> Any:
+        calls[0] += 1
+        if calls[0] % 3:
+            raise SystemError("AST constructor recursion depth mismatch (before=42, after=41)")
+        return parse(*args, **named)
+
+    monkeypatch.setattr(ast, "parse", fails)
+    monkeypatch.setenv("AUGRECIPES_CACHE", str(tmp_path))
+
+
+@pytest.mark.usefixtures("busy_parser")
+@pytest.mark.parametrize("name", READERS)
+def test_it_is_read_again(name: str) -> None:
+    assert READERS[name]() == ARRAY.shape
+
+
+@pytest.mark.usefixtures("busy_parser")
+@pytest.mark.parametrize("name", READERS)
+def test_one_try_is_not_enough(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errors, "_TRIES", 0)
+    with pytest.raises(Exception, match="recursion depth mismatch"):
+        READERS[name]()
+
+
+# How far work is: nothing within a second, then one line that moves, or lines seconds apart where piped.
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def told(monkeypatch, stream, seconds, step=0.25):
+    """What standard error gets of work that long, which tells of itself at every step."""
+    now = [0.0]
+    monkeypatch.setattr(sys, "stderr", stream)
+    with progress.parts(lambda line: say(line, err=True), lambda: now[0]) as advance:
+        total = int(seconds / step)
+        for k in range(total):
+            now[0] += step
+            advance("reading\x1b[31m", k + 1, total)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+def test_short_work_says_nothing(monkeypatch, stream):
+    assert told(monkeypatch, stream(), 0.9) == ""
+
+
+def moments(text):
+    return [int(line.rpartition(", ")[2].removesuffix(" s")) for line in text.splitlines()]
+
+
+def test_piped_it_is_a_line_every_few_seconds(monkeypatch):
+    text = told(monkeypatch, io.StringIO(), 21)
+    assert "\r" not in text
+    assert "\x1b" not in text
+    assert text.splitlines()[0] == "reading\\x1b[31m: 4 of 84, 1 s"
+    assert moments(text) == [1, 6, 11, 16, 21]
+
+
+def test_on_a_terminal_it_is_one_line_that_goes(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    text = told(monkeypatch, Terminal(), 21)
+    assert "\x1b[31m" not in text  # of the name: spelt out
+    frames = [re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", frame) for frame in text.split("\r")]
+    assert sum("reading\\x1b[31m ━━" in frame for frame in frames) > 20
+    assert max(map(len, frames)) <= 80
+    assert text.count("\n") <= 1
+    assert text.endswith("\x1b[1A\x1b[2K")  # the line is gone
+    assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 1  # the cursor is back
+
+
+def test_a_library_says_nothing_where_it_is_piped(monkeypatch):
+    written = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", written)
+    monkeypatch.setattr(progress, "QUIET", -1.0)
+    with progress.progress("reading") as advance:
+        advance(1, 2)
+    assert written.getvalue() == ""
+
+
+def test_frames_in_a_pipe_are_found(monkeypatch):
+    """A planted fault: as many lines as steps."""
+    monkeypatch.setitem(progress.EVERY, False, 0.0)
+    assert moments(told(monkeypatch, io.StringIO(), 21)) != [1, 6, 11, 16, 21]

@@ -19,9 +19,8 @@ from failing_folder import Fault, failing, files_end_at
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from support import shop
-from support.kinds import BAG, IMAGE, PAIR, Kind, packed, pixels, recipe_of
+from support.kinds import BAG, IMAGE, PAIR, Files, Kind, packed, pixels, recipe_of
 from support.slides import write_slide
-from support.sources import Files
 from support.tars import write
 
 import augrecipes as ar
@@ -129,7 +128,9 @@ def law(samples: Open, wanted: list[int], folder: Path, fault: Fault | None, nee
         assert samples() == wanted, "what was left is believed"
 
 
-@settings(max_examples=80, phases=[Phase.generate])  # each fails for its own reason: shrinking takes minutes
+@settings(
+    max_examples=max(16, settings.default.max_examples // 10), phases=[Phase.generate]
+)  # each fails for its own reason: shrinking takes minutes
 @given(
     name=st.sampled_from(NAMES), what=st.sampled_from(KINDS), after=st.integers(0, 25), once=st.booleans(),
     warm=st.booleans(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import pickle
 import re
@@ -20,13 +19,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
-from support.kind_laws import direct
-from support.kinds import KINDS, Kind
 
 from augrecipes import sharing
 from augrecipes.sharing import SpawnShared
-from augrecipes.sources.columns import Columns, Ragged
-from augrecipes.sources.paths import PathTable
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="nothing is handed on there")
 
@@ -134,88 +129,6 @@ def test_a_planted_shift_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sharing.np, "frombuffer", lambda data, dtype: true(bytes([9, *bytes(data)[:-1]]), dtype))
     with pytest.raises(AssertionError):
         reads_alike({"a": np.arange(5), "b": np.arange(5, 10)})
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_every_kind_reads_alike_in_a_worker(kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kind.fill(tmp_path)
-    monkeypatch.setattr(sharing, "LEAST", 1)
-    ds = kind.open(tmp_path)
-    for each in (ds, ds.subset([3, 1, 1, 7])):
-        _, again = sent(each)
-        assert [again.path(k) for k in range(len(again))] == [each.path(k) for k in range(len(each))]
-        assert [again[0, k]["index"] for k in range(len(again))] == [each[0, k]["index"] for k in range(len(each))]
-        _, further = sent(again)  # a worker that starts workers
-        assert further.table.digest() == each.table.digest() == pickle.loads(pickle.dumps(again)).table.digest()
-    assert direct(sent(ds)[1]) == direct(ds)
-
-
-def table(n: int) -> Columns:
-    names = [f"n{k // 1000:05}/{k:08}.JPEG".encode() for k in range(n)]
-    boxes = Ragged(np.zeros((n, 4), np.float32), np.arange(n + 1), np.zeros(n, np.int64))
-    return Columns(
-        files={"image": PathTable.from_names(names, root=b"/data")}, labels=np.arange(n) // 1000, boxes=boxes
-    )
-
-
-def sizes(given: Any) -> list[int]:
-    """Bytes of the pickles of a dataset, and of a part of it, with 20,000 samples and with 80,000."""
-    found = []
-    for n in (20_000, 80_000):
-        given._hold(table(n), None, None)
-        part = given.subset(np.arange(n)[::-1])
-        found += [sent(given)[0], sent(part)[0]]
-    return found
-
-
-def test_pickles_do_not_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    KINDS[0].fill(tmp_path)
-    ds = KINDS[0].open(tmp_path)
-    found = sizes(ds)
-    assert max(found) - min(found) < 1000
-    monkeypatch.setattr(sharing, "_is_large", lambda value: isinstance(value, bytes))  # a planted fault
-    grown = sizes(ds)
-    assert grown[2] > 2 * grown[0]
-
-
-def test_memory_goes_with_the_data() -> None:
-    before = len(sharing._shared)
-    given = table(20_000)
-    _, again = sent(given)
-    _, third = sent(given)
-    assert len(sharing._shared) == before + 3  # the table, its paths, its boxes; once for both workers
-    digest = given.digest()
-    del given
-    gc.collect()
-    assert len(sharing._shared) == before
-    assert again.digest() == third.digest() == digest
-
-
-MANY = """
-import multiprocessing
-import numpy as np
-from augrecipes.sharing import SpawnShared
-
-class Held(SpawnShared):
-    def __init__(self, values): self.values = values
-
-def work(held, pipe):
-    pipe.send([int(one.values[0]) for one in held])
-
-if __name__ == "__main__":
-    mine, its = multiprocessing.Pipe()
-    held = [Held(np.full(10_000, k)) for k in range(300)]
-    multiprocessing.get_context("forkserver").Process(target=work, args=(held, its)).start()
-    its.close()
-    assert mine.recv() == list(range(300))
-"""
-
-
-def test_more_than_may_go_with_a_process(tmp_path: Path) -> None:
-    script = tmp_path / "many.py"
-    script.write_text(MANY)
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    assert subprocess.run([sys.executable, str(script)], env=env, check=False).returncode == 0
 
 
 OWNER = """

@@ -17,7 +17,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 from PIL import Image
-from support.decoding import decode_image
+from support.encoded_pictures import decode_image
 
 from augrecipes.images import pillow
 

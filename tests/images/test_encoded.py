@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from support import encoded_pictures as pictures
-from support.decoding import decode_image
-from support.drawn_jpegs import JPEGS, Jpeg
+from support.encoded_pictures import JPEGS, Jpeg, decode_image
 
 from augrecipes.errors import DataError
 from augrecipes.images import jpeg
@@ -132,23 +131,6 @@ def test_plain_files_are_not_decoded_whole(
         assert count == {"samples" if decoder == "simplejpeg" else "_pixels": 1}
 
 
-@pytest.mark.parametrize(
-    "jpeg",
-    [
-        Jpeg(200, 110, progressive=True),
-        Jpeg(200, 110, restart=4, progressive=True),
-        Jpeg(20, 110),
-        Jpeg(20, 70, turn=6),
-    ],
-)
-def test_others_are_decoded_once(jpeg: Jpeg, decoder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    picture = encoded(jpeg.data, name="it")
-    picture.region(0, 0, 17, 19)
-    count = whole_decodes(monkeypatch)
-    picture.region(0, 0, 17, 19)
-    assert count == {"samples" if decoder == "simplejpeg" or jpeg.progressive else "_pixels": 1}
-
-
 @pytest.mark.parametrize("restart", [3, 7, 14, 21])  # 7 units a row: not all intervals begin with one
 def test_restarts_leave_out_what_lies_above(restart: int, decoder: str) -> None:
     jpeg = Jpeg(200, 110, restart=restart)
@@ -175,14 +157,6 @@ def test_bad_questions_are_refused() -> None:
         encoded(Jpeg(40, 30).data, name="it", channels=2)
     with pytest.raises(ValueError, match="exif must be"):
         encoded(Jpeg(40, 30).data, name="it", exif="yes")  # type: ignore[arg-type]
-
-
-def test_a_turn_leaves_the_scales_that_divide_the_picture() -> None:
-    # 44 rows and 36 columns as stored
-    scales = [encoded(Jpeg(44, 36, turn=turn).data, name="it").scales() for turn in range(1, 9)]
-    assert scales == [(2, 4, 8), (2, 4), (2, 4), (2, 4), (2, 4, 8), (2, 4), (2, 4), (2, 4)]
-    assert encoded(Jpeg(44, 42, turn=2).data, name="it").scales() == (2,)
-    assert encoded(Jpeg(44, 7).data, name="it").scales() == ()
 
 
 def test_a_file_is_opened_as_it_is_read(tmp_path: Path) -> None:

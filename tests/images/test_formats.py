@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import io
+import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
 import pytest
 from PIL import Image, features
 from support import encoded_pictures as pictures
-from support.decoding import decode_image
-from support.encoded_pictures import Picture
+from support.encoded_pictures import Picture, decode_image
 
+import augrecipes as ar
 from augrecipes.errors import DataError
+from augrecipes.images import encoded
+from augrecipes.images.encoded import open_encoded
 from augrecipes.images.reading import FORMATS, read_header, sniff
-from augrecipes.sources.files import decode_mask, read_image
+from augrecipes.kinds.bag.reader import check as check_bags
+from augrecipes.kinds.image.reader import check as check_images
+from augrecipes.packing.run import pack
+from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.files import decode_mask, read_image, read_mask
 
 PICTURES = pictures.all_pictures()
 TABLE = pytest.mark.parametrize("picture", PICTURES, ids=lambda p: p.name)
@@ -75,13 +85,6 @@ def test_the_limit_is_checked_first(picture: Picture) -> None:
             decode(picture.data, name="x", max_pixels=pixels - 1)
 
 
-@TABLE
-def test_names_do_not_matter(picture: Picture, tmp_path: Path) -> None:
-    file = tmp_path / "photo.jpg.txt"
-    file.write_bytes(picture.data)
-    np.testing.assert_array_equal(read_image(file), decode_image(picture.data, name=""))
-
-
 TURNED = ["JPEG", "PNG", "WEBP", "TIFF"]
 
 
@@ -103,14 +106,6 @@ def test_orientation_is_applied_once(kind: str, orientation: int) -> None:
     }.get(orientation, stored)
     np.testing.assert_array_equal(decode_image(data, name="x"), expected)
     assert read_header(data).orientation == (orientation if 1 <= orientation <= 8 else 1)
-
-
-@pytest.mark.parametrize("kind", ["PNG", "TIFF"])
-def test_orientation_of_grey_and_masks(kind: str) -> None:
-    data = pictures.encoded(Image.fromarray(pictures.DEEP), kind, exif=pictures.exif(6))
-    np.testing.assert_array_equal(decode_mask(data, name="x"), np.rot90(pictures.DEEP, -1))
-    np.testing.assert_array_equal(decode_mask(data, name="x", exif="ignore"), pictures.DEEP)
-    assert decode_image(data, name="x", channels=1).shape == (pictures.WIDTH, pictures.HEIGHT, 1)
 
 
 def test_cmyk_jpeg_is_as_pillow_and_opencv_see_it() -> None:
@@ -149,13 +144,6 @@ def test_sixteen_bits_keep_their_high_byte() -> None:
         np.testing.assert_array_equal(found[:, :, 0], values >> 8)
 
 
-def test_transparent_grey_png_has_alpha_on_request() -> None:
-    data = pictures.encoded(Image.fromarray(pictures.GREY), "PNG", transparency=45)
-    assert decode_image(data, name="x").shape[2] == 3
-    found = decode_image(data, name="x", channels=4)
-    np.testing.assert_array_equal(found[:, :, 3] == 0, pictures.GREY == 45)
-
-
 def test_int32_tiff_masks_and_refused_kinds() -> None:
     ids = pictures.DEEP.astype(np.int32) * 1000 - 5
     data = pictures.encoded(Image.fromarray(ids), "TIFF")
@@ -169,11 +157,6 @@ def test_int32_tiff_masks_and_refused_kinds() -> None:
         decode_image(real, name="x")
     with pytest.raises(DataError, match="float32"):
         decode_mask(real, name="x")
-
-
-def test_a_mask_of_equal_channels_is_read() -> None:
-    data = pictures.encoded(Image.fromarray(np.dstack([pictures.IDS] * 3)), "PNG")
-    np.testing.assert_array_equal(decode_mask(data, name="x"), pictures.IDS)
 
 
 @pytest.mark.parametrize("kind", ["GIF", "TIFF", "PNG", "WEBP"])
@@ -190,3 +173,229 @@ def test_of_several_frames_the_first(kind: str) -> None:
 def test_no_file_begins_like_two_formats() -> None:
     for picture in PICTURES:
         assert [format for format in FORMATS.values() if format.begins(picture.data)] == [sniff(picture.data)]
+
+
+# Bits and frames that one picture of 8 bits has no place for: an error, or what was asked for. Never silence.
+
+
+RNG = np.random.default_rng(0)
+DEEP = RNG.integers(0, 65536, (32, 40), np.uint16)
+COLOR = RNG.integers(0, 256, (32, 40, 3), np.uint8)
+FRAMES = [Image.fromarray(RNG.integers(0, 256, (32, 40, 3), np.uint8)) for _ in range(3)]
+
+
+def by_opencv(name: str, picture: Any) -> bytes:
+    done, data = cv2.imencode(name, picture)
+    assert done
+    return bytes(data)
+
+
+def by_pillow(format: str, frames: list[Any], **options: Any) -> bytes:
+    file = io.BytesIO()
+    frames[0].save(file, format, save_all=True, append_images=frames[1:], **options)
+    return file.getvalue()
+
+
+def with_a_preview(kind: int) -> bytes:
+    """A TIFF whose second page is marked as `kind`: 1 a reduced copy, 4 a mask, of the first."""
+    data = bytearray(by_pillow("TIFF", FRAMES[:2], tiffinfo={254: 0}))
+    first = int.from_bytes(data[4:8], "little")
+    entries = int.from_bytes(data[first : first + 2], "little")
+    second = int.from_bytes(data[first + 2 + 12 * entries :][:4], "little")
+    for at in range(second + 2, second + 2 + 12 * int.from_bytes(data[second : second + 2], "little"), 12):
+        if int.from_bytes(data[at : at + 2], "little") == 254:
+            data[at + 8 : at + 12] = kind.to_bytes(4, "little")
+            return bytes(data)
+    raise AssertionError("no such tag")
+
+
+def pnm(most: int) -> bytes:
+    return b"P5 40 32 %d\n" % most + (DEEP.astype(int) % (most + 1)).astype(">u2").tobytes()
+
+
+DEPTHS: dict[str, bytes] = {
+    "grey.png": by_opencv(".png", DEEP),
+    "color.png": by_opencv(".png", np.dstack([DEEP] * 3)),
+    "alpha.png": by_opencv(".png", np.dstack([DEEP] * 4)),
+    "grey.tif": by_opencv(".tif", DEEP),
+    "color.tif": by_opencv(".tif", np.dstack([DEEP] * 3)),
+    "deep.pgm": pnm(65535),
+    "ten.pgm": pnm(1023),
+    "deep.jp2": by_opencv(".jp2", DEEP),
+}
+SEVERAL: dict[str, bytes] = {
+    "pages.tif": by_pillow("TIFF", FRAMES),
+    "big.tif": by_pillow("TIFF", FRAMES, big_tiff=True),
+    "moving.gif": by_pillow("GIF", FRAMES),
+    "moving.webp": by_pillow("WEBP", FRAMES, lossless=True),
+    "moving.png": by_pillow("PNG", FRAMES),
+    "two.ppm": (b"P6 40 32 255\n" + COLOR.tobytes()) * 2,
+}
+if features.check("avif"):
+    SEVERAL["moving.avif"] = by_pillow("AVIF", FRAMES)
+WHOLE: dict[str, bytes] = {
+    "one.tif": by_pillow("TIFF", FRAMES[:1]),
+    "reduced.tif": with_a_preview(1),
+    "mask.tif": with_a_preview(4),
+    "one.gif": by_pillow("GIF", FRAMES[:1]),
+    "one.webp": by_pillow("WEBP", FRAMES[:1], lossless=True),
+    "one.png": by_pillow("PNG", FRAMES[:1]),
+    "one.ppm": b"P6 40 32 255\n" + COLOR.tobytes() + b"\n\n",
+}
+LOSSY = {**DEPTHS, **SEVERAL}
+
+
+@pytest.fixture
+def nothing_is_allowed(monkeypatch: pytest.MonkeyPatch, _what_is_lost_is_allowed: None) -> None:
+    monkeypatch.delenv("AUGRECIPES_DEPTH")
+    monkeypatch.delenv("AUGRECIPES_FRAMES")
+
+
+# Everything that reads a folder of the user: (folder of class folders) → anything.
+IMAGES = parse_text("{version: 1, recipe: i, steps: [Resize: {height: 16, width: 16}], eval: []}")
+WINDOWS = parse_text("{version: 1, recipe: w, steps: [RandomCrop: {height: 16, width: 16}], eval: []}")
+BAGS = parse_text("{version: 1, recipe: b, kind: bag, steps: [Resize: {height: 16, width: 16}], eval: []}")
+PAIRS = parse_text("{version: 1, recipe: p, kind: pair, scales: {lr: 1, hr: 1}, steps: [D4: {p: 1.0}], eval: []}")
+
+
+def audit(check: Any, recipe: Any, root: Path, **more: Any) -> None:
+    found = check(recipe, "train", str(root), split=None, content=False, advance=lambda *_: None, **more)
+    for defect in found.defects:
+        raise DataError(defect.message)
+
+
+def copy_of(file: Path) -> Path:
+    """A folder with the same file."""
+    return Path(shutil.copytree(file.parent, file.parents[2] / "copy", dirs_exist_ok=True))
+
+
+READERS: dict[str, Callable[..., Any]] = {
+    "read_image": lambda root, file, **o: read_image(file, **o),
+    "open_encoded": lambda root, file, **o: open_encoded(file, **o).array(),
+    "ImageFolder": lambda root, file, **o: ar.ImageFolder(root, IMAGES, **o)[0],
+    "a window": lambda root, file, **o: ar.ImageFolder(root, WINDOWS, **o)[0],
+    "TileBags": lambda root, file, **o: ar.TileBags(root, BAGS, **o)[0],
+    "PairedImages": lambda root, file, **o: ar.PairedImages({"hr": file.parent, "lr": copy_of(file)}, PAIRS, **o)[0],
+    "a loader": lambda root, file, **o: list(ar.loader(ar.ImageFolder(root, IMAGES, **o), num_workers=1)),
+}
+LOSSES = {"AUGRECIPES_DEPTH", "AUGRECIPES_FRAMES"}
+BY_ENVIRONMENT: dict[str, Callable[[Path, Path], Any]] = {
+    # What is allowed is part of a store's plan: each try has a store of its own.
+    "pack": lambda root, file: pack(
+        IMAGES, str(root), root.parent / f"store {sorted(os.environ.keys() & LOSSES)}", workers=0, on_error="raise"
+    ),
+    "check-data": lambda root, file: audit(check_images, IMAGES, root, masks=None),
+    "check-data of bags": lambda root, file: audit(check_bags, BAGS, root),
+}
+
+
+def one_file(tmp_path: Path, name: str, data: bytes) -> tuple[Path, Path]:
+    file = tmp_path / "data" / "a" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(data)
+    return tmp_path / "data", file
+
+
+def law(tmp_path: Path, name: str, reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lossy file is an error that names it and what to do; with that done, it is read."""
+    root, file = one_file(tmp_path, name, LOSSY[name])
+    choice = {"depth": "8bit"} if name in DEPTHS else {"frames": "first"}
+    ((key, value),) = choice.items()
+    read = {**READERS, **BY_ENVIRONMENT}[reader]
+    with pytest.raises(DataError) as caught:
+        read(root, file)
+    for word in (name, f'{key}="{value}"', f"AUGRECIPES_{key.upper()}={value}"):
+        assert word in str(caught.value)
+    if reader in READERS:
+        read(root, file, **choice)
+    with monkeypatch.context() as patch:
+        patch.setenv(f"AUGRECIPES_{key.upper()}", value)
+        read(root, file)
+
+
+@pytest.mark.usefixtures("nothing_is_allowed")
+@pytest.mark.parametrize("name", LOSSY)
+def test_every_lossy_file(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    law(tmp_path, name, "read_image", monkeypatch)
+    law(tmp_path, name, "open_encoded", monkeypatch)
+
+
+@pytest.mark.usefixtures("nothing_is_allowed")
+@pytest.mark.parametrize("reader", [*READERS, *BY_ENVIRONMENT])
+@pytest.mark.parametrize("name", ["grey.png", "pages.tif", "moving.png"])
+def test_every_reader(tmp_path: Path, name: str, reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    law(tmp_path, name, reader, monkeypatch)
+
+
+@pytest.mark.usefixtures("nothing_is_allowed")
+@pytest.mark.parametrize("name", WHOLE)
+def test_files_of_one_picture_are_read(tmp_path: Path, name: str) -> None:
+    _, file = one_file(tmp_path, name, WHOLE[name])
+    read_image(file)
+    open_encoded(file)
+
+
+@pytest.mark.usefixtures("nothing_is_allowed")
+@pytest.mark.parametrize("name", [name for name in DEPTHS if name != "deep.jp2"])
+def test_the_upper_bits_are_kept(tmp_path: Path, name: str) -> None:
+    _, file = one_file(tmp_path, name, DEPTHS[name])
+    expected = np.rint(DEEP.astype(int) % 1024 / 1023 * 65535).astype(int) >> 8 if name == "ten.pgm" else DEEP >> 8
+    np.testing.assert_array_equal(read_image(file, channels=3, depth="8bit")[:, :, 0], expected)
+
+
+@pytest.mark.usefixtures("nothing_is_allowed")
+@pytest.mark.parametrize("name", [name for name in SEVERAL if not name.endswith(("gif", "avif", "ppm"))])
+def test_the_first_frame_is_read(tmp_path: Path, name: str) -> None:
+    _, file = one_file(tmp_path, name, SEVERAL[name])
+    np.testing.assert_array_equal(read_image(file, frames="first"), np.asarray(FRAMES[0]))
+
+
+@pytest.mark.usefixtures("nothing_is_allowed")
+def test_masks_keep_their_bits_but_not_their_pages(tmp_path: Path) -> None:
+    _, file = one_file(tmp_path, "ids.png", DEPTHS["grey.png"])
+    np.testing.assert_array_equal(read_mask(file), DEEP)
+    _, file = one_file(tmp_path, "ids.tif", by_pillow("TIFF", [Image.fromarray(DEEP)] * 2))
+    with pytest.raises(DataError, match=r"ids.tif: several pages.*frames=\"first\""):
+        read_mask(file)
+    np.testing.assert_array_equal(read_mask(file, frames="first"), DEEP)
+
+
+@pytest.mark.usefixtures("nothing_is_allowed")
+def test_skipped_files_are_counted(tmp_path: Path) -> None:
+    one_file(tmp_path, "deep.png", DEPTHS["grey.png"])
+    root, _ = one_file(tmp_path, "fine.png", WHOLE["one.png"])
+    made = ar.loader(ar.ImageFolder(root, IMAGES, on_error="skip"), 2)
+    list(made)
+    assert [Path(skipped.path).name for skipped in made.skipped] == ["deep.png"]
+    assert "16 bits" in made.skipped[0].reason
+
+
+@pytest.mark.usefixtures("nothing_is_allowed")
+@pytest.mark.parametrize("wrong", [{"depth": "16bit"}, {"frames": "all"}])
+def test_nonsense_is_told_at_once(tmp_path: Path, wrong: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    root, _ = one_file(tmp_path, "fine.png", WHOLE["one.png"])
+    ((key, value),) = wrong.items()
+    with pytest.raises(ValueError, match=f"{key} must be"):
+        ar.ImageFolder(root, IMAGES, **wrong)
+    monkeypatch.setenv(f"AUGRECIPES_{key.upper()}", value)
+    with pytest.raises(ValueError, match=f"AUGRECIPES_{key.upper()} must be"):
+        ar.TileBags(root, BAGS)
+
+
+@pytest.mark.usefixtures("nothing_is_allowed")
+def test_a_ring_of_pages_ends() -> None:
+    data = bytearray(SEVERAL["pages.tif"])
+    first = int.from_bytes(data[4:8], "little")
+    link = first + 2 + 12 * int.from_bytes(data[first : first + 2], "little")
+    data[link : link + 4] = first.to_bytes(4, "little")
+    assert read_header(bytes(data)).frames == 1
+
+
+@pytest.mark.usefixtures("nothing_is_allowed")
+@pytest.mark.parametrize("name", ["grey.png", "moving.gif"])
+def test_a_planted_fault_is_caught(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoded, "check_whole", lambda *args, **more: None)
+    with pytest.raises(pytest.fail.Exception):
+        law(tmp_path, name, "read_image", monkeypatch)
+    with pytest.raises(pytest.fail.Exception):
+        law(tmp_path, name, "a window", monkeypatch)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.drawn_jpegs import JPEGS, Jpeg
+from support.encoded_pictures import JPEGS, Jpeg
 from test_encoded import FRACTIONS, corners_in, cut
 
 from augrecipes.images.encoded import encoded
@@ -40,15 +40,6 @@ def test_what_is_kept_is_the_picture(jpeg: Jpeg, channels: int, exif: Any, fract
     again, corners = encoded(data, name="kept", channels=channels), corners_in(picture, fractions)
     assert again.shape == picture.shape
     np.testing.assert_array_equal(again.region(*corners), cut(picture.array(), corners))
-
-
-def test_every_row_of_blocks_begins_anew(library: str) -> None:
-    for jpeg, across in ((Jpeg(70, 90), 6), (Jpeg(70, 90, progressive=True, restart=2), 6), (Jpeg(70, 90, turn=6), 6)):
-        data = kept(jpeg.data, encoded(jpeg.data, name="it").header, jpeg.turn)
-        assert data is not None
-        if library == "libjpeg-turbo":
-            assert encoded(data, name="kept").header.layout.frame == 0xC0
-            assert b"\xff\xdd\0\4" + across.to_bytes(2, "big") in data
 
 
 def test_places_on_earth_and_thumbnails_are_not_kept() -> None:

@@ -9,10 +9,8 @@ import re
 import struct
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
-from support.damage import damaged
-from support.drawn_jpegs import JPEGS, SAMPLINGS, Jpeg
+from support.encoded_pictures import JPEGS, SAMPLINGS, Jpeg
 from support.odd_jpegs import LAYOUTS, Layout, odd_jpeg
 from test_encoded import FRACTIONS, corners_in
 
@@ -198,44 +195,6 @@ def test_a_library_of_other_pixels_is_not_used() -> None:
 
 # -- damage -----------------------------------------------------------------------------------------------------------
 
-KINDS = [
-    Jpeg(120, 90),
-    Jpeg(120, 90, restart=6),
-    Jpeg(120, 90, restart=5, sampling="4:4:4"),
-    Jpeg(120, 90, components=1, restart=3),
-    Jpeg(90, 120, sampling="4:1:1"),
-    Jpeg(90, 120, sampling="4:4:0", restart=30),
-]
-
-
-def mutated(kinds: list[bytes], rng: random.Random) -> tuple[Encoded, Corners] | None:
-    """A damaged file and a window of it; None where not even its header is left."""
-    try:
-        picture = encoded(damaged(rng.choice(kinds), rng), name="it", max_pixels=1_000_000)
-    except DataError:
-        return None
-    return picture, corners_in(picture, tuple(rng.random() for _ in range(4)))
-
-
-def check_mutated(count: int, rng: random.Random, library: Any = None) -> Counter[str]:
-    kinds, found = [kind.data for kind in KINDS], Counter[str]()
-    for _ in range(count):
-        made = mutated(kinds, rng)
-        if made is not None:
-            check_alike(*made, library=library or Counted(found))
-    return found
-
-
-@pytest.mark.parametrize("count", [400, pytest.param(10_000, marks=pytest.mark.soak)])
-def test_verdicts_on_damaged_files_stay(count: int) -> None:
-    found = check_mutated(count, random.Random(3))
-    assert count // 10 < found["answered"] < found["asked"]
-
-
-def test_a_library_that_goes_on_after_a_warning_is_caught() -> None:
-    with pytest.raises(AssertionError):
-        check_mutated(2000, random.Random(4), Counted(Counter(), (("strict", 0),)))
-
 
 FAULTS = {
     "levels go on over a restart marker": ("    memset(c->levels, 0, sizeof c->levels);\n}\n\n/* The next", "}\n/* "),
@@ -265,7 +224,6 @@ def _check_some(library: Any) -> None:
         picture = encoded(odd_jpeg((90, 121), layout, restart=restart, step=step, lengths=lengths), name="it")
         for y0, x0 in ((0, 0), (20, 40), (50, 80), (33, 16)):
             check_alike(picture, (y0, x0, y0 + 30, x0 + 30), library=library)
-    check_mutated(1000, random.Random(4), library)
     data = Jpeg(60, 70).data
     for at in range(data.find(b"\xff\xda") + 20, len(data) - 2, 97):
         check_alike(encoded(data[:at] + b"\xff\xd9", name="it"), (20, 10, 50, 70), library=library)
@@ -289,11 +247,6 @@ def _spoilt(was: str, becomes: str, folder: Path, monkeypatch: pytest.MonkeyPatc
     if made is None:
         pytest.skip("nothing here builds it")
     return opened(ctypes.CDLL(str(made)))
-
-
-def test_nothing_is_said(capfd: pytest.CaptureFixture[str]) -> None:
-    check_mutated(100, random.Random(5))
-    assert capfd.readouterr() == ("", "")
 
 
 def test_what_does_not_lie_in_the_file_is_refused() -> None:
@@ -324,25 +277,6 @@ def test_both_sides_name_the_same_fields() -> None:
 
 
 # -- processes and threads --------------------------------------------------------------------------------------------
-
-
-def test_threads_decode_at_once() -> None:
-    pictures = [encoded(Jpeg(120, 90, seed=seed).data, name="it") for seed in range(4)]
-    wholes = [picture.array() for picture in pictures]
-    with ThreadPoolExecutor(4) as pool:
-        for y, found in enumerate(pool.map(lambda y: pictures[y % 4].region(y, 7, y + 20, 80), range(100))):
-            np.testing.assert_array_equal(found, wholes[y % 4][y : y + 20, 7:80])
-
-
-def _sum_of(data: bytes) -> int:
-    return int(encoded(data, name="it").region(30, 20, 60, 70).sum())
-
-
-def test_a_fork_after_first_use_decodes() -> None:
-    data = Jpeg(120, 90).data
-    here = _sum_of(data)
-    with get_context("fork").Pool(2) as pool:
-        assert pool.map(_sum_of, [data] * 4) == [here] * 4
 
 
 # -- layouts of chroma ----------------------------------------------------------------------------

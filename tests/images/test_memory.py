@@ -39,6 +39,7 @@ def test_every_format_says_that_memory_is_short() -> None:
         assert outcomes.keys() == {"decoded", "MemoryError"}, name
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
 def test_a_decoder_that_blames_the_file_is_caught() -> None:
     assert any("damaged" in outcome for outcomes in starved("planted").values() for outcome in outcomes)

@@ -11,24 +11,23 @@ import csv
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
 import pytest
 from PIL import Image
 from support.damage import check
-from support.decoding import decode_image
+from support.encoded_pictures import decode_image
 
+import augrecipes as ar
 from augrecipes.errors import DataError
-from augrecipes.sources.files import read_image
+from augrecipes.images.encoded import open_encoded
+from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.files import open_mask, read_image, read_mask
 
 DATA = Path(os.environ.get("AUGRECIPES_DATA", "/nowhere")) / "nasty"
 DIFFERENCES = Path(__file__).with_name("nasty_differences.csv")
-
-pytestmark = [
-    pytest.mark.skipif(not DATA.is_dir(), reason="AUGRECIPES_DATA names no folder of nasty files"),
-    pytest.mark.filterwarnings("ignore::UserWarning", "ignore::PIL.Image.DecompressionBombWarning"),
-]
 
 
 def rows(file: Path) -> list[dict[str, str]]:
@@ -48,6 +47,8 @@ def ours(file: Path) -> str:
     return "same" if theirs.shape == image.shape and np.abs(theirs.astype(int) - image).max() <= 1 else "other pixels"
 
 
+@pytest.mark.skipif(not DATA.is_dir(), reason="AUGRECIPES_DATA names no folder of nasty files")
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::PIL.Image.DecompressionBombWarning")
 def test_every_file_is_read_or_refused_as_expected() -> None:
     explained = {row["file"]: row for row in rows(DIFFERENCES)}
     found = {}
@@ -67,6 +68,8 @@ def test_every_file_is_read_or_refused_as_expected() -> None:
     assert all(row["why"] for row in explained.values())
 
 
+@pytest.mark.skipif(not DATA.is_dir(), reason="AUGRECIPES_DATA names no folder of nasty files")
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::PIL.Image.DecompressionBombWarning")
 def test_jpeg_pixels_are_those_of_opencv() -> None:
     compared = 0
     for row in rows(DATA / "expectations.csv"):
@@ -81,9 +84,117 @@ def test_jpeg_pixels_are_those_of_opencv() -> None:
     assert compared > 20
 
 
+@pytest.mark.skipif(not DATA.is_dir(), reason="AUGRECIPES_DATA names no folder of nasty files")
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::PIL.Image.DecompressionBombWarning")
 def test_nothing_is_said_and_the_law_of_damage_holds(capfd: pytest.CaptureFixture[str]) -> None:
     for row in rows(DATA / "expectations.csv"):
         check((DATA / row["file"]).read_bytes(), random.Random(1))
     said = capfd.readouterr()
     assert said.out == ""
     assert all(line.startswith("tempfile.tif: ") for line in said.err.splitlines())  # libtiff, inside of Pillow
+
+
+# Arrays in `.npy` files are pictures like others: whole, by windows, as masks, in folders, pairs, bags and lists.
+
+
+RNG = np.random.default_rng(0)
+COLOURS = RNG.integers(0, 256, (40, 60, 3), np.uint8)
+IDS = RNG.integers(0, 9, (40, 60), np.uint8)
+CROPS = parse_text("{version: 1, recipe: w, steps: [RandomCrop: {height: 16, width: 16}], eval: []}")
+MASKED = parse_text(
+    "{version: 1, recipe: m, inputs: {mask: required}, steps: [RandomCrop: {height: 16, width: 16}], eval: []}"
+)
+BAGS = parse_text("{version: 1, recipe: b, kind: bag, steps: [RandomCrop: {height: 16, width: 16}], eval: []}")
+PAIRS = parse_text(
+    "{version: 1, recipe: p, kind: pair, scales: {lr: 1, hr: 2}, steps: [RandomCrop: {height: 8, width: 8}], eval: []}"
+)
+
+
+def same_samples(made: Any, other: Any) -> None:
+    assert len(made) == len(other) > 0
+    for one, two in zip((made[i] for i in range(len(made))), (other[i] for i in range(len(other))), strict=True):
+        for name in one.keys() - {"path"}:
+            np.testing.assert_array_equal(one[name], two[name])
+
+
+def write(folder: Path, name: str, array: np.ndarray) -> None:
+    """The same pixels in both formats, in folders of their own."""
+    for kind in ("npy", "png"):
+        file = folder / kind / f"{name}.{kind}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if kind == "npy":
+            np.save(file, array)
+        else:
+            cv2.imwrite(str(file), array[:, :, ::-1] if array.ndim == 3 else array)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("array", [COLOURS, COLOURS[:, :, :1], IDS, np.dstack([COLOURS, IDS])])
+def test_windows_are_parts_of_the_array(array: np.ndarray, order: Any, tmp_path: Path) -> None:
+    np.save(tmp_path / "it.npy", np.asarray(array, order=order))
+    picture = open_encoded(tmp_path / "it.npy", channels=None)
+    whole = array.reshape(*array.shape[:2], -1)
+    assert picture.shape == whole.shape
+    np.testing.assert_array_equal(picture.array(), whole)
+    rng = random.Random(1)
+    for _ in range(20):
+        y, x = rng.randrange(39), rng.randrange(59)
+        found = picture.view(y, x, 40, x + 1)
+        np.testing.assert_array_equal(found, whole[y:, x : x + 1])
+        assert found.flags.writeable, "not a piece of the file"
+    assert array.nbytes < 4000 or isinstance(picture.data, memoryview), "mapped, not read"
+
+
+def test_kinds_are_the_same_samples_as_of_png(tmp_path: Path) -> None:
+    for k in range(3):
+        picture = np.roll(COLOURS, k, axis=1)
+        write(tmp_path / "images" / "a", f"a/{k}", picture)
+        write(tmp_path / "masks", f"{k}", IDS)
+        write(tmp_path / "hr", f"{k}", picture)
+        write(tmp_path / "lr", f"{k}", np.ascontiguousarray(picture[::2, ::2]))
+    folders = {kind: tmp_path / "images" / "a" / kind for kind in ("npy", "png")}
+    same_samples(*(ar.ImageFolder(folders[kind], CROPS) for kind in folders))
+    masked = (ar.ImageFolder(folders[k] / "a", MASKED, masks=tmp_path / "masks" / k) for k in folders)
+    same_samples(*masked)
+    same_samples(*(ar.TileBags(folders[kind], BAGS) for kind in folders))
+    pairs = ({name: tmp_path / name / kind for name in ("hr", "lr")} for kind in folders)
+    same_samples(*(ar.PairedImages(roots, PAIRS) for roots in pairs))
+    for kind, folder in folders.items():
+        with (tmp_path / f"{kind}.csv").open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([["image"], *([str(folder / "a" / f"{k}.{kind}")] for k in range(3))])
+    same_samples(*(ar.ImageFolder(files=tmp_path / f"{kind}.csv", recipe=CROPS) for kind in folders))
+
+
+@pytest.mark.parametrize(
+    ("array", "reason"),
+    [
+        (COLOURS.astype(np.float32), "an array of float32: pictures are uint8"),
+        (COLOURS.astype(np.int16), "16 bits a sample|an array of int16"),
+        (np.array([{"a": 1}]), "an array of object"),
+        (COLOURS[..., None], "pictures are H×W, or H×W×C"),
+        (np.zeros((4, 4, 2), np.uint8), "of 1, 3 or 4 channels"),
+        (np.zeros((0, 4), np.uint8), "0 pixels|×0 pixels"),
+        (np.zeros((3, 4), "u1,u1"), "an array of"),
+    ],
+)
+def test_other_arrays_are_typed_errors(array: np.ndarray, reason: str, tmp_path: Path) -> None:
+    file = tmp_path / "it.npy"
+    np.save(file, array, allow_pickle=True)
+    for read in (read_image, lambda path: open_encoded(path, depth="8bit").array()):
+        with pytest.raises(DataError, match=reason) as caught:
+            read(file)
+        assert caught.value.path == str(file)
+
+
+def test_masks_of_whole_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "it.npy"
+    for dtype in (np.uint8, np.bool_, np.uint16, np.int32, np.int64):
+        np.save(file, IDS.astype(dtype))
+        found = open_mask(file)
+        np.testing.assert_array_equal(
+            found if isinstance(found, np.ndarray) else found.array()[:, :, 0], IDS.astype(dtype)
+        )
+        np.testing.assert_array_equal(read_mask(file), IDS.astype(dtype))
+    np.save(file, IDS.astype(np.int64) << 40)
+    with pytest.raises(DataError, match="32 bits are read"):
+        read_mask(file)

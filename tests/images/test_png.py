@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import io
 import itertools
+import math
 import random
 import struct
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,15 +16,16 @@ import cv2
 import numpy as np
 import pytest
 from guarded import guarded
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_sets import KERNEL_SETS
+from kernel_sets import KERNEL_SETS, Spoilt, spoil_first
 from numpy.typing import NDArray
-from PIL import Image
 
 from augrecipes.errors import DataError
-from augrecipes.images import png
-from augrecipes.images.encoded import Encoded, encoded
+from augrecipes.images import lossless, png
+from augrecipes.images.encoded import encoded
+from augrecipes.images.format import UnreadableError
+from augrecipes.images.lossless import LosslessPicture, encode
 from augrecipes.native.kernels import library, using
 from augrecipes.sources.files import decode_mask, open_mask
 
@@ -200,11 +200,6 @@ def test_a_fault_in_a_window_is_caught(fault: str, monkeypatch: pytest.MonkeyPat
             law(random.Random(seed))
 
 
-def photo(rng: random.Random, **more: Any) -> tuple[bytes, NDArray[np.uint8]]:
-    of = drawn(rng, 2, 8, size=(64, 48), **more)
-    return of.data, of.samples
-
-
 def idat(data: bytes) -> tuple[int, int]:
     at = data.index(b"IDAT")
     return at + 4, at + 4 + int.from_bytes(data[at - 4 : at], "big")
@@ -251,75 +246,6 @@ def test_wrong_ends_are_refused() -> None:
                 encoded(data, name="it").array()
 
 
-def mutant(data: bytes, rng: random.Random) -> bytes:
-    """A file with damage that its checksums do not tell of, mostly."""
-    out = bytearray(data)
-    begin, end = idat(data)
-    for _ in range(rng.choice((1, 1, 3))):
-        at = rng.randrange(begin, end) if begin < end and rng.random() < 0.7 else rng.randrange(8, len(out))
-        out[at] = rng.randrange(256)
-    rows = bytearray(zlib.decompressobj().decompress(data[begin:end]))
-    if rows and rng.random() < 0.3:  # of other bytes, unknown filters among them
-        rows[rng.randrange(len(rows))] = rng.randrange(256)
-        made = zlib.compress(bytes(rows[: rng.randint(1, len(rows))] if rng.random() < 0.3 else rows), 1)
-        out = bytearray(data[: begin - 8] + chunk(b"IDAT", made) + data[end + 4 :])
-    at = 8
-    while at + 12 <= len(out) and rng.random() < 0.97:
-        stop = at + 8 + int.from_bytes(out[at : at + 4], "big")
-        if stop + 4 > len(out):
-            break
-        struct.pack_into(">I", out, stop, zlib.crc32(out[at + 4 : stop]))
-        at = stop + 4
-    return bytes(out)
-
-
-def found_in(picture: Encoded, *window: int) -> NDArray[np.uint8] | None:
-    try:
-        return picture.view(*window) if window else picture.array()
-    except DataError as error:
-        assert error.path == "it"
-        return None
-
-
-def fuzz(rng: random.Random, times: int) -> int:
-    """What is read of mutants: the same with kernels and without, by OpenCV and by Pillow; how many were read."""
-    read = 0
-    for n in range(times):
-        if n % 20 == 0:
-            kind, bits = rng.choice([one for one in KINDS if one[1] >= 8])
-            of = drawn(rng, kind, bits)
-        data = mutant(of.data, rng)
-        try:
-            picture = encoded(data, name="it", depth="8bit", max_pixels=1 << 16)
-        except DataError:
-            continue
-        window = window_of(rng, *picture.shape[:2])
-        whole, part = found_in(picture), found_in(picture, *window)
-        with using(None):
-            by_pillow = found_in(picture)
-        assert (whole is None) == (by_pillow is None)
-        if whole is None or by_pillow is None:
-            continue
-        read += 1
-        y0, x0, y1, x1 = window
-        assert part is not None
-        np.testing.assert_array_equal(whole, by_pillow)
-        np.testing.assert_array_equal(part, whole[y0:y1, x0:x1])
-        theirs = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
-        if theirs is not None and theirs.shape == whole.shape and kind != 3:  # indices past a palette's end differ
-            np.testing.assert_array_equal(whole, theirs[:, :, ::-1])
-        if bits == 8 and kind != 3:
-            with suppress(OSError, SyntaxError, ValueError):
-                theirs = np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
-                assert theirs.shape != whole.shape or np.array_equal(whole, theirs)
-    return read
-
-
-@pytest.mark.parametrize("times", [400, pytest.param(100_000, marks=pytest.mark.soak)])
-def test_mutants_are_read_as_others_read_them_or_refused(times: int) -> None:
-    assert times // 10 < fuzz(random.Random(3), times) < times
-
-
 @pytest.mark.skipif(library() is None, reason="no native kernels")
 @pytest.mark.parametrize("pixel", [1, 2, 3, 4, 6, 8])
 def test_nothing_is_read_or_written_beside_the_arrays(pixel: int) -> None:
@@ -351,3 +277,143 @@ def test_masks_are_read_by_windows(tmp_path: Any) -> None:
             np.testing.assert_array_equal(found.view(3, 4, 25, 9), of.samples[3:25, 4:9])
             found = found.array()[:, :, 0]
         np.testing.assert_array_equal(found, of.samples[:, :, 0])
+
+
+# Pictures and masks without loss: the very array comes back, whole or in part, and damage never passes.
+
+
+pytest.importorskip("zstandard")
+
+SIZES = st.integers(1, 70)
+TILES = st.sampled_from([(128, 512), (7, 5), (16, 16), (1, 64)])
+CONTENT = ("noise", "flat", "ramp")
+
+
+def drawn_lossless(seed: int, dtype: str, height: int, width: int, channels: int, content: str) -> np.ndarray:
+    """An array of any dtype that stores keep, without channels where they are 0."""
+    shape = (height, width, channels) if channels else (height, width)
+    rng, bound = np.random.default_rng(seed), np.iinfo(dtype)
+    if content == "noise":
+        return rng.integers(bound.min, bound.max, shape, endpoint=True).astype(dtype)
+    if content == "flat":
+        return np.full(shape, rng.integers(0, 255), dtype)
+    return (
+        (np.add.outer(np.arange(height) * 3, np.arange(width) * 2)[..., None] + np.arange(max(channels, 1)))
+        .reshape(shape)
+        .astype(dtype)
+    )
+
+
+def comes_back(array: np.ndarray, window: tuple[int, int, int, int]) -> None:
+    """The law."""
+    y0, x0, y1, x1 = window
+    for data in (encode(array), memoryview(encode(np.asfortranarray(array)))):
+        picture = LosslessPicture(data)
+        assert (picture.shape, picture.dtype) == (array.shape, array.dtype)
+        found = picture.array()
+        assert (found.dtype, found.tobytes()) == (array.dtype, array.tobytes())
+        assert np.array_equal(picture.view(y0, x0, y1, x1), array[y0:y1, x0:x1])
+
+
+@settings(max_examples=150)
+@given(
+    st.integers(0, 9), st.sampled_from(["u1", "u1", "<u2", "<i4"]), SIZES, SIZES, st.integers(0, 5),
+    st.sampled_from(CONTENT), TILES, st.booleans(), st.data(),
+)  # fmt: skip
+def test_the_very_array_comes_back(
+    seed: int, dtype: str, height: int, width: int, channels: int, content: str, tile: tuple[int, int],
+    native: bool, data: st.DataObject,
+) -> None:  # fmt: skip
+    y0, x0 = data.draw(st.integers(0, height - 1)), data.draw(st.integers(0, width - 1))
+    y1, x1 = data.draw(st.integers(y0 + 1, height)), data.draw(st.integers(x0 + 1, width))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lossless, "TALL", tile[0])
+        patch.setattr(lossless, "WIDE", tile[1])
+        if not native:
+            patch.setattr(lossless, "library", lambda: None)
+        comes_back(drawn_lossless(seed, dtype, height, width, channels, content), (y0, x0, y1, x1))
+
+
+def test_large_ones_come_back_and_windows_read_their_tiles_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    array = drawn_lossless(0, "u1", 300, 1100, 3, "noise")
+    comes_back(array, (100, 500, 140, 530))
+    read: list[int] = []
+    true = LosslessPicture._decode
+    monkeypatch.setattr(LosslessPicture, "_decode", lambda self, n, out: (read.append(n), true(self, n, out))[1])
+    picture = LosslessPicture(encode(array))
+    assert np.array_equal(picture.view(10, 520, 100, 1000), array[10:100, 520:1000])
+    assert read == [1]
+    picture.view(127, 511, 129, 513)
+    assert read == [1, 0, 1, 3, 4]
+    with pytest.raises(ValueError, match="not a part"):
+        picture.view(0, 0, 301, 5)
+
+
+def otherwise(tile: np.ndarray, way: int) -> np.ndarray:
+    return residues_of(tile, way ^ lossless.ACROSS)
+
+
+def without_colours(residues: bytes, way: int, out: np.ndarray) -> None:
+    put(residues, way & lossless.ACROSS, out)
+
+
+put, residues_of = lossless._put_together, lossless._residues
+
+
+@pytest.mark.parametrize(("name", "fault"), [("_residues", otherwise), ("_put_together", without_colours)])
+def test_a_planted_fault_is_caught(name: str, fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lossless, name, fault)
+    with pytest.raises(AssertionError):
+        for seed in range(20):
+            comes_back(drawn_lossless(seed, "u1", 40, 30, 3, "ramp"), (0, 0, 9, 8))
+
+
+def forged(height: int, width: int, channels: int, sample: int, tiles: list[bytes]) -> bytes:
+    """A picture whose head says what it likes, under the right checksums."""
+    table = np.array([(len(tile), zlib.crc32(tile)) for tile in tiles], "<u4").tobytes()
+    head = (lossless._MAGIC, height, width, channels, sample)
+    stated = zlib.crc32(table, zlib.crc32(lossless._HEAD.pack(*head, 0)))
+    return b"".join([lossless._HEAD.pack(*head, stated), table, *tiles])
+
+
+@settings(max_examples=200)
+@given(
+    st.sampled_from([1, 20, 128, 5_000, 1 << 20, (1 << 32) - 1]), st.sampled_from([1, 11, 512, 9_999, (1 << 32) - 1]),
+    st.sampled_from([0, 1, 3, 512, 513, (1 << 32) - 1]), st.integers(0, 3),
+)  # fmt: skip
+def test_a_forged_head_takes_no_memory(height: int, width: int, channels: int, sample: int) -> None:
+    """No more than as many bytes can say at the best, whatever is said, and so many tiles as it takes."""
+    count = -(-height // lossless.TALL) * -(-width // lossless.WIDE)
+    data = forged(height, width, channels, sample, [b"frame"] * min(count, 5_000))
+    asked: list[int] = []
+    with pytest.MonkeyPatch.context() as patch:
+        empty = np.empty
+        patch.setattr(lossless.np, "empty", lambda shape, *a: (asked.append(math.prod(shape)), empty(shape, *a))[1])
+        with pytest.raises((UnreadableError, DataError), match="damaged"):
+            LosslessPicture(data).array()
+    assert sum(asked) <= (1 << 15) * len(data)
+
+
+def test_an_unbounded_head_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted fault: heads that are not compared with what there is of tiles."""
+    law = test_a_forged_head_takes_no_memory.hypothesis.inner_test  # type: ignore[attr-defined]
+    law(5_000, 512, 64, 0)
+    monkeypatch.setattr(lossless, "_MOST", 1 << 60)
+    with pytest.raises(AssertionError):
+        law(5_000, 512, 64, 0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [((300, 1100, 3), "u1"), ((1, 1), "u1"), pytest.param((128, 512, 512), "<i4", marks=pytest.mark.soak)],
+)
+def test_what_is_as_small_as_can_be_is_read(shape: tuple[int, ...], dtype: str) -> None:
+    """The bound is that of the format: samples that are all alike, of as many planes as there may be."""
+    array = np.zeros(shape, dtype)
+    assert np.array_equal(LosslessPicture(encode(array)).array(), array)
+
+
+def test_a_kernel_that_spoils_a_byte_is_caught() -> None:
+    if KERNEL_SETS[1:]:
+        with using(Spoilt(KERNEL_SETS[-1], 4, spoil_first)), pytest.raises(AssertionError):  # type: ignore[arg-type]
+            comes_back(drawn_lossless(0, "u1", 9, 8, 3, "noise"), (0, 0, 9, 8))

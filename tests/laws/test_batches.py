@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,18 +22,17 @@ from test_exact_equals_none import build
 from test_native_plan import BENT, NATIVE, SETS, WARPED
 
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.explain import explain
 from augrecipes.compiler.run import at_once
 from augrecipes.data.collate import Collate
 from augrecipes.data.loader import loader
 from augrecipes.data.packed import Packed
-from augrecipes.errors import AugrecipesError, DataError
+from augrecipes.errors import DataError
 from augrecipes.images.encoded import open_encoded
 from augrecipes.kinds.bag.pipeline import BagPipeline
 from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.native.libjpeg import Coded, codec
 from augrecipes.packing.run import pack
-from augrecipes.recipe.model import Boxes, Inputs, Optimize, Recipe, Step
+from augrecipes.recipe.model import Optimize, Recipe, Step
 from augrecipes.recipe.parse import parse_text
 
 pytestmark = [
@@ -127,13 +125,6 @@ def check_batch(made: Any, found: list[Any]) -> None:
         same(made, np.stack(found))
 
 
-def test_a_step_that_fails_in_all_samples_is_named_though_they_would_differ_in_size() -> None:
-    steps = (Step("ColorJitter", p=1.0), Step("RandomCrop", Arguments({"height": 9, "width": 9}), p=0.5))
-    images = [np.zeros((20, 20, 4), np.uint8)] * 12
-    made = told(lambda: build(Recipe("law", steps=label(steps)), "exact").batch(images))
-    assert made == ("DataError", None, "ColorJitter#1")
-
-
 @DEAR
 @given(
     of_one_size(STEPS), st.integers(0, 2**32), st.sampled_from(LEVELS), st.integers(1, 3), st.sampled_from((1, 3, 4))
@@ -222,44 +213,6 @@ def test_every_backend(folder: Path, options: dict[str, Any], collate: Any) -> N
 
 def recipe_of(*steps: tuple[str, dict[str, Any]]) -> Recipe:
     return Recipe("law", steps=label(tuple(Step(name, Arguments(args)) for name, args in steps)))
-
-
-def test_sizes_that_differ_are_told_as_one_by_one(folder: Path) -> None:
-    recipe = recipe_of(("HorizontalFlip", {}))
-    here = Folder(folder, recipe, on_error="skip", cache=False)
-    for options in BACKENDS:
-        with pytest.raises(AugrecipesError, match="end the recipe in a crop"):
-            [*loader(here, 5, **options)]
-        padded = [*loader(here, 5, collate="pad", **options)]
-        same(padded, [*loader(Folder(folder, recipe, optimize="none", on_error="skip", cache=False), 5, collate="pad")])
-
-
-def test_broken_files_are_replaced(folder: Path) -> None:
-    here = Folder(folder, recipe_of(("HorizontalFlip", {}), ENDS[0]), on_error="skip", cache=False)
-    made_by = loader(here, N)
-    (batch,) = made_by
-    assert len(batch["image"]) == N
-    assert sorted({record.path.rpartition("/")[2] for record in made_by.skipped}) == ["04.jpg", "07.jpg"]
-
-
-def test_threads_of_the_user_share_one_dataset(folder: Path) -> None:
-    here = Folder(folder, recipe_of(("RandomCrop", {"height": 20, "width": 20}), ENDS[0]), on_error="skip", cache=False)
-    wanted = [here[2, k] for k in range(N)]
-    wrong: list[Any] = []
-
-    def read() -> None:
-        for one, other in zip(here.__getitems__([(2, k) for k in range(N)]), wanted, strict=True):
-            try:
-                same(one, other)
-            except AssertionError as error:
-                wrong.append(error)
-
-    threads = [threading.Thread(target=read) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
 
 
 def spoil(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
@@ -375,36 +328,3 @@ def test_a_fork_after_batches_in_threads(folder: Path) -> None:
     if not child:
         os._exit(0 if np.array_equal(pipeline.batch(images, threads=3), wanted) else 1)
     assert os.waitpid(child, 0)[1] == 0
-
-
-@pytest.mark.parametrize(
-    ("optimize", "steps", "said"),
-    [
-        ("exact", [("HorizontalFlip", {})], "yes, samples and batches, with boxes moved in Python"),
-        (
-            "exact",
-            [("HorizontalFlip", {}), ("Spatter", {"p": 1.0})],
-            "yes, samples and batches, with boxes moved in Python; Spatter#1 by albumentations, and natively on from "
-            "there",
-        ),
-        (
-            "exact",
-            [("Spatter", {}), ("Defocus", {})],
-            "yes, samples and batches, with boxes moved in Python; Spatter#1 and Defocus#1 by albumentations, and "
-            "natively on from there",
-        ),
-        (
-            "exact",
-            [("BBoxSafeRandomCrop", {})],
-            "yes, samples with boxes, one by one: BBoxSafeRandomCrop#1 draws by boxes",
-        ),
-        (
-            "none",
-            [("HorizontalFlip", {})],
-            "no, every step as it is written: `none` runs its steps as albumentations does",
-        ),
-    ],
-)
-def test_explain_says_so(optimize: Optimize, steps: Any, said: str) -> None:
-    recipe = replace(recipe_of(*steps), inputs=Inputs(boxes=Boxes()))
-    assert explain(recipe, optimize=optimize).to_json()["native"] == said

@@ -317,18 +317,3 @@ def test_an_address_beside_the_right_one_is_noticed(
         ds = Packed(stores[False, int(shards)], recipe_of(behind, OUTPUTS[0], points=False), optimize="exact")
         there = Packed(stores[False, int(shards)], ds.recipe, optimize="none")
         assert not agrees(ds, there)
-
-
-def test_shards_are_gathered(stores: dict[tuple[bool, int], Path]) -> None:
-    """Work is counted: no picture is read by itself, and a batch keeps the shards that it reads from."""
-    ds = Packed(stores[False, 1], recipe_of("nothing", OUTPUTS[0], points=False))
-    assert len(ds.store.tables["image"].shards.files) > 3
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("augrecipes.store.items._MAPPED", 1)
-        fresh = Packed(stores[False, 1], ds.recipe)
-        assert agrees(fresh, ds)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Packed, "_sample", None)
-        array = Items.array
-        patch.setattr(Items, "array", lambda self, item: array(self, item) if not self.shapes[0, 2] else 1 / 0)
-        assert ds.read_batch(0, [*range(N)]) is not None

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
+from math import ceil
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
+from every_class import EACH, SIZE, SLOW, STEPS, mask_of, neighbour, pictures, run
 from examples import DEAR
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,13 +22,15 @@ from augrecipes.compiler.kernels.moves import symmetry_of
 from augrecipes.compiler.prefix import draws_nothing
 from augrecipes.compiler.rewrite.nodes import action_of
 from augrecipes.compiler.run.draws import Draws
+from augrecipes.ops import capabilities, registry
 from augrecipes.ops.capabilities import capability, known
 from augrecipes.ops.registry import construct, effective, is_registered, names
 from augrecipes.recipe.model import Arguments, Recipe, Step
 from augrecipes.recipe.sites import label
 
+pytestmark = pytest.mark.filterwarnings("ignore")  # some classes warn on every call
+
 # Grey images make some colour steps warn on every call.
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 POOL = MOVES + TABLES + OTHERS + COLOURS + RGB_ONLY
@@ -161,3 +170,150 @@ def test_a_planted_claim_is_found() -> None:
     """Contrast 0 leaves ColorJitter nothing to read; a record that claims it all the same is wrong."""
     assert not far_pixels_count("ColorJitter", {"contrast": 0})
     assert far_pixels_count("ColorJitter", {"contrast": 0.2})
+
+
+# What the capability records say of draws and of amplification, held against what albumentations does.
+
+
+BOTH = pytest.mark.parametrize("dtype", ["uint8", "float32"])
+
+
+def law(step: Step, dtype: str, seeds: range, every: int = 1) -> None:
+    """On pictures that differ a little a step draws the same, and its results differ no more than its record says."""
+    record = capability(step.name)
+    assert record is not None
+    assert record.draws_from is not None
+    gain = record.gain_for(effective(step))
+    for seed in seeds:
+        for place, image in islice(enumerate(pictures(seed, dtype)), 0, None, every):
+            other, mask = neighbour(image, seed + place), mask_of(seed)
+            a, b = run(step, seed, image, mask), run(step, seed, other, mask)
+            assert a.drawn == b.drawn or "image" in record.draws_from, "draws by what is in the image"
+            if gain is None:
+                continue
+            assert a.image.shape == b.image.shape
+            given = float(np.abs(image.astype(np.float64) - other).max())
+            found = float(np.abs(a.image.astype(np.float64) - b.image).max())
+            if dtype == "uint8":
+                assert found <= ceil((given + 1) * gain), "amplifies"
+            else:
+                assert record.in_levels or found <= gain * given + 3e-6, "amplifies"
+
+
+@BOTH
+@EACH
+def test_draws_and_gains(step: Step, dtype: str) -> None:
+    law(step, dtype, range(1), every=6 if step.name in SLOW else 2)
+
+
+@pytest.mark.soak
+@BOTH
+@EACH
+def test_draws_and_gains_at_length(step: Step, dtype: str) -> None:
+    law(step, dtype, range(3 if step.name in SLOW else 30))
+
+
+@EACH
+def test_who_draws_by_the_mask(step: Step) -> None:
+    record = capability(step.name)
+    assert record is not None
+    assert record.draws_from is not None
+    image = next(pictures(1, "uint8"))
+    ran = [run(step, 1, image, mask_of(seed)) for seed in range(3)]
+    drawn = [(one.drawn, one.params) for one in ran]
+    assert (drawn[0] == drawn[1] == drawn[2]) != ("mask" in record.draws_from)
+
+
+@pytest.mark.parametrize("name", ["ISONoise", "ShotNoise"])
+def test_who_draws_by_the_picture(name: str) -> None:
+    """What is said of them costs speed: it must be so."""
+    image, mask = next(pictures(1, "uint8")), mask_of(1)
+    assert any(
+        run(Step(name), i, image, mask).drawn != run(Step(name), i, neighbour(image, i), mask).drawn for i in range(20)
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "claimed"),
+    [
+        ("ShotNoise", {"draws_from": frozenset()}),
+        ("ISONoise", {"draws_from": frozenset()}),
+        ("CLAHE", {"gain": 2.0}),
+        ("Posterize", {"gain": 2.0}),
+        ("Sharpen", {"gain": 1.0}),
+        ("HueSaturationValue", {"gain": 2.0}),
+        ("RandomSnow", {"gain": 2.0}),
+        ("MedianBlur", {"in_levels": False}),
+    ],
+)
+def test_planted_claims_are_caught(name: str, claimed: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(capabilities._BY_NAME, name, replace(capabilities._BY_NAME[name], **claimed))  # type: ignore[arg-type]
+
+    def caught() -> bool:
+        try:
+            for dtype in ("uint8", "float32"):
+                law(Step(name, Arguments(), p=1.0), dtype, range(3))
+        except AssertionError:
+            return True
+        return False
+
+    assert caught()
+
+
+def test_every_class_is_among_them() -> None:
+    assert {step.name for step in STEPS} == set(capabilities.known())
+
+
+# A step gives the same bits however many threads OpenCV has, and wherever in memory its picture and results lie.
+
+
+LARGE = 132, 130  # OpenCV shares pictures of 128 × 128 px and more among threads
+_WAYS = ((1, 0), (2, 4), (1, 12))  # OpenCV's threads, and bytes from the beginning of a line of memory
+SMALL = SLOW | {"Morphological"}  # of larger pictures OpenCV 5 refuses to turn its boxes into masks
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """OpenCV has so many inside."""
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(count)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(before)
+
+
+def lying(array: np.ndarray, shift: int) -> np.ndarray:
+    """A copy that begins so many bytes behind the beginning of a line of memory."""
+    room = np.empty(array.nbytes + 128, np.uint8)
+    start = -room.ctypes.data % 64 + shift
+    found = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    found[...] = array
+    return found
+
+
+def check(step: Step, dtype: str, size: tuple[int, int] = LARGE) -> None:
+    image = np.random.default_rng(3).integers(0, 256, (*size, 3), np.uint8)
+    mask = cv2.resize(mask_of(1), size[::-1], interpolation=cv2.INTER_NEAREST)
+    given = image if dtype == "uint8" else image.astype(np.float32) / 255
+    made = []
+    for count, shift in _WAYS:
+        with threads(count):
+            held = [np.empty(1000 * k + 1, np.uint8) for k in range(shift // 4)]  # results lie elsewhere, too
+            made.append(run(step, 1, lying(given, shift), mask).image)
+            del held
+    for other in made[1:]:
+        np.testing.assert_array_equal(other, made[0])
+
+
+@EACH
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_every_class(step: Step, dtype: str) -> None:
+    check(step, dtype, SIZE if step.name in SMALL else LARGE)
+
+
+@pytest.mark.skipif(not (hasattr(cv2, "ipp") and cv2.ipp.useIPP()), reason="OpenCV without IPP is steady")
+def test_the_law_sees_what_is_not_steadied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("every_class.construct", registry.plain)
+    with pytest.raises(AssertionError):
+        check(Step("Illumination", Arguments({"mode": "corner"}), p=1.0, site="Illumination#1"), "float32")

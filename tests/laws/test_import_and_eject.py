@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from random_recipes import steps_for
 
 import augrecipes as ar
-from augrecipes.bring import plain
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.compile import build
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.targets import PICTURES
 from augrecipes.errors import DataError, RecipeError
+from augrecipes.interop import plain
 from augrecipes.ops import registry
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.judge import verdict
@@ -75,7 +75,7 @@ def same_again(compose: Any) -> ar.Recipe:
 
 
 @pytest.mark.parametrize("name", CLASSES)
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_every_class_with_random_arguments(name: str, data: st.DataObject) -> None:
     made = made_of(Step(name, Arguments(data.draw(arguments(name))), p=data.draw(_P)))
@@ -119,7 +119,7 @@ def composes(draw: st.DrawFn) -> Any:
     return A.Compose([*steps, *last], bbox_params=draw(st.none() | _BOXES), keypoint_params=draw(st.none() | _POINTS))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(composes())
 def test_groups_boxes_points_and_outputs(compose: Any) -> None:
     same_again(compose)
@@ -138,7 +138,7 @@ def objects(transforms: list[Any]) -> list[Any]:
     return found
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(compose=composes(), seed=st.integers(0, 99), index=st.integers(0, 9))
 def test_samples_are_the_same_with_the_same_generators(compose: Any, seed: int, index: int) -> None:
     recipe = ar.from_albumentations(compose)

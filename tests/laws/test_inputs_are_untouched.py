@@ -5,24 +5,30 @@ And how an array lies in memory decides nothing: what cannot be written to gives
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import albumentations as A
 import numpy as np
 import pytest
-from random_recipes import picture
+from examples import DEAR
+from hypothesis import given
+from hypothesis import strategies as st
+from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, picture
 from test_exact_equals_none import build
 
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
-from augrecipes.errors import DataError
+from augrecipes.compiler.run import natively
+from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.ops import catalog, registry
 from augrecipes.ops.capabilities import capability, known
-from augrecipes.ops.registry import names
+from augrecipes.ops.registry import construct, names
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Output, Recipe, Step
+from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.sites import label
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some classes warn on every call
 
 CASE = tuple[str, dict[str, Any]]
 SIZE = (40, 52)
@@ -180,3 +186,203 @@ def test_the_facts_are_those_that_the_law_finds(monkeypatch: pytest.MonkeyPatch)
                 check((name, args), 1, "uint8")
         else:
             check((name, args), 1, "uint8")
+
+
+# What memory held before is in no sample: every class writes all of what it gives, or says why it cannot.
+
+
+PLAIN = [ALSO, ("Posterize", {"num_bits": [[2, 3]] * 4}), *(next(cases(name)) for name in CLASSES)]
+
+
+def results(case: CASE, optimize: Any) -> list[bytes]:
+    """The sample of an image of 1, 3 and 4 channels; errors are no samples."""
+    name, arguments = case
+    found = []
+    for channels in (1, 3, 4):
+        image = np.random.default_rng(channels).integers(0, 256, (48, 56, channels), np.uint8)
+        try:
+            recipe = Recipe(name="tiny", steps=(Step(name, Arguments(arguments), p=1.0),))
+            found.append(recipe.compile(seed=1, optimize=optimize).at(index=0, epoch=0)(image=image)["image"].tobytes())
+        except AugrecipesError as error:
+            found.append(type(error).__name__.encode())
+    return found
+
+
+def check_memory(case: CASE, monkeypatch: pytest.MonkeyPatch, optimize: Any = "none") -> None:
+    """The law: whatever new memory is full of, the samples are the same."""
+    seen = []
+    empty, empty_like = np.empty, np.empty_like
+    for dirt in (0, 113):
+
+        def dirty(make: Callable[..., Any], dirt: int = dirt) -> Callable[..., Any]:
+            def made(*args: Any, **options: Any) -> Any:
+                array = make(*args, **options)
+                if array.dtype.kind in "uif" and array.base is None:
+                    array.fill(dirt)
+                return array
+
+            return made
+
+        with monkeypatch.context() as patched:
+            patched.setattr(np, "empty", dirty(empty))
+            patched.setattr(np, "empty_like", dirty(empty_like))
+            seen.append(results(case, optimize))
+    assert seen[0] == seen[1], case
+
+
+def test_no_class_shows_what_memory_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    for case in PLAIN:
+        check_memory(case, monkeypatch)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", CLASSES)
+def test_no_class_shows_what_memory_held_in_any_way(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for case in cases(name):
+        check_memory(case, monkeypatch)
+
+
+@pytest.mark.parametrize("optimize", ["exact", "fast"])
+def test_a_range_for_each_channel_is_held_to_the_picture(optimize: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_memory(ALSO, monkeypatch, optimize)
+    assert [len(one) < 99 for one in results(ALSO, optimize)] == [True, False, True]
+
+
+def test_the_law_sees_a_channel_that_nobody_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_of_channels", lambda channels, apply, img, *a, **k: apply(img, *a, **k))
+    with pytest.raises(AssertionError, match="Posterize"):
+        check_memory(ALSO, monkeypatch)
+
+
+# What leaves a pipeline: whose memory it lies in, in which order its channels lie, which boxes are looked at twice.
+
+
+POOL = MOVES + TABLES + OTHERS + COLOURS + RGB_ONLY
+IMAGE = np.random.default_rng(0).integers(0, 256, (60, 80, 3), dtype=np.uint8)
+BYTES = "{dtype: uint8, layout: hwc}"
+
+
+def recipe(steps: str, output: str = BYTES, more: str = "") -> Recipe:
+    return parse_text(f"version: 1\nrecipe: test\nsteps: {steps}\noutput: {output}\n{more}")
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0])
+def test_what_a_step_has_made_leaves_as_it_is_and_what_the_caller_holds_is_copied(p: float) -> None:
+    pipeline = recipe(f"[{{VerticalFlip: {{p: {p}}}}}]").compile(optimize="none")
+    sink, made = pipeline.sinks["image"], []
+
+    def spy(*args: Any) -> Any:
+        made.append(args[0])
+        return sink(*args)
+
+    pipeline.sinks["image"] = spy
+    held = IMAGE.copy()
+    out = pipeline.at(0)(image=held)["image"]
+    assert (out is made[0]) == (p == 1.0)
+    assert not np.shares_memory(out, held)
+
+
+def test_what_a_class_of_the_users_has_made_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+
+    class KeepsItsResult(A.ImageOnlyTransform):
+        room = np.zeros((60, 80, 3), np.uint8)
+
+        def apply(self, img: np.ndarray, **params: Any) -> np.ndarray:
+            self.room[...] = img
+            return self.room
+
+    registry.register(KeepsItsResult)
+    out = recipe("[{KeepsItsResult: {p: 1.0}}]").compile().at(0)(image=IMAGE)["image"]
+    assert not np.shares_memory(out, KeepsItsResult.room)
+
+
+@pytest.mark.parametrize(("name", "args"), POOL, ids=[name for name, _ in POOL])
+def test_no_class_keeps_what_it_has_handed_over(name: str, args: dict[str, Any]) -> None:
+    step = construct(Step(name, Arguments(args), p=1.0))
+    plain = A.Compose([step], seed=0)
+    first = plain(image=IMAGE)["image"]
+    before = first.copy()
+    for k in range(3):
+        plain(image=np.roll(IMAGE, k + 1, axis=1))
+    np.testing.assert_array_equal(first, before)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.uint16, np.int32, np.int64, np.float32])
+@pytest.mark.parametrize("optimize", ["none", "fast"])
+def test_masks_keep_their_dtype_where_the_image_leaves_as_uint8(dtype: Any, optimize: Any) -> None:
+    mask = np.arange(60 * 80).reshape(60, 80).astype(dtype)
+    held = mask.copy()
+    out = recipe("[{HorizontalFlip: {p: 1.0}}]").compile(optimize=optimize).at(0)(image=IMAGE, mask=mask)["mask"]
+    assert out.dtype == dtype
+    np.testing.assert_array_equal(out, held[:, ::-1])
+    np.testing.assert_array_equal(mask, held)
+    assert not np.shares_memory(out, mask)
+
+
+_STEPS = [
+    "{RandomCrop: {height: 40, width: 50}}",
+    "{CenterCrop: {height: 40, width: 50}}",
+    "{HorizontalFlip: {p: 0.5}}",
+    "{Transpose: {p: 0.5}}",
+    "{RandomGamma: {p: 0.5}}",
+]
+
+
+def check_masks(steps: list[str], output: str, mask: np.ndarray) -> None:
+    """Masks of all levels are those of `none`, in memory of their own as it should lie; what came in stays."""
+    held, written = mask.copy(), recipe(f"[{', '.join(steps)}]", output)
+    plain, exact, fast = (written.compile(optimize=level) for level in ("none", "exact", "fast"))
+    for index in range(3):
+        expected = plain.at(index)(image=IMAGE, mask=held)["mask"].copy()
+        for pipeline in (plain, exact, fast):
+            made = pipeline.at(index)(image=IMAGE, mask=mask)["mask"]
+            assert made.flags.c_contiguous
+            assert not np.shares_memory(made, mask)
+            np.testing.assert_array_equal(made, expected)
+    np.testing.assert_array_equal(mask, held)
+
+
+@given(
+    steps=st.lists(st.sampled_from(_STEPS), max_size=4).filter(lambda steps: sum("Crop" in s for s in steps) < 2),
+    output=st.sampled_from([BYTES, "{dtype: uint8}", "{}", "{layout: hwc}"]),
+    dtype=st.sampled_from([bool, np.uint8, np.int16, np.int64, np.float32]),
+    columns_first=st.booleans(),
+)
+def test_masks_leave_in_memory_of_their_own(steps: list[str], output: str, dtype: Any, columns_first: bool) -> None:
+    mask = (np.arange(80 * 60) % 200).reshape(80, 60).astype(dtype).T
+    check_masks(steps, output, mask if columns_first else np.ascontiguousarray(mask))
+
+
+def test_the_law_of_masks_sees_a_view_that_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    mask = np.arange(60 * 80, dtype=np.int16).reshape(60, 80)
+    check_masks(_STEPS[2:3], BYTES, mask)
+    monkeypatch.setattr(natively, "of_bytes", lambda pixels, _: mask)
+    monkeypatch.setattr(natively, "mask_out", lambda made, *_: made)
+    with pytest.raises(AssertionError):
+        check_masks(_STEPS[2:3], BYTES, mask)
+
+
+# The sink, channels in turn: the very numbers of the sink by channel.
+
+
+# Boxes: refused and let through exactly as albumentations' own check does.
+
+_EDGES = st.sampled_from([-0.1, -1e-9, 0.0, 1e-12, 0.25, 0.5, 0.5000001, 1.0, 1.000001, 1.1])
+
+
+@DEAR
+@given(boxes=st.lists(st.tuples(_EDGES, _EDGES, _EDGES, _EDGES), min_size=1, max_size=3))
+def test_boxes_are_refused_as_albumentations_refuses_them(boxes: list[tuple[float, ...]]) -> None:
+    pipeline = recipe("[]", more="inputs: {boxes: {format: albumentations, labels: box_labels}}").compile()
+    plain = A.Compose([], bbox_params=A.BboxParams("albumentations", ["box_labels"]))
+    array, labels = np.array(boxes, np.float32), list(range(len(boxes)))
+    try:
+        kept = plain(image=IMAGE, bboxes=array.copy(), box_labels=labels)
+    except ValueError:
+        with pytest.raises(DataError):
+            pipeline.at(0)(image=IMAGE, boxes=array, box_labels=labels)
+    else:
+        done = pipeline.at(0)(image=IMAGE, boxes=array, box_labels=labels)
+        np.testing.assert_allclose(np.reshape(done["boxes"], (-1, 4)), np.reshape(kept["bboxes"], (-1, 4)))
+        assert list(done["box_labels"]) == [int(label) for label in kept["box_labels"]]

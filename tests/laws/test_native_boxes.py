@@ -175,36 +175,6 @@ def test_windows_about_boxes_are_made_by_plans_and_of_boxes_alone(step: Any, mon
         check(recipe, 5)
 
 
-BESIDE = ("RandomFog", {"p": 0.3})  # a step of Python's
-
-
-@pytest.mark.parametrize(
-    "steps",
-    [
-        [("AtLeastOneBBoxRandomCrop", {"height": 12, "width": 11}), BESIDE],
-        [("BBoxSafeRandomCrop", {}), ("RandomSizedBBoxSafeCrop", {"height": 31, "width": 24}), BESIDE],
-        [("BBoxSafeRandomCrop", {}), ("RandomCrop", {"height": 3, "width": 4}), BESIDE],
-        [("Resize", {"height": 50, "width": 40}), ("BBoxSafeRandomCrop", {}), BESIDE, ("HorizontalFlip", {})],
-    ],
-)
-def test_steps_in_python_beside_windows_about_boxes_are_no_hindrance(steps: Any) -> None:
-    steps = [*steps, ("InvertImg", {})]  # what only moves pictures is done as quickly in Python
-    made = recipe_of(*((name, {"p": 1.0, **more}) for name, more in steps)).steps
-    recipe = Recipe("law", steps=made, inputs=Inputs(boxes=Boxes(), keypoints=Keypoints()))
-    assert isinstance(build(recipe, "exact").native, Program)
-    assert sum(check(recipe, seed) for seed in range(3))
-
-
-def test_behind_a_step_that_only_albumentations_knows_a_sample_with_boxes_goes_on() -> None:
-    names = ("BBoxSafeRandomCrop", "RandomFog", "InvertImg", "HorizontalFlip")
-    steps = recipe_of(*((name, {"p": 1.0}) for name in names)).steps
-    recipe = Recipe("law", steps=steps, inputs=Inputs(boxes=Boxes(), keypoints=Keypoints()))
-    native = build(recipe, "exact").native
-    assert isinstance(native, Program)
-    assert native.stops == ("RandomFog#1",)
-    assert sum(check(recipe, seed) for seed in range(3))
-
-
 @pytest.mark.skipif(not normals(), reason="numpy does not tell where it makes normal numbers")
 def test_boxes_are_cut_off_by_the_size_that_a_step_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     """Perspective without `keep_size`: other steps that resample say their size."""
@@ -221,16 +191,3 @@ def test_boxes_are_cut_off_by_the_size_that_a_step_leaves(monkeypatch: pytest.Mo
     with pytest.raises(AssertionError):
         for seed in range(8):
             check(recipe, seed)
-
-
-def test_what_has_to_be_there_is_asked_for() -> None:
-    inputs = Inputs(mask="required", boxes=Boxes(presence="required"))
-    recipe = Recipe("law", steps=recipe_of(("Resize", {"height": 30, "width": 30})).steps, inputs=inputs)
-    plain, exact, image = build(recipe, "none"), build(recipe, "exact"), np.zeros((40, 50, 3), np.uint8)
-    for sample in (
-        {"image": image},
-        {"image": image, "mask": image[..., 0]},
-        {"image": image, "boxes": [[1, 2, 9, 9]]},
-    ):
-        are_alike(outcome(plain, 0, sample), outcome(exact, 0, sample))
-        assert not isinstance(outcome(exact, 0, sample), dict)

@@ -14,15 +14,18 @@ from guarded import guarded
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS
-from random_pairs import SCALES, TURNS, moves, pair, recipes, unit_of
-from undecoded_pictures import Picture
+from random_pairs import SCALES, TURNS, Scales, moves, pair, recipes, unit_of
+from random_recipes import Picture
 
 from augrecipes.compiler.executor.inputs import InMemory
 from augrecipes.compiler.executor.op import NativeOp
 from augrecipes.compiler.executor.program import Program, Stopped
+from augrecipes.compiler.executor.program_memory import ProgramMemory
 from augrecipes.compiler.lowering import walk
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, plan
 from augrecipes.compiler.run import scene_lowering
+from augrecipes.compiler.run.degrade import Degrade, Degrading
+from augrecipes.compiler.run.exits import NotHereError, OnTheWay
 from augrecipes.compiler.run.scene_plans import SceneOnTheWay, ScenePlans
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair.pipeline import PairPipeline
@@ -30,7 +33,6 @@ from augrecipes.native.kernels import Library, using
 from augrecipes.recipe.model import Arguments, Optimize, Output, Recipe, Step
 
 SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
-pytestmark = pytest.mark.skipif(not SETS, reason="no native kernels here")
 N, EPOCH = 5, 3
 OUTPUTS = (Output(), Output(dtype="uint8", layout="hwc"), Output(layout="hwc", range=(-1.0, 1.0)), Output(color="bgr"))
 Scene = dict[str, np.ndarray]
@@ -130,12 +132,14 @@ def check(kernels: Library, examples: Any, pool: Any) -> int:
 ANY = st.one_of(st.sampled_from(SCALES).flatmap(moves), recipes())
 
 
+@pytest.mark.skipif(not SETS, reason="no native kernels here")
 @DEAR
 @given(recipes(), st.integers(0, 2**32), st.booleans(), st.integers(0, 2**10 - 1))
 def test_a_sample_may_stop_at_any_step(recipe: Recipe, seed: int, at_end: bool, which: int) -> None:
     law(recipe, seed, SETS[-1], at_end, alike=True, which=which)
 
 
+@pytest.mark.skipif(not SETS, reason="no native kernels here")
 @DEAR
 @given(recipes(), st.integers(0, 2**32))
 def test_fast_makes_the_same_whoever_asks(recipe: Recipe, seed: int) -> None:
@@ -152,6 +156,7 @@ def test_fast_makes_the_same_whoever_asks(recipe: Recipe, seed: int) -> None:
     same({name: rows[0] for name, rows in batch.items()} if isinstance(batch, dict) else batch, wanted, fast.outputs)
 
 
+@pytest.mark.skipif(not SETS, reason="no native kernels here")
 @pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
 def test_samples_and_batches_are_those_of_the_steps(kernels: Library) -> None:
     assert check(kernels, DEAR, ANY)
@@ -182,6 +187,7 @@ def fits_as_in_python(recipe: Recipe, seed: int) -> None:
     same(found, wanted, exact.outputs)
 
 
+@pytest.mark.skipif(not SETS, reason="no native kernels here")
 @DEAR
 @given(parting(), st.integers(0, 2**32))
 def test_targets_that_no_longer_fit_are_refused(recipe: Recipe, seed: int) -> None:
@@ -211,6 +217,7 @@ STOPS = st.just(
 )  # fmt: skip
 
 
+@pytest.mark.skipif(not SETS, reason="no native kernels here")
 class TestPlantedFaults:
     def caught(self, pool: Any = None) -> bool:
         try:
@@ -252,6 +259,7 @@ class TestPlantedFaults:
         with pytest.raises(AssertionError):
             PLANTED(given(parting(), st.integers(0, 2**32))(fits_as_in_python))()
 
+    @pytest.mark.soak
     def test_a_step_that_comes_too_early(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """It is carried out before all of its targets have come to it."""
         monkeypatch.setattr(SceneOnTheWay, "_first", lambda self: max(self._stops.values()))
@@ -282,3 +290,146 @@ class TestPlantedFaults:
 
         monkeypatch.setattr(Program, "sample", spoilt)
         assert self.caught()
+
+
+# What resamples in pairs, shared by targets or inside a Degrade, has the bits of `none`.
+
+
+PAIRED: Scales = {"lr": 1, "hr": 4}
+
+
+def step(name: str, p: float | None = 1.0, **arguments: Any) -> Step:
+    return Step(name, Arguments(arguments), p=p)
+
+
+WARPS = (
+    step("Rotate", limit=40, border_mode="reflect_101"),
+    step("Rotate", limit=40, crop_border=True),
+    step("SafeRotate", limit=40),
+    step("Affine", scale=[0.7, 1.3], rotate=[-20, 20], shear=[-9, 9], border_mode="replicate"),
+    step("Affine", shear=[-10, 10], fit_output=True),
+    step("ShiftScaleRotate", rotate_limit=30, interpolation="nearest"),
+)
+SIZES = (
+    step("Resize", height=36, width=28),
+    step("RandomScale", scale_limit=[-0.4, 0.6]),
+    step("RandomScale", scale_limit=[-0.5, -0.1], area_for_downscale="image"),
+    step("SmallestMaxSize", max_size=36),
+    step("LongestMaxSize", max_size=36),
+    step("RandomResizedCrop", size=[36, 36], scale=[0.3, 1.0]),
+    step("RandomSizedCrop", min_max_height=[12, 24], size=[20, 20]),
+)
+# Inside Degrade, before the target's size is reached.
+WORSE = (
+    step("ImageCompression", quality_range=[10, 95]), step("GaussNoise"), step("RandomScale", scale_limit=[-0.5, 0.5]),
+    step("RandomScale", scale_limit=[-0.5, 0.5], interpolation="area"),
+    step("Affine", rotate=[-20, 20]), step("HueSaturationValue"), step("Sharpen"), step("Blur", p=0.5),
+)  # fmt: skip
+METHODS = st.sampled_from(["area", "linear", "cubic", "matlab_bicubic"])
+
+
+def build_degrades(recipe: Recipe, optimize: Optimize, seed: int) -> PairPipeline:
+    plans = {arrival: plan(recipe, recipe.steps, optimize, arrival) for arrival in ARRIVALS}
+    return PairPipeline(Compiled(recipe, "train", optimize, seed, False, plans))
+
+
+def check_degrades(recipe: Recipe, level: Any, seed: int, dtype: str = "uint8") -> None:
+    """Holds `exact` to `none`, for a few samples."""
+    rng = np.random.default_rng(seed)
+    with using(level):
+        plain, exact = (build_degrades(recipe, optimize, seed) for optimize in ("none", "exact"))
+        for index in range(3):
+            given = {}
+            for name in plain.targets:
+                k = unit_of(dict(recipe.scales))[name]
+                image = rng.integers(0, 256, (40 * k, (34 + index) * k, 3), np.uint8)
+                given[name] = image if dtype == "uint8" else image.astype(np.float32) / np.float32(255)
+            asked, found = (pipeline.at(index)(**given) for pipeline in (plain, exact))
+            for name in recipe.scales:
+                np.testing.assert_array_equal(found[name], asked[name], err_msg=f"{name} of {recipe.steps}")
+
+
+@given(
+    scales=st.sampled_from(SCALES), shared=st.sampled_from([*WARPS, *SIZES]), level=st.sampled_from(KERNEL_SETS),
+    seed=st.integers(0, 99), dtype=st.sampled_from(["uint8", "uint8", "float32"]),
+)  # fmt: skip
+def test_what_targets_share(scales: Scales, shared: Step, level: Any, seed: int, dtype: str) -> None:
+    check_degrades(pair(scales, [shared], allow_resampling=True), level, seed, dtype)
+
+
+@pytest.mark.parametrize("shared", [*WARPS, *SIZES], ids=lambda step: step.name)
+def test_every_step_that_targets_can_share(shared: Step) -> None:
+    check_degrades(pair({"a": 2, "b": 3}, [shared], allow_resampling=True), KERNEL_SETS[-1], 0)
+
+
+def degrading(steps: list[Step], method: str) -> Recipe:
+    inside = (*steps, step("ResizeToTarget", method=method))
+    degrade = Step("Degrade", Arguments({"source": "hr", "target": "lr"}), steps=inside)
+    return pair(PAIRED, [step("RandomCrop", None, height=16, width=16), degrade])
+
+
+@given(
+    steps=st.lists(st.sampled_from(WORSE), max_size=3), method=METHODS, level=st.sampled_from(KERNEL_SETS),
+    seed=st.integers(0, 99),
+)  # fmt: skip
+def test_what_degrades(steps: list[Step], method: str, level: Any, seed: int) -> None:
+    check_degrades(degrading(steps, method), level, seed)
+
+
+QUICK = [level for level in KERNEL_SETS if level is not None and level.isa != "base"]
+
+
+def natively(recipe: Recipe, level: Any) -> tuple[tuple[str, ...], int]:
+    """The steps at which samples stop, and how many of ten go through Degrade natively."""
+    with using(level):
+        pipeline = build_degrades(recipe, "exact", 0)
+        native = pipeline.native
+    assert isinstance(native, ScenePlans)
+    given = {"hr": np.random.default_rng(0).integers(0, 256, (160, 136, 3), np.uint8)}
+    act, by_python = Degrade.act, list[Degrade]()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Degrade, "act", lambda self, *given: (by_python.append(self), act(self, *given))[1])
+        made = [native.sample((0, index, 0), given, lambda _: np.empty) for index in range(10)]
+    return native.stops, sum(one is not None for one in made) - len(by_python)
+
+
+@pytest.mark.parametrize("level", QUICK, ids=lambda level: level.isa)
+@pytest.mark.parametrize(
+    ("steps", "method", "stops"),
+    [
+        ([*WORSE[:3], *WORSE[4:]], "area", ()),
+        ([WORSE[0]], "linear", ()),
+        ([step("Defocus"), WORSE[0]], "matlab_bicubic", ("Degrade#1/Defocus#1", "Degrade#1/ResizeToTarget#1")),
+    ],
+)
+def test_samples_go_through_degrade_natively(
+    level: Any, steps: list[Step], method: str, stops: tuple[str, ...]
+) -> None:
+    assert natively(degrading(steps, method), level) == (stops, 10)
+
+
+def test_a_size_that_was_not_told_makes_samples_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped, act = [], Degrading._act
+    monkeypatch.setattr(Degrading, "_act", lambda self, place, data: (stopped.append(place), act(self, place, data))[1])
+    assert natively(degrading([], "area"), QUICK[-1])[1] == 10
+    assert not stopped
+    monkeypatch.setattr(ProgramMemory, "resize_to", lambda *_: None)
+    check_degrades(degrading([], "area"), QUICK[-1], 0)
+    assert stopped
+
+
+def test_what_a_plan_does_not_take_degrades_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Degrading, "made", nowhere)
+    recipe = degrading([WORSE[1], WORSE[0]], "area")
+    check_degrades(recipe, QUICK[-1], 0)
+    assert natively(recipe, QUICK[-1])[1] == 0
+
+
+def nowhere(*_: Any, **__: Any) -> Any:
+    raise NotHereError
+
+
+def test_a_copy_that_goes_on_from_the_picture_itself_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OnTheWay, "behind", lambda self, data: None)
+    with pytest.raises(AssertionError):
+        check_degrades(degrading([step("Defocus"), WORSE[0]], "area"), QUICK[-1], 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -332,62 +331,6 @@ def test_a_sample_that_goes_on_elsewhere_is_found(fault: Any, masked: bool, monk
         stop_anywhere(recipe, 3, 0, masked)
 
 
-@DEAR
-@given(st.integers(0, 2**32))
-def test_many_are_those_one_by_one(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    images = [rng.integers(0, 256, (*rng.integers(20, 90, 2), 3), np.uint8)[:: rng.choice((1, -1))] for _ in range(7)]
-    recipe = recipe_of(("RandomResizedCrop", {"size": [19, 23]}), ("HorizontalFlip", {}), ("RandomRotate90", {"p": 0}))
-    pipeline = build(recipe, "exact", seed)
-    keys = [(int(index), int(tile)) for index, tile in rng.integers(0, 2**40, (7, 2))]
-    assert isinstance(pipeline.native, Program)
-    made = np.empty((7, 3, 19, 23), np.float32)
-    assert pipeline.native.many(5, keys, images, lambda *_: (made, range(7))) == []
-    for one, (index, tile), image in zip(made, keys, images, strict=True):
-        np.testing.assert_array_equal(one, pipeline.at(index, 5, tile)(image=image)["image"])
-
-
-def several_sizes(seed: int) -> None:
-    """Samples of several sizes are no batch; those of one size are, whichever of them Python has to make."""
-    rng = np.random.default_rng(seed)
-    sizes = rng.integers(5, 9, (int(rng.integers(1, 3)), 2))
-    images = [rng.integers(0, 256, (*sizes[k % len(sizes)], 3), np.uint8) for k in range(4)]
-    pipeline = build(recipe_of(("HorizontalFlip", {}), ("Spatter", {"p": 0.3})), "exact", seed)
-    assert isinstance(pipeline.native, Program)
-    alone = [pipeline.native.sample(5, k, 0, image, np.empty) for k, image in enumerate(images)]
-    made: list[np.ndarray] = []
-
-    def places(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[np.ndarray, range]:
-        room = np.zeros(4 * 3 * 8 * 8 * 2, dtype)  # of any of the sizes, behind it too: for what a planted fault writes
-        made.append(room[: 4 * math.prod(shape)].reshape(4, *shape))
-        return made[0], range(4)
-
-    left = pipeline.native.many(5, [(k, 0) for k in range(4)], images, places)
-    native = [one for one in alone if isinstance(one, np.ndarray)]
-    if left is None:
-        assert len({one.shape for one in native}) > 1
-        return
-    assert left == [k for k, one in enumerate(alone) if not isinstance(one, np.ndarray)]
-    assert len({one.shape for one in native}) <= 1
-    for k, one in enumerate(alone):
-        if isinstance(one, np.ndarray):
-            np.testing.assert_array_equal(made[0][k], one)
-
-
-@DEAR
-@given(st.integers(0, 2**32))
-def test_samples_of_several_sizes_are_no_batch(seed: int) -> None:
-    several_sizes(seed)
-
-
-def test_sizes_that_nobody_compares_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = Program._run
-    monkeypatch.setattr(Program, "_run", lambda self, *args: run(self, *args) or True)
-    with pytest.raises(AssertionError):
-        for seed in range(20):
-            several_sizes(seed)
-
-
 def recipe_of(*steps: tuple[str, dict[str, Any]]) -> Recipe:
     made = (Step(name, Arguments({k: v for k, v in args.items() if k != "p"}), p=args.get("p")) for name, args in steps)
     return Recipe("law", steps=label(tuple(made)))
@@ -406,31 +349,6 @@ def test_a_planted_fault_is_found(kernels: Library, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Program, "sample", spoilt)
     with pytest.raises(AssertionError):
         check(recipe_of(("HorizontalFlip", {"p": 1.0})), picture(3), 0, kernels)
-
-
-@pytest.mark.parametrize(
-    "steps",
-    [
-        [("HorizontalFlip", {"p": 1.0})],
-        [("Pad", {"padding": 7, "fill_mask": 200, "p": 1.0})],
-        [("Affine", {"rotate": 30, "p": 1.0}), ("RandomCrop", {"height": 9, "width": 9})],
-    ],
-    ids=lambda steps: steps[0][0],
-)
-def test_a_planted_fault_in_masks_is_found(steps: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, image = Program.sample, picture(8)
-
-    def spoilt(self: Program, *args: Any) -> Any:
-        made = whole(self, *args)
-        if isinstance(made, np.ndarray) and made.shape[2] == 1:
-            made.reshape(-1)[-1] ^= 1
-        return made
-
-    recipe, mask = recipe_of(*steps), labels(3, image)
-    assert check(recipe, image, 0, SETS[-1], mask=mask)
-    monkeypatch.setattr(Program, "sample", spoilt)
-    with pytest.raises(AssertionError):
-        check(recipe, image, 0, SETS[-1], mask=mask)
 
 
 def test_steps_that_do_something_else_to_masks_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

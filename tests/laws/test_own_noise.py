@@ -10,13 +10,11 @@ from typing import Any
 import noise_in_numpy as numpys
 import numpy as np
 import pytest
-from guarded import guarded
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS, Spoilt, spoil_last
-from noise_in_numpy import numbers, words
+from noise_in_numpy import numbers
 
-from augrecipes.compat.albumentations import pixel
 from augrecipes.compiler.kernels import own_numbers, photons
 from augrecipes.compiler.kernels.own_noise import Noise
 from augrecipes.compiler.kernels.own_numbers import DISTRIBUTIONS, Distribution, quantile
@@ -123,33 +121,6 @@ class OneSpoilt(Spoilt):
         return super().kernel(name, arguments) if name == self.name else self.kernels.kernel(name, arguments)
 
 
-@EVERY
-@pytest.mark.parametrize("at_end", [False, True])
-def test_nothing_is_read_or_written_beside_the_arrays(kernels: Library, at_end: bool) -> None:
-    table = guarded(own_numbers.pieces("gaussian"), at_end)
-    made = photons._photons(0.1)
-    assert made is not None
-    bounds, levels = (guarded(part, at_end) for part in made)
-    few = guarded(np.full(8, 2**30, np.int32), at_end)
-    add, numbered = kernels.kernel("own_noise", "lpffiipplii"), kernels.kernel("own_numbers", "lpffpl")
-    iso, shot = kernels.kernel("iso_noise", "llppffppl"), kernels.kernel("shot_noise", "lpipppl")
-    light = kernels.kernel("lightness", "plp")
-    for pixels in (1, 2, 15, 16, 17, 511, 512, 513, 1500):
-        for dtype, code in ((np.uint8, 0), (np.float32, 1)):
-            image, out = (guarded(np.ones((pixels, 3), dtype), at_end) for _ in range(2))
-            for multiplies, shared in ((0, 0), (1, 1)):
-                where = (image.ctypes.data, out.ctypes.data, pixels, 3, shared)
-                assert add(5, table.ctypes.data, 0.0, 9.0, multiplies, code, *where) == 0
-        noise, sums = guarded(np.zeros(pixels, np.float32), at_end), guarded(np.zeros(2, np.int64), at_end)
-        assert numbered(5, table.ctypes.data, 0.0, 1.0, noise.ctypes.data, pixels) == 0
-        image, out = (guarded(np.full((pixels, 3), 99, np.uint8), at_end) for _ in range(2))
-        where = (image.ctypes.data, out.ctypes.data)
-        assert iso(5, 6, few.ctypes.data, table.ctypes.data, 0.3, 0.1, *where, pixels) == 0
-        assert shot(5, bounds.ctypes.data, bounds.shape[1] // 16, levels.ctypes.data, *where, 3 * pixels) == 0
-        assert light(image.ctypes.data, pixels, sums.ctypes.data) == 0
-        assert sums.tolist() == [198 * pixels, 198**2 * pixels]
-
-
 # Quality: what is measured is 0 but for chance, in standard errors.
 
 LIMIT, FOUND = 5.5, 8.0
@@ -219,17 +190,6 @@ FAULTS: dict[str, Callable[[int], np.ndarray]] = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_seen(fault: str) -> None:
     assert max(judged(drawn(FAULTS[fault]), "gaussian").values()) > FOUND
-
-
-def test_every_bit_of_key_and_counter_reaches_every_bit_of_a_word() -> None:
-    """A half of the bits change, within what chance allows."""
-    at = words(0x0123456789ABCDEF, 0, 4096)
-    for bit in range(64):
-        changed = np.unpackbits((at ^ words(0x0123456789ABCDEF ^ 1 << bit, 0, 4096)).view(np.uint8)).reshape(-1, 32)
-        assert np.abs(changed.mean(axis=0) - 0.5).max() < 0.05, bit
-    for bit in range(12):
-        changed = np.unpackbits((at ^ at[np.arange(4096) ^ 1 << bit]).view(np.uint8)).reshape(-1, 32)
-        assert np.abs(changed.mean(axis=0) - 0.5).max() < 0.05, bit
 
 
 def test_the_tables_are_what_they_were() -> None:
@@ -324,32 +284,6 @@ def test_noise_is_of_seed_epoch_index_and_site_alone() -> None:
         assert abs(np.corrcoef(first, other)[0, 1]) < 0.05
 
 
-def test_parameters_are_those_of_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What albumentations' functions are called with, and what steps tell of their draws."""
-    asked: list[tuple[float, float]] = []
-    sample_gaussian = pixel.sample_gaussian
-
-    def spied(size: Any, params: Any, rng: Any) -> Any:
-        made = sample_gaussian(size, params, rng)
-        if params["mean_range"][0] == params["mean_range"][1]:
-            asked.append((params["mean_range"][0], params["std_range"][0]))
-        return made
-
-    monkeypatch.setattr(pixel, "sample_gaussian", spied)
-    steps = "\n  - GaussNoise: {mean_range: [-0.1, 0.2], p: 0.7}\n  - ISONoise\n  - ShotNoise\n"
-    none, fast = (recipe(steps).compile(optimize=o, save_applied_params=True) for o in ("none", "fast"))  # type: ignore[arg-type]
-    for expected, made in zip(samples(none), samples(fast), strict=True):
-        assert [site for site, _, _ in expected["applied"]] == [site for site, _, _ in made["applied"]]
-        for (_, _, theirs), (_, _, ours) in zip(expected["applied"], made["applied"], strict=True):
-            assert theirs.keys() == ours.keys()
-            if isinstance(noise := ours.get("noise_map"), Noise):
-                mean, deviation = asked.pop(0)
-                assert (noise.mean, noise.deviation) == (mean * 255, deviation * 255)
-            else:
-                assert theirs == ours
-    assert not asked
-
-
 def test_a_step_that_a_group_runs_twice_has_the_parameters_of_none_both_times() -> None:
     steps = (
         "\n  - SomeOf: {n: 4, replace: true, steps: [AdditiveNoise: {noise_type: gaussian, spatial_mode: per_pixel, "
@@ -369,26 +303,3 @@ def test_tiles_share_the_noise_of_their_bag_and_no_other() -> None:
         pipeline = parse_text(text if shared else text.replace(", share: bag", "")).compile(optimize="fast")
         tiles = pipeline.at(4)(images=[IMAGE] * 3)["image"]
         assert np.array_equal(tiles[0], tiles[1]) == np.array_equal(tiles[0], tiles[2]) == shared
-
-
-def test_a_pair_takes_it_on_one_target_and_inside_degrade() -> None:
-    text = """
-version: 1
-recipe: test
-kind: pair
-scales: {lr: 1, hr: 2}
-steps:
-  - Degrade:
-      source: hr
-      target: lr
-      steps: [{ResizeToTarget: {method: area}}, {OneOf: {steps: [GaussNoise: {p: 1}, ISONoise: {p: 1}]}}]
-  - GaussNoise: {target: hr, p: 1}
-eval: []
-"""
-    pipelines = [parse_text(text).compile(optimize=o) for o in ("exact", "fast")]  # type: ignore[arg-type]
-    assert [f.rule for f in pipelines[1].compiled.plans["uint8"].fired] == ["own_noise"] * 3
-    for index in range(4):
-        exact, fast = (one.at(index)(hr=IMAGE) for one in pipelines)
-        for name in ("lr", "hr"):
-            assert not np.array_equal(exact[name], fast[name])
-            assert abs(float(exact[name].mean() - fast[name].mean())) < 0.1

@@ -170,30 +170,6 @@ def test_opencv_has_its_threads_again_when_the_last_bag_is_done() -> None:
         cv2.setNumThreads(before)
 
 
-def test_a_thread_that_warns_is_heard_and_harms_nobody() -> None:
-    stop, given = threading.Event(), 0
-    recipe = parse_text(RECIPE)
-
-    def warn_on() -> None:
-        nonlocal given
-        while not stop.is_set():
-            warnings.warn("something is deprecated", DeprecationWarning, stacklevel=1)
-            given += 1
-
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        other = threading.Thread(target=warn_on)
-        other.start()
-        try:
-            raised = in_threads(lambda: [recipe.compile(seed=seed) for seed in range(10)])
-        finally:
-            stop.set()
-            other.join()
-    assert raised == []
-    assert len(heard) == given > 0
-    assert {str(warning.message) for warning in heard} == {"something is deprecated"}
-
-
 def test_the_users_own_constructions_are_warned_as_ever() -> None:
     import albumentations as A
 

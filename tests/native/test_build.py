@@ -100,8 +100,7 @@ def test_what_is_asked_for_ahead_lies_in_its_array(
 ) -> None:
     """Asking does no harm beside an array, and so no law would see it: these kernels read what others ask for."""
     assert {path.name for path in built.parent.iterdir()} == {built.name}  # nothing half-built stays
-    laws = ("test_jobs.py", "test_native_merges.py", "test_native_resizes.py", "test_sink_windows.py")
-    done = under_guard(built, "test_native_stain.py", *laws)
+    done = under_guard(built, "test_native_merges.py", "test_reading.py")
     assert done.returncode == 0, done.stdout + done.stderr
     # A planted fault: one that does not look where its array ends.
     planted, text = tmp_path / "stain.c", (build.HERE / "stain.c").read_text(encoding="utf-8")
@@ -110,7 +109,7 @@ def test_what_is_asked_for_ahead_lies_in_its_array(
     monkeypatch.setattr(build, "fingerprint", lambda: own)
     monkeypatch.setattr(build, "sources", lambda: [planted, build.HERE / "machine.c"])
     spoilt = build.build(tmp_path / "kernels.so", (*ASKS_BY_READING, f"-I{build.HERE}"))
-    assert under_guard(spoilt, "test_native_stain.py").returncode == -signal.SIGSEGV
+    assert under_guard(spoilt, "test_native_merges.py").returncode == -signal.SIGSEGV
 
 
 def test_without_a_compiler_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

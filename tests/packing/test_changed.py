@@ -6,21 +6,29 @@ import os
 import pickle
 import random
 import shutil
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.folders import draw
-from support.kinds import IMAGE, KINDS, Kind, N, packed, recipe_of
+from support.kinds import IMAGE, KINDS, PAIR, Kind, N, packed, pixels, recipe_of
+from test_pack import EPOCHS, data_of
+from test_pack import content as content_once
 
 from augrecipes import loader
 from augrecipes.data.packed import Packed
 from augrecipes.errors import StoreError
 from augrecipes.images.reading import read_header
 from augrecipes.packing import bake
-from augrecipes.packing.run import pack
+from augrecipes.packing.bake import Baked, Baker
+from augrecipes.packing.run import pack, prepare, write
 from augrecipes.recipe.parse import parse_text
-from augrecipes.store import Store, reader, writer
+from augrecipes.sources import files, packed_columns, stored
+from augrecipes.sources.stored import StoredSource
+from augrecipes.store import Store, StoreWriter, open_store, reader, writer
 
 
 class InterruptedRunError(Exception):
@@ -44,7 +52,7 @@ def overwrite(path: Path, rng: random.Random, kind: Kind) -> None:
             path.write_bytes(path.read_bytes()[:-40])
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a few rows each: an interrupted run goes on behind the last of them."""
     monkeypatch.setattr(writer, "SHARD_BYTES", 9_000)
@@ -81,6 +89,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
+@pytest.mark.usefixtures("small_shards")
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_changed_files_are_packed_anew(roots: dict[str, Path], kind: Kind, tmp_path: Path) -> None:
     rng = random.Random(kind.name)
@@ -88,6 +97,7 @@ def test_changed_files_are_packed_anew(roots: dict[str, Path], kind: Kind, tmp_p
         packs_what_is_there(kind, roots[kind.name], tmp_path / str(k), rng)
 
 
+@pytest.mark.usefixtures("small_shards")
 def test_a_run_that_looks_at_no_file_is_caught(
     roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,25 +106,6 @@ def test_a_run_that_looks_at_no_file_is_caught(
     with pytest.raises(AssertionError):
         for k in range(12):
             packs_what_is_there(IMAGE, roots["image"], tmp_path / str(k), rng)
-
-
-def test_rows_before_the_change_are_kept(
-    roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writer, "SHARD_BYTES", 1)  # a row is a shard
-    files, made = tmp_path / "files", []
-    shutil.copytree(roots["image"], files)
-
-    def stop(done: int, total: int) -> None:
-        if done == 8:
-            raise InterruptedRunError
-
-    recipe = parse_text(recipe_of(IMAGE))
-    with pytest.raises(InterruptedRunError):
-        pack(recipe, str(files), tmp_path / "store", workers=0, advance=stop)
-    (files / IMAGE.files(5)).touch()
-    pack(recipe, str(files), tmp_path / "store", workers=0, advance=lambda done, total: made.append(done))
-    assert made == list(range(6, N + 1))
 
 
 # -- a store that is replaced while it is read -----------------------------------------------------------------------
@@ -134,16 +125,14 @@ def replaced(roots: dict[str, Path], folder: Path, method: str) -> list[Any]:
     return list(batches)
 
 
+@pytest.mark.usefixtures("small_shards")
 def test_workers_that_open_another_store_say_so(roots: dict[str, Path], tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="was replaced by another store") as caught:
         replaced(roots, tmp_path, "spawn")
     assert caught.value.path == str(tmp_path / "store")
 
 
-def test_workers_that_share_the_open_files_read_on(roots: dict[str, Path], tmp_path: Path) -> None:
-    assert len(replaced(roots, tmp_path, "fork")) == N // 3
-
-
+@pytest.mark.usefixtures("small_shards")
 def test_a_store_that_is_gone_is_told_by_whoever_reads(roots: dict[str, Path], tmp_path: Path) -> None:
     shutil.copytree(packed(IMAGE, roots["image"]), tmp_path / "store")
     sent = pickle.dumps(Packed(tmp_path / "store", parse_text(recipe_of(IMAGE))))
@@ -165,6 +154,7 @@ def sent_and_replaced(roots: dict[str, Path], place: Path) -> Store:
     return pickle.loads(sent)
 
 
+@pytest.mark.usefixtures("small_shards")
 def test_a_store_that_arrives_is_the_one_that_was_sent(roots: dict[str, Path], tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="was replaced"):
         sent_and_replaced(roots, tmp_path / "store")
@@ -174,9 +164,178 @@ def open_anyway(path: Path, *_: object) -> Store:
     return reader.open_store(path)
 
 
+@pytest.mark.usefixtures("small_shards")
 def test_opening_whatever_is_there_is_caught(
     roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader, "reopen_store", open_anyway)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         test_a_store_that_arrives_is_the_one_that_was_sent(roots, tmp_path)
+
+
+# Packing opens each file once, for as many rows as are made of it; and what that changes of a store's layout.
+
+
+by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
+FILES = {"image": N, "pair": 2 * N, "bag": None}  # how many are opened
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each picture is opened to be decoded."""
+    counted: Counter[str] = Counter()
+    real = files.open_encoded
+
+    def opens(path: Any, *arguments: Any, **options: Any) -> Any:
+        counted[str(path)] += 1
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(files, "open_encoded", opens)
+    return counted
+
+
+def opened_once(reads: Counter[str], kind: Kind, root: Path, out: Path) -> None:
+    """The law: five epochs of patches open each file once, whatever the kind."""
+    packing = prepare(parse_text(EPOCHS[kind.name]), data_of(kind, root), out, epochs=5)
+    reads.clear()
+    write(packing, 0)
+    assert set(reads.values()) == {1}
+    assert len(reads) == (FILES[kind.name] or len(reads)) >= N
+
+
+@by_kind
+def test_epochs_open_each_file_once(reads: Counter[str], roots: dict[str, Path], tmp_path: Path, kind: Kind) -> None:
+    opened_once(reads, kind, roots[kind.name], tmp_path / "store")
+
+
+def test_a_file_for_each_row_is_caught(
+    reads: Counter[str], roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    several = Baker.several
+
+    def one_by_one(self: Baker, rows: range) -> Iterator[Baked]:
+        for row in rows:
+            yield from several(self, range(row, row + 1))
+
+    monkeypatch.setattr(Baker, "several", one_by_one)
+    with pytest.raises(AssertionError):
+        opened_once(reads, IMAGE, roots["image"], tmp_path / "store")
+
+
+@pytest.mark.parametrize(("kind", "workers"), [*((kind, 0) for kind in KINDS), (IMAGE, 2)], ids=str)
+def test_huge_pictures_are_windows_of_theirs(
+    roots: dict[str, Path], tmp_path: Path, kind: Kind, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether pictures are decoded whole or by windows, in one process or several: the same bytes."""
+    arguments: Any = (parse_text(EPOCHS[kind.name]), data_of(kind, roots[kind.name]))
+    pack(*arguments, tmp_path / "whole", epochs=3, workers=workers)
+    monkeypatch.setattr(bake, "_WHOLE", 0)
+    pack(*arguments, tmp_path / "windows", epochs=3, workers=0)
+    assert content_once(tmp_path / "whole") == content_once(tmp_path / "windows")
+
+
+def listed_often(folder: Path, order: list[int]) -> Path:
+    """A CSV file with a few pictures, each in many rows with a box of its own."""
+    for k in set(order):
+        draw(folder / f"{k}.png", seed=k, size=(40, 36))
+    rows = [f'{k}.png,{i % 3},"[[{i % 7}, 2, 20, 30.5]]"' for i, k in enumerate(order)]
+    (folder / "list.csv").write_text("\n".join(["image,label,boxes", *rows]))
+    return folder / "list.csv"
+
+
+def test_a_picture_that_is_listed_often_is_opened_once_a_run(
+    reads: Counter[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = parse_text(
+        "{version: 1, recipe: r, inputs: {boxes: {}}, steps: [Rotate: {limit: 20}, Resize: {height: 20, width: 24}]}"
+    )
+    data = str(listed_often(tmp_path, [0] * 70 + [1] * 70))
+    packing = prepare(recipe, data, tmp_path / "once", epochs=2)
+    reads.clear()
+    write(packing, 0)
+    assert max(reads.values()) <= 2 * 70 // bake._RUN + 2
+    pack(recipe, data, tmp_path / "workers", epochs=2, workers=2)
+    assert content_once(tmp_path / "workers") == content_once(tmp_path / "once")
+    reads.clear()
+    monkeypatch.setattr(bake, "_RUN", 1)  # every row is a run
+    pack(recipe, data, tmp_path / "anew", epochs=2, workers=0)
+    assert min(reads.values()) >= 70
+    assert content_once(tmp_path / "anew") == content_once(tmp_path / "once")
+
+
+def test_a_file_that_changes_meanwhile_is_opened_again(tmp_path: Path) -> None:
+    """What a row says of its file is what its pixels are of: who goes on believes it."""
+    recipe = parse_text("{version: 1, recipe: r, inputs: {boxes: {}}, steps: [Resize: {height: 20, width: 24}]}")
+
+    def changes(done: int, total: int) -> None:
+        if done == 70:
+            draw(tmp_path / "0.png", seed=99, size=(40, 36))
+
+    data = str(listed_often(tmp_path, [0] * 140))
+    pack(recipe, data, tmp_path / "store", workers=0, advance=changes)
+    store = open_store(tmp_path / "store")
+    first, *others = (store.array("image", k).tobytes() for k in range(140))
+    assert others[-1] != first
+    pack(recipe, data, tmp_path / "after", workers=0)
+    assert others[-1] == open_store(tmp_path / "after").array("image", 139).tobytes()
+
+
+# -- layouts ----------------------------------------------------------------------------------------------------------
+
+
+def as_before(path: Path, out: Path) -> None:
+    """The same store as earlier releases wrote it: one epoch behind another, a source for each row."""
+    store = open_store(path)
+    about, times, units = dict(store.about), store.about["epochs"], store.about["units"]
+    lost = [{**one, "row": one["row"] % times * units + one["row"] // times} for one in about["unreadable"]]
+    columns: dict[str, Any] = dict(store.columns)
+    columns |= {name: list(column) * times for name, column in columns.items() if name.startswith("source/")}
+    with StoreWriter(
+        out, format=store.format, kind=store.kind, targets=store.targets, rows=store.rows,
+        about={**about, "packed": 1, "unreadable": lost},
+    ) as writer:  # fmt: skip
+        for row in range(store.rows):
+            old = row % units * times + row // units
+            writer.add(row, {name: [store.array(name, k) for k in store.items(name, old)] for name in store.targets})
+        writer.finish({name: column for name, column in columns.items() if name != "label" or column is not None})
+
+
+def same_samples(roots: dict[str, Path], folder: Path, kind: Kind) -> None:
+    """The law: a store of either layout has the samples of the files."""
+    recipe, root = parse_text(EPOCHS[kind.name]), roots[kind.name]
+    pack(recipe, data_of(kind, root), folder / "new", epochs=3, seed=5, workers=0)
+    as_before(folder / "new", folder / "old")
+    files, paths = kind.open(root, EPOCHS[kind.name], seed=5), []
+    for name in ("new", "old"):
+        ds = Packed(folder / name, recipe, seed=5)
+        assert ds.store.about["packed"] == {"new": 2, "old": 1}[name]
+        for epoch in range(5):
+            found = [pixels(ds[epoch, i]) for i in range(N)]
+            if epoch < 3:
+                assert found == [pixels(files[epoch, i]) for i in range(N)]
+            assert [pixels(one) for one in ds.__getitems__([(epoch, i) for i in range(N)])] == found
+        paths.append([ds.paths(i) for i in range(N)])
+        stored = StoredSource(ds.store, recipe, ds.pipeline.targets)
+        targets = ds.store.targets if kind is PAIR else ["image"]
+        for k in range(len(stored)):
+            row = k * packed_columns.steps_between(ds.store)[0]
+            for target in targets:
+                wanted = ds.store.array(target, ds.store.items(target, row)[0])
+                assert np.array_equal(stored.read(k).images[target], wanted)
+    assert paths[0] == paths[1]
+
+
+@by_kind
+def test_stores_of_either_layout_have_the_samples_of_the_files(
+    roots: dict[str, Path], tmp_path: Path, kind: Kind
+) -> None:
+    same_samples(roots, tmp_path, kind)
+
+
+@pytest.mark.parametrize("wrong", [(1, 12), (3, 1)])
+def test_one_layout_taken_for_the_other_is_caught(
+    roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: tuple[int, int]
+) -> None:
+    monkeypatch.setattr(stored, "steps_between", lambda store: wrong)
+    with pytest.raises(AssertionError):
+        same_samples(roots, tmp_path, IMAGE)

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.folders import draw
-from support.kinds import IMAGE, KINDS, PAIR, Kind, N, pixels, recipe_of
+from support.kinds import IMAGE, KINDS, Kind, N, pixels, recipe_of
 
 from augrecipes.data.packed import Packed
-from augrecipes.errors import DataError, LintError, RecipeError, StoreError
+from augrecipes.errors import DataError, RecipeError, StoreError
 from augrecipes.packing import run
 from augrecipes.packing.bake import Baked, Baker
 from augrecipes.packing.run import pack, prepare
@@ -103,45 +102,6 @@ def test_interruptions_change_no_byte(
     assert {path.name for path in tmp_path.iterdir()} == {"often", "once"}
 
 
-def test_boxes_of_staged_rows_survive_an_interruption(tmp_path: Path) -> None:
-    rows = ["image,boxes"]
-    for i in range(6):
-        draw(tmp_path / f"{i}.png", seed=i, size=(40, 40))
-        rows.append(f'{i}.png,"[[{i}, 2, 20, 30.5]]"')
-    (tmp_path / "5.png").write_bytes(b"no picture")
-    (tmp_path / "list.csv").write_text("\n".join(rows))
-    text = "{version: 1, recipe: r, inputs: {boxes: {}}, steps: [Resize: {height: 20, width: 24}], eval: []}"
-    recipe = parse_text(text.replace(", eval: []", ""))
-
-    def stop(done: int, total: int) -> None:
-        if done == 3:
-            raise InterruptedRunError
-
-    arguments: Any = (recipe, str(tmp_path / "list.csv"))
-    with pytest.raises(InterruptedRunError):
-        pack(*arguments, tmp_path / "often", workers=0, advance=stop)
-    assert len(pack(*arguments, tmp_path / "often", workers=0).unreadable) == 1
-    pack(*arguments, tmp_path / "once", workers=0)
-    assert content(tmp_path / "often") == content(tmp_path / "once")
-    ds = Packed(tmp_path / "often", recipe)
-    assert [len(ds[i]["boxes"]) for i in range(5)] == [1] * 5
-
-
-def test_an_index_may_be_long(tmp_path: Path) -> None:
-    """Hundreds of unreadable inputs, each with its reason."""
-    for i in range(300):
-        path = tmp_path / "files" / f"{'long-' * 8}{i:04}.png"
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(b"no picture")
-    draw(tmp_path / "files" / "0.png", seed=0)
-    recipe = parse_text("{version: 1, recipe: r, steps: [], eval: []}")
-    assert len(pack(recipe, str(tmp_path / "files"), tmp_path / "store", workers=0).unreadable) == 300
-    assert (tmp_path / "store" / "index.json").stat().st_size > 40_000
-    ds = Packed(tmp_path / "store", recipe)
-    assert len(ds.unreadable) == 300
-    assert ds[0]["path"].endswith("0.png")
-
-
 def test_other_arguments_do_not_go_on_with_it(roots: dict[str, Path], tmp_path: Path) -> None:
     def stop(done: int, total: int) -> None:
         if done == last:
@@ -201,19 +161,6 @@ def test_baked_epochs_are_the_epochs_of_the_files(roots: dict[str, Path], tmp_pa
     assert len(set(later)) > N
     assert not set(later) & {pixels(files[epoch, i]) for epoch in range(3, 6) for i in range(N)}
     assert {pixels(ds[0, i + N]) for i in range(N)}.isdisjoint(later)
-
-
-def test_a_later_epoch_begins_with_the_pictures_of_an_earlier_one(roots: dict[str, Path], tmp_path: Path) -> None:
-    text = EPOCHS["image"].replace("  - HorizontalFlip\n", "")
-    recipe = parse_text(text.replace("  - RandomCrop: {height: 16, width: 16}\n", ""))
-    pack(recipe, str(roots["image"]), tmp_path / "store", epochs=2, workers=0)
-    ds = Packed(tmp_path / "store", recipe)
-    for i in range(N):
-        images = [ds[epoch, i]["image"].numpy().tobytes() for epoch in range(5)]
-        assert images[0] == images[2] == images[4]
-        assert images[1] == images[3]
-        assert images[0] != images[1]
-        assert ds[0, i + N]["image"].numpy().tobytes() == images[1]  # a repeat begins with those of the next epoch
 
 
 def test_epochs_belong_to_a_seed_and_to_training(roots: dict[str, Path], tmp_path: Path) -> None:
@@ -284,12 +231,6 @@ def test_what_cannot_be_baked(roots: dict[str, Path], options: dict[str, Any], e
         prepare(parse_text(STEPS), str(roots["image"]), tmp_path / "store", **options)
 
 
-def test_light_recipes_have_nothing_to_bake(roots: dict[str, Path], tmp_path: Path) -> None:
-    light = parse_text("{version: 1, recipe: r, steps: [RandomCrop: {height: 8, width: 8}, D4]}")
-    with pytest.raises(RecipeError, match="every step is light"):
-        prepare(light, str(roots["image"]), tmp_path / "store", epochs=2)
-
-
 def test_a_prefix_that_draws_is_caught_by_the_law(
     roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,18 +259,6 @@ def test_the_size_is_told(roots: dict[str, Path], tmp_path: Path, kind: Kind, fo
     assert packing.channels == 3
     size = f"about {packing.bytes:,} bytes"
     assert repr(packing) == f"<Packing to {tmp_path / 'store'}: {form}, {packing.rows} rows, {size}>"
-
-
-def test_nothing_to_pack(tmp_path: Path, roots: dict[str, Path]) -> None:
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError):
-        pack("folder-128", str(tmp_path / "empty"), tmp_path / "store", workers=0)
-    with pytest.raises(DataError, match="hr=FOLDER lr=FOLDER"):
-        pack(parse_text(PAIR.recipe), str(roots["pair"]), tmp_path / "store", workers=0)
-    with pytest.raises(ValueError, match="on_error"):
-        pack("folder-128", str(roots["image"]), tmp_path / "store", on_error="ignore")
-    with pytest.raises(LintError):
-        pack(parse_text("{version: 1, recipe: r, steps: [], eval: [D4]}"), str(roots["image"]), tmp_path / "store")
 
 
 def test_a_store_that_is_there_is_left_alone(roots: dict[str, Path], tmp_path: Path) -> None:

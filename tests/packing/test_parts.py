@@ -19,12 +19,11 @@ from test_pack import EPOCHS, InterruptedRunError, data_of
 
 from augrecipes.data.packed import Packed
 from augrecipes.errors import StoreError
-from augrecipes.machine import bytes_of
 from augrecipes.packing import parts
 from augrecipes.packing.parts import PackPart, merge_parts
 from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
-from augrecipes.store import index, open_store
+from augrecipes.store import index
 from augrecipes.store.verify import verify_store
 
 by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -118,34 +117,6 @@ def test_parts_that_stay_apart_are_one_store(
     assert [pixels(sample) for sample in apart.__getitems__([(0, i) for i in indices])] == whole
 
 
-def test_annotations_come_with_their_rows(tmp_path: Path) -> None:
-    rows = ["image,label,boxes,keypoints"]
-    for i in range(9):
-        draw(tmp_path / f"{i}.png", seed=i, size=(40, 40))
-        boxes = json.dumps([[i, 2, 20, 30.5]] * (i % 3))
-        rows.append(f'{i}.png,{i % 2},"{boxes}","[[{i}, 4]]"')
-    (tmp_path / "list.csv").write_text("\n".join(rows))
-    (tmp_path / "4.png").write_bytes(b"no picture")
-    text = "{version: 1, recipe: r, inputs: {boxes: {}, keypoints: {}}, steps: [Rotate: {limit: 9}, D4]}"
-    same_store((parse_text(text), str(tmp_path / "list.csv")), tmp_path, 4, epochs=2, through="Rotate")
-    ds = Packed(tmp_path / "parts", parse_text(text))
-    assert [len(ds[i]["boxes"]) for i in (0, 1, 2, 5, 8)] == [0, 1, 2, 2, 2]
-
-
-def test_labels_of_a_source_are_gathered(tmp_path: Path) -> None:
-    """A source whose labels are known only once its samples are read."""
-    import numpy as np
-
-    rng = np.random.default_rng(0)
-    source = [{"image": rng.integers(0, 256, (20, 20, 3), np.uint8), "label": k % 4} for k in range(7)]
-    recipe = parse_text("{version: 1, recipe: r, steps: [Resize: {height: 9, width: 9}]}")
-    pack(recipe, source, tmp_path / "one", workers=0)
-    in_parts(recipe, source, tmp_path / "parts", 3)
-    merge_parts(tmp_path / "parts")
-    assert all_of(tmp_path / "parts") == all_of(tmp_path / "one")
-    assert open_store(tmp_path / "parts").columns["label"].tolist() == [k % 4 for k in range(7)]
-
-
 # -- again, and what goes wrong ---------------------------------------------------------------------------------------
 
 
@@ -229,80 +200,7 @@ def test_parts_that_are_a_store_are_never_modified(photos: Path, tmp_path: Path)
     assert all_of(tmp_path / "parts") == all_of(tmp_path / "one")
 
 
-def test_hdf5_has_no_parts(photos: Path, tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="hdf5 is one file a target: pack it without parts"):
-        pack(RECIPE, str(photos), tmp_path / "parts", part="1/2", workers=0, format="hdf5")
-    assert not (tmp_path / "parts").exists()
-
-
-def test_a_store_of_parts_can_be_moved(photos: Path, tmp_path: Path) -> None:
-    in_parts(RECIPE, str(photos), tmp_path / "parts", 2)
-    merge_parts(tmp_path / "parts")
-    pack(RECIPE, str(photos), tmp_path / "one", workers=0)
-    (tmp_path / "parts").rename(tmp_path / "moved")
-    assert all_of(tmp_path / "moved") == all_of(tmp_path / "one")
-    assert verify_store(tmp_path / "moved") == []
-
-
-@pytest.mark.parametrize("text", ["0/3", "4/3", "3", "a/b", "-1/3", "1/0", "", (3, 8), 3, PackPart(0, 3)])
-def test_parts_that_there_are_none_of(text: Any, photos: Path, tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="give a part as i/n"):
-        pack(RECIPE, str(photos), tmp_path / "parts", part=text, workers=0)
-
-
-def test_folders_that_are_called_like_no_part_are_passed_over(photos: Path, tmp_path: Path) -> None:
-    parts = tmp_path / "parts"
-    for name in ("part-0-of-0", "part-0-of-2", "part-3-of-2", f"part-1-of-{10**12}", "part-1-of-2-old"):
-        (parts / name).mkdir(parents=True)
-    with pytest.raises(StoreError, match="has no part of a store in it"):
-        merge_parts(parts)
-    in_parts(RECIPE, str(photos), parts, 2)
-    assert merge_parts(parts).parts == 2
-
-
-@pytest.mark.parametrize("text", ["", "G", "0", "2X", "-3G", "2 G G", 0, "9" * 400, "1." + "0" * 400])
-def test_sizes_that_are_none(text: str) -> None:
-    with pytest.raises(StoreError, match="such as 2G"):
-        bytes_of(text)
-
-
-def test_parts_share_all_units_out() -> None:
-    for of in range(1, 20):
-        for units in (0, 1, of - 1, of, of + 1, 100):
-            shares = [PackPart(number, of).units(units) for number in range(1, of + 1)]
-            assert [unit for share in shares for unit in share] == list(range(units))
-            assert max(map(len, shares)) - min(map(len, shares)) <= 1
-
-
 # -- many -------------------------------------------------------------------------------------------------------------
-
-
-def files_held(photos: Path, folder: Path, of: int) -> int:
-    """How many files are open at a time, at the most, while parts are merged."""
-    folder.mkdir(exist_ok=True)
-    in_parts(RECIPE, str(photos), folder / f"{of}", of, shard_size=300)
-    real, held = parts.open_store, [0]
-
-    def opened(path: Path, **options: Any) -> Any:
-        store = real(path, **options)
-        held.append(len(os.listdir("/dev/fd")))  # noqa: PTH208
-        return store
-
-    before = len(os.listdir("/dev/fd"))  # noqa: PTH208
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "open_store", opened)
-        merge_parts(folder / f"{of}")
-    return max(held) - before
-
-
-@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="counts open files")  # noqa: PTH112
-def test_however_many_parts_few_files_are_open(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    two, seven = (files_held(photos, tmp_path, of) for of in (2, 7))
-    assert seven <= two  # of which each has more shards
-    # Planted: all parts stay open.
-    real, kept = parts._opened, []
-    monkeypatch.setattr(parts, "_opened", lambda path: kept.append(real(path)) or kept[-1])
-    assert files_held(photos, tmp_path / "planted", 7) > seven
 
 
 # -- damage -----------------------------------------------------------------------------------------------------------

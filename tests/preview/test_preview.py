@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -13,10 +14,15 @@ from numpy.typing import NDArray
 from sheet_of import sheet_of
 
 import augrecipes as ar
-from augrecipes.demo.dataset import DemoData, draw_dataset
+from augrecipes.demo.dataset import DemoData, Scenes, draw_dataset, draw_scenes
+from augrecipes.demo.slides import draw_slides
+from augrecipes.kinds.pair import sheet as pairs
 from augrecipes.preview import preview, sample_grid
 from augrecipes.preview.cells import APART, MARGIN, MAX_WIDTH, CellGroup, SheetRow, layout_of
 from augrecipes.preview.display import picture_of_output
+from augrecipes.preview.overlay import LEFT, PICKED, SHOWN, map_of_tiles
+from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.files import read_image
 
 
 @pytest.fixture(scope="module")
@@ -66,16 +72,6 @@ def test_it_shows_what_a_dataset_hands_out(data: DemoData) -> None:
         assert f"index {index}" in row.notes[0]
 
 
-def test_titles_say_what_made_the_sheet(data: DemoData) -> None:
-    recipe = ar.load("stained-tissue")
-    sheet = sheet_of(recipe, data.tissue, rows=1, columns=1, seed=42)
-    assert sheet.title == "stained-tissue"
-    about, facts = sheet.lines
-    assert about == recipe.about
-    for fact in (f"digest {recipe.digest[:8]}", "seed 42", "3×224×224"):
-        assert fact in facts
-
-
 def test_stages_have_a_column_a_step_with_its_label(data: DemoData) -> None:
     recipe = ar.load("stained-tissue")
     for row in sheet_of(recipe, data.tissue, rows=2, stages=True, seed=1).rows:
@@ -83,16 +79,6 @@ def test_stages_have_a_column_a_step_with_its_label(data: DemoData) -> None:
         for before, group in pairwise([row.source, *row.groups]):
             unchanged = np.array_equal(*(one.cells[0].picture for one in (before, group)))
             assert group.quiet == unchanged == ("unchanged" in group.header)
-
-
-def test_many_stages_go_on_below(data: DemoData, tmp_path: Path) -> None:
-    steps = "\n".join(f"  - GaussianBlur: {{blur_limit: 3, p: 1.0, id: blur{k}}}" for k in range(20))
-    path = tmp_path / "long.yaml"
-    path.write_text(f"version: 1\nrecipe: long\nkind: image\nsteps:\n{steps}\neval: []\n", encoding="utf-8")
-    sheet = sheet_of(path, data.tissue, rows=1, stages=True)
-    layout = layout_of(sheet.rows, sheet.across)
-    assert layout.across == 10
-    assert sheet.pixels.shape[1] == layout.width <= MAX_WIDTH
 
 
 def test_evaluation_has_one_column(data: DemoData) -> None:
@@ -110,13 +96,6 @@ def test_masks_and_boxes_are_drawn_over(data: DemoData) -> None:
             assert (shown != group.cells[0].picture).any()
             vivid = shown.max(-1).astype(int) - shown.min(-1)
             assert vivid.max() > 100
-
-
-def test_one_file_and_a_flat_folder(data: DemoData) -> None:
-    one = next(data.photos.glob("*/photo-001.jpg"))
-    (row,) = sheet_of("folder-128", one, rows=4, columns=2).rows
-    assert row.caption.endswith("photo-001.jpg")
-    assert len(sheet_of("folder-128", one.parent, rows=4, columns=2).rows) == 3
 
 
 def test_broken_files_are_left_out_and_named(data: DemoData, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -154,6 +133,171 @@ def test_a_place_that_cannot_be_written_is_a_data_error(data: DemoData, tmp_path
         preview("folder-128", data.tissue, tmp_path / "file" / "grid.png", rows=1, columns=1)
 
 
-def test_zero_rows_are_refused(data: DemoData) -> None:
-    with pytest.raises(ar.DataError, match="at least one row"):
-        sample_grid("folder-128", data.tissue, rows=0)
+# Contact sheets of pairs: aligned targets at one scale, crops outlined on whole scenes.
+
+
+PAIR = "{version: 1, recipe: tiny, kind: pair, scales: {lr: 1, hr: 4}, eval: [], steps: [%s]}"
+CROP = "RandomCrop: {height: 12, width: 16, at: lr}"
+DEGRADE = "Degrade: {source: hr, target: lr, steps: [ResizeToTarget: {method: area}]}"
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory: pytest.TempPathFactory) -> Scenes:
+    return draw_scenes(tmp_path_factory.mktemp("pairs"), count=4, shrink=2, seed=1)
+
+
+def test_it_shows_what_a_dataset_hands_out_pairs(scenes: Scenes) -> None:
+    recipe = ar.load("sr-x4")
+    sheet = sheet_of(recipe, scenes.roots("hr", "lr"), rows=2, columns=3, seed=9, epoch=4)
+    pipeline = recipe.compile(seed=9)
+    for scene, index in zip(sheet.rows, (0, 2), strict=True):
+        assert scene.caption == f"HR/000{index + 1}.png"
+        hr, lr = (read_image(root / f"000{index + 1}{end}.png") for root, end in ((scenes.hr, ""), (scenes.lr, "x4")))
+        for k, group in enumerate(scene.groups):
+            out = pipeline.at(index, 4 + k)(hr=hr, lr=lr)
+            assert group.header == f"epoch {4 + k}"
+            assert [panel.caption for panel in group.cells] == ["lr 48×48", "hr 192×192"]
+            for panel, name in zip(group.cells, ("lr", "hr"), strict=True):
+                np.testing.assert_array_equal(panel.picture, picture_of_output(out[name], recipe.output))
+
+
+def test_the_outline_is_where_the_crop_was(scenes: Scenes, monkeypatch: pytest.MonkeyPatch) -> None:
+    crops: list[Any] = []
+    monkeypatch.setattr(pairs, "render_crops", lambda image, found, names: crops.append((image.shape, found, names)))
+    recipe = parse_text(PAIR % CROP)  # nothing is turned: the crop can be found by cutting
+    sheet = sheet_of(recipe, scenes.roots("hr", "lr"), rows=3, columns=2, epoch=7)
+    assert sheet.pixels.ndim == 3
+    for index, (shape, found, names) in zip((0, 1, 2), crops, strict=True):
+        whole = read_image(scenes.hr / f"000{index + 1}.png")
+        scale = shape[0] / whole.shape[0]
+        assert names == ["7", "8"]
+        for window, group in zip(found, sheet.rows[index].groups, strict=True):
+            y0, x0, y1, x1 = (round(value / scale) for value in window)
+            np.testing.assert_array_equal(whole[y0:y1, x0:x1], group.cells[1].picture)
+
+
+def test_stages_show_every_target_after_every_step(scenes: Scenes) -> None:
+    steps = f"{CROP}, D4: {{p: 0.0}}, {DEGRADE}"
+    groups = sheet_of(parse_text(PAIR % steps), scenes.roots("hr"), rows=1, stages=True).rows[0].groups
+    assert [group.header for group in groups] == ["as they are", "RandomCrop", "D4 – unchanged", "ResizeToTarget"]
+    assert [group.quiet for group in groups] == [True, False, True, False]
+    assert [group.cells[0].picture is None for group in groups] == [True, True, True, False]
+    assert groups[0].cells[0].caption == "lr: made later"
+    np.testing.assert_array_equal(groups[1].cells[1].picture, groups[3].cells[1].picture)
+
+
+def test_files_without_a_partner_and_broken_ones_are_named(scenes: Scenes, tmp_path: Path) -> None:
+    for root in (scenes.hr, scenes.lr):
+        (tmp_path / root.name).mkdir()
+        for path in root.iterdir():
+            (tmp_path / root.name / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "X4" / "0001x4.png").unlink()
+    (tmp_path / "HR" / "0002.png").write_bytes(b"no image")
+    sheet = sheet_of("sr-x4", {"hr": tmp_path / "HR", "lr": tmp_path / "X4"}, rows=1, columns=1)
+    assert [scene.caption for scene in sheet.rows] == ["HR/0003.png"]
+    footers = "\n".join(sheet.footers)
+    assert "0001.png" in footers
+    assert "0002.png" in footers
+
+
+@pytest.mark.parametrize(
+    ("recipe", "targets", "said"),
+    [
+        ("sr-x4", ("hr",), r"no folder was given for lr; sr-x4 takes hr=FOLDER lr=FOLDER"),
+        ("sr-x4", ("hr", "lr", "x2"), r"no target is called .x2.; sr-x4 takes hr=FOLDER lr=FOLDER"),
+        ("real-esrgan-x4", ("hr", "lr"), r"lr is made by the recipe's Degrade.*takes hr=FOLDER"),
+        ("stained-tissue", ("hr",), r"kind image: give one folder, or a CSV file, without hr="),
+        ("stained-tissue-bag", ("hr", "lr"), r"kind bag.*without hr=, lr="),
+    ],
+)
+def test_wrong_targets_are_told_with_the_cure(scenes: Scenes, recipe: str, targets: tuple[str, ...], said: str) -> None:
+    with pytest.raises(ar.DataError, match=said):
+        sample_grid(recipe, scenes.roots(*targets))
+
+
+def test_the_file_holds_the_sheet(scenes: Scenes, tmp_path: Path) -> None:
+    out = preview("sr-x4", scenes.roots("hr", "lr"), tmp_path / "pairs.png", rows=2, columns=4)
+    sheet = cv2.imread(str(out))
+    assert sheet.shape[1] <= MAX_WIDTH
+    assert sheet.std() > 10
+
+
+# -- outlines ---------------------------------------------------------------------------------------------------------
+
+
+# Contact sheets of bags: tiles as they are, as epochs give them, and where they lie.
+
+
+@pytest.fixture(scope="module")
+def slides(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return draw_slides(tmp_path_factory.mktemp("slides"), bags=3, shrink=4, seed=2)
+
+
+def test_it_shows_what_a_dataset_hands_out_bags(slides: Path) -> None:
+    recipe = ar.load("stained-tissue-bag")
+    sheet = sheet_of(recipe, slides, rows=2, columns=3, seed=4, epoch=2)
+    assert sheet.pixels.shape[1] <= MAX_WIDTH
+    ds = ar.TileBags(slides, recipe, seed=4)
+    for row, index in zip(sheet.rows, (0, 1), strict=True):
+        assert row.caption == f"slide-{index + 1}"
+        assert [strip.header for strip in row.groups] == ["as they are", "epoch 2", "epoch 3"]
+        numbers = [int(cell.caption.split()[1]) for cell in row.groups[0].cells]
+        for strip, epoch in zip(row.groups[1:], (2, 3), strict=True):
+            sample = ds[epoch, index]["image"].numpy()
+            for number, cell in zip(numbers, strip.cells, strict=True):
+                np.testing.assert_array_equal(cell.picture, picture_of_output(sample[number], recipe.output))
+
+
+def test_bags_say_what_they_are(slides: Path) -> None:
+    sheet = sheet_of("stained-tissue-bag", slides, rows=3, columns=2)
+    assert sheet.rows[0].notes == ["label tumour", "24 tiles", "64×64 px"]
+    assert sheet.title == "stained-tissue-bag"
+    assert "picked and drawn anew in every epoch" in sheet.lines[-1]
+    assert [name for _, name in sheet.legend] == ["shown here", "picked"]
+
+
+def test_a_broken_tile_is_left_out_and_named(slides: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "slides" / "one"
+    folder.mkdir(parents=True)
+    for tile in (slides / "slide-2").iterdir():
+        (folder / tile.name).write_bytes(tile.read_bytes())
+    (folder / "x00000_y00000.jpg").write_bytes(b"no image")
+    sheet = sheet_of("stained-tissue-bag", folder.parent, rows=1, columns=4)
+    assert [cell.caption for cell in sheet.rows[0].groups[0].cells] == ["tile 1", "tile 2", "tile 3"]
+    assert "x00000_y00000.jpg" in sheet.footers[0]
+    for tile in folder.iterdir():
+        tile.write_bytes(b"")
+    with pytest.raises(ar.DataError, match="no image can be shown"):
+        sample_grid("stained-tissue-bag", folder.parent, rows=1)
+
+
+# -- maps -------------------------------------------------------------------------------------------------------------
+
+
+def count(picture: NDArray[np.uint8], colour: tuple[int, int, int]) -> int:
+    return int((picture == colour).all(-1).sum())
+
+
+def drawn(places: NDArray[np.int64], picked: set[int], shown: set[int]) -> NDArray[np.uint8]:
+    """A map, as large as it is made."""
+    made = map_of_tiles(places, picked, shown, None)
+    assert made is not None
+    assert made.picture is not None
+    return made.at(made.picture.shape[:2])
+
+
+def test_squares_are_filled_where_tiles_were_picked() -> None:
+    coords = np.array([(x * 256 + 4096, y * 256) for y in range(4) for x in range(5)])
+    made = drawn(coords, set(range(10)), {0, 1})
+    square = count(made, SHOWN) / 2
+    assert count(made, PICKED) == 8 * square
+    assert 0 < count(made, LEFT) < 10 * square / 2, "outlines only"
+    assert count(made[: made.shape[0] // 2], SHOWN) == 2 * square
+
+
+@pytest.mark.parametrize("unit", [512, 1])
+def test_thousands_of_tiles_fit_their_map(unit: int) -> None:
+    rng = np.random.default_rng(0)
+    made = drawn(rng.integers(0, 400, (3000, 2)) * 512 // unit, set(range(1000)), {999})
+    assert max(made.shape) <= 500
+    assert count(made, SHOWN) > 0

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from augrecipes.preview import display, overlay
 from augrecipes.preview.cells import APART, BESIDE, GAP, HEADER, MARGIN, MAX_WIDTH, Cell, CellGroup, SheetRow, layout_of
-from augrecipes.preview.display import EMPTY, PAGE, at_size, picture_of_input, picture_of_output, size_in, within
+from augrecipes.preview.display import PAGE, at_size, picture_of_input, picture_of_output, size_in, within
 from augrecipes.preview.rows import stage_groups
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Normalize, Output
@@ -105,10 +105,6 @@ def test_text_is_drawn_where_it_is_said_to_be(old: bool, align: str, monkeypatch
     assert columns.size > 0
     assert left - 3 <= columns.min()
     assert columns.max() <= left + width + 3
-
-
-def test_broken_file_names_are_drawn_too() -> None:
-    assert display.width_px("caf\udce9.png", 14) > 0
 
 
 # -- overlays ---------------------------------------------------------------------------------------------------------
@@ -246,46 +242,6 @@ def test_lines_that_are_too_wide_are_broken_between_facts() -> None:
     assert many.shape[0] - one.shape[0] in {22, 44, 66}
     ink = np.all(many[:150] < 200, axis=-1)
     assert not ink[:, -36:].any(), "the margin stays free"
-
-
-def test_a_picture_of_another_shape_stands_on_a_calm_ground() -> None:
-    rows = [SheetRow([CellGroup([flat(7, 64, 256)]), CellGroup([flat(0, 256, 256)])])]
-    pixels = Sheet(rows, title="t").pixels
-    middle = pixels[:, MARGIN + 128]
-    assert (middle == EMPTY).all(-1).sum() == 256 - 64
-
-
-def test_what_is_missing_says_so_in_its_place() -> None:
-    rows = [SheetRow([CellGroup([Cell(None, "not picked"), flat(20)])])]
-    pixels = Sheet(rows, title="t").pixels
-    height, width = layout_of(rows).cell
-    assert 0.85 * height * width < (pixels == EMPTY).all(-1).sum() < height * width
-
-
-def test_texts_stay_in_their_columns() -> None:
-    def drawn(text: str) -> NDArray[np.uint8]:
-        groups = [CellGroup([Cell(flat(90, 256, 256).picture, text)], text)] * 3
-        return Sheet([SheetRow(groups, CellGroup([flat(90, 256, 256)], text), text)], title="t").pixels
-
-    short, long = drawn("x"), drawn("words " * 60)
-    assert short.shape == long.shape
-    columns = np.nonzero((long < 200).all(-1).any(0))[0]
-    gaps = [MARGIN + k * (256 + APART) + 256 + j for k in range(3) for j in range(5, APART)]
-    assert not set(gaps) & set(columns.tolist())
-
-
-def test_notes_are_broken_where_they_are_too_wide() -> None:
-    row = SheetRow([CellGroup([flat(90)])], CellGroup([Cell(None)]), "slide " * 30, [" · ".join(["a note"] * 150)])
-    pixels, column = Sheet([row], title="t").pixels, MARGIN + layout_of([row]).source[1]
-    assert not (pixels[:, column + 4 : column + APART] < 200).any()
-    assert (pixels[-80:, MARGIN:column] < 200).any(), "the last of the notes is there"
-
-
-def test_columns_that_go_on_have_their_headers_once() -> None:
-    row = SheetRow([CellGroup([flat(90)], f"epoch {k}") for k in range(3)], CellGroup([flat(90)], "source"))
-    other = SheetRow([CellGroup([flat(90)], f"step {k}") for k in range(3)], CellGroup([flat(90)], "source"))
-    same, differs = (Sheet([row, second], title="t").pixels for second in (row, other))
-    assert differs.shape[0] - same.shape[0] == HEADER
 
 
 def test_what_is_drawn_over_a_picture_knows_its_scale() -> None:

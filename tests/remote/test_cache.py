@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from programs import Programs
 from support import shop
-from support.concurrency import in_threads
+from support.checks import in_threads
 from test_stores_elsewhere import opened, placed
 
 from augrecipes.errors import StoreError
@@ -89,19 +89,6 @@ def test_threads_fetch_each_file_once(tmp_path: Path) -> None:
     assert count == [1] * len(SIZES)
 
 
-def test_a_small_cache_and_many_threads_end(tmp_path: Path) -> None:
-    """Whoever has to wait for room gets it, and nobody fetches without."""
-    kept = FileCache(1_000, tmp_path)
-
-    def work(seed: int) -> None:
-        rng = random.Random(seed)
-        for _ in range(12):
-            k = rng.randrange(len(SIZES))
-            assert bytes(kept.mapped("s", str(k), SIZES[k], written(k))) == content(k)
-
-    in_threads(work, 4)
-
-
 def in_time(work: Callable[[], Any]) -> Any:
     """What it gives or raises; it must end."""
     found: list[Any] = []
@@ -128,14 +115,6 @@ def test_what_a_killed_process_left_of_the_same_file_takes_no_room(tmp_path: Pat
         (tmp_path / "s~3.fetched").unlink()
 
 
-def test_files_of_others_stay(tmp_path: Path) -> None:
-    names = {".x.new", ".a.b.c.new", ".new", ".s~3.other.x.new", "s~3.txt"}
-    for name in names:
-        (tmp_path / name).write_bytes(b"another's")
-    assert bytes(FileCache(1_000, tmp_path).mapped("s", "3", 700, written(3))) == content(3)
-    assert {path.name for path in tmp_path.iterdir() if path.suffix != ".lock"} == {*names, "s~3.fetched"}
-
-
 def test_what_cannot_be_removed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     FileCache(1_000, tmp_path).mapped("s", "2", 400, written(2))
     unlink = Path.unlink
@@ -150,39 +129,12 @@ def test_what_cannot_be_removed_is_said(tmp_path: Path, monkeypatch: pytest.Monk
     assert "what is there cannot be removed" in str(error)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="nothing that is mapped goes there")
-def test_a_file_may_go_as_soon_as_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process may need the room just then."""
-    replace = Path.replace
-
-    def and_gone(path: Path, target: Path) -> Path:
-        replace(path, target)
-        target.unlink()
-        return target
-
-    monkeypatch.setattr(Path, "replace", and_gone)
-    assert bytes(FileCache(1_000, tmp_path).mapped("s", "3", 700, written(3))) == content(3)
-
-
 def written(k: int) -> Callable[[Path], None]:
     return lambda staged: (staged.write_bytes(content(k)), None)[1]
 
 
 def nothing(staged: Path) -> None:
     staged.write_bytes(b"")
-
-
-def test_the_environment_bounds_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(cache.SIZE, "1k")
-    assert FileCache(folder=tmp_path).limit == 1_000
-    assert FileCache(50, tmp_path).limit == 50  # who says it in the program is asked first
-    kept = FileCache(folder=tmp_path)
-    for k in range(len(SIZES)):
-        kept.mapped("s", str(k), SIZES[k], written(k))
-    assert 0 < sum(path.stat().st_size for path in tmp_path.glob("*~*")) <= 1_000 < sum(SIZES)
-    monkeypatch.setenv(cache.SIZE, "much")
-    with pytest.raises(StoreError, match="AUGRECIPES_CACHE_SIZE: a size of 'much': give a number and a unit"):
-        FileCache(folder=tmp_path)
 
 
 def test_what_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import random
 import shutil
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+import s3fs
 from support import shop
-from support.commands import status
 from support.folders import draw
 from support.kinds import KINDS, packed, recipe_of
 from test_stores_elsewhere import IMAGE, alike, opened
 
 import augrecipes as ar
 from augrecipes import remote
-from augrecipes.errors import AugrecipesError, DataError, StoreError
+from augrecipes.cache import CACHE
+from augrecipes.errors import AugrecipesError, StoreError
 from augrecipes.packing.parts import merge_parts
 from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
@@ -161,41 +166,7 @@ def test_parts_elsewhere(elsewhere: Path, roots: dict[str, Path]) -> None:
     assert ar.verify_store("shop://parts") == []
 
 
-def test_commands(elsewhere: Path, roots: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    recipe = tmp_path / "r.yaml"
-    recipe.write_text(recipe_of(IMAGE))
-    assert status("pack", str(recipe), str(roots["image"]), "--out", "shop://c", "--workers", "0") == 0
-    assert status("pack", str(recipe), "shop://c", "--out", "shop://d", "--workers", "0") == 2
-    assert "is a packed store" in capsys.readouterr().err
-    assert status("verify-store", "shop://c") == 0
-    assert "every byte is as it was packed" in capsys.readouterr().out
-    assert status("verify-store", "shop://nothing") == 2
-    assert "shop://nothing" in capsys.readouterr().err
-
-
 # -- pictures, and requests --------------------------------------------------------------------------------------------
-
-
-def test_pictures_are_read_there(elsewhere: Path, roots: dict[str, Path]) -> None:
-
-    shutil.copytree(roots["image"], elsewhere / "photos")
-    here = ar.ImageFolder(roots["image"], RECIPE, seed=3)
-    names = [here.path(k).removeprefix(f"{roots['image']}/") for k in range(len(here))]
-    bare = lambda ds: [{**ds[k], "path": None} for k in range(len(ds))]  # noqa: E731
-    for place in ("shop://photos", "shop://photos/*/*.png"):
-        there = ar.ImageFolder(place, RECIPE, seed=3)
-        assert there.classes == here.classes
-        assert [there.path(k) for k in range(len(there))] == [f"shop://photos/{name}" for name in names]
-        assert alike(bare(here), bare(there))
-    (elsewhere / "list.csv").write_text("image\n" + "".join(f"shop://photos/{name}\n" for name in names))
-    assert len(ar.ImageFolder(files="shop://list.csv", recipe=RECIPE)) == len(here)
-    shop.Shop.fault = lambda what, name, times: "error" if what == "cat" else None
-    with pytest.raises(DataError, match=r"shop://photos/.*the server failed 5 times, at last with OSError: 500"):
-        there[0]
-    shop.Shop.fault = None
-    (elsewhere / "photos" / names[0]).unlink()
-    with pytest.raises(DataError, match=r"shop://photos/.*: no such file"):
-        there[0]
 
 
 def test_requests_are_repeated_after_pauses(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,3 +203,83 @@ def test_every_kind_is_listed_and_read_there(elsewhere: Path, roots: dict[str, P
 
 def moved(path: Any, root: Path) -> str:
     return f"shop://all/{Path(path).relative_to(root).as_posix()}".removesuffix("/.")
+
+
+# A real server of S3, with faults: a store and pictures are packed, merged and read there.
+
+
+pytest.importorskip("s3fs")
+pytest.importorskip("moto")
+
+IMAGE_SERVER = KINDS[0]
+Fault = Callable[[str, int, str], None]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The address of a server that is there for these tests."""
+    command = [sys.executable, "-W", "ignore", str(Path(__file__).with_name("s3_server.py"))]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as program:
+        assert program.stdout is not None
+        yield f"http://127.0.0.1:{int(program.stdout.readline())}"
+        program.communicate("")
+
+
+@pytest.fixture
+def fault(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fault]:
+    """The bucket `shop` is there, this process knows its way to it, and the server can be told to fail."""
+    said = {"ENDPOINT_URL": server, "ACCESS_KEY_ID": "me", "SECRET_ACCESS_KEY": "x", "DEFAULT_REGION": "us-east-1"}
+    for name, value in said.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    monkeypatch.setenv(CACHE, str(tmp_path / "cache"))
+    s3fs.S3FileSystem.clear_instance_cache()
+    s3fs.S3FileSystem().makedirs("shop", exist_ok=True)
+
+    def told(kind: str, times: int, name: str) -> None:
+        urllib.request.urlopen(f"{server}/fault/{kind}/{times}/{name}").close()
+
+    yield told
+    told("", 0, "-")
+
+
+def sent(folder: Path, name: str) -> None:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            RemotePath(f"s3://shop/{name}/{path.relative_to(folder).as_posix()}").send(path)
+
+
+@pytest.mark.soak
+def test_packed_merged_and_read_there(fault: Fault, roots: dict[str, Path]) -> None:
+    sent(roots["image"], "photos")
+    recipe, here = parse_text(recipe_of(IMAGE_SERVER)), packed(IMAGE_SERVER, roots["image"], shard_size=12_000)
+    wanted = [{**one, "path": None} for one in opened(here)]
+    for part in ("2/2", "1/2"):
+        pack(recipe, "s3://shop/photos", "s3://shop/parts", part=part, shard_size=12_000, workers=0)
+    merge_parts("s3://shop/parts")
+    pack(recipe, "s3://shop/photos/*/*.png", "s3://shop/packed", shard_size=12_000)
+    for store in ("parts", "packed"):
+        assert alike(wanted, [{**one, "path": None} for one in opened(f"s3://shop/{store}")])
+        assert ar.verify_store(f"s3://shop/{store}") == []
+    with pytest.raises(StoreError, match="exists already"):
+        pack(recipe, "s3://shop/photos", "s3://shop/packed", workers=0)
+
+
+def test_faults_on_the_way(fault: Fault, roots: dict[str, Path], tmp_path: Path) -> None:
+    here = packed(IMAGE_SERVER, roots["image"], shard_size=3_000)
+    sent(here, "faults")
+    wanted, shards = list(opened(here)), sorted(path.name for path in here.glob("*.bin"))
+    ds = opened("s3://shop/faults")
+    for kind, name in (("error", shards[0]), ("cut", shards[1]), ("slow", shards[2])):
+        fault(kind, 2, name)
+        ds[0]
+    assert alike(wanted, list(ds))
+    changed = bytearray((here / shards[-1]).read_bytes())
+    changed[-1] ^= 1
+    RemotePath(f"s3://shop/faults/{shards[-1]}").write_bytes(bytes(changed))
+    assert alike(wanted, list(opened("s3://shop/faults")))  # what was fetched of the store is the store
+    for kept in (tmp_path / "cache" / "remote").glob("*.fetched"):
+        kept.unlink()
+    with pytest.raises(StoreError, match="is not the file that the store's index speaks of"):
+        list(opened("s3://shop/faults"))

@@ -6,12 +6,9 @@ import os
 import pickle
 import random
 import shutil
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pytest
 import torch
 from fsspec.registry import _registry
@@ -23,10 +20,7 @@ from augrecipes.data.packed import Packed
 from augrecipes.errors import AugrecipesError, StoreError
 from augrecipes.packing.parts import merge_parts
 from augrecipes.recipe.parse import parse_text
-from augrecipes.remote import RemotePath, place_of
 from augrecipes.store import cache
-from augrecipes.store.cache import Fetched, FileCache
-from augrecipes.store.disk import crc32
 
 FORMS: dict[str, dict[str, Any]] = {
     "one": {},
@@ -65,13 +59,6 @@ def test_a_store_elsewhere_has_the_samples_of_here(
     assert a.fingerprint() == b.fingerprint()
     assert set(shop.asked().values()) - {1} == {2}  # the index, and for the copy once more
     assert ar.verify_store("shop://store") == []
-
-
-def test_memory_and_paths_of_pathlib(elsewhere: Path, roots: dict[str, Path]) -> None:
-    here = packed(IMAGE, roots["image"], shard_size=3_000)
-    fsspec.filesystem("memory").put(str(here), "/tests/store", recursive=True)
-    for place in ("memory://tests/store", "memory://tests/store/", Path("memory://tests/store"), f"file://{here}"):
-        assert alike(opened(place), opened(here))
 
 
 @pytest.mark.parametrize("how", ["fork", "forkserver", "threads", "here"])
@@ -156,12 +143,6 @@ def test_halves_that_are_believed_are_caught(
         read_under(lambda what, name, times: "short" if name.endswith("1.bin") else None, wanted)
 
 
-def test_a_file_that_is_cut_once_is_fetched_again(elsewhere: Path, roots: dict[str, Path]) -> None:
-    wanted = list(opened(placed(elsewhere, roots, shard_size=3_000)))
-    for fault in ("error", "cut", "short"):
-        assert read_under(lambda what, name, times, fault=fault: fault if times == 1 else None, wanted) == "read"
-
-
 @pytest.mark.parametrize("size", ["same", "other"])
 def test_an_object_that_was_changed(elsewhere: Path, roots: dict[str, Path], size: str) -> None:
     placed(elsewhere, roots, shard_size=3_000)
@@ -219,15 +200,6 @@ def test_without_fsspec(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         ar.ImageFolder("s3://bucket/photos", "folder-128")
 
 
-def test_addresses_of_this_machine(tmp_path: Path) -> None:
-    """As `Path.as_uri` writes them, and as they are: what is there goes first."""
-    for name in ("a b", "100%", "ä ö", "a%20b", "plain"):
-        place = tmp_path / name
-        assert place_of(place.as_uri()) == place
-        place.mkdir()
-        assert place_of(f"file://{place}") == place_of(f"local://{place}") == place
-
-
 # Other protocols go the way of `s3://`: a driver of the tests stands in for those of Google, Azure and others.
 
 
@@ -276,24 +248,4 @@ def test_a_store_is_packed_merged_and_read(
     assert len(list(ar.loader(opened(f"{protocol}://store"), 3, shuffle=True))) > 0
 
 
-def test_a_pattern_that_fits_no_picture_is_told(elsewhere: Path, roots: dict[str, Path]) -> None:
-    shutil.copytree(roots["image"], elsewhere / "files")
-    for pattern in ("shop://files/*.bmp", "shop://fil*/nothing/*.jpg"):
-        with pytest.raises(ar.DataError, match=r"shop://.*: no picture fits this pattern: \* stops at a slash"):
-            ar.ImageFolder(pattern, "folder-128")
-
-
 # Fetching files of stores by several threads: the line is never idle.
-
-
-def test_files_come_while_others_come(elsewhere: Path) -> None:
-    """Four at a time, or none gets on."""
-    names = [f"{k}.bin" for k in range(8)]
-    for name in names:
-        (elsewhere / name).write_bytes(b"0123456789")
-    kept = Fetched(RemotePath("shop://"), "digest", FileCache(1_000, elsewhere.parent / "cache"))
-    four = threading.Barrier(4)
-    shop.Shop.fault = lambda what, name, times: (four.wait(30), "slow")[1]
-    with ThreadPoolExecutor(4) as threads:
-        found = threads.map(lambda name: kept.mapped(name, 10, crc32(b"0123456789")), names)
-        assert [bytes(data) for data in found] == [b"0123456789"] * len(names)

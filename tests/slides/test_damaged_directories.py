@@ -7,16 +7,20 @@ import struct
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tifffile
+from dicom_slides import EXPLICIT, IMPLICIT, WHOLE_SLIDE, begin, element, sequence, write_dicom, write_mirax
 from hypothesis import example, given
 from hypothesis import strategies as st
 from programs import Programs
-from support.budgets import tries
+from support.checks import tries
 from support.slides import KINDS, tissue, write_slide
-from text_slides import write_mirax
 
+import augrecipes as ar
 from augrecipes.errors import DataError
+from augrecipes.sources.slides import listing
+from augrecipes.sources.slides.listing import series_of, slides_in
 from augrecipes.sources.slides.opened import open_slide
 from augrecipes.sources.slides.pyramid import Part
 
@@ -153,17 +157,6 @@ def changed(told: Path, line: int, value: str | None) -> None:
     told.write_text("\n".join(lines))
 
 
-def test_a_sound_one_is_read(tmp_path: Path) -> None:
-    read(write_mirax(tmp_path)[0])
-
-
-def test_others_are_told_what_to_become(tmp_path: Path) -> None:
-    path = tmp_path / "a.vms"
-    path.write_text("[Virtual Microscope Specimen]\nNoJpegColumns=1\nNoJpegRows=1\n")
-    with pytest.raises(DataError, match=r"a\.vms: is a VMS or VMU slide, which is not read: make it a TIFF, `vips"):
-        open_slide(str(path))
-
-
 @tries(25)
 @given(changes=st.lists(st.tuples(st.integers(0, 40), st.none() | SAID), min_size=1, max_size=3))
 @example(changes=[(4, "7")])
@@ -180,21 +173,6 @@ def test_nothing_said_ends_the_process(
         assert error.path in (str(slide), str(told))
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "says"),
-    [
-        ("CameraImageDivisionsPerSide", "5", "has to be a whole number from 1 to 4, and is 5"),
-        ("IMAGENUMBER_X", "16000000", "16000000×4 images are more than a slide can have: 16,777,216"),
-        ("DIGITIZER_WIDTH", "-3", "has to be a whole number from 1 to 16,384, and is -3"),
-    ],
-)
-def test_it_is_told_what_stands_there(tmp_path: Path, name: str, value: str, says: str) -> None:
-    slide, told = write_mirax(tmp_path)
-    told.write_text(re.sub(f"{name}=.*\n", f"{name}={value}\n", told.read_text()))
-    with pytest.raises(DataError, match=f"^{re.escape(str(told))}: .*{re.escape(says)}$"):
-        open_slide(str(slide))
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_without_the_check_of_text_the_process_would_end(tmp_path: Path, programs: Programs) -> None:
     """What the law above is for: were it not so any more, the check could go."""
@@ -202,3 +180,94 @@ def test_without_the_check_of_text_the_process_would_end(tmp_path: Path, program
     name = "CameraImageDivisionsPerSide"
     told.write_text(re.sub(f"{name}=.*", f"{name}=65", told.read_text()))
     assert programs(END_OF_TEXT, str(slide)).returncode < 0
+
+
+# A folder of DICOM files: as many slides as series, whatever the files say besides.
+
+
+RECIPE = (
+    "{version: 1, recipe: d, kind: bag, bag: {min_tiles: 1}, steps: [], eval: [], output: {dtype: uint8, layout: hwc}}"
+)
+
+
+@pytest.fixture(scope="module")
+def folder_series(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("dicom")
+    for k, name in enumerate("ab"):
+        write_dicom(made, name, tissue(256, 320, k), k + 1)
+    (made / "c.dcm").write_bytes(b"no DICOM")
+    return made
+
+
+def test_a_series_is_one_slide(folder_series: Path, tmp_path: Path) -> None:
+    (tmp_path / "d.yaml").write_text(RECIPE)
+    for given_so in (
+        folder_series / "[ab]*.dcm",
+        [folder_series / "a-0.dcm", folder_series / "a-1.dcm", folder_series / "b-1.dcm", folder_series / "b-0.dcm"],
+    ):
+        bags = ar.SlideBags(str(given_so) if isinstance(given_so, Path) else given_so, tmp_path / "d.yaml",
+                            tile=64, mpp=0.5, tissue=None, max_white=1)  # fmt: skip
+        assert len(bags) == 2
+        assert bags.tiles.tolist() == [20, 20]
+    for k in range(2):
+        x, y = bags[k]["coords"][0].tolist()
+        off = np.abs(bags[k]["image"][0].numpy().astype(int) - tissue(256, 320, k)[y : y + 64, x : x + 64])
+        assert off.mean() < 8  # what JPEG changes; another slide is 60 away
+    assert [Path(path).name for path in slides_in(folder_series)] == ["a-0.dcm", "b-0.dcm", "c.dcm"]
+
+
+def test_listing_every_file_is_caught(folder_series: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "series_of", lambda path: None)
+    with pytest.raises(AssertionError):
+        test_a_series_is_one_slide(folder_series, tmp_path)
+
+
+nested = st.recursive(
+    st.just(b""),
+    lambda inner: st.builds(
+        lambda items, ends: sequence(8, 0x1115, *items, open_end=ends), st.lists(inner, max_size=3), st.booleans()
+    ),
+    max_leaves=8,
+)
+
+
+@tries(30)
+@given(inside=nested, wrong=st.booleans(), implicit=st.booleans(), private=st.binary(max_size=9))
+def test_the_series_is_that_of_the_file_itself(
+    tmp_path_factory: pytest.TempPathFactory, inside: bytes, wrong: bool, implicit: bool, private: bytes
+) -> None:
+    """Not one of those that its sequences name."""
+    named = element(0x20, 0xD, "UI", "1.2") + element(0x20, 0xE, "UI", "1.2.3") if wrong else b""
+    path = tmp_path_factory.mktemp("one") / "a.dcm"
+    body = element(8, 0x16, "UI", WHOLE_SLIDE, implicit=implicit) + element(9, 0x1001, "UN", private, implicit=implicit)
+    if not implicit:
+        body += sequence(8, 0x1140, inside + named, inside, open_end=wrong)
+    path.write_bytes(begin(IMPLICIT if implicit else EXPLICIT, 1) + body + own(implicit))
+    assert series_of(str(path)) == "4.5.67"
+
+
+def own(implicit: bool = False) -> bytes:
+    """The study and the series of a file, and what stands behind them."""
+    numbers = ((0xD, "UI", "4.5"), (0xE, "UI", "4.5.67"), (0x10, "SH", "7"))
+    return b"".join(element(0x20, tag, kind, value, implicit=implicit) for tag, kind, value in numbers)
+
+
+def test_a_part_of_a_number_is_none(tmp_path: Path) -> None:
+    path, raw = tmp_path / "a.dcm", begin(EXPLICIT, 1) + own()
+    path.write_bytes(raw)
+    assert series_of(str(path)) == "4.5.67"
+    for end in range(raw.index(b"4.5.67") + 7):
+        path.write_bytes(raw[:end])
+        assert series_of(str(path)) is None
+
+
+@tries(60)
+@given(data=st.data())
+def test_damaged_files_have_a_series_or_none(folder_series: Path, data: st.DataObject) -> None:
+    raw = bytearray((folder_series / "a-1.dcm").read_bytes()[:2000])
+    for _ in range(data.draw(st.integers(0, 6))):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    path = folder_series.parent / "damaged.dcm"
+    path.write_bytes(raw[: data.draw(st.integers(0, len(raw)))])
+    assert series_of(str(path)) is None or isinstance(series_of(str(path)), str)
+    assert series_of(str(folder_series / "nowhere.dcm")) is None

@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import pickle
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,19 +14,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.budgets import tries
-from support.faults import planted_faults
+from support.checks import planted_faults, tries
 from support.slides import Slide, tissue, write_slide
 
 import augrecipes as ar
-from augrecipes.cli.folders import data_of
-from augrecipes.errors import DataError, RecipeError
-from augrecipes.kinds.bag import reader
+from augrecipes.errors import DataError
 from augrecipes.sources import slide_bags
 from augrecipes.sources.slides import listing
 from augrecipes.sources.slides import tissue as tissues
-from augrecipes.sources.slides.listing import slides_in
-from augrecipes.sources.slides.opened import open_slide
 from augrecipes.sources.slides.pyramid import (
     Level,
     Part,
@@ -135,108 +128,6 @@ def test_only_the_window_that_a_recipe_cuts_is_read(folder: Path, monkeypatch: p
     assert [(part.width, part.height) for part in read] == [(30, 40)] * count
 
 
-def test_samples_are_the_same_in_every_way_of_loading(folder: Path) -> None:
-    bags = ar.SlideBags(folder, TURNS, tile=64, level=0, seed=5)
-    alone = [bags[0, k] for k in range(len(bags))]
-    loaders = [
-        ar.loader(bags, batch_size=1, num_workers=2, multiprocessing_context="fork"),
-        ar.loader(bags, batch_size=1, num_workers=1, multiprocessing_context="forkserver"),
-        ar.loader(bags, batch_size=1, backend="threads", num_workers=2),
-    ]
-    for loader in loaders:
-        found = list(loader)
-        assert len(found) == len(alone)
-        for one, batch in zip(alone, found, strict=True):
-            assert np.array_equal(one["image"], batch["image"][0])
-            assert np.array_equal(one["coords"], batch["coords"][0])
-    assert len(pickle.dumps(bags)) < 40_000
-
-
-def test_a_source_for_tile_bags_and_for_packed_stores(folder: Path, tmp_path: Path) -> None:
-    bags = ar.SlideBags(folder, TURNS, tile=64, mpp=1.0, seed=1)
-    other = ar.TileBags(bags, CROPS, seed=2)
-    assert np.array_equal(other[0]["image"], ar.SlideBags(folder, CROPS, tile=64, mpp=1.0, seed=2)[0]["image"])
-    assert other.labels is not None
-    assert ar.pack(TURNS, bags, tmp_path / "store", workers=0).unreadable == ()
-    packed = ar.Packed(tmp_path / "store", TURNS, seed=1)
-    for k in range(len(bags)):
-        a, b = packed[k], bags[k]
-        assert np.array_equal(a["image"], b["image"])
-        assert np.array_equal(a["coords"], b["coords"])
-        assert (a["bag"], a["path"], a["label"]) == (b["bag"], b["path"], b["label"])
-    with pytest.raises(DataError, match="give the dataset itself"):
-        ar.pack(TURNS, bags.subset([0]), tmp_path / "none", workers=0)
-    with pytest.raises(DataError, match="masks and splits are of files"):
-        ar.pack(TURNS, bags, tmp_path / "none", split="train", workers=0)
-    with pytest.raises(RecipeError, match="whose tiles are files"):
-        ar.pack(TURNS, packed, tmp_path / "none", workers=0)
-    ar.pack(TURNS, bags, tmp_path / "grey", channels=1, workers=0)
-    assert ar.Packed(tmp_path / "grey", TURNS).store.shape("image", 0) == (64, 64, 1)
-    with pytest.raises(ValueError, match="labels= goes with folders"):
-        ar.TileBags(bags, TURNS, labels="labels.csv")
-
-
-def test_commands_take_slides_by_words(folder: Path, tmp_path: Path) -> None:
-    bags = ar.SlideBags(str(folder / "*.svs"), TURNS, tile=64, mpp=1.0, tissue=0.1, seed=1)
-    named = {"slides": str(folder / "*.svs"), "tile": "64", "mpp": "1.0", "tissue": "0.1"}
-    ar.pack(TURNS, named, tmp_path / "store", workers=0)
-    packed = ar.Packed(tmp_path / "store", TURNS, seed=1)
-    assert packed.bags == bags.bags
-    assert np.array_equal(packed[0]["image"], bags[0]["image"])
-    assert data_of(["slides=*.svs", "tile=64"]) == {"slides": "*.svs", "tile": "64"}
-    for wrong, message in (
-        ({"tilee": "1"}, "tilee=: beside slides= there may be"),
-        ({"tile": "x"}, "tile=x, where a number"),
-    ):
-        with pytest.raises(DataError, match=message):
-            ar.pack(TURNS, {**named, **wrong}, tmp_path / "none", workers=0)
-    with pytest.raises(DataError, match="slides are looked at as they are listed"):
-        reader.check(TURNS, "train", named, split=None, content=False, advance=None)  # type: ignore[arg-type]
-
-
-def test_labels_are_those_of_the_slides(folder: Path, tmp_path: Path) -> None:
-    bags = ar.SlideBags(str(folder / "*.svs"), TURNS, tile=64, level=0)
-    assert bags.bags == ["aperio-0", "jp2-1"]
-    assert bags.classes == ["a", "b"]
-    assert bags[1]["label"] == 1
-    own = tmp_path / "own.csv"
-    own.write_text("bag,label\njp2-1,x\n")
-    assert ar.SlideBags([folder / "jp2-1.svs"], TURNS, tile=64, labels=own)[0]["label"] == 0
-    with pytest.raises(DataError, match="bag 'aperio-0' has no row"):
-        ar.SlideBags(folder, TURNS, tile=64, labels=own)
-
-
-def test_slides_are_named_by_patterns_folders_and_files(folder: Path) -> None:
-    every = slides_in(folder)
-    assert [Path(path).name for path in every] == ["aperio-0.svs", "jp2-1.svs", "rgb-2.tif", "strips-3.tif"]
-    assert slides_in([folder / "rgb-2.tif", str(folder / "*")])[0] == every[2]
-    assert slides_in(str(folder / "*.svs")) == every[:2]
-    for nothing in (folder / "none.svs", str(folder / "*.ndpi"), folder.parent / "empty"):
-        (folder.parent / "empty").mkdir(exist_ok=True)
-        with pytest.raises(DataError, match=r"no such slide|there are no slides here"):
-            slides_in(nothing)
-    with pytest.raises(ValueError, match="empty list"):
-        slides_in([])
-    with pytest.raises(DataError, match="cannot be listed"):
-        slides_in("a" * 300)
-
-
-def test_hidden_files_are_no_slides(folder: Path, tmp_path: Path) -> None:
-    """Other systems leave files beside those that they copy, of the same name behind a dot and a line."""
-    for name in ("a.svs", "._a.svs"):
-        shutil.copy(folder / "jp2-1.svs", tmp_path / name)
-    assert [Path(path).name for path in slides_in(tmp_path)] == ["a.svs"]
-    assert slides_in(tmp_path / "._a.svs") == [str(tmp_path / "._a.svs")]
-
-
-def test_slides_that_are_not_taken_need_no_label(folder: Path, tmp_path: Path) -> None:
-    own = tmp_path / "own.csv"
-    own.write_text("bag,label\njp2-1,x\naperio-0,\n")
-    assert ar.SlideBags(folder / "jp2-1.svs", TURNS, tile=64, labels=own)[0]["label"] == 0
-    with pytest.raises(DataError, match="'aperio-0' has no label here"):
-        ar.SlideBags(folder / "*.svs", TURNS, tile=64, labels=own)
-
-
 # -- which windows ----------------------------------------------------------------------------------------------------
 
 
@@ -258,21 +149,6 @@ def test_tiles_show_tissue(folder: Path, k: int, how: Any) -> None:
     clear = {place: share > 0.5 for place, share in shares.items() if abs(share - 0.5) > 0.2}
     assert sum(clear.values()) > 20
     assert [place for place, wanted in clear.items() if (place in taken) != wanted] == []
-
-
-def test_white_is_left_out_by_its_share(folder: Path) -> None:
-    def count(**how: Any) -> int:
-        return int(ar.SlideBags(folder / "aperio-0.svs", PLAIN, tile=40, level=0, tissue=None, **how).tiles[0])
-
-    assert 140 == count(max_white=1.0) > count(max_white=0.9) > count(max_white=0.3) > count(max_white=0.0) > 0
-
-
-def test_slides_all_of_tissue_and_all_of_glass_are_understood() -> None:
-    draw = np.random.default_rng(1)
-    purple = np.clip(np.array([190, 120, 180]) + draw.normal(0, 12, (200, 200, 3)), 0, 255).astype(np.uint8)
-    assert tissues.tissue_by_saturation(purple).mean() > 0.97
-    glass = (GLASS + draw.integers(0, 3, (200, 200, 3))).astype(np.uint8)
-    assert not tissues.tissue_by_saturation(glass).any()
 
 
 def ring(x: int, y: int, width: int, height: int) -> list[list[int]]:
@@ -440,28 +316,6 @@ def test_broken_slides_are_listed_or_passed_over(folder: Path, tmp_path: Path) -
         ar.SlideBags(tmp_path / "cut.svs", TURNS)
 
 
-def test_slides_that_lack_what_is_asked_for_are_told(folder: Path, tmp_path: Path) -> None:
-    path = folder / "aperio-0.svs"
-    with pytest.raises(DataError, match="has no level 7; there are 0"):
-        ar.SlideBags(path, TURNS, level=7)
-    with pytest.raises(DataError, match=r"none at mpp=0\.1"):
-        ar.SlideBags(path, TURNS, mpp=0.1)
-    assert ar.SlideBags(path, TURNS, tile=32, mpp=0.1, slide_mpp=0.05).tiles[0] > 0
-    too_large = r"aperio-0: 0 tiles: 0 windows of 4096² px of level 0 fit on its 560×400$"
-    with pytest.raises(DataError, match=f"1 of 1 bags have fewer tiles than min_tiles=1(.|\n)*{too_large}"):
-        ar.SlideBags(path, TURNS, tile=4096, level=0)
-    for _ in range(2):  # found, and known
-        with pytest.raises(DataError, match=r"0 tiles: 12 windows of 128² px .*, and 0 show tissue enough"):
-            ar.SlideBags(path, TURNS, tile=64, mpp=1.0, tissue=0.99)
-    with pytest.raises(DataError, match=r"^Otsu: no such file; tissue= may also be \"otsu\", a number"):
-        ar.SlideBags(path, TURNS, tissue="Otsu")
-    with pytest.raises(DataError, match="slides of the same name"):
-        (tmp_path / "aperio-0.svs").write_bytes(path.read_bytes())
-        ar.SlideBags([path, tmp_path / "aperio-0.svs"], TURNS)
-    with pytest.raises(RecipeError, match="kind"):
-        ar.SlideBags(path, "folder-128")
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -497,19 +351,6 @@ def test_a_broken_tile_is_lost_alone(folder: Path, tmp_path: Path) -> None:
         path.write_bytes(raw + b"\0")
         slide_bags.OPENED._begin()
         _ = bags[0]
-
-
-def test_a_preview_draws_the_slide_with_its_tiles(folder: Path) -> None:
-    from augrecipes.preview.overlay import PICKED, SHOWN
-
-    bags = ar.SlideBags(folder / "aperio-0.svs", TURNS, tile=64, level=0, max_tiles=6)
-    pixels = bags.show(1).pixels
-    for colour in (SHOWN, PICKED):
-        assert (pixels == colour).all(2).any()
-    reader = open_slide(str(folder / "aperio-0.svs"))
-    picture, level, side = table_of(bags).overview(0, 100)
-    assert (level, side) == (reader.levels[0], 64)
-    assert max(picture.shape) == 100
 
 
 @pytest.fixture(autouse=True)

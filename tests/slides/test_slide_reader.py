@@ -7,9 +7,7 @@ import gc
 import os
 import re
 import shutil
-import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -21,8 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from support.budgets import tries
-from support.faults import planted_faults
+from support.checks import planted_faults, tries
 from support.slides import KINDS, Slide, tissue, write_slide
 
 from augrecipes.cache import stamp_of_file
@@ -33,7 +30,6 @@ from augrecipes.sources.slides.opened import listed_slide, open_slide
 from augrecipes.sources.slides.pyramid import (
     Part,
     Pyramid,
-    downsample_of,
     finer,
     source_of,
     thumbnail,
@@ -101,14 +97,6 @@ def test_parts_are_those_of_other_libraries(folder: Path, kind: str, tile: int, 
         read = reader.read(level, part)[inner.y : inner.y + inner.height, inner.x : inner.x + inner.width]
         source = slide.levels[level][there.y : there.y + there.height, there.x : there.x + there.width]
         assert np.array_equal(read, source)
-
-
-def test_levels_below_the_first_are_those_behind_it(folder: Path) -> None:
-    below, behind = (open_slide(str(slide_of(folder, kind).path)) for kind in ("below", "420"))
-    assert below.levels == behind.levels
-    for k, level in enumerate(below.levels):
-        whole = Part(0, 0, level.width, level.height)
-        assert np.array_equal(below.read(k, whole), behind.read(k, whole))
 
 
 def corner_of(kind: str) -> Callable[[Callable[[str], Any]], None]:
@@ -200,29 +188,6 @@ def test_thumbnails_are_the_slide_made_small(folder: Path, kind: str, downsample
 # -- what is asked for ------------------------------------------------------------------------------------------------
 
 
-def test_scales_are_found_or_told(folder: Path) -> None:
-    reader, path = open_slide(str(slide_of(folder, "420").path)), "a.svs"
-    assert reader.mpp == pytest.approx((0.5, 0.5))
-    assert downsample_of(reader, path, None, 1) == reader.levels[1].downsample
-    assert downsample_of(reader, path, 0.5, None) == downsample_of(reader, path, 0.502, None) == 1.0
-    assert downsample_of(reader, path, 1.5, None) == pytest.approx(3)
-    assert downsample_of(reader, path, 1.0, None, 0.25) == pytest.approx(4)
-    with pytest.raises(DataError, match=r"^a\.svs: has no level 3; there are 0 \(420×300 px\), 1 \(210×150 px\)"):
-        downsample_of(reader, path, None, 3)
-    with pytest.raises(DataError, match=r"has 0\.5 micrometres a pixel at its finest, so none at mpp=0\.25"):
-        downsample_of(reader, path, 0.25, None)
-    with pytest.raises(DataError, match="limit of 100;"):
-        window_of(reader, path, 0, 0, 64, 1.0, 3, 100)
-
-
-def test_a_slide_that_does_not_say_its_resolution(tmp_path: Path) -> None:
-    reader = open_slide(str(write_slide(tmp_path, "420", mpp=None).path))
-    assert reader.mpp is None
-    with pytest.raises(DataError, match="give slide_mpp=, or level= instead"):
-        downsample_of(reader, "a.svs", 1.0, None)
-    assert downsample_of(reader, "a.svs", 1.0, None, 0.5) == 2
-
-
 # -- what is broken ---------------------------------------------------------------------------------------------------
 
 
@@ -271,16 +236,6 @@ def test_a_broken_tile_is_named_and_its_neighbours_are_read(folder: Path, kind: 
     law_of_parts(slide, reader, 0, Part(10, 140, 30, 30))
 
 
-def test_a_tile_of_another_size_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    slide = slide_of(folder, "420")
-    index = jpeg_tiles.index_of(str(slide.path))
-    assert index is not None
-    level = index[0][0]
-    other = jpeg_tiles.TileIndex(level.width, level.height, 64, 32, False, level.offsets, level.counts, level.head)
-    with pytest.raises(DataError, match="64×64 px where 64×32 are expected"):
-        jpeg_tiles.JpegTiles(str(slide.path), [other], None).read(0, Part(0, 0, 9, 9))
-
-
 @pytest.mark.parametrize("content", [b"", b"II*\0", b"MM\0*" + bytes(40), b"no slide", b"\x89PNG\r\n\x1a\n"])
 def test_what_is_no_slide_is_told(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.svs"
@@ -289,15 +244,6 @@ def test_what_is_no_slide_is_told(tmp_path: Path, content: bytes) -> None:
         open_slide(str(path))
     with pytest.raises(DataError, match="is no slide"):
         open_slide(str(tmp_path))
-
-
-def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is no slide: not a regular file"):
-        open_slide(str(tmp_path))
-    if hasattr(os, "mkfifo"):
-        os.mkfifo(tmp_path / "a.svs")
-        with pytest.raises(DataError, match="is no slide: not a regular file"):
-            open_slide(str(tmp_path / "a.svs"))
 
 
 @pytest.mark.parametrize("kind", ["420", "strips", "jp2"])
@@ -312,77 +258,12 @@ def test_a_slide_larger_than_any_is_refused(folder: Path, kind: str, monkeypatch
         open_slide(path)
 
 
-def test_without_the_extra_the_way_to_get_it_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = str(slide_of(folder, "420").path)
-    monkeypatch.setitem(sys.modules, "openslide", None)
-    with pytest.raises(DataError, match=r"reading slides needs openslide: pip install 'augrecipes\[slides\]'"):
-        open_slide(path)
-
-
-def test_openslide_reads_on_after_an_error(folder: Path, tmp_path: Path) -> None:
-    """Its handles repeat their first error for ever; ours do not."""
-    slide = slide_of(folder, "jp2")
-    raw = bytearray(slide.path.read_bytes())
-    import tifffile
-
-    with tifffile.TiffFile(slide.path) as file:
-        start, count = file.pages[0].dataoffsets[0], file.pages[0].databytecounts[0]
-    raw[start : start + count] = bytes(count)
-    path = tmp_path / "broken.svs"
-    path.write_bytes(raw)
-    reader = open_slide(str(path))
-    for _ in range(2):
-        with pytest.raises(DataError, match="OpenSlide cannot read 9×9 px at x=0, y=0 of level 0"):
-            reader.read(0, Part(0, 0, 9, 9))
-        law_of_parts(slide, reader, 0, Part(100, 100, 50, 50))
-
-
-def test_a_slide_that_goes_while_it_is_read_is_told(folder: Path, tmp_path: Path) -> None:
-    """After an error a slide is opened again: that may fail in other ways."""
-
-    def fails(*_: Any) -> None:
-        raise openslide.OpenSlideError("gone")
-
-    for change in (Path.unlink, lambda path: path.write_bytes(b"no slide")):
-        path = Path(shutil.copy(slide_of(folder, "jp2").path, tmp_path / "a.svs"))
-        reader: Any = open_slide(str(path))
-        reader._handle.read_region = fails
-        change(path)
-        for _ in range(2):
-            with pytest.raises(DataError, match=r"a\.svs: is no slide that OpenSlide can open"):
-                reader.read(0, Part(0, 0, 9, 9))
-
-
 # -- open handles -----------------------------------------------------------------------------------------------------
 
 
 def handles() -> int:
     gc.collect()
     return len(list(Path("/proc/self/fd").iterdir()))
-
-
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files as Linux shows them")
-def test_few_slides_stay_open(folder: Path, tmp_path: Path) -> None:
-    paths = [shutil.copy(slide_of(folder, "420").path, tmp_path / f"{k}.tif") for k in range(12)]
-    opened, before = OpenFiles(listed_slide, 3), handles()
-    kept = [opened.at(str(path), stamp_of_file(str(path), "slide")) for path in paths]
-    assert len(opened) == 3
-    assert handles() - before == 12
-    first = kept[0].read(0, Part(0, 0, 64, 64))  # one that was let go, and is still in use
-    del kept
-    assert handles() - before == 3
-    again = opened.at(str(paths[0]), stamp_of_file(str(paths[0]), "slide"))
-    assert np.array_equal(again.read(0, Part(0, 0, 64, 64)), first)
-    assert opened.at(str(paths[0]), stamp_of_file(str(paths[0]), "slide")) is again
-
-
-def test_a_slide_that_was_changed_is_told(folder: Path, tmp_path: Path) -> None:
-    path = str(shutil.copy(slide_of(folder, "420").path, tmp_path / "a.tif"))
-    stamp = stamp_of_file(path, "slide")
-    opened = OpenFiles(listed_slide, 32)
-    Path(path).write_bytes(Path(path).read_bytes() + b"\0")
-    with pytest.raises(DataError, match=r"a\.tif: was changed since it was listed"):
-        opened.at(path, stamp)
 
 
 def _children_read(opened: OpenFiles[Any], path: str, stamp: str) -> Iterator[np.ndarray]:
@@ -412,19 +293,6 @@ def test_a_fork_reads_with_handles_of_its_own(folder: Path, kind: str) -> None:
         for theirs in _children_read(opened, path, stamp):
             assert np.array_equal(theirs, mine)
     assert np.array_equal(opened.at(path, stamp).read(0, Part(30, 30, 100, 100)), mine)
-
-
-@pytest.mark.parametrize(("kind", "lacks"), [("420", ""), ("420", "pread"), ("jp2", "")])
-def test_threads_read_at_once(folder: Path, kind: str, lacks: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if lacks:  # as on Windows
-        monkeypatch.delattr(os, lacks, raising=False)
-    slide = slide_of(folder, kind)
-    opened, stamp = OpenFiles(listed_slide, 1), stamp_of_file(str(slide.path), "slide")
-    wanted = [Part(7 * k % 300, 5 * k % 200, 90, 70) for k in range(40)]
-    expected = [referee(slide, 0, part) for part in wanted]
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda part: opened.at(str(slide.path), stamp).read(0, part), wanted))
-    assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
 
 
 @pytest.mark.soak

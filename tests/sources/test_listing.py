@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import pickle
 import time
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augrecipes.cache import FOLDERS, cache_folder, identity
 from augrecipes.errors import DataError
 from augrecipes.sources import listing
 from augrecipes.sources.listing import Listing, list_folders
@@ -139,21 +137,6 @@ def test_nothing_to_list(tmp_path: Path) -> None:
         list_folder(tmp_path, layout="classes")
 
 
-def test_several_roots_are_numbered_together(tmp_path: Path) -> None:
-    one, two = fill(tmp_path / "1", "b/1.jpg"), fill(tmp_path / "2", "a/1.jpg", "b/2.jpg")
-    found = list_folders([one, two])
-    assert found.classes == ("a", "b")
-    assert found.labels is not None
-    assert found.labels.tolist() == [1, 0, 1]
-    assert [Path(path).relative_to(tmp_path).as_posix() for path in found.paths] == [
-        "1/b/1.jpg",
-        "2/a/1.jpg",
-        "2/b/2.jpg",
-    ]
-    with pytest.raises(DataError, match="another root"):
-        list_folders([one, fill(tmp_path / "3", "1.jpg")])
-
-
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
 def test_links(tmp_path: Path) -> None:
     root = fill(tmp_path / "data", "a/1.jpg")
@@ -215,15 +198,6 @@ def test_a_folder_that_has_just_changed_is_not_trusted(tmp_path: Path, scanned: 
     assert "a" in scanned
 
 
-def test_a_restored_mtime_does_not_hide_a_change(tmp_path: Path, later: None) -> None:
-    root = fill(tmp_path / "data", "a/1.jpg")
-    list_folder(root)
-    about = (root / "a").stat()
-    fill(root, "a/2.jpg")
-    os.utime(root / "a", ns=(about.st_atime_ns, about.st_mtime_ns))
-    assert names(list_folder(root)) == ["a/1.jpg", "a/2.jpg"]
-
-
 @pytest.mark.parametrize(
     "harm",
     [
@@ -258,85 +232,6 @@ def test_a_forged_memo_cannot_lead_outside(tmp_path: Path, later: None) -> None:
     forged = listing.Scan(listing._times(about), b"../../../etc/x.jpg", b"")
     listing._remember(os.fsencode(root), {path: forged})
     assert names(list_folder(root)) == ["a/1.jpg"]
-
-
-def test_other_rules_make_the_memo_void(tmp_path: Path, later: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = fill(tmp_path / "data", "a/1.jpg", "a/2.xyz")
-    for _ in range(2):
-        assert names(list_folder(root)) == ["a/1.jpg"]
-    monkeypatch.setattr(listing, "EXTENSIONS", frozenset([b"xyz"]))
-    monkeypatch.setattr(listing, "_RULES", "xyz")
-    assert names(list_folder(root)) == ["a/2.xyz"]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_a_folder_is_known_under_any_path(
-    tmp_path: Path, later: None, scanned: list[str], own_cache_folder: Path
-) -> None:
-    root = fill(tmp_path / "data", "a/1.jpg", "b/1.jpg")
-    (tmp_path / "link").symlink_to(root)
-    list_folder(root)
-    scanned.clear()
-    assert names(list_folder(tmp_path / "link")) == ["a/1.jpg", "b/1.jpg"]
-    assert scanned == []
-    moved = root.rename(tmp_path / "elsewhere")
-    assert list_folder(moved).paths[0] == str(moved / "a" / "1.jpg")
-    assert scanned in ([], ["elsewhere"])  # a move shows in the folder's own times, on most systems
-    assert len(memos(own_cache_folder)) == 1
-
-
-def test_another_folder_at_the_same_path(tmp_path: Path, later: None) -> None:
-    root = fill(tmp_path / "data", "a/1.jpg", "b/1.jpg")
-    list_folder(root)
-    root.rename(tmp_path / "before")
-    fill(tmp_path / "data", "a/2.jpg", "c/1.jpg")
-    assert names(list_folder(tmp_path / "data")) == ["a/2.jpg", "c/1.jpg"]
-    assert names(list_folder(tmp_path / "before")) == ["a/1.jpg", "b/1.jpg"]
-
-
-def test_a_number_that_is_given_again(tmp_path: Path, later: None, own_cache_folder: Path) -> None:
-    """Systems give a deleted folder's number to the next one."""
-    one, two = fill(tmp_path / "1", "a/1.jpg"), fill(tmp_path / "2", "a/2.jpg")
-    list_folder(one)
-    (memo,) = memos(own_cache_folder)
-    memo.rename(FOLDERS.path(identity(two)))
-    assert names(list_folder(two)) == ["a/2.jpg"]
-
-
-def test_where_caches_lie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert cache_folder() == Path(os.environ["AUGRECIPES_CACHE"])
-    monkeypatch.delenv("AUGRECIPES_CACHE")
-    monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # which its rules forbid
-    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
-    for platform, place in {
-        "linux": ".cache/augrecipes",
-        "darwin": "Library/Caches/augrecipes",
-        "win32": "local/augrecipes/Cache",
-    }.items():
-        monkeypatch.setattr("augrecipes.cache.sys.platform", platform)
-        assert cache_folder() == tmp_path / place
-    monkeypatch.setattr("augrecipes.cache.sys.platform", "linux")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert cache_folder() == tmp_path / "xdg" / "augrecipes"
-
-
-def test_names_are_no_objects_while_they_are_listed(tmp_path: Path) -> None:
-    """Of a million files they would be hundreds of megabytes: two objects a name are 120 bytes."""
-    folders, files = 40, 100
-    for folder in range(folders):
-        (tmp_path / f"class-{folder:05}").mkdir()
-        for k in range(files):
-            (tmp_path / f"class-{folder:05}" / f"{k:05}.jpg").touch()
-    list_folder(tmp_path)
-    for cache in (False, True):
-        tracemalloc.start()
-        try:
-            list_folder(tmp_path, cache=cache)
-            most = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-        assert most < 120 * folders * files
 
 
 # PathTable: a list of paths that is small, and behaves as one.
@@ -381,24 +276,6 @@ def test_joined_and_taken(a: list[bytes], root_a: bytes, b: list[bytes], root_b:
         assert list(table.take(np.array(chosen, np.int32))) == [expected[i] for i in chosen]
         marks = data.draw(st.lists(st.booleans(), min_size=len(expected), max_size=len(expected)))
         assert list(table.take(np.array(marks))) == [p for p, m in zip(expected, marks, strict=True) if m]
-
-
-def test_absolute_paths_stay_and_zero_bytes_do_not() -> None:
-    assert PathTable.from_paths(["/a/b.png"], root="/c")[0] == "/a/b.png"
-    with pytest.raises(ValueError, match="zero byte"):
-        PathTable.from_paths(["a\0b"])
-    with pytest.raises(IndexError):
-        PathTable.from_paths(["a"]).take([1])
-    with pytest.raises(IndexError):
-        PathTable.from_paths(["a"]).take(np.array([True, False]))
-
-
-def test_a_hundred_thousand_pickle_small() -> None:
-    names = [f"class{i % 100:03}/{i:08}.jpg" for i in range(100_000)]
-    table = PathTable.from_paths(names, root="/some/where")
-    size = len(pickle.dumps(table))
-    assert size < sum(map(len, names)) + 12 * len(names) + 1000
-    assert table[54_321].endswith("class021/00054321.jpg")
 
 
 # Places of tiles, read off file names.

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.budgets import tries
+from support.checks import tries
 
 from augrecipes.errors import DataError
 from augrecipes.sources.pairs import PairScenes, pair
@@ -163,13 +163,6 @@ def test_files_are_paired_by_name_or_named_as_a_defect(tmp_path, case):
         assert all(path in defect.message for path in defect.files)
 
 
-def test_another_scale_in_a_name_is_told(tmp_path):
-    touch(tmp_path, "H/1.png", "H/2.png", "L/X4/1x4.png", "L/X4/2x4.png", "L/X2/1x2.png")
-    pairs = go(tmp_path)
-    assert len(pairs.scenes) == 2
-    assert [defect.message.partition(": ")[2] for defect in pairs.defects] == ["no hr; its name says ×2, and lr is ×4"]
-
-
 def test_a_scale_that_decides_nothing_would_be_noticed(tmp_path, monkeypatch):
     """Planted: names do not tell scales."""
     monkeypatch.setattr("augrecipes.sources.pairs._scale_in", lambda text: None)
@@ -182,14 +175,6 @@ def test_lists_of_roots_are_data_sets_side_by_side(tmp_path):
     roots = {name: [tmp_path / "D" / name[0].upper(), tmp_path / "F" / name[0].upper()] for name in ("hr", "lr")}
     pairs = pair(roots, {"lr": 1, "hr": 4}, cache=False)
     assert (found(tmp_path, pairs), pairs.defects) == ({("D/H/1.png", "D/L/1x4.png"), ("F/H/1.png", "F/L/1.png")}, [])
-
-
-def test_one_root_beside_a_list_goes_with_all(tmp_path):
-    touch(tmp_path, "H/1.png", "G/2.png", "L/1x4.png", "L/2x4.png")
-    pairs = pair({"hr": [tmp_path / "H", tmp_path / "G"], "lr": tmp_path / "L"}, {"lr": 1, "hr": 4}, cache=False)
-    assert (len(pairs.scenes), pairs.defects) == (2, [])
-    with pytest.raises(DataError, match=r"differ in length \(hr: 2, lr: 3\)"):
-        pair({"hr": [tmp_path / "H"] * 2, "lr": [tmp_path / "L"] * 3}, {"lr": 1, "hr": 4}, cache=False)
 
 
 def in_one(folder: Path, **options: object) -> PairScenes:
@@ -208,31 +193,6 @@ def test_targets_in_one_folder_are_told_apart_by_templates(tmp_path):
 
 
 COMPOSED, COMBINED = "caf\u00e9", "cafe\u0301"
-
-
-def test_one_name_in_two_forms_of_unicode_is_one_name(tmp_path):
-    touch(tmp_path, f"H/{COMBINED}.png", f"H/{COMPOSED}/1.png", f"L/{COMPOSED}x4.png", f"L/{COMBINED}/1x4.png")
-    pairs = go(tmp_path)
-    assert (len(pairs.scenes), pairs.defects) == (2, [])
-    assert go(tmp_path, names={"lr": "{}x4"}).scenes == pairs.scenes
-    touch(tmp_path, f"M/low {COMBINED} 1.png", "N/1.png")
-    pairs = pair({"hr": tmp_path / "N", "lr": tmp_path / "M"}, {"lr": 1, "hr": 4}, cache=False,
-                 names={"lr": f"low {COMPOSED} {{}}"})  # fmt: skip
-    assert (len(pairs.scenes), pairs.defects) == (1, [])
-
-
-def test_both_forms_of_one_name_are_ambiguous(tmp_path):
-    touch(tmp_path, f"H/{COMBINED}.png", f"H/{COMPOSED}.png", f"L/{COMPOSED}x4.png", "H/1.png", "L/1x4.png")
-    pairs = go(tmp_path)
-    assert found(tmp_path, pairs) == {("H/1.png", "L/1x4.png")}
-    assert [defect.kind for defect in pairs.defects] == ["ambiguous"]
-    assert len(pairs.defects[0].files) == 3
-
-
-def test_a_root_inside_another_is_not_its_own_partner(tmp_path):
-    touch(tmp_path, "1.png", "2.png", "X4/1x4.png", "X4/2x4.png")
-    pairs = pair({"hr": tmp_path, "lr": tmp_path / "X4"}, {"lr": 1, "hr": 4}, cache=False)
-    assert (found(tmp_path, pairs), pairs.defects) == ({("1.png", "X4/1x4.png"), ("2.png", "X4/2x4.png")}, [])
 
 
 def test_pyramids_need_every_target(tmp_path):
@@ -259,23 +219,8 @@ def test_templates_say_the_scheme(tmp_path, names: Mapping[str, str]):
     assert pairs.notes == [f"1 file of lr, {tmp_path / 'L/3.png'} first: not named {names['lr']}, and not read"]
 
 
-def test_a_template_may_hold_a_folder(tmp_path):
-    touch(tmp_path, "H/1.png", "L/X4/1x4.png", "L/X2/1x2.png")
-    pairs = go(tmp_path, names={"lr": "X4/{}x4"})
-    assert found(tmp_path, pairs) == {("H/1.png", "L/X4/1x4.png")}
-    assert [note.partition(": ")[0] for note in pairs.notes] == [f"1 file of lr, {tmp_path / 'L/X2/1x2.png'} first"]
-
-
 @pytest.mark.parametrize("names", [{"lr": "x4"}, {"lr": "{}{}"}, {"lr": "{0}x4"}, {"low": "{}"}])
 def test_templates_that_are_none(tmp_path, names):
     touch(tmp_path, "H/1.png", "L/1.png")
     with pytest.raises(DataError, match="names="):
         go(tmp_path, names=names)
-
-
-def test_every_missing_root_is_named(tmp_path):
-    (tmp_path / "L").mkdir()
-    with pytest.raises(DataError) as error:
-        go(tmp_path)
-    assert str(tmp_path / "H") in str(error.value)
-    assert str(tmp_path / "L") in str(error.value)

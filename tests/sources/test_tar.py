@@ -12,13 +12,11 @@ from typing import Any
 
 import pytest
 from support import tars as made
-from support.concurrency import in_threads
-from support.faults import planted_faults
+from support.checks import in_threads, planted_faults
 
 from augrecipes.errors import DataError
 from augrecipes.sources.open_files import OpenFiles
 from augrecipes.sources.tar import archives, shards
-from augrecipes.sources.tar.archives import braced
 from augrecipes.sources.tar.shards import TarShards
 
 
@@ -53,11 +51,6 @@ def test_many_archives_hold_what_python_finds_in_them(tmp_path: Path) -> None:
 def behind_the_header(info: Any, real: Any = archives._member) -> Any:
     member = real(info)
     return member._replace(start=member.place + 512)
-
-
-def test_a_small_window_finds_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "_WINDOW", 700)
-    agrees_with_python(tmp_path, range(20))
 
 
 # -- damage -----------------------------------------------------------------------------------------------------------
@@ -196,18 +189,6 @@ def test_what_is_wrong_is_told_with_its_place(name: str, tmp_path: Path) -> None
     assert told.value.path == str(path)
 
 
-def test_what_old_programs_write(tmp_path: Path) -> None:
-    """No magic, blanks for zeros, signed checksums, folders by a slash, numbers in binary, a lone block of zeros."""
-    old = bytearray(made.header(b"d\xc3\xa9/", kind=b"\0", magic=b"\0" * 8))
-    signed = sum(b - 256 if b > 127 else b for b in (*old[:148], *b" " * 8, *old[156:]))
-    old[148:156] = b"%06o\0 " % signed
-    plain = made.member(b"d/0.jpg", b"x", b"\0", magic=b"\0" * 8, size_field=b"         1 \0")
-    binary = made.member(b"d/1.jpg", b"yy", size_field=b"\x80" + bytes(10) + b"\x02")
-    path = tmp_path / "old.tar"
-    path.write_bytes(bytes(old) + plain + binary + bytes(512))
-    assert raw(TarShards(path)) == {"d/0": {"jpg": b"x"}, "d/1": {"jpg": b"yy"}}
-
-
 # -- what is read ------------------------------------------------------------------------------------------------------
 
 
@@ -294,12 +275,6 @@ def test_nothing_is_unpickled(tmp_path: Path) -> None:
     assert not (tmp_path / "owned").exists()
 
 
-def test_two_files_of_one_name(tmp_path: Path) -> None:
-    found = TarShards(made.write(tmp_path / "x.tar", {"0.mask.png": b"", "0.mask.npy": b""}))
-    with pytest.raises(DataError, match=r"two of its files are called 'mask', one of them \.mask\.npy"):
-        found[0]
-
-
 # -- several archives --------------------------------------------------------------------------------------------------
 
 
@@ -348,21 +323,6 @@ def test_patterns_of_nothing(several: list[Path], tmp_path: Path, pattern: str, 
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=said):
         TarShards(tmp_path / pattern)
-
-
-def test_no_archives_at_all() -> None:
-    with pytest.raises(DataError, match="no archive is given"):
-        TarShards([])
-    with pytest.raises(DataError, match="from this machine alone"):
-        TarShards("s3://bucket/train-{0..3}.tar")
-
-
-def test_braces_are_those_of_a_shell() -> None:
-    assert braced("{a,b}{1..2}") == ["a1", "a2", "b1", "b2"]
-    assert braced("{08..11}") == ["08", "09", "10", "11"]
-    assert braced("{9..11}") == ["9", "10", "11"]
-    assert braced("{}{,a}{b") == ["{}{b", "{}a{b"]
-    assert braced("{{1..2}}") == ["{1}", "{2}"]
 
 
 @pytest.mark.parametrize("how", ["as here", "as on Windows", "in small pieces"])

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import tars as made_tars
-from support.faults import planted_faults
+from support.checks import planted_faults
 
 from augrecipes import cache
 from augrecipes.cache import ARCHIVES, CACHE
@@ -129,13 +129,6 @@ def damaged(folder: Path, seeds: range) -> None:
 
 def test_whatever_the_cache_holds(tmp_path: Path) -> None:
     damaged(tmp_path, range(120))
-
-
-def test_what_was_just_written_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who writes to it again within a tick of the clock leaves its times as they are."""
-    monkeypatch.setattr(cache, "SETTLED_NS", 10**12)
-    listed(str(archive(tmp_path / "a.tar", "aaa")))
-    assert not list(ARCHIVES.files())
 
 
 def test_what_was_written_just_before_a_long_reading_is_not_kept(

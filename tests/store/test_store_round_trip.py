@@ -9,15 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 from examples import DEAR
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
 from support import stores
 
 from augrecipes.errors import StoreError
-from augrecipes.store import StoreWriter, make_item, open_store
+from augrecipes.store import StoreWriter, columns, make_item, open_store
+from augrecipes.store.disk import map_file
 from augrecipes.store.formats import FORMATS
 from augrecipes.store.verify import verify_store
 
@@ -141,16 +144,6 @@ def test_items_made_elsewhere_give_the_same_bytes(format: str, tmp_path: Path) -
     assert stores.digest(stores.write(tmp_path / "made", format, made).path) == stores.digest(plain.path)
 
 
-def test_parts_of_large_arrays_are_written_without_a_copy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("augrecipes.store.formats._SLAB", 100)
-    whole = np.arange(40 * 30 * 3, dtype=np.uint8).reshape(40, 30, 3)
-    part = whole[3:33, 5:20]
-    with StoreWriter(tmp_path / "s", format="raw", kind="image", targets={"image": "image"}, rows=1) as writer:
-        writer.add(0, {"image": [part]})
-        writer.finish()
-    assert np.array_equal(open_store(tmp_path / "s").array("image", 0), part)
-
-
 @pytest.mark.parametrize(
     ("format", "target", "array", "reason"),
     [
@@ -168,3 +161,100 @@ def test_what_a_store_does_not_keep(format: str, target: str, array: Any, reason
             writer.add(0, {"image": [np.ones((1, 1, 3), np.uint8)], target: [array]})
         assert caught.value.path == str(tmp_path / "s")
         assert writer.done == 0
+
+
+# Columns come back as they were given, read-only; what cannot be kept is refused.
+
+
+_numbers = arrays.arrays(
+    st.one_of(
+        arrays.integer_dtypes(), arrays.unsigned_integer_dtypes(), arrays.floating_dtypes(), st.just(np.dtype("?"))
+    ),
+    arrays.array_shapes(min_dims=1, min_side=0, max_side=4),
+)
+
+
+@DEAR
+@given(
+    st.dictionaries(st.sampled_from(["a", "b/c", "dé"]), _numbers | st.lists(st.text("ab é", max_size=3)), min_size=1)
+)
+def test_columns_come_back(given_columns: dict[str, Any]) -> None:
+    tables = columns.tables_of(given_columns)
+    blob = columns.render(tables)
+    assert columns.render(dict(reversed(tables.items()))) == blob
+    with stores.quick_folder() as folder:
+        (folder / "columns").write_bytes(blob)
+        found = columns.load(map_file(folder / "columns", len(blob)), "columns")
+        with np.load(folder / "columns") as others:
+            assert all(name in others or f"{name}.text" in others for name in given_columns)
+    assert found.keys() == given_columns.keys()
+    for name, column in given_columns.items():
+        if isinstance(column, list):
+            assert list(found[name]) == column
+        else:
+            assert found[name].dtype == column.dtype.newbyteorder("=")
+            assert np.array_equal(found[name], column, equal_nan=column.dtype.kind == "f")
+            assert not found[name].flags.writeable
+            assert found[name].flags.aligned
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "reason"),
+    [
+        ("label", np.array(["a"]), "numbers and booleans"),
+        ("label", np.array([None]), "numbers and booleans"),
+        ("label", np.array([1j]), "numbers and booleans"),
+        ("label", [1, 2], "neither an array nor a list of str"),
+        ("label", ["a\0b"], "cannot be kept"),
+        ("label", ["\ud800"], "neither an array nor a list of str"),
+        ("label", ["\udcc3\udca9"], "cannot be kept"),
+        ("items/image/start", np.zeros(1), "cannot be named"),
+        ("../label", np.zeros(1), "cannot be named"),
+        ("", np.zeros(1), "cannot be named"),
+    ],
+)
+def test_what_is_no_column(name: str, column: Any, reason: str, tmp_path: Path) -> None:
+    with StoreWriter(tmp_path / "s", format="raw", kind="image", targets={"image": "image"}, rows=0) as writer:
+        with pytest.raises(StoreError, match=reason):
+            writer.finish({name: column})
+        writer.finish({"label": np.zeros(0)})
+    assert open_store(tmp_path / "s").columns["label"].shape == (0,)
+
+
+@pytest.mark.parametrize("about", [{"a": {1, 2}}, {"a": float("nan")}, {"a": object()}])
+def test_what_is_not_json(about: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="must be JSON"):
+        stores.opened(tmp_path / "s", "raw", stores.rows(), about=about)
+    assert list(tmp_path.iterdir()) == []
+
+
+# What is particular to one format.
+
+
+def test_raw_items_begin_at_lines_of_the_cache(tmp_path: Path) -> None:
+    store = stores.write(tmp_path / "s", "raw")
+    for target in store.targets:
+        assert (store.tables[target].start % 64 == 0).all()
+
+
+def test_hdf5_of_one_shape_is_read_by_others(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    pictures, masks = rng.integers(0, 256, (3, 5, 7, 3), np.uint8), rng.integers(0, 9000, (3, 5, 7)).astype("u2")
+    with StoreWriter(
+        tmp_path / "s", format="hdf5", kind="image", targets={"image": "image", "mask": "mask"}, rows=3
+    ) as writer:
+        for row in range(3):
+            writer.add(row, {"image": [pictures[row]], "mask": [masks[row]]})
+        writer.finish({"label": np.array([3, 1, 2]), "source": ["a", "é", "b\udcff"], "source/mask": ["x", "y", "z"]})
+    with h5py.File(tmp_path / "s" / "image-00000.h5") as file:
+        assert (file["data"].shape, file["data"].dtype, file["data"].chunks) == ((3, 5, 7, 3), np.uint8, None)
+        assert np.array_equal(file["data"][:], pictures)
+        assert np.array_equal(file["data"][1], pictures[1])
+        assert file["columns/label"][:].tolist() == [3, 1, 2]
+        assert file["columns/source"][:].tolist() == [b"a", "é".encode(), b"b\xff"]
+        assert file["columns/source.mask"].asstr()[0] == "x"
+        assert file["rows"][:].tolist() == [0, 1, 2, 3]
+        assert set(file) == {"data", "rows", "columns"}
+    with h5py.File(tmp_path / "s" / "mask-00000.h5") as file:
+        assert file["data"].dtype == np.uint16
+        assert np.array_equal(file["data"][:], masks)

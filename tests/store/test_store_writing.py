@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +15,6 @@ import pytest
 from support import stores
 
 from augrecipes.errors import StoreError
-from augrecipes.store import open_store
 
 ROWS = stores.rows()
 
@@ -98,18 +96,6 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
         stores.opened(tmp_path / "s", "raw", ROWS)
 
 
-def test_a_file_system_that_does_not_sync_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fsync = os.fsync
-
-    def files_only(handle: int) -> None:
-        if stat.S_ISDIR(os.fstat(handle).st_mode):
-            raise OSError(errno.EINVAL, "Invalid argument")
-        fsync(handle)
-
-    monkeypatch.setattr(os, "fsync", files_only)
-    assert stores.write(tmp_path / "s", "raw").rows == 5
-
-
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
@@ -135,17 +121,6 @@ def test_a_run_with_other_arguments(changed: dict[str, Any], named: str, tmp_pat
     stores.opened(tmp_path / "s", "raw-300", ROWS).close()
 
 
-def test_quality_matters_to_jpeg_alone(tmp_path: Path) -> None:
-    for format in ("raw", "jpeg"):
-        stores.opened(tmp_path / format, format, ROWS).close()
-    stores.opened(tmp_path / "raw", "raw", ROWS, quality=50).close()
-    with stores.opened(tmp_path / "some", "jpeg-900", ROWS) as writer:
-        for row in range(4):
-            writer.add(row, ROWS[row])
-    with pytest.raises(StoreError, match="quality"):
-        stores.opened(tmp_path / "some", "jpeg-900", ROWS, quality=50)
-
-
 def test_mistakes_of_callers(tmp_path: Path) -> None:
     for wrong in (
         {"format": "zip"},
@@ -161,60 +136,11 @@ def test_mistakes_of_callers(tmp_path: Path) -> None:
             writer.finish()
 
 
-def test_places_that_cannot_be(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="does not exist; make it first"):
-        stores.opened(tmp_path / "no" / "s", "raw", ROWS)
-    (tmp_path / ".s.partial").touch()
-    with pytest.raises(StoreError) as caught:
-        stores.opened(tmp_path / "s", "raw", ROWS)
-    assert ".s.partial" in str(caught.value)
-
-
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="needs a user whom permissions bind")
-def test_no_permission_to_write(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    with pytest.raises(StoreError, match="no permission"):
-        stores.opened(tmp_path / "s", "raw", ROWS)
-
-
 def test_room_is_looked_for_before_writing(tmp_path: Path) -> None:
     free = shutil.disk_usage(tmp_path).free
     with pytest.raises(StoreError, match=r"needs [\d,]+ more bytes, and [\d,]+ are free"):
         stores.opened(tmp_path / "s", "raw", ROWS, expected_bytes=2 * free)
     stores.opened(tmp_path / "s", "raw", ROWS, expected_bytes=1000).close()
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs limits on file size")
-def test_no_room_while_writing(tmp_path: Path) -> None:
-    """A limit on file size, at many sizes: what is written is kept, and the run that goes on needs nothing more."""
-    program = (
-        "import pathlib, resource, sys\n"
-        "from support import stores\n"
-        "from augrecipes.errors import StoreError\n"
-        "for size in [0, 40, 100, 300, 900, 1500, 2000, 3000, 4000, 9000]:\n"
-        "    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))\n"
-        "    try:\n"
-        "        stores.write(pathlib.Path(sys.argv[1]), 'raw')\n"
-        "        break\n"
-        "    except StoreError as error:\n"
-        "        print(error)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "s")],
-        cwd=Path(__file__).parents[1],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    said = done.stdout.splitlines()
-    assert len(said) >= 5
-    for line in said:
-        assert line.startswith(str(tmp_path / ".s.partial"))
-        assert "are free; make room and run again" in line
-    assert any("more bytes are needed" in line for line in said)
-    alone = stores.write(tmp_path / "alone", "raw")
-    assert stores.digest(tmp_path / "s") == stores.digest(alone.path)
 
 
 @pytest.fixture
@@ -239,12 +165,3 @@ def test_a_full_disk(format: str, size: int, small_disk: Path) -> None:
         stores.write(small_disk / "s", format, content)
     (small_disk / "ballast").unlink()
     assert list(stores.differences(stores.write(small_disk / "s", format, content), content)) == []
-
-
-def test_hdf5_without_h5py(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = stores.write(tmp_path / "s", "hdf5")
-    monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(StoreError, match=r"pip install 'augrecipes\[hdf5\]'"):
-        stores.opened(tmp_path / "t", "hdf5", ROWS)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["s"]
-    assert list(stores.differences(open_store(store.path))) == []  # reading does not need it

@@ -19,26 +19,19 @@ RESIZES, WARPS = "resizes", "warps"
 NEEDS: Mapping[str, Mapping[str, str]] = {
     "test_batches.py": dict.fromkeys(
         (
-            "test_broken_files_are_replaced",
             "test_a_fork_after_batches",
             "test_every_backend",
             "test_planted_faults_in_bags",
-            "test_sizes_that_differ",
         ),
         RESIZES,
     ),
     "test_native_boxes.py": {"test_planted_faults_are_found": RESIZES},
-    "test_native_clahe.py": dict.fromkeys(
-        ("test_levels_are", "test_every_colour", "test_nothing_is_read", "test_the_probe_sees", "test_the_law_sees"),
-        "CLAHE",
-    ),
+    "test_quick_apply.py": {"test_the_probe_sees": "CLAHE"},
     "test_native_merges.py": {
         "test_a_planted_fault": RESIZES,
         "test_plans_make_them": RESIZES,
     },
     "test_native_plan.py": {
-        "test_a_planted_fault_in_masks": RESIZES,
-        "test_many_are_those": RESIZES,
         "test_other_draws": RESIZES,
     },
     "test_native_points.py": {
@@ -46,7 +39,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         for test in ("test_plans_make_them", "test_planted_faults_are_found", "test_a_class_with_other_bits")
         for name in ("CLAHE", "ColorJitter", "Emboss", "HueSaturationValue", "Sharpen")
     },
-    "test_native_warps.py": {"test_the_probe_sees": WARPS},
+    "test_hard_images.py": {"test_the_probe_sees": WARPS},
 }
 
 

@@ -88,8 +88,3 @@ def asked() -> Counter[str]:
     """How often it was asked for what, by any process: `get NAME`, `cat NAME`, `put NAME`."""
     log = Path(os.environ[_ROOT], _LOG)
     return Counter(log.read_text().splitlines() if log.exists() else ())
-
-
-def forget() -> None:
-    """Counts from nothing again."""
-    Path(os.environ[_ROOT], _LOG).unlink(missing_ok=True)

@@ -1,0 +1,386 @@
+"""Images on which kernels could round otherwise than the installed OpenCV: `exact` makes of them what `none` makes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import product
+from typing import Any
+
+import albumentations as A
+import albumentations.augmentations.geometric.functional as geometric
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kernel_sets import KERNEL_SETS, Spoilt, spoil_last
+from test_exact_equals_none import build
+from test_native_plan import recipe_of
+
+from augrecipes.compiler.executor.program import Program
+from augrecipes.compiler.kernels import field_native, maps, warp_native
+from augrecipes.compiler.kernels.warp_native import NativeWarp
+from augrecipes.native.kernels import Library, using
+from augrecipes.ops.constants import NEAREST
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some classes warn on every call
+
+SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
+Case = tuple[str, dict[str, Any], list[np.ndarray]]
+
+
+def noise(height: int, width: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
+
+
+@cache
+def colours(step: int) -> np.ndarray:
+    """Colours all over the cube, in rows of 512."""
+    some = np.arange(0, 1 << 24, step, dtype=np.uint32)
+    some = some[: len(some) // 512 * 512].reshape(-1, 512)
+    return np.stack([some >> 16, some >> 8 & 255, some & 255], axis=-1).astype(np.uint8)
+
+
+@cache
+def on_edges() -> np.ndarray:
+    """Squares of 16 px, each of a colour one of whose sums, in 65536ths, is just at the edge of rounding."""
+    some, every = np.arange(0, 256, 17, dtype=np.int32), np.arange(256, dtype=np.int32)
+    blue, green, red = np.meshgrid(some, every, every, indexing="ij")
+    weights = ((7471, 38470, 19595), (32768, -21709, -11059), (-5329, -27439, 32768))
+    colours = []
+    for of_blue, of_green, of_red in weights:
+        part = (of_blue * blue + of_green * green + of_red * red) % 65536
+        for edge in range(32766, 32771):
+            found = np.argwhere(part == edge) * (17, 1, 1)
+            colours.append(found[:: max(1, len(found) // 12)][:12])
+    flat = np.concatenate(colours).astype(np.uint8)
+    flat = flat[: len(flat) // 6 * 6].reshape(6, -1, 3)
+    return flat.repeat(16, axis=0).repeat(16, axis=1)
+
+
+def means() -> Iterator[Case]:
+    """Windows of one level, but for some of their pixels: every mean there is, and what is next to it."""
+    for side in range(3, 16, 2):
+        levels = np.arange(side * side * 255 + 1) // (side * side)
+        images = []
+        for whole in np.unique(levels)[:: 1 if side < 6 else 17]:
+            image = np.full((side + 2, 4 * side, 1), whole, np.uint8)
+            image[:, ::2] += np.uint8(whole < 255)
+            images.append(image)
+        yield "Blur", {"blur_limit": [side, side]}, images
+
+
+def medians() -> Iterator[Case]:
+    """All windows of 3 × 3 in black and white, and some larger ones: what orders two levels orders all."""
+    rng = np.random.default_rng(0)
+    for side, count in ((3, 512), (5, 2000), (7, 2000)):
+        bits = rng.random((count, side * side)) < rng.uniform(0.4, 0.6, (count, 1))
+        if side == 3:
+            bits = (np.arange(512)[:, None] >> np.arange(9) & 1) > 0
+        image = np.where(bits.reshape(count * side, side, 1), np.uint8(255), np.uint8(0))
+        yield "MedianBlur", {"blur_limit": [side, side]}, [np.ascontiguousarray(image)]
+
+
+def halves() -> Iterator[Case]:
+    """Reductions whose means, and cubics whose sums, often lie just between two levels."""
+    sizes = [(rows, columns, seed) for seed, (rows, columns) in enumerate(((2, 9), (5, 3), (8, 8)))]
+    ratios = (((4, 3), "area", 3), ((8, 5), "area", 2), ((16, 7), "area", 5), ((25, 3), "cubic", 255),
+              ((5, 6), "cubic", 255), ((3, 1), "cubic", 255))  # fmt: skip
+    for (rows, columns, seed), ((before, behind), name, levels) in product(sizes, ratios):
+        size = {"height": rows * behind, "width": columns * behind}
+        images = [noise(rows * before, columns * before, seed * 50 + k) % levels + np.uint8(k) for k in range(8)]
+        yield "Resize", {**size, "interpolation": name}, images
+
+
+def jpegs() -> Iterator[Case]:
+    """Every quality, and colours whose luma and chroma are just at the edge of rounding."""
+    for quality in (*range(1, 101, 6), 100):
+        yield "ImageCompression", {"quality_range": [quality, quality]}, [noise(23, 37, quality)]
+    for quality in (99, 100):
+        yield "ImageCompression", {"quality_range": [quality, quality]}, [on_edges()]
+
+
+def lab(step: int) -> Iterator[Case]:
+    """An image so even that L hardly changes under a low limit, and one where it does."""
+    for limit in (1.0, 40.0):
+        yield "CLAHE", {"clip_limit": [limit, limit], "tile_grid_size": [1, 1]}, [colours(step)]
+
+
+def snow() -> Iterator[Case]:
+    levels = np.arange(0, 256, 3, dtype=np.uint8)
+    cube = np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), axis=-1).reshape(86, -1, 3)
+    yield "RandomSnow", {"snow_point_range": [0.5, 0.5], "brightness_coeff": 1.0}, [cube]
+
+
+def large() -> Iterator[Case]:
+    """Long sides, and more rows and columns than a kernel takes at a time."""
+    for shape in ((3, 16384), (16384, 2), (700, 900)):
+        image, smaller = noise(*shape), {"height": max(2, shape[0] // 3), "width": max(2, shape[1] // 2)}
+        for name in ("Affine", "Perspective", "OpticalDistortion", "ImageCompression"):
+            yield name, {}, [image]
+        yield "GridDistortion", {"num_steps": 1}, [image]
+        for how in ("linear", "area", "nearest", "cubic"):
+            yield "Resize", {**smaller, "interpolation": how}, [image]
+
+
+CASES: dict[str, Callable[[], Iterator[Case]]] = {
+    "means": means, "medians": medians, "halves": halves, "jpegs": jpegs, "lab": lambda: lab(37), "snow": snow,
+    "large": large,
+}  # fmt: skip
+
+
+def check(case: Case, kernels: Library) -> int:
+    """Holds a step to albumentations; how many images kernels made."""
+    name, arguments, images = case
+    recipe = recipe_of((name, {**arguments, "p": 1.0}))
+    with using(kernels):
+        plain, exact = build(recipe, "none"), build(recipe, "exact")
+        native = exact.native
+    for image in images:
+        expected = plain.at(3)(image=image)["image"]
+        np.testing.assert_array_equal(exact.at(3)(image=image)["image"], expected, err_msg=f"{name} {arguments}")
+    assert isinstance(native, Program)
+    return sum(native.sample(0, 3, 0, image, np.empty) is not None for image in images)
+
+
+@pytest.mark.skipif(not SETS, reason="no native kernels here")
+@pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
+@pytest.mark.parametrize("name", CASES)
+def test_every_kernel_rounds_as_opencv_does(name: str, kernels: Library) -> None:
+    assert sum(check(case, kernels) for case in CASES[name]())
+
+
+@pytest.mark.skipif(not SETS, reason="no native kernels here")
+def test_one_level_off_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Program.sample
+
+    def spoilt(self: Program, *args: Any) -> Any:
+        made = whole(self, *args)
+        if isinstance(made, np.ndarray):
+            made.reshape(-1)[-1] += 1
+        return made
+
+    monkeypatch.setattr(Program, "sample", spoilt)
+    with pytest.raises(AssertionError):
+        check(("Blur", {"blur_limit": [3, 3]}, [noise(9, 11)]), SETS[-1])
+
+
+@pytest.mark.skipif(not SETS, reason="no native kernels here")
+@pytest.mark.soak
+@pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
+def test_every_colour_goes_to_lab_and_back_as_in_opencv(kernels: Library) -> None:
+    assert all(check(case, kernels) for case in lab(1))
+
+
+@pytest.mark.skipif(not SETS, reason="no native kernels here")
+@pytest.mark.soak
+@pytest.mark.parametrize("processor", ["avx2", "sse42"])
+def test_cubics_are_left_to_opencv_where_it_adds_in_another_order(processor: str) -> None:
+    """Its primitives do so on processors without AVX-512: they can be told that this is one."""
+    program = """if True:
+        import cv2
+        import numpy as np
+        from augrecipes.recipe.parse import parse_text
+        image = np.random.default_rng(5).integers(0, 256, (500, 50, 3), np.uint8)
+        for height, width in (500, 6), (60, 30), (100, 60):
+            step = f"Resize: {{height: {height}, width: {width}, interpolation: cubic}}"
+            output = "output: {dtype: uint8, layout: hwc}"
+            made = parse_text(f"version: 1\\nrecipe: test\\nsteps: [{step}]\\neval: []\\n{output}\\n").compile()
+            own = cv2.resize(image, (width, height), interpolation=cv2.INTER_CUBIC)
+            print(np.array_equal(made.at(0)(image=image)["image"], own))"""
+    environment = {**os.environ, "OPENCV_IPP": processor}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert "False" not in done.stdout
+
+
+# A native warp gives the bits of the installed OpenCV, or leaves it the work: every border, size and place.
+
+
+KINDS: list[warp_native.Kind] = ["affine", "perspective", "maps"]
+# Levels whose bits are those of the OpenCV that is installed; on an old processor, none.
+NATIVE = [k for k in KERNEL_SETS if k is not None and NativeWarp(k).body("maps", cv2.INTER_LINEAR)]
+SIDES = st.integers(1, 70)
+FILLS = st.one_of(
+    st.floats(-20, 300), st.integers(-20, 300), st.lists(st.floats(-20, 300), min_size=1, max_size=4).map(tuple)
+)
+
+
+def picture(height: int, width: int, channels: int, seed: int, lies: str = "whole") -> np.ndarray:
+    random = np.random.default_rng(seed)
+    image: Any = random.integers(0, 256, (height, width, channels), np.uint8)
+    image[random.random(image.shape) < 0.5] = 255
+    if lies == "rows apart":
+        wide = np.pad(image, ((1, 1), (2, 3), (0, 0)))
+        return wide[1:-1, 2:-3]
+    return image
+
+
+def forward_matrix(seed: int, height: int, width: int, tilt: float) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    angle, scale = random.uniform(-4, 4), 4.0 ** random.uniform(-1, 1)
+    c, s = scale * np.cos(angle), scale * np.sin(angle)
+    shift = random.uniform(-0.5, 0.5, 2) * (width, height)
+    rows = [[c, s, shift[0] + width / 2 * (1 - c)], [-s, c * random.uniform(0.5, 2), shift[1] + height / 3]]
+    return np.array([*rows, [*(random.uniform(-tilt, tilt, 2)), 1.0]])
+
+
+def maps_of(seed: int, source: tuple[int, int], size: tuple[int, int], wild: float) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    (h, w), reach = source, wild * max(source)
+    return (
+        random.uniform(-reach, w + reach, size).astype(np.float32),
+        random.uniform(-reach, h + reach, size).astype(np.float32),
+    )
+
+
+def check_warps(
+    native: NativeWarp,
+    image: np.ndarray,
+    size: tuple[int, int],
+    kind: str,
+    border: int,
+    fill: Any,
+    seed: int,
+    sampling: int = cv2.INTER_LINEAR,
+) -> bool:
+    """Holds what is sampled to albumentations' own functions; says whether the kernel did the work."""
+    before, worked = image.copy(), []
+    sampled = native.sampled
+
+    def counted(*given: Any, **named: Any) -> Any:
+        worked.append(sampled(*given, **named))
+        return worked[-1]
+
+    native.sampled = counted  # type: ignore[method-assign]
+    height, width = image.shape[:2]
+    matrix = forward_matrix(seed, height, width, 0.0 if kind == "affine" else 2e-3)
+    if kind == "maps":
+        given: Any = (image, *maps_of(seed, (height, width), size, seed % 4), sampling, border, fill)
+        found, expected = native.remap(*given), geometric.remap(*given)
+    else:
+        if kind == "affine":
+            value = [fill] * image.shape[2] if isinstance(fill, float) else fill
+            expected = geometric.warp_affine(image, matrix, sampling, fill, border, size)
+            back = warp_native._inverse(matrix.ravel().tolist())
+        else:
+            value = fill
+            expected = geometric.perspective(image, matrix, size[1], size[0], fill, border, False, sampling)
+            back = cv2.invert(matrix)[1].ravel().tolist()
+        made = native.sampled(kind, image, sampling, border, value, size, back)  # type: ignore[arg-type]
+        found = expected if made is None else made
+    del native.sampled  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(found, expected)
+    assert found.shape == expected.shape
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(image, before)
+    return any(one is not None for one in worked)
+
+
+@pytest.mark.skipif(not NATIVE, reason="no native kernel gives this OpenCV's bits")
+@given(
+    st.sampled_from(NATIVE or [None]), SIDES, SIDES, SIDES, SIDES, st.sampled_from([1, 2, 3, 4, 5]),
+    st.sampled_from(KINDS), st.integers(0, 4), FILLS, st.integers(0, 2**32), st.sampled_from(["whole", "rows apart"]),
+    st.sampled_from([cv2.INTER_NEAREST, cv2.INTER_LINEAR]), st.sampled_from(["uint8", "uint16", "int16", "float32"]),
+)  # fmt: skip
+def test_the_bits_are_those_of_opencv(
+    kernels: Library, h: int, w: int, height: int, width: int, channels: int, kind: str, border: int, fill: Any,
+    seed: int, lies: str, sampling: int, dtype: str,
+) -> None:  # fmt: skip
+    image = picture(h, w, channels, seed, lies)
+    if dtype != "uint8":
+        image = image.astype(dtype)
+    check_warps(NativeWarp(kernels), image, (height, width), kind, border, fill, seed, sampling)
+
+
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e30])
+def test_places_that_are_no_numbers_are_left_to_opencv(kernels: Library, bad: float) -> None:
+    native, image = NativeWarp(kernels), picture(20, 30, 3, 0)
+    for place in range(9):
+        matrix = np.eye(3).ravel() * 1.5
+        matrix[place] = bad
+        assert native.sampled("perspective", image, 1, 4, 0, (20, 20), matrix.tolist()) is None
+    for place in range(6):
+        matrix = np.eye(3).ravel() * 1.5
+        matrix[place] = bad
+        assert native.sampled("affine", image, 1, 4, 0, (20, 20), matrix.tolist()) is None
+    for which in (0, 1):
+        maps = maps_of(0, (20, 30), (9, 9), 0)
+        maps[which][3, 5] = bad
+        assert native.sampled("maps", image, 1, 4, 0, (9, 9), maps=maps) is None
+
+
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+def test_the_probe_sees_a_kernel_that_is_one_bit_off(kernels: Library) -> None:
+    for kind, linear in product(KINDS, (False, True)):
+        assert warp_native.agrees(kind, linear, 16, NativeWarp(kernels))
+        assert not warp_native.agrees(kind, linear, 16, NativeWarp(Spoilt(kernels, 17, spoil_last)))  # type: ignore[arg-type]
+    for kind in KINDS[:2]:  # places of a row's last pixels are found in another order
+        assert not warp_native.agrees(kind, True, 1, NativeWarp(kernels))
+
+
+def test_labels_on_an_axis_of_one_are_the_kernels_too() -> None:
+    """numpy gives that axis a step of no bytes."""
+    labels = np.random.default_rng(0).integers(0, 9, (40, 50), np.uint8)
+    turn = (0.9, 0.2, 1.0, -0.2, 0.9, 3.0, 0.0, 0.0, 1.0)
+    for kernels in NATIVE:
+        made = [
+            NativeWarp(kernels).sampled("affine", one, NEAREST, cv2.BORDER_CONSTANT, [3], (30, 20), turn, body=1)
+            for one in (labels, labels[..., None])
+        ]
+        assert made[1] is not None
+        assert np.array_equal(made[0], made[1][..., 0])
+
+
+# The maps of warps that go by a smooth field, or by a grid.
+
+SMOOTH = [kernels for kernels in KERNEL_SETS if kernels is not None and field_native.same_bits(kernels)]
+SIGMAS = st.sampled_from((0.7, 0.8, 1.0, 1.5, 3.3, 6.0, 11.0, 50.0))  # 7 to 401 weights, of each remainder by four
+
+
+@given(SIDES, SIDES, SIGMAS, st.floats(0, 200), st.booleans(), st.booleans(), st.sampled_from(["gaussian", "uniform"]))
+def test_displacements_are_those_of_albumentations(
+    rows: int, columns: int, sigma: float, alpha: float, same: bool, rough: bool, distribution: str
+) -> None:
+    size = (17, 17) if rough else (0, 0)
+    drawn = [np.random.Generator(np.random.Philox(3)) for _ in range(2)]
+    given_to: Any = {"same_dxdy": same, "kernel_size": size, "noise_distribution": distribution}
+    own = geometric.generate_displacement_fields((rows, columns), alpha, sigma, random_generator=drawn[0], **given_to)
+    found = maps.fields((rows, columns), alpha, sigma, random_generator=drawn[1], **given_to)
+    assert drawn[0].bit_generator.random_raw() == drawn[1].bit_generator.random_raw()
+    for one, other in zip(found, own, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_transform_runs_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    own = field_native.smoothed
+
+    def counting(*given: Any) -> bool:
+        asked.append(given)
+        return own(*given)
+
+    monkeypatch.setattr(field_native, "smoothed", counting)
+    for kernels in SMOOTH:
+        step = maps.with_quick_maps(A.ElasticTransform(alpha=50, sigma=6))
+        with using(kernels):
+            asked.clear()
+            step.get_params_dependent_on_data({"shape": (20, 30, 3)}, {})
+        assert asked.pop()[:1] == (kernels,)
+
+
+@pytest.mark.skipif(not SMOOTH, reason="no native kernel gives this OpenCV's bits")
+@pytest.mark.parametrize("parts", [41, 60, 100])
+def test_grids_of_many_parts_are_made_natively(parts: int) -> None:
+    """More than the pictures have rows that steps are first tried on."""
+    recipe = recipe_of(("GridDistortion", {"num_steps": parts, "p": 1.0}))
+    image = np.random.default_rng(parts).integers(0, 256, (150, 171, 3), np.uint8)
+    plain, exact = build(recipe, "none"), build(recipe, "exact")
+    assert isinstance(exact.native, Program)
+    made = exact.native.sample(2, 5, 0, image, np.empty)
+    assert made is not None
+    np.testing.assert_array_equal(made, plain.at(5, 2)(image=image)["image"])
