@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import simplejpeg
-import torch
 from comparison import Side
-from workloads import Folder, Pairs, Photos, ResizedCrops, Tiles, Windows
+from workloads import Pairs, Photos, ResizedCrops, Tiles, Windows
 
 from peers import installed
 from peers.at_once import in_parts
-from peers.loaders import Files, epochs
 
 NAME = "kornia"
 
@@ -48,19 +46,6 @@ def windows(work: Photos) -> Iterator[Side]:
     yield _photographs(work, _augmentations().RandomCrop((work.out, work.out)))
 
 
-def small_pictures(folder: Folder) -> Iterator[Side]:
-    """W3: a Dataset of files, one by one: their sizes differ."""
-    resize = importlib.import_module("kornia.geometry.transform").resize
-
-    def make(path: str) -> torch.Tensor:
-        with open(path, "rb") as file:  # noqa: PTH123  the quicker way, a thousand times a second
-            pixels = torch.from_numpy(simplejpeg.decode_jpeg(file.read())).permute(2, 0, 1)
-        return resize(pixels[None].float().mul_(1 / 255), (folder.side, folder.side))[0]
-
-    passes = epochs(Files(folder.root, make), folder.batch, folder.workers, ("image", "label"))
-    yield Side("", f"image folder, {folder.workers} workers", passes)
-
-
 def _photographs(work: Photos, crop: Any) -> Side:
     k, normal = _augmentations(), work.recipe.output.normalize
     chain = k.AugmentationSequential(crop, k.RandomHorizontalFlip(), k.Normalize(normal.mean, normal.std))
@@ -71,5 +56,5 @@ def _augmentations() -> Any:
     return importlib.import_module("kornia.augmentation")
 
 
-WORKLOADS = {Tiles: tiles, ResizedCrops: resized_crops, Windows: windows, Folder: small_pictures}
+WORKLOADS = {Tiles: tiles, ResizedCrops: resized_crops, Windows: windows}
 WITHOUT = {Pairs: "has no crop of two sizes at one place"}

@@ -26,19 +26,6 @@ class Files(Dataset[Any]):
         return self.make(self.files[i]), self.labels[i]
 
 
-class FilePairs(Dataset[Any]):
-    """Pairs of PNG files: what `make` makes of the low and the high resolution."""
-
-    def __init__(self, lr: Path, hr: Path, make: Callable[[Path, Path], Any]) -> None:
-        self.files, self.make = list(zip(sorted(lr.glob("*.png")), sorted(hr.glob("*.png")), strict=True)), make
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    def __getitem__(self, i: int) -> Any:
-        return self.make(*self.files[i])
-
-
 class Repeated(Dataset[Any]):
     """A dataset again and again, so that an epoch of few files has many samples."""
 

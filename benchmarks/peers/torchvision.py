@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import importlib
 import io
-import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import simplejpeg
 import torch
 from comparison import Sample, Side, in_batches
 from PIL import Image
 from torch import library
-from workloads import Folder, Pairs, Photos, ResizedCrops, Small, Tiles, Windows
+from workloads import Photos, ResizedCrops, Small, Tiles, Windows
 
 from peers import installed
-from peers.loaders import FilePairs, Files, Repeated, epochs
 
 NAME = "torchvision"
 _TENSORS, _PIL = "on uint8 tensors", "on PIL images"
@@ -63,33 +59,6 @@ def resized_crops(work: Photos) -> Iterator[Side]:
 def windows(work: Photos) -> Iterator[Side]:
     """W5."""
     yield from _photographs(work, _transforms().RandomCrop(work.out))
-
-
-def small_pictures(folder: Folder) -> Iterator[Side]:
-    """W3: a Dataset of files."""
-    t = _transforms()
-    chain = t.Compose([t.Resize((folder.side, folder.side)), *_last()])
-
-    def make(path: str) -> torch.Tensor:
-        with open(path, "rb") as file:  # noqa: PTH123  the quicker way, a thousand times a second
-            return chain(_tensor(simplejpeg.decode_jpeg(file.read())))
-
-    passes = epochs(Files(folder.root, make), folder.batch, folder.workers, ("image", "label"))
-    yield Side("", f"image folder, {folder.workers} workers", passes)
-
-
-def large_pairs(pairs: Pairs) -> Iterator[Side]:
-    """W4: a Dataset that decodes both and crops at one place, which the transforms do not do by themselves."""
-    last, crop = _transforms().Compose(_last()), _transforms().functional.crop
-    k, side = pairs.scale, pairs.patch
-
-    def crops(lr_file: Path, hr_file: Path) -> tuple[torch.Tensor, torch.Tensor]:
-        lr, hr = (_tensor(cv2.cvtColor(cv2.imread(str(at)), cv2.COLOR_BGR2RGB)) for at in (lr_file, hr_file))
-        y, x = (random.randint(0, n - side) for n in lr.shape[1:])
-        return last(crop(lr, y, x, side, side)), last(crop(hr, y * k, x * k, side * k, side * k))
-
-    ds = FilePairs(pairs.lr, pairs.hr, crops)
-    yield Side("", "PNGs decoded whole", epochs(Repeated(ds, pairs.batch), pairs.batch, 0, ("lr", "hr")))
 
 
 def _in_memory(work: Tiles | Small, steps: Sequence[Any], *normal: Sequence[float]) -> Iterator[Side]:
@@ -150,12 +119,5 @@ def _load() -> None:
 
 _KEPT: list[Any] = []  # what it defines goes when it goes
 
-WORKLOADS = {
-    Tiles: tiles,
-    Small: padded,
-    ResizedCrops: resized_crops,
-    Windows: windows,
-    Folder: small_pictures,
-    Pairs: large_pairs,
-}
+WORKLOADS = {Tiles: tiles, Small: padded, ResizedCrops: resized_crops, Windows: windows}
 WITHOUT: dict[type, str] = {}
