@@ -4,8 +4,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from augrecipes.bench.run import bench as bench
-    from augrecipes.bring.importing import from_albumentations as from_albumentations
-    from augrecipes.bring.torchvision.steps import from_torchvision as from_torchvision
     from augrecipes.compiler.explain import explain as explain
     from augrecipes.compiler.run.pipeline import Pipeline as Pipeline
     from augrecipes.data.loader import Loader as Loader
@@ -28,6 +26,8 @@ if TYPE_CHECKING:
     from augrecipes.errors import StoreError as StoreError
     from augrecipes.errors import UnprovenWarning as UnprovenWarning
     from augrecipes.images.encoded import open_encoded as open_encoded
+    from augrecipes.interop.importing import from_albumentations as from_albumentations
+    from augrecipes.interop.torchvision.steps import from_torchvision as from_torchvision
     from augrecipes.kinds.bag.dataset import SlideBags as SlideBags
     from augrecipes.kinds.bag.dataset import TileBags as TileBags
     from augrecipes.kinds.image.dataset import ImageFolder as ImageFolder

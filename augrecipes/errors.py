@@ -24,12 +24,12 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 
 if TYPE_CHECKING:
-    from augrecipes.recipe.spelling import Fix
+    from augrecipes.recipe.problems import Fix
 
 Severity = Literal["error", "warning"]
 
@@ -104,7 +104,7 @@ class Diagnostic:
         name: the step, key or lint that the message speaks of.
         file: the path as the user gave it; ``<recipe>`` for text.
         severity: ``error`` or ``warning``.
-        fixes: edits of the text that may mend it, the likeliest first.
+        fixes: edits of the text that may mend it, the likeliest first; no part of its JSON.
     """
 
     message: str
@@ -120,10 +120,6 @@ class Diagnostic:
         where = f"{self.file}:{self.line}:{self.col}" if self.line else self.file
         name = f" {self.name}" if self.name else ""
         return harmless(f"{where}: {self.code}{name}: {self.message}")
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it but the fixes."""
-        return {key: value for key, value in asdict(self).items() if key != "fixes"}
 
 
 def counted(number: int, what: str) -> str:

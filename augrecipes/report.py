@@ -128,8 +128,9 @@ def _lines(table: TextTable, console: Any) -> list[Any]:
     rows = [[_text(cell, console.width) for cell in row] for row in table.rows]
     captions = [_text(heading, console.width, "dim") for heading in table.headings]
     every = [*([captions] if captions else []), *rows]
+    notes = [line for note in table.notes for line in _noted(note, "  ", console)]
     if not rows:
-        return [*found, Text("  none"), *(line for note in table.notes for line in _noted(note, "  ", console))]
+        return [*found, *(notes or [Text("  none")])]
     widths = [max(row[k].cell_len for row in every) for k in range(len(every[0]))]
     needs = [width if k in table.right else min(width, _LEAST) for k, width in enumerate(widths)]
     for place, block in enumerate(_blocks(needs, table.keys, console.width - 2)):
@@ -147,7 +148,7 @@ def _lines(table: TextTable, console: Any) -> list[Any]:
             if not place or any(row[k] for k in block[table.keys :]):
                 shown.add_row(*(row[k] for k in block), style=STYLES[style])
         found += [*([""] if place else []), Padding(shown, (0, 0, 0, 2))]
-    return [*found, *(line for note in table.notes for line in _noted(note, "  ", console))]
+    return [*found, *notes]
 
 
 def _blocks(needs: Sequence[int], keys: int, room: int) -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""What a second thread gains on batches: W1 and small pictures in memory, W2 and W5 as JPEGs.
+"""What a second thread gains on batches: W1 and small images in memory, W2 and W5 as JPEGs.
 
 python benchmarks/batches.py            prints
 python benchmarks/batches.py --write    prints, and writes the section `batches` of benchmarks/RESULTS.md
@@ -6,42 +6,28 @@ python benchmarks/batches.py --write    prints, and writes the section `batches`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
 import cv2
-from jpegs import as_file, jpegs
-from measure import in_turns
-from options import parser, run
-from results import Row, times
-from sides import BATCH, Batches, Each, at_once
-from workloads import Small, photos, stained, tissue
+from comparison import BATCH, Each, whole_batches
+from harness import Row, in_turns, run
+from workloads import Small, as_file, jpegs, photos, stained, tissue
 
 import augrecipes as ar
 
-_LARGE = 128
-_TWO_THREADS = 1.8  # times as fast as one
 _METHOD = f"""\
-`pipeline.batch` of {BATCH} or {_LARGE} pictures into memory that is there, with two threads and with one in turns
-(A B A B), in the same process; medians ± median distance of a batch, and the ratio is the median over the turns."""
+`pipeline.batch` of {BATCH} or 128 images into memory that is there, with two threads and with one in turns, in the
+same process; medians ± median distance of a batch, and the ratio is the median over the turns."""
 
 
-def main() -> None:
-    options = parser(__doc__).parse_args()
-    turns = 7 if options.quick else 41
-
-    def measure() -> Iterator[Row]:
-        for (name, recipe, optimize, pool, out), size in product(_workloads(), (BATCH, _LARGE)):
-            shape = 3, out, out
-            one, two = (_pass(at_once(recipe, optimize, pool, shape, threads=k, batch=size)) for k in (1, 2))
-            pair = in_turns(two, one, turns)
-            goal = _TWO_THREADS if name in ("W2", "W5") else None
-            beside = f"one thread {pair.peer.in_units('ms')}"
-            what = f"{name}, `{optimize}`, {size} by two threads"
-            yield Row(what, pair.ours.in_units("ms"), beside, times(pair.ratio, goal))
-
-    run(__file__, "Batches in threads", _METHOD, {"batches": measure}, options)
+def _batches(options: Any) -> Iterator[Row]:
+    for (name, recipe, optimize, pool, out), size in product(_workloads(), (BATCH, 128)):
+        one, two = (whole_batches(recipe, optimize, pool, out, threads=k, batch=size) for k in (1, 2))
+        pair = in_turns(lambda: [*two()], lambda: [*one()], 7 if options.quick else 41)  # noqa: B023
+        goal = 1.8 if name in ("W2", "W5") else None
+        yield pair.row(f"{name}, `{optimize}`, {size} by two threads", "one thread", goal)
 
 
 def _workloads() -> Iterator[tuple[str, ar.Recipe, str, Sequence[Any], int]]:
@@ -52,9 +38,5 @@ def _workloads() -> Iterator[tuple[str, ar.Recipe, str, Sequence[Any], int]]:
     yield "128²", Small(small, 128, 16).recipe, "exact", small, 128
 
 
-def _pass(batches: Batches) -> Callable[[], object]:
-    return lambda: [*batches()]
-
-
 if __name__ == "__main__":
-    main()
+    run(__file__, __doc__, "Batches in threads", _METHOD, {"batches": _batches})

@@ -1,25 +1,20 @@
-"""How fast windows of a JPEG slide are read beside OpenSlide, and what a bag of 3,000 tiles takes.
+"""How fast windows of a JPEG slide are read, compared with OpenSlide, and what a bag of 3,000 tiles takes.
 
 python benchmarks/slides.py            prints
 python benchmarks/slides.py --write    prints, and writes the section `slides` of benchmarks/RESULTS.md
 
-Needs the extra `slides`; the readers of tiatoolbox and wsistream have rows where they are installed.
+Needs the extra `slides`.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import resource
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import Pair, Timing, in_turns
-from options import Part, parser, run
-from results import Row, times
+from harness import Pair, Row, Timing, in_turns, memory, run, times
 
 import augrecipes as ar
 from augrecipes.demo.slides import reduced, write_pyramid
@@ -33,7 +28,6 @@ _READS = 60  # windows a turn, each another one
 _ALIGNED, _OTHER = 3.0, 1.6  # times as fast as OpenSlide
 _TWO_THREADS = 1.8
 _GRID = "on the grid of tiles"
-_MIB = 2**20
 Read = Callable[[int, int], Any]
 _METHOD = f"""\
 A drawn slide of {_SIDE}² px, a TIFF of JPEG tiles of 256² (4:2:0, quality 85, tables once) with levels of a quarter and
@@ -45,28 +39,18 @@ tiles that were decoded. A bag is
 of the process less what was resident before and less the result."""
 
 
-def main() -> None:
-    options = parser(__doc__).parse_args()
-    turns = 3 if options.quick else 15
-    with tempfile.TemporaryDirectory() as folder:
-        slide = _draw(Path(folder), _SIDE // 8 // 256 * 256 if options.quick else _SIDE)
-        parts: dict[str, Part] = {
-            "windows": lambda: _windows(slide, turns),
-            "bags": lambda: _bags(slide, 2 if options.quick else 5, 50 if options.quick else _TILES),
-        }
-        run(__file__, "Slides", _METHOD, parts, options)
-
-
-def _draw(folder: Path, side: int) -> Path:
+def _slide(options: Any) -> Path:
+    folder, side = options.folder, _SIDE // 8 // 256 * 256 if options.quick else _SIDE
     patch = render_tile(CLASSES[0], (512, 512), LABORATORIES[0], np.random.default_rng(0)).image
     image = np.pad(patch, ((0, side - 512), (0, side - 512), (0, 0)), mode="symmetric")
     write_pyramid(folder / "slide.tif", [image, reduced(image, 4), reduced(image, 16)])
     return folder / "slide.tif"
 
 
-def _windows(path: Path, turns: int) -> Iterator[Row]:
+def _windows(options: Any) -> Iterator[Row | str]:
     import openslide
 
+    path, turns = _slide(options), 3 if options.quick else 15
     reader, slide = open_slide(str(path)), openslide.OpenSlide(path)
     width = reader.levels[0].width
     for size in (256, 512):
@@ -75,13 +59,6 @@ def _windows(path: Path, turns: int) -> Iterator[Row]:
             ours = _each(places, lambda x, y, s=size: reader.read(0, pyramid.Part(x, y, s, s)))
             what = f"a window of {size}², {where}"
             yield _row(what, in_turns(ours, theirs, turns, 1), "OpenSlide", _ALIGNED if where == _GRID else _OTHER)
-            for name, reads in _OTHERS.items():
-                if _installed(name):
-                    other = reads(path, size)
-                    _same(other, reader, places[0].tolist(), size, name)
-                    yield _row(what, in_turns(ours, _each(places, other), turns, 1), name)
-    if missing := [f"- {name}: {_WITHOUT[name]}" for name in _OTHERS if not _installed(name)]:
-        yield "\n".join(["Not measured:", "", *missing])
 
 
 def _places(size: int, width: int) -> dict[str, np.ndarray]:
@@ -103,40 +80,6 @@ def _row(what: str, pair: Pair, peer: str, goal: float | None = None) -> Row:
     return Row(what, ours, f"{peer} {theirs}", times(pair.ratio, goal))
 
 
-def _wsistream(path: Path, size: int) -> Read:
-    from wsistream.backends.openslide import OpenSlideBackend
-
-    backend = OpenSlideBackend()
-    backend.open(str(path))
-    return lambda x, y: backend.read_region(x, y, 0, size, size)
-
-
-def _tiatoolbox(path: Path, size: int) -> Read:
-    from tiatoolbox.wsicore.wsireader import WSIReader
-
-    reader = WSIReader.open(path)
-    return lambda x, y: reader.read_rect((x, y), (size, size), resolution=0, units="level")
-
-
-# Readers that stand on OpenSlide, and what installing each brings.
-_OTHERS: dict[str, Callable[[Path, int], Read]] = {"wsistream": _wsistream, "tiatoolbox": _tiatoolbox}
-_WITHOUT = {
-    "wsistream": "not installed (`pip install wsistream`, which brings scikit-image)",
-    "tiatoolbox": "not installed (`pip install tiatoolbox` brings another torch with CUDA's libraries, some gigabytes)",
-}
-
-
-def _installed(name: str) -> bool:
-    return importlib.util.find_spec(name) is not None
-
-
-def _same(other: Read, reader: pyramid.Pyramid, place: list[int], size: int, name: str) -> None:
-    """Whoever reads other pixels is not measured."""
-    x, y = place
-    if not np.array_equal(np.asarray(other(x, y)), reader.read(0, pyramid.Part(x, y, size, size))):
-        raise SystemExit(f"{name} reads other pixels at x={x}, y={y}")
-
-
 def _each(places: np.ndarray, read: Callable[[int, int], Any]) -> Callable[[], None]:
     """Reads the next windows with every call."""
     turn = iter(range(1 << 30))
@@ -149,7 +92,8 @@ def _each(places: np.ndarray, read: Callable[[int, int], Any]) -> Callable[[], N
     return reads
 
 
-def _bags(path: Path, turns: int, tiles: int) -> Iterator[Row]:
+def _bags(options: Any) -> Iterator[Row]:
+    path, turns, tiles = _slide(options), 2 if options.quick else 5, 50 if options.quick else _TILES
     bag = {"version": 1, "recipe": "flips", "kind": "bag", "steps": ["HorizontalFlip"], "eval": []}
     recipe = ar.load({**bag, "output": {"dtype": "uint8", "layout": "hwc"}})
 
@@ -158,16 +102,14 @@ def _bags(path: Path, turns: int, tiles: int) -> Iterator[Row]:
         return ar.SlideBags(path, recipe, tile=512, stride=256, level=0, **how)
 
     one, two = dataset(1), dataset(2)
-    before = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    before = memory("VmRSS")
     start = time.perf_counter()
-    result = one[0]["image"].numpy().nbytes
+    result = one[0]["image"].numpy().nbytes / 1e6
     seconds = time.perf_counter() - start
-    above = max(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before - result, 0)
-    yield Row(f"a bag of {tiles:,} tiles of 512²", f"{seconds:.1f} s", f"{above // _MIB} MiB beyond it", "one thread")
-    pair = in_turns(lambda: two[0], lambda: one[0], turns)
-    took = f"one thread {pair.peer.in_units('ms')}"
-    yield Row("the same, two threads", pair.ours.in_units("ms"), took, times(pair.ratio, _TWO_THREADS))
+    above = max(memory("VmHWM") - before - result, 0)
+    yield Row(f"a bag of {tiles:,} tiles of 512²", f"{seconds:.1f} s", f"{above:.0f} MB beyond it", "one thread")
+    yield in_turns(lambda: two[0], lambda: one[0], turns).row("the same, two threads", "one thread", _TWO_THREADS)
 
 
 if __name__ == "__main__":
-    main()
+    run(__file__, __doc__, "Slides", _METHOD, {"windows": _windows, "bags": _bags})

@@ -20,8 +20,7 @@ from typing import Any
 
 import cv2
 import numpy as np
-from options import Part, parser, run
-from results import Row, met
+from harness import Row, met, run
 
 from augrecipes.demo.photos import CLASSES, render_photo
 
@@ -113,7 +112,7 @@ def _photos(folder: Path, count: int, size: tuple[int, int]) -> None:
         cv2.imwrite(str(folder / f"{number}.jpg"), cv2.cvtColor(image, cv2.COLOR_RGB2BGR))
 
 
-def _latency() -> Iterator[Row]:
+def _latency(_: Any) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as name:
         _photos(Path(name), _SAMPLES, (_SIDE, _SIDE))
         server = _Server(Path(name))
@@ -171,7 +170,7 @@ def _timed(do: Callable[[int], None]) -> list[float]:
     return found[2:]
 
 
-def _memory() -> Iterator[Row]:
+def _memory(_: Any) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _photos(folder, 6, _LARGE)
@@ -193,11 +192,6 @@ def _memory() -> Iterator[Row]:
             yield Row(what, f"{grown:.0f} MB more", f"goal {_MB} MB", met(grown <= _MB))
 
 
-def main() -> None:
-    """Measure, and tell."""
-    parts: dict[str, Part] = {"latency": _latency, "memory": _memory}
-    run(__file__, "The studio: from a keystroke to pictures", _METHOD, parts, parser(str(__doc__)).parse_args())
-
-
 if __name__ == "__main__":
-    main()
+    parts = {"latency": _latency, "memory": _memory}
+    run(__file__, str(__doc__), "The studio: from a keystroke to images", _METHOD, parts)

@@ -1,4 +1,4 @@
-"""The workloads of the source articles, and the pictures that they are measured on."""
+"""The workloads that peers run, and the images that they are measured on."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import cv2
 import numpy as np
 
 import augrecipes as ar
@@ -14,7 +15,11 @@ from augrecipes.demo.photos import CLASSES as SCENES
 from augrecipes.demo.photos import render_photo
 from augrecipes.demo.tissue import CLASSES as TISSUES
 from augrecipes.demo.tissue import LABORATORIES, render_tile
+from augrecipes.images.encoded import Encoded, encoded
 from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.files import read_image
+
+QUALITY = 90
 
 _POOL_BYTES = 48 * 2**20  # several times what a core's second cache holds
 _STAINED = """
@@ -26,9 +31,9 @@ steps:
   - Resize: {{height: {out}, width: {out}}}  # augrecipes: ignore[L201]
   - HorizontalFlip
   - VerticalFlip
-{colour}
+  - ColorJitter: {{brightness: 0.2, contrast: 0.1, saturation: 0.05, hue: 0.02, p: 1.0}}  # augrecipes: ignore[L301]
 eval: []
-output: {{dtype: float32, layout: {layout}, {range}}}
+output: {{dtype: float32, layout: chw, normalize: {{mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5]}}}}
 """
 _SMALL = """
 version: 1
@@ -40,7 +45,6 @@ steps:
 eval: []
 output: {{dtype: float32, layout: chw, normalize: imagenet}}
 """
-_JITTER = "  - ColorJitter: {brightness: 0.2, contrast: 0.1, saturation: 0.05, hue: 0.02, p: 1.0}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +76,10 @@ class Stains:
 
 @dataclass(frozen=True, slots=True)
 class Small:
-    """W6: small pictures in memory, padded with black, a window of their own size, flipped, normalised as for ImageNet.
+    """W6: small images in memory, padded with black, a window of their own size, flipped, normalised as for ImageNet.
 
     Attributes:
-        pool: uint8 pictures, `out` px a side.
+        pool: uint8 images, `out` px a side.
         out: pixels a side of a sample.
         pad: pixels that are added on each side before the window is taken.
     """
@@ -143,7 +147,7 @@ class Pairs:
     """W4: crops of pairs of large PNGs, the same place on both, float32 C×H×W, 0..1.
 
     Attributes:
-        hr: the folder of large pictures.
+        hr: the folder of large images.
         lr: that of small ones, in the same order.
         patch: pixels a side of the small crop.
         scale: how many times larger the other is.
@@ -166,14 +170,7 @@ def stained(size: int, out: int) -> ar.Recipe:
 
 def stained_text(size: int, out: int) -> str:
     """The same, as YAML."""
-    half = "normalize: {mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5]}"
-    text = _STAINED.format(size=size, out=out, colour=_JITTER, layout="chw", range=half)
-    return text.replace("p: 1.0}\neval", "p: 1.0}  # augrecipes: ignore[L301]\neval")
-
-
-def stained_geometry(size: int, out: int) -> ar.Recipe:
-    """The same without colours, 0..1, H×W×C: for comparisons with the truth."""
-    return parse_text(_STAINED.format(size=size, out=out, colour="", layout="hwc", range="range: [0, 1]"), root=None)
+    return _STAINED.format(size=size, out=out)
 
 
 def tissue(size: int, least: int = 8) -> list[np.ndarray]:
@@ -201,3 +198,49 @@ def _pool(drawn: Sequence[np.ndarray], least: int) -> list[np.ndarray]:
         if len(pool) == count:
             return pool
     return pool
+
+
+def jpegs(folder: Path | None, height: int, width: int, *, restart: bool = False) -> list[bytes]:
+    """Photographs as JPEGs, of a folder or drawn; `restart`: with a marker after each row of blocks."""
+    if folder is not None:
+        images = [_covering(path, height, width) for path in _files(folder)]
+    elif height * width < 4_000_000:
+        images = photos(height, width)
+    else:  # drawing large ones takes long: a quarter of each side, with its reflections
+        more = ((0, height - height // 4), (0, width - width // 4), (0, 0))
+        images = [np.pad(part, more, mode="symmetric") for part in photos(height // 4, width // 4)[:4]]
+    options = [cv2.IMWRITE_JPEG_QUALITY, QUALITY, cv2.IMWRITE_JPEG_RST_INTERVAL, -(-width // 16) if restart else 0]
+    return [cv2.imencode(".jpg", image[:, :, ::-1], options)[1].tobytes() for image in images]
+
+
+def as_file(data: bytes) -> Encoded:
+    """A JPEG as our Datasets hand it to a pipeline: read, and not decoded."""
+    return encoded(data, name="photo.jpg")
+
+
+def _files(folder: Path) -> list[Path]:
+    found = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in {".jpg", ".jpeg", ".png"}]
+    if not found:
+        raise SystemExit(f"{folder}: no JPEG and no PNG in it")
+    return found[:64]
+
+
+def _covering(path: Path, height: int, width: int) -> np.ndarray:
+    """A photograph scaled to cover the size, and its middle cut out."""
+    image = read_image(path)
+    scale = max(height / image.shape[0], width / image.shape[1])
+    size = (max(width, round(image.shape[1] * scale)), max(height, round(image.shape[0] * scale)))
+    large = cv2.resize(image, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC)
+    y, x = (large.shape[0] - height) // 2, (large.shape[1] - width) // 2
+    return np.ascontiguousarray(large[y : y + height, x : x + width])
+
+
+def write_noise(folder: Path, size: tuple[int, int], count: int, suffix: str = ".jpg") -> Path:
+    """A folder of images with as much in them as photographs have."""
+    folder.mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    coarse = (max(2, size[0] // 16), max(2, size[1] // 16), 3)
+    for k in range(count):
+        smooth = cv2.resize(rng.integers(0, 231, coarse, np.uint8), size[::-1], interpolation=cv2.INTER_CUBIC)
+        cv2.imwrite(str(folder / f"{k:04}{suffix}"), cv2.add(smooth, rng.integers(0, 25, (*size, 3), np.uint8)))
+    return folder

@@ -29,7 +29,7 @@ LONGEST = 320
 INNARDS = frozenset({"f_locals", "f_back", "__globals__", "__code__", "__closure__", "__pydantic_decorators__"})
 PUBLIC = frozenset({"_replace", "_asdict", "_exit"})  # of named tuples and os, in spite of their names
 # Facts about a class live in ops: elsewhere its name stands only where old and foreign names become today's.
-NAMES_CLASSES = ("ops/", "recipe/history.py", "bring/")
+NAMES_CLASSES = ("ops/", "recipe/history.py", "interop/")
 CLASSES = frozenset({*catalog.shipped(), *GROUPS})
 # What a kind brings, and the package that each part belongs to.
 PARTS = {"pipeline": "compiler", "reader": "sources", "dataset": "data", "sheet": "preview"}

@@ -1,27 +1,39 @@
 """Effects: what a recipe's steps do to one's samples: how often they act, what they fill, what they clip, what is left.
 
-All of it is measured on the recipe as it is written (`none`), whose draws every plan shares.
+All of it is measured on the recipe as it is written (`none`), whose random parameters every plan shares.
+
+Borders are seen by a second copy of the recipe, which carries a mask of labels through the same random parameters.
+Every step that treats borders fills the mask with zero there, whatever it does to the image (`reflect_101`,
+`replicate`, a colour), so a zero is a pixel that the step filled; it gets the step's number, which later crops and
+rotations carry along. Masks are sampled by nearest neighbour, so a share is exact to the pixels along an edge. What
+dropouts and noise write over images is no border.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.bench.borders import SOURCE, Borders, plainly
 from augrecipes.bench.sides import Setting, spread_out
+from augrecipes.compiler.compile import pipeline_of
 from augrecipes.compiler.kernels.step_draws import with_channels
+from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.run.instrument import instrument
 from augrecipes.errors import DataError
+from augrecipes.ops.frozen import Arguments
+from augrecipes.ops.registry import effective
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.sources.sample import Sample
 
 AS_READ = "as read"
+_SOURCE = 255  # the label of what was in the image
+_MOST_STEPS = 250  # that have a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +41,9 @@ class Effect:
     """What is there after one outermost step, or as it was read.
 
     Attributes:
-        target: which picture: `image`, or a target of a pair.
+        target: which image: `image`, or a target of a pair.
         step: its label, or `as read`.
-        filled: share of the recipe's last picture that this step filled as a border, 0..1; None: not measured (pairs).
+        filled: share of the recipe's last image that this step filled as a border, 0..1; None: not measured (pairs).
         clipped: share of values at 0 or full scale after the step, 0..1; borders do not count.
         means: of each channel after the step, in levels, 0..255; borders count, for they are trained on.
         deviations: of each channel, in levels.
@@ -50,7 +62,7 @@ class Effects:
     """What a recipe does.
 
     Attributes:
-        samples: how many were looked at; of bags each tile is one.
+        samples: how many were inspected; of bags each tile is one.
         applied: share of the samples that a step acted on, 0..1, by label; those inside groups too.
         steps: after each step, in their order.
         means: of each channel of what comes out, in the output's units, by target.
@@ -71,13 +83,13 @@ class Effects:
 
     @property
     def filled(self) -> float | None:
-        """Share of the recipe's last picture that is border; None: not measured."""
+        """Share of the recipe's last image that is border; None: not measured."""
         found = [effect.filled for effect in self.steps if effect.filled is not None]
         return sum(found) if found else None
 
 
 def effects(recipe: Recipe, setting: Setting, samples: int, progress: Progress | None = None) -> Effects:
-    """Run samples through a recipe as it is written, and look after each step.
+    """Run samples through a recipe as it is written, and inspect what is there after each step.
 
     Args:
         recipe: of any kind.
@@ -86,126 +98,146 @@ def effects(recipe: Recipe, setting: Setting, samples: int, progress: Progress |
         progress: called with (samples done, samples).
 
     Raises:
-        DataError: no sample could be looked at; the reason of the first.
+        DataError: no sample could be inspected; the reason of the first.
     """
-    watcher = _Watcher(recipe, recipe.section(setting.mode) or (), setting)
+    watcher = _Watcher(recipe, setting)
     reader = setting.reader(recipe, watcher.pipeline)
-    first: DataError | None = None
-    left_out, numbers = 0, spread_out(len(reader), min(samples, len(reader)) if setting.mode == "eval" else samples)
+    errors: list[DataError] = []
+    numbers = spread_out(len(reader), min(samples, len(reader)) if setting.mode == "eval" else samples)
     for done, number in enumerate(numbers):
         try:
-            watcher.look(reader.read(number), done // max(len(reader), 1))
+            watcher.watch(reader.read(number), done // max(len(reader), 1))
         except DataError as error:
-            left_out, first = left_out + 1, first or error
+            errors.append(error)
         if progress:
             progress(done + 1, len(numbers))
-    if first is not None and left_out == len(numbers):
-        raise first
-    return watcher.found(len(numbers) - left_out, left_out)
+    if errors and len(errors) == len(numbers):
+        raise errors[0]
+    return watcher.found(len(numbers) - len(errors), len(errors))
 
 
-@dataclass
-class _Sums:
-    """Of the values of one picture, over samples."""
-
-    count: int = 0
-    extremes: int = 0
-    inside: int = 0
-    total: Any = 0.0
-    squares: Any = 0.0
-
-    def add(self, image: NDArray[Any], borders: NDArray[np.uint8] | None = None, full: float = 0.0) -> None:
-        """A picture H×W×C, whose full scale is `full`; `borders`: H×W, `SOURCE` where there is none."""
-        values = image.reshape(-1, image.shape[-1]).astype(np.float64)
-        self.count += len(values)
-        self.total, self.squares = self.total + values.sum(0), self.squares + (values**2).sum(0)
-        if full:
-            own = values if borders is None else values[borders.reshape(-1) == SOURCE]
-            self.inside += own.size
-            self.extremes += int(((own <= 0) | (own >= full)).sum())
-
-    def means(self) -> tuple[float, ...]:
-        return tuple((np.asarray(self.total) / self.count).tolist())
-
-    def deviations(self) -> tuple[float, ...]:
-        means = np.asarray(self.total) / self.count
-        return tuple(np.sqrt(np.maximum(self.squares / self.count - means**2, 0)).tolist())
-
-
-@dataclass
 class _Watcher:
-    """A recipe whose steps are looked at."""
+    """A recipe whose steps are watched; sums over its samples."""
 
-    recipe: Recipe
-    steps: tuple[Step, ...]
-    setting: Setting
-    pipeline: Any = field(init=False)
-    _sums: dict[tuple[str, str], _Sums] = field(default_factory=dict)
-    _out: dict[str, _Sums] = field(default_factory=dict)
-    _acted: dict[str, int] = field(default_factory=dict)
-    _filled: dict[str, int] = field(default_factory=dict)
-    _pixels: int = 0
-    _now: list[tuple[tuple[str, str], NDArray[Any]]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.pipeline = plainly(self.recipe, self.steps, self.setting)
+    def __init__(self, recipe: Recipe, setting: Setting) -> None:
+        self._recipe, self._steps = recipe, recipe.section(setting.mode) or ()
+        self._tops = {step.site for step in self._steps}
+        self.pipeline = _plain_pipeline(recipe, self._steps, setting)
         instrument(self.pipeline, self._step)
-        self._outermost = {step.site for step in self.steps}
-        self._borders = None if self.recipe.facts.scales else Borders(self.recipe, self.setting)
+        self._borders = None if recipe.facts.scales else _Borders(recipe, setting)
+        self._sums: dict[tuple[str, str], NDArray[Any]] = {}  # by target and step
+        self._out: dict[str, NDArray[Any]] = {}
+        self._acted: Counter[str] = Counter()
+        self._filled: Counter[str] = Counter()  # pixels, and of all of them those of ""
+        self._now: list[tuple[tuple[str, str], NDArray[Any]]] = []
 
-    def look(self, sample: Sample, epoch: int) -> None:
+    def watch(self, sample: Sample, epoch: int) -> None:
         """One sample. Raises DataError, and then nothing of it counts."""
         borders = {} if self._borders is None else self._borders.of(sample, epoch)
         self._now = [((name, AS_READ), image) for name, image in sample.images.items()]
         done = sample.run(self.pipeline, epoch)
         for (name, label), image in self._now:
-            full = 255.0 if image.dtype == np.uint8 else 1.0
-            levels = image if full == 255.0 else image * np.float32(255)
-            self._sums.setdefault((name, label), _Sums()).add(levels, _fitting(borders.get(label), image), 255.0)
+            levels = image if image.dtype == np.uint8 else image * np.float32(255)
+            shown = borders.get(label)
+            sums = _sums(levels, shown if shown is not None and shown.shape == image.shape[:2] else None)
+            self._sums[name, label] = self._sums.get((name, label), 0) + sums
         acted = {site for site, _, _ in done["applied"]}
-        for top in self.steps:
-            for step in top.walk():
-                if step.site in acted or any(child.site in acted for child in step.walk()):
-                    self._acted[step.site] = self._acted.get(step.site, 0) + 1
-        if self._borders is not None and self.steps:
-            last = borders[self.steps[-1].site]
-            self._pixels += last.size
-            for step in self.steps:
-                count = int((last == self._borders.number(step.site)).sum())
-                self._filled[step.site] = self._filled.get(step.site, 0) + count
+        self._acted.update(
+            step.site for top in self._steps for step in top.walk() if acted & {one.site for one in step.walk()}
+        )
+        if self._borders is not None and self._steps:
+            last = borders[self._steps[-1].site]
+            self._filled[""] += last.size
+            for site, number in self._borders.number.items():
+                self._filled[site] += int((last == number).sum())
         for name in self.pipeline.outputs:
-            self._out.setdefault(name, _Sums()).add(_channels_last(done[name], self.recipe, name))
+            layout = self._recipe.outputs.get(name, self._recipe.output).layout
+            image = np.moveaxis(done[name], 0, -1) if layout == "chw" else done[name]
+            self._out[name] = self._out.get(name, 0) + _sums(image)
 
     def _step(self, label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         done = step(*args, **kwargs)
-        if label in self._outermost:
-            pictures = kwargs["scene"].arrays if "scene" in kwargs else {"image": done["image"]}
-            self._now += [((name, label), np.array(with_channels(image))) for name, image in pictures.items()]
+        if label in self._tops:
+            images = kwargs["scene"].arrays if "scene" in kwargs else {"image": done["image"]}
+            self._now += [((name, label), np.array(with_channels(image))) for name, image in images.items()]
         return done
 
     def found(self, samples: int, left_out: int) -> Effects:
         """What there was."""
+        out = {name: _moments(sums) for name, sums in self._out.items()}
         return Effects(
             samples=samples,
-            applied={step.site: self._acted.get(step.site, 0) / samples for top in self.steps for step in top.walk()},
+            applied={step.site: self._acted[step.site] / samples for top in self._steps for step in top.walk()},
             steps=tuple(self._effects()),
-            means={name: sums.means() for name, sums in self._out.items()},
-            deviations={name: sums.deviations() for name, sums in self._out.items()},
+            means={name: means for name, (means, _) in out.items()},
+            deviations={name: deviations for name, (_, deviations) in out.items()},
             left_out=left_out,
         )
 
     def _effects(self) -> Iterator[Effect]:
         for (name, label), sums in self._sums.items():
-            filled = None if self._borders is None else self._filled.get(label, 0) / max(self._pixels, 1)
-            clipped = sums.extremes / max(sums.inside, 1)
-            yield Effect(name, label, filled, clipped, sums.means(), sums.deviations())
+            filled = None if self._borders is None else self._filled[label] / max(self._filled[""], 1)
+            yield Effect(name, label, filled, float(sums[2] / max(sums[1], 1)), *_moments(sums))
 
 
-def _fitting(borders: NDArray[np.uint8] | None, image: NDArray[Any]) -> NDArray[np.uint8] | None:
-    """The borders of a picture, where they have its size."""
-    return borders if borders is not None and borders.shape == image.shape[:2] else None
+def _sums(image: NDArray[Any], borders: NDArray[np.uint8] | None = None) -> NDArray[Any]:
+    """Pixels; values that are no border, and of those at the ends of the scale; by channel the sum, and of squares."""
+    values = image.reshape(-1, image.shape[-1]).astype(np.float64)
+    inside = values if borders is None else values[borders.reshape(-1) == _SOURCE]
+    clipped = ((inside <= 0) | (inside >= 255)).sum()
+    return np.array([len(values), inside.size, clipped, *values.sum(0), *(values**2).sum(0)])
 
 
-def _channels_last(image: NDArray[Any], recipe: Recipe, name: str) -> NDArray[Any]:
-    layout = recipe.outputs.get(name, recipe.output).layout
-    return np.moveaxis(image, 0, -1) if layout == "chw" else image
+def _moments(sums: NDArray[Any]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Means and deviations of channels."""
+    means, squares = np.split(sums[3:] / sums[0], 2)
+    return tuple(means.tolist()), tuple(np.sqrt(np.maximum(squares - means**2, 0)).tolist())
+
+
+class _Borders:
+    """The label masks of one recipe's samples, by the outermost step that left them.
+
+    Attributes:
+        number: of each outermost step, from 1.
+    """
+
+    def __init__(self, recipe: Recipe, setting: Setting) -> None:
+        steps = tuple(map(_filling_with_zero, recipe.section(setting.mode) or ()))
+        probe = replace(recipe, inputs=replace(recipe.inputs, mask="optional"))
+        self._pipeline = _plain_pipeline(probe, steps, setting)
+        self.number = {step.site: k + 1 for k, step in enumerate(steps[:_MOST_STEPS])}
+        self._masks: dict[str, NDArray[np.uint8]] = {}
+        instrument(self._pipeline, self._step)
+
+    def of(self, sample: Sample, epoch: int) -> dict[str, NDArray[np.uint8]]:
+        """By label of each outermost step: H×W, `_SOURCE`, or the number of the step that filled the pixel."""
+        self._masks = {}
+        height, width = sample.images["image"].shape[:2]
+        sample.run(self._pipeline, epoch, mask=np.full((height, width), _SOURCE, np.uint8))
+        return self._masks
+
+    def _step(self, label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        done = step(*args, **kwargs)
+        if label in self.number:
+            mask = np.array(done["mask"])
+            mask[mask == 0] = self.number[label]
+            done["mask"] = mask
+            self._masks[label] = mask[..., 0] if mask.ndim == 3 else mask
+        return done
+
+
+def _plain_pipeline(recipe: Recipe, steps: tuple[Step, ...], setting: Setting) -> Any:
+    """Steps of a recipe as they are, unoptimised and without lints: a pipeline that reports its random parameters."""
+    plans = dict.fromkeys(ARRIVALS, Plan(steps))
+    compiled = Compiled(recipe, setting.mode, "none", setting.seed, True, plans, 1, resumes=setting.stored)
+    return pipeline_of(compiled)
+
+
+def _filling_with_zero(step: Step) -> Step:
+    """The step, and those inside it, with borders that show in a mask."""
+    if step.is_group:
+        return replace(step, steps=tuple(map(_filling_with_zero, step.steps)))
+    known = effective(step)
+    shown = {"border_mode": "constant", "fill_mask": 0, "mask_interpolation": "nearest"}
+    changed = {name: value for name, value in shown.items() if name in known}
+    return replace(step, args=Arguments({**step.args.plain(), **changed})) if "border_mode" in known else step

@@ -47,3 +47,14 @@ def varied(value: float, spread: float) -> str:
     """
     digits = digits_for(value, spread)
     return f"{value:,.{digits}f} ± {spread:,.{digits}f}"
+
+
+def rate(samples_per_second: float) -> str:
+    """Samples a second, as text.
+
+    >>> rate(1930.4), rate(6.04), rate(0.256)
+    ('1,930', '6.0', '0.26')
+    """
+    if samples_per_second < 1:
+        return f"{samples_per_second:.2g}"
+    return f"{samples_per_second:,.{0 if samples_per_second >= 10 else 1}f}"

@@ -4,8 +4,8 @@ A slow day slows stock down as much as the recipe, so their ratio compares runs,
 steps that the recipe had when the record was taken, and of those only what albumentations itself has: the yardstick
 does not change with what it measures.
 
-Two ratios are held against the record: of time, and of the processor's work. Work is steady on a machine that others
-keep busy, and shows what a step computes; time shows waiting, too. A side fails where the whole interval of either is
+Two ratios are compared with the record: of time, and of CPU time. CPU time is steady on a machine that others keep
+busy, and shows what a step computes; time shows waiting, too. A side fails where the whole interval of either is
 beyond the limit.
 """
 
@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, log, sqrt
+from math import exp, hypot, log
 from pathlib import Path
 from typing import Any, Literal
 
-from augrecipes.bench.measure import Ratio
 from augrecipes.bench.record import Bench, SideRecord, read
 from augrecipes.bench.sides import STOCK
+from augrecipes.bench.timing import Ratio
 from augrecipes.errors import BenchError, RecipeError
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
@@ -29,12 +29,12 @@ Outcome = Literal["slower", "cannot tell", "passes"]
 
 
 @dataclass(frozen=True, slots=True)
-class Then:
+class RecordedSide:
     """A side as the record has it.
 
     Attributes:
         time: its time over that of stock.
-        work: the processor's work over that for stock.
+        work: its CPU time over that of stock.
         stages: ms a sample of each over the ms of stock, by name.
     """
 
@@ -44,26 +44,17 @@ class Then:
 
 
 @dataclass(frozen=True, slots=True)
-class RatioChange:
-    """A ratio now over the ratio then: 1.3 is 30% slower; `low` and `high` hold what is not known of both."""
-
-    middle: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
 class Gate:
-    """A side against its record.
+    """A side compared with its record.
 
     Attributes:
         side: its name.
         then: ratio to stock in the record, of what `of` says.
         now: in this run.
-        change: now over then.
+        change: now over then: 1.3 is 30% slower; `low` and `high` hold what is not known of both.
         of: `time` or `work`, whichever decided.
-        outcome: `slower` where the whole interval is beyond the limit, `passes` where that of the work is within it,
-            else `cannot tell`, which does not fail.
+        outcome: `slower` where the whole interval is beyond the limit, `passes` where that of the CPU time is within
+            it, else `cannot tell`, which does not fail.
         step: the stage that gained most, in parts of stock's time; empty where none gained.
         gained: how much, in ms a sample at this run's speed.
     """
@@ -71,7 +62,7 @@ class Gate:
     side: str
     then: float
     now: float
-    change: RatioChange
+    change: Ratio
     of: Literal["time", "work"]
     outcome: Outcome
     step: str
@@ -80,7 +71,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A record to be held against.
+    """A record to compare with.
 
     Attributes:
         path: of the file.
@@ -94,19 +85,19 @@ class Baseline:
     path: Path
     date: str
     about: Mapping[str, Any]
-    sides: Mapping[tuple[str, str], Then]
+    sides: Mapping[tuple[str, str], RecordedSide]
     yardsticks: Mapping[str, Recipe]
     features: str = ""
 
     def undecided(self, recipe: str, level: str, time: Ratio, work: Ratio, *, limit: float) -> bool:
         """Whether more rounds would help to tell how a side compares."""
         then = self.sides.get((recipe, level))
-        return then is not None and _judged(then, time, work, limit)[0] == "cannot tell"
+        return then is not None and outcome(then, time, work, limit)[0] == "cannot tell"
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A run held against a record.
+    """A run compared with a record.
 
     Attributes:
         baseline: the record.
@@ -126,25 +117,6 @@ class Judgement:
         return all(one.outcome != "slower" for one in self.gates)
 
 
-def judge(baseline: Baseline, bench: Bench, limit: float) -> Judgement:
-    """Hold a run against a record.
-
-    Raises:
-        BenchError: as `gate`.
-    """
-    now = bench.to_json()
-    warnings = (
-        f"{key} was {then!r} then and is {now[key]!r} now: ratios may not be comparable"
-        for key, then in baseline.about.items()
-        if now[key] != then
-    )
-    others = (
-        f"the record was taken with {one}: pixels may differ, and times"
-        for one in differences({"processor": baseline.features})
-    )
-    return Judgement(baseline, limit, tuple(gate(baseline, bench.sides, limit)), (*warnings, *others))
-
-
 def open_baseline(path: Path) -> Baseline:
     """Read a record.
 
@@ -155,18 +127,17 @@ def open_baseline(path: Path) -> Baseline:
     try:
         stock_ms = {side["recipe"]: side["ms"] for side in report["sides"] if side["level"] == STOCK}
         sides = {
-            (side["recipe"], side["level"]): Then(
+            (side["recipe"], side["level"]): RecordedSide(
                 _ratio(side["against_stock"]),
                 _ratio(side["cpu_against_stock"]),
-                {_stage(stage["name"]): stage["ms"] / stock_ms[side["recipe"]] for stage in side["stages"]},
+                {stage["name"]: stage["ms"] / stock_ms[side["recipe"]] for stage in side["stages"]},
             )
             for side in report["sides"]
             if side["against_stock"]
         }
         texts = {recipe["name"]: recipe["yardstick"] for recipe in report["recipes"]}
         about = {key: report[key] for key in ("data", "mode", "samples", "batch_size")}
-        date = str(report["machine"]["date"])
-        features = str(report["machine"].get("features", ""))
+        date, features = str(report["machine"]["date"]), str(report["machine"].get("features", ""))
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise BenchError(f"{path}: a record that was changed or cut: {error!r}") from None
     if not sides:
@@ -178,75 +149,77 @@ def open_baseline(path: Path) -> Baseline:
     return Baseline(path, date, about, sides, yardsticks, features)
 
 
-def _stage(name: str) -> str:
-    """What a stage is called now."""
-    return "overhead" if name == "around" else name
-
-
 def _ratio(report: Mapping[str, Any]) -> Ratio:
     """A ratio as it was written; ValueError where its numbers make no sense."""
     middle, low, high = (float(report[key]) for key in ("middle", "low", "high"))
-    found = Ratio(middle, low, high, tuple(map(float, report["rounds"])))
-    if not 0 < found.low <= found.middle <= found.high:
-        raise ValueError(f"{found.middle} is not between {found.low} and {found.high}")
-    return found
+    if not 0 < low <= middle <= high:
+        raise ValueError(f"{middle} is not between {low} and {high}")
+    return Ratio(middle, low, high, tuple(map(float, report["rounds"])))
 
 
-def gate(baseline: Baseline, sides: Sequence[SideRecord], limit: float) -> list[Gate]:
-    """Hold sides against a record.
+def judge(baseline: Baseline, bench: Bench, limit: float) -> Judgement:
+    """Compare a run with a record; sides that the record does not have are passed over.
 
     Args:
         baseline: the record.
-        sides: of this run; those that the record does not have are passed over.
+        bench: the run.
         limit: how much slower is too slow: 0.15 is 15%.
 
     Raises:
-        BenchError: the record has none of them.
+        BenchError: the record has none of the sides.
     """
-    stock = {side.recipe: side.ms for side in sides if side.level == STOCK}
+    now = bench.to_json()
+    warnings = [
+        f"{key} was {then!r} then and is {now[key]!r} now: ratios may not be comparable"
+        for key, then in baseline.about.items()
+        if now[key] != then
+    ]
+    taken = [f"the record was taken with {one}: " for one in differences({"processor": baseline.features})]
+    warnings += [f"{text}pixels may differ, and times" for text in taken]
+    return Judgement(baseline, limit, tuple(gates(baseline, bench.sides, limit)), tuple(warnings))
+
+
+def gates(baseline: Baseline, sides: Sequence[SideRecord], limit: float) -> list[Gate]:
+    """Each side that the record has, compared with it; raises as `judge`."""
+    stock_ms = {side.recipe: side.ms for side in sides if side.level == STOCK}
     found = []
     for side in sides:
         then = baseline.sides.get((side.recipe, side.level))
-        if then is not None and side.against_stock is not None and side.cpu_against_stock is not None:
-            judged = _judged(then, side.against_stock, side.cpu_against_stock, limit)
-            found.append(_one(side, then, judged, stock[side.recipe]))
+        if then is None or side.against_stock is None or side.cpu_against_stock is None:
+            continue
+        found_as, of, before, now = outcome(then, side.against_stock, side.cpu_against_stock, limit)
+        stock = stock_ms[side.recipe]
+        gains = {stage.name: stage.ms - stock * then.stages.get(stage.name, 0.0) for stage in side.stages}
+        step, gained = max(gains.items(), key=lambda item: item[1], default=("", 0.0))
+        found.append(
+            Gate(side.name, before.middle, now.middle, change_of(before, now), of, found_as,
+                 step if gained > 0 else "", max(gained, 0.0))
+        )  # fmt: skip
     if not found:
         have = ", ".join(f"{recipe} · {level}" for recipe, level in baseline.sides)
         raise BenchError(f"{baseline.path}: has none of these recipes and settings; it has {have}")
     return found
 
 
-_Judged = tuple[Outcome, Literal["time", "work"], Ratio, Ratio]
-
-
-def _judged(then: Then, time: Ratio, work: Ratio, limit: float) -> _Judged:
-    """Outcome, by what, and the ratios then and now."""
+def outcome(
+    then: RecordedSide, time: Ratio, work: Ratio, limit: float
+) -> tuple[Outcome, Literal["time", "work"], Ratio, Ratio]:
+    """How a side came out, by what, and that ratio then and now."""
     if change_of(then.work, work).low > 1 + limit:
         return "slower", "work", then.work, work
     if change_of(then.time, time).low > 1 + limit:
         return "slower", "time", then.time, time
-    outcome: Outcome = "passes" if change_of(then.work, work).high <= 1 + limit else "cannot tell"
-    return outcome, "work", then.work, work
+    return "passes" if change_of(then.work, work).high <= 1 + limit else "cannot tell", "work", then.work, work
 
 
-def change_of(then: Ratio, now: Ratio) -> RatioChange:
+def change_of(then: Ratio, now: Ratio) -> Ratio:
     """Two independent ratios: what is not known of each adds up as squares.
 
     >>> change_of(Ratio(1.0, 1.0, 1.0, ()), Ratio(1.3, 1.2, 1.4, ()))
-    RatioChange(middle=1.3, low=1.2, high=1.4)
+    Ratio(middle=1.3, low=1.2, high=1.4, rounds=())
     """
     change = log(now.middle / then.middle)
-    low = exp(change - sqrt(log(now.middle / now.low) ** 2 + log(then.high / then.middle) ** 2))
-    high = exp(change + sqrt(log(now.high / now.middle) ** 2 + log(then.middle / then.low) ** 2))
-    return RatioChange(*(round(value, 12) for value in (exp(change), low, high)))
-
-
-def _one(side: SideRecord, then: Then, judged: _Judged, stock_ms: float) -> Gate:
-    outcome, of, before, now = judged
-    gains = {stage.name: stage.ms / stock_ms - then.stages.get(stage.name, 0.0) for stage in side.stages}
-    step, gained = max(gains.items(), key=lambda item: item[1], default=("", 0.0))
-    change = change_of(before, now)
-    return Gate(
-        side.name, before.middle, now.middle, change, of, outcome,
-        step if gained > 0 else "", max(gained, 0.0) * stock_ms,
-    )  # fmt: skip
+    low = exp(change - hypot(log(now.middle / now.low), log(then.high / then.middle)))
+    high = exp(change + hypot(log(now.high / now.middle), log(then.middle / then.low)))
+    middle, low, high = (round(value, 12) for value in (exp(change), low, high))
+    return Ratio(middle, low, high, ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,7 +52,7 @@ def machine() -> Machine:
     """This one, now."""
     return Machine(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
-        processor=_processor(),
+        processor=_field("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
         cores=cores(),
         load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         system=platform.system(),
@@ -62,43 +63,25 @@ def machine() -> Machine:
     )
 
 
-def _processor() -> str:
+def forget_peak() -> None:
+    """From here on `peak_mib` counts, where Linux lets that be asked for: it needs no rights."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
+def peak_mib() -> float:
+    """The most memory that this process held since `forget_peak`, MiB; elsewhere than on Linux, that it ever held."""
+    if peak := _field("/proc/self/status", "VmHWM"):
+        return int(peak.split()[0]) / 1024
+    import resource  # Unix only
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if platform.system() == "Darwin" else 1024)
+
+
+def _field(file: str, name: str) -> str:
+    """A value of one of Linux's tables about itself; empty elsewhere."""
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        lines = Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return platform.processor() or platform.machine()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
-
-
-class Peak:
-    """The most memory that this process held since `Peak()`, where Linux lets it be asked for.
-
-    Elsewhere the most that it ever held: `since_start` says which.
-    """
-
-    def __init__(self) -> None:
-        self.since_start = True
-        try:
-            Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # resets the high-water mark; no root
-            self.since_start = _status("VmHWM") is None
-        except OSError:
-            pass
-
-    def mib(self) -> float:
-        """MiB, resident."""
-        found = None if self.since_start else _status("VmHWM")
-        if found is not None:
-            return found / 1024
-        import resource  # Unix only
-
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most / 2**20 if platform.system() == "Darwin" else most / 1024
-
-
-def _status(name: str) -> int | None:
-    """A figure of /proc/self/status, kB."""
-    try:
-        lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
-    except OSError:
-        return None
-    return next((int(line.split()[1]) for line in lines if line.startswith(f"{name}:")), None)
+        return ""
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(name)), "")

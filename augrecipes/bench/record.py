@@ -1,30 +1,30 @@
 """The record of a comparison, `bench.json`: everything that a report, or a later run, needs.
 
 `schema_version` is 1. Keys are the fields of the classes below, as their docstrings say; times are milliseconds a
-sample unless a field says otherwise; ratios are times over times, so more than 1 is slower. Later versions add keys,
-and change the number only where a key changes its meaning.
+sample unless a field says otherwise; ratios are times over times, so more than 1 is slower. Later versions add
+and drop keys, and change the number only where a key that `--baseline` reads changes its meaning.
 """
 
 from __future__ import annotations
 
 import json
-import math
-import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from augrecipes.bench.ablation import Ablated
 from augrecipes.bench.effects import Effects
+from augrecipes.bench.latency import Gaps
 from augrecipes.bench.machine import Machine
-from augrecipes.bench.measure import Ratio
 from augrecipes.bench.stages import Stage
 from augrecipes.bench.sweep import Sweep
+from augrecipes.bench.timing import Ratio
 from augrecipes.bench.training import Training
-from augrecipes.bench.workers import Gaps
 from augrecipes.display import Displayed
 from augrecipes.errors import BenchError, counted
 from augrecipes.paths import write_file
+from augrecipes.report import to_plain
 
 SCHEMA_VERSION = 1
 
@@ -38,18 +38,18 @@ class SideRecord:
         level: `none`, `exact`, `fast`, or `stock`.
         ms: a sample, read in this process: the sum over the batches of the median round.
         mad: of the rounds' ms a sample.
-        cpu_ms: a sample, that the processor was at work on it; the rest of `ms` is waiting.
+        cpu_ms: CPU time a sample; the rest of `ms` is waiting.
         samples_per_second: what `ms` comes to.
         seconds: of each batch, by round.
         gaps: between batches, where this process reads.
         peak_mib: the most memory that the process held during a pass, resident, MiB.
+        against_stock: the time over that of stock, where it was measured in the same run.
+        cpu_against_stock: the CPU time over that of stock.
         stages: in order; empty for stock.
         accounted: what the stages add up to over the whole; they are timed in passes of their own, which take turns
             with those without clocks. None for stock.
-        hand_over: ms a sample from a worker process to the consumer; None: not measured.
-        binds: what keeps samples from coming faster; empty for stock.
-        against_stock: the time over that of stock, where it was measured in the same run.
-        cpu_against_stock: the work of the processor over that for stock.
+        transfer: ms a sample from a worker process to the consumer; None for stock.
+        bottleneck: what keeps samples from coming faster; empty for stock.
     """
 
     recipe: str
@@ -61,12 +61,12 @@ class SideRecord:
     seconds: tuple[tuple[float, ...], ...]
     gaps: Gaps
     peak_mib: float
-    stages: tuple[Stage, ...]
-    accounted: Ratio | None
-    hand_over: float | None
-    binds: str
-    against_stock: Ratio | None
-    cpu_against_stock: Ratio | None
+    against_stock: Ratio | None = None
+    cpu_against_stock: Ratio | None = None
+    stages: tuple[Stage, ...] = ()
+    accounted: Ratio | None = None
+    transfer: float | None = None
+    bottleneck: str = ""
 
     @property
     def name(self) -> str:
@@ -94,23 +94,6 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Ablated:
-    """A recipe without one of its steps.
-
-    Attributes:
-        step: the label of the step that was left out.
-        ratio: the time without it over the time of the whole recipe; None: it cannot run so.
-        effects: without it; None: it cannot run so.
-        why: it cannot; else empty.
-    """
-
-    step: str
-    ratio: Ratio | None
-    effects: Effects | None
-    why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class RecipeRecord:
     """A recipe that was compared.
 
@@ -126,7 +109,6 @@ class RecipeRecord:
             store those of the steps that are left.
         effects: what it does; None: not asked for.
         ablations: without each of its steps in turn; empty: not asked for.
-        hints: what would make its samples come faster, and by how much, for people.
     """
 
     name: str
@@ -139,7 +121,6 @@ class RecipeRecord:
     plans: Mapping[str, Any]
     effects: Effects | None = None
     ablations: tuple[Ablated, ...] = ()
-    hints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,20 +131,19 @@ class Bench(Displayed):
         schema_version: 1.
         machine: what it ran on, and when.
         kind: of the recipes.
-        data: what was read, as it was given.
+        data: what was read.
         mode: the section.
-        seed: of the draws.
+        seed: of the random parameters.
         samples: of a pass.
         batch_size: samples in a batch.
         rounds: passes of each side, in turns.
         confidence: of the intervals.
-        cold: what was done so that files came from a cold page cache; None: they came from wherever they were.
-        recipes: in the order in which they were given.
+        recipes: in their order.
         sides: each recipe at each level, and stock.
         verdicts: sides in pairs.
         sweep: who reads, and how long epochs take then; None: not asked for.
         training: how much of a training step is waiting, side by side; empty: not asked for.
-        busy: that the machine was busy with other things, so that samples waited for a core, for people; else empty.
+        busy: that the machine was busy with other things, so that samples waited for a core; else empty.
     """
 
     schema_version: int
@@ -176,7 +156,6 @@ class Bench(Displayed):
     batch_size: int
     rounds: int
     confidence: float
-    cold: str | None
     recipes: tuple[RecipeRecord, ...]
     sides: tuple[SideRecord, ...]
     verdicts: tuple[Verdict, ...]
@@ -190,22 +169,12 @@ class Bench(Displayed):
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers; what is not finite is null."""
-        report: dict[str, Any] = _plain(asdict(self))
+        report: dict[str, Any] = to_plain(self)
         return report
 
     def side(self, recipe: str, level: str) -> SideRecord | None:
         """By its recipe and level."""
         return next((side for side in self.sides if (side.recipe, side.level) == (recipe, level)), None)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 def write(bench: Bench, path: Path) -> None:

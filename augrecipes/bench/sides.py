@@ -1,4 +1,4 @@
-"""Sides: what is compared, each a recipe at a setting of the optimiser, or stock, over the same samples and draws."""
+"""Sides: what is compared, each a recipe at a setting of the optimiser, or stock, over the same samples."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ import numpy as np
 
 import augrecipes.data.loader as loading
 from augrecipes import kinds
-from augrecipes.bench.cold import Evicted, evict
-from augrecipes.bench.measure import Work
-from augrecipes.bench.stock import StockPipeline, albumentations_only, refuse_stock
-from augrecipes.bench.stock_pair import StockPairPipeline
+from augrecipes.bench.baseline import StockPipeline, albumentations_only
+from augrecipes.bench.timing import Work
 from augrecipes.compiler.compile import build, check
 from augrecipes.data.packed import Packed
 from augrecipes.data.samples import Samples
@@ -54,8 +52,8 @@ class Side:
         return f"{self.recipe} · {self.optimize}"
 
     def rewound(self) -> None:
-        """Draws of its own begin again."""
-        if isinstance(self.dataset.pipeline, StockPipeline | StockPairPipeline):
+        """Random parameters of its own begin again."""
+        if isinstance(self.dataset.pipeline, StockPipeline):
             self.dataset.pipeline.rewind()
 
 
@@ -66,7 +64,7 @@ class Setting:
     Attributes:
         data: a folder or a CSV file; for pairs a folder by target, or a CSV file; or a packed store.
         mode: the section.
-        seed: of the draws.
+        seed: of the random parameters.
         masks: a folder of masks.
     """
 
@@ -85,7 +83,7 @@ class Setting:
         return left_of(recipe, open_store(self.data), self.mode, self.seed) if self.stored else (recipe, ())
 
     def reader(self, recipe: Recipe, pipeline: Any) -> RecipeSource:
-        """The data one by one, for those who look at what the steps do."""
+        """The data one by one, to inspect what the steps do."""
         if self.stored:
             return StoredSource(open_store(self.data), recipe, pipeline.targets)
         return open_data(recipe, pipeline.targets, self.data, self.masks)
@@ -97,24 +95,24 @@ def dataset_of(recipe: Recipe, setting: Setting, optimize: Optimize | None = Non
     Raises:
         DataError: there is nothing there, or it is not as it should be.
     """
-    given = setting.data
+    data = setting.data
     common: dict[str, Any] = {"mode": setting.mode, "seed": setting.seed, "optimize": optimize}
     if setting.stored:
         if setting.masks is not None:
-            raise DataError("a store has the masks that it was packed with: leave --masks out", str(given))
-        return Packed(given, recipe, **common)
-    if is_source(given):
+            raise DataError("a store has the masks that it was packed with: leave --masks out", str(data))
+        return Packed(data, recipe, **common)
+    if is_source(data):
         if setting.masks is not None:
             raise DataError("masks are of files; a source gives each sample with its mask")
-        return Samples(given, recipe, **common)
-    data = as_given(recipe, given)
-    if data.files is None and isinstance(data.root, Mapping) != recipe.facts.scales:
+        return Samples(data, recipe, **common)
+    found = as_given(recipe, data)
+    if found.files is None and isinstance(found.root, Mapping) != recipe.facts.scales:
         by_scale = sorted(recipe.scales, key=lambda name: -recipe.scales[name])
-        wanted = " ".join(f"{name}=FOLDER" for name in by_scale) or "one folder"
-        raise DataError(f"{recipe.name} is of kind {recipe.kind}: give {wanted}, or a CSV file")
+        folders = " ".join(f"{name}=FOLDER" for name in by_scale) or "one folder"
+        raise DataError(f"{recipe.name} is of kind {recipe.kind}: give {folders}, or a CSV file")
     if recipe.facts.annotated:
         common["masks"] = setting.masks
-    return kinds.part(recipe.kind, "dataset").DATASET(data.root, recipe, files=data.files, **data.more, **common)
+    return kinds.part(recipe.kind, "dataset").DATASET(found.root, recipe, files=found.files, **found.more, **common)
 
 
 def with_pipeline(dataset: Any, pipeline: Any, recipe: Recipe | None = None) -> Any:
@@ -126,15 +124,13 @@ def with_pipeline(dataset: Any, pipeline: Any, recipe: Recipe | None = None) -> 
     return made
 
 
-def spread_out(total: int, wanted: int) -> list[int]:
-    """So many samples, spread evenly over the data; beyond their number they come again, with draws of their own.
+def spread_out(total: int, count: int) -> list[int]:
+    """So many samples, spread evenly over the data; beyond their number they come again, with new random parameters.
 
     >>> spread_out(6, 3), spread_out(2, 5)
     ([0, 2, 4], [0, 1, 0, 1, 0])
     """
-    if wanted <= total:
-        return [k * total // wanted for k in range(wanted)]
-    return [k % total for k in range(wanted)]
+    return [k * total // count if count <= total else k % total for k in range(count)]
 
 
 def sides_of(
@@ -174,44 +170,36 @@ def compiled(recipe: Recipe, setting: Setting, optimize: str, threads: int | Non
     return build(recipe, setting.mode, of, setting.seed, threads=threads, resumes=setting.stored)
 
 
-def all_of(side: Side, setting: Setting) -> Any:
-    """All of a side's data as a user reads it: the tiles of a bag in a thread for each core, and one in a worker."""
-    return with_pipeline(side.whole, compiled(side.source, setting, side.optimize, threads=None))
-
-
 def stock_side(side: Side, setting: Setting, yardstick: Recipe | None = None) -> Side:
-    """Stock albumentations beside a recipe.
+    """Stock albumentations compared with a recipe.
 
     Args:
         side: of the recipe.
-        setting: as it has.
+        setting: of both.
         yardstick: the recipe that stock runs; None: the side's own. Steps that albumentations does not have are
             left out.
+
+    Raises:
+        BenchError: albumentations has no plain form of the recipe, or of what the packed dataset holds.
     """
-    plain, _ = albumentations_only(yardstick or side.source)
-    if setting.stored:
-        refuse_stock(plain)
-    make = StockPairPipeline if plain.facts.scales else StockPipeline
-    pipeline = make(plain, setting.mode, setting.seed)
-    return Side(side.recipe, STOCK, with_pipeline(side.dataset, pipeline, plain), plain, side.whole)
+    recipe, _ = albumentations_only(yardstick or side.source)
+    if recipe.facts.scales:
+        raise BenchError(
+            f"{recipe.name}: albumentations has no plain form of steps that images of several sizes share; compare the "
+            "settings of the optimiser instead"
+        )
+    points = (recipe.inputs.boxes, recipe.inputs.keypoints)
+    if setting.stored and any(one is not None and one.presence != "absent" for one in points):
+        raise BenchError(
+            f"{recipe.name}: a packed dataset holds boxes and keypoints as its steps left them, which albumentations "
+            "does not take: compare with stock on the files"
+        )
+    pipeline = StockPipeline(recipe, setting.mode, setting.seed)
+    return Side(side.recipe, STOCK, with_pipeline(side.dataset, pipeline, recipe), recipe, side.whole)
 
 
-def files_of(dataset: Any, position: int) -> Iterator[str]:
-    """The files that a sample may be read from."""
-    sources = dataset.table.sources()
-    for unit in dataset.table.units_of(dataset.rows()[position]):
-        yield from (paths[unit] for paths in sources.values())
-
-
-def work_of(side: Side, batch_size: int, cold: Evicted | None = None, collate: Any = "default") -> Work:
-    """A side as something to be timed, in this process.
-
-    Args:
-        side: it.
-        batch_size: samples in a batch.
-        cold: files are dropped from the page cache before each batch, and counted here.
-        collate: of the loader.
-    """
+def work_of(side: Side, batch_size: int, collate: Any = "default") -> Work:
+    """A side as work to be timed, in this process."""
     batches = loading.loader(side.dataset, batch_size, num_workers=0, collate=collate)
 
     def start() -> Iterator[Any]:
@@ -219,9 +207,4 @@ def work_of(side: Side, batch_size: int, cold: Evicted | None = None, collate: A
         batches.set_epoch(0)
         return iter(batches)
 
-    def before(batch: int) -> None:
-        stop = min((batch + 1) * batch_size, len(side.dataset))
-        for position in range(batch * batch_size, stop):
-            evict(files_of(side.dataset, position), cold or Evicted())
-
-    return Work(side.name, start, before if cold is not None else None)
+    return Work(side.name, start)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from augrecipes.bench.measure import Work, mad
 from augrecipes.bench.sides import Setting, Side, compiled, with_pipeline, work_of
+from augrecipes.bench.timing import Work, mad
 from augrecipes.compiler.run.clock import DECODE, READ, REST, Clock, clocked, middle
 from augrecipes.compiler.run.instrument import SINK
 from augrecipes.data.batching import BatchRows
@@ -48,27 +49,33 @@ class Staged:
         side: with a pipeline of its own.
         labels: of its steps, in their order.
         clock: what times them.
-        taken: of each (round, batch) the seconds of each part.
+        taken: of each batch, by round, the seconds of each part.
     """
 
     side: Side
     labels: list[str]
     clock: Clock = field(default_factory=Clock)
-    taken: dict[tuple[int, int], dict[str, float]] = field(default_factory=dict)
+    taken: defaultdict[int, list[dict[str, float]]] = field(default_factory=lambda: defaultdict(list))
 
-    def work(self, batch_size: int, cold: Any = None) -> Work:
+    def work(self, batch_size: int) -> Work:
         """Something to be timed in turns with others."""
         collate = collate_for("default", self.side.dataset)
-        plain = work_of(self.side, batch_size, cold, _Clocked(**vars(collate), clock=self.clock))
-
-        def after(turn: int, batch: int, _: float) -> None:
-            self.taken[turn, batch] = self.clock.take()
+        plain = work_of(self.side, batch_size, _Clocked(**vars(collate), clock=self.clock))
 
         def start() -> Iterator[Any]:
             self.clock.take()
-            return _Watched(plain.start(), self.clock)
+            return self._watched(plain.start())
 
-        return replace(plain, start=start, after=after)
+        return replace(plain, start=start, after=lambda batch: self.taken[batch].append(self.clock.take()))
+
+    def _watched(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """Batches whose reading is watched while they are made."""
+        while True:
+            with self.clock.stage(REST), watched(lambda name: self.clock.stage(READ if name == "read" else DECODE)):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch
 
     def stages(self, samples: int) -> list[Stage]:
         """What was found, in the order in which a sample goes through them.
@@ -78,14 +85,11 @@ class Staged:
         Args:
             samples: of a pass.
         """
-        rounds = sorted({turn for turn, _ in self.taken})
-        batches = sorted({batch for _, batch in self.taken})
-        parts = [READ, DECODE, *self.labels, SINK, _COLLATE, REST]
-        middles = [middle([self.taken[turn, batch] for turn in rounds]) for batch in batches]
+        middles = [middle(rounds) for rounds in self.taken.values()]
         found = []
-        for part in parts:
+        for part in [READ, DECODE, *self.labels, SINK, _COLLATE, REST]:
             seconds = sum(spent.get(part, 0.0) for spent in middles)
-            passes = [sum(self.taken[turn, batch].get(part, 0.0) for batch in batches) for turn in rounds]
+            passes = [sum(spent.get(part, 0.0) for spent in one) for one in zip(*self.taken.values(), strict=True)]
             kind = _KINDS.get(part, "step")
             name = part if kind == "step" else kind
             found.append(Stage(kind, name, 1e3 * seconds / samples, 1e3 * mad(passes) / samples))
@@ -102,27 +106,11 @@ class _Clocked(Collate):
         return self.clock.run(_COLLATE, super().__call__, (samples, rows), {})
 
 
-class _Watched(Iterator[Any]):
-    """Batches whose reading is watched while they are made."""
-
-    def __init__(self, batches: Iterator[Any], clock: Clock) -> None:
-        self._batches, self._clock = batches, clock
-
-    def __next__(self) -> Any:
-        with self._clock.stage(REST), watched(lambda name: self._clock.stage(READ if name == "read" else DECODE)):
-            return next(self._batches)
-
-
 def staged(side: Side, setting: Setting) -> Staged:
     """A side with a pipeline of its own that a clock times."""
     pipeline = compiled(side.source, setting, side.optimize)
     clock = Clock()
-    labels = clocked(pipeline, clock, "encoded" if pipeline.reads and _hands_files(side) else None)
+    # Samples may reach the pipeline as files, not decoded yet: those are run by a plan of their own.
+    packed = side.dataset.store.encodes if isinstance(side.dataset, Packed) else not side.source.facts.tiles
+    labels = clocked(pipeline, clock, "encoded" if pipeline.reads and packed else None)
     return Staged(replace(side, dataset=with_pipeline(side.dataset, pipeline)), labels, clock)
-
-
-def _hands_files(side: Side) -> bool:
-    """Whether samples may reach the pipeline as files, not decoded yet: those run by a plan of their own."""
-    if isinstance(side.dataset, Packed):
-        return side.dataset.store.encodes
-    return not side.source.facts.tiles

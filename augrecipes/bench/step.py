@@ -37,15 +37,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from augrecipes.bench.accelerator import Device, device_of
 from augrecipes.errors import AugrecipesError, BenchError
 from augrecipes.recipe.model import Recipe
 from augrecipes.user_code import UserModule, open_module
@@ -59,6 +57,68 @@ Lap = Callable[[str], None]
 
 
 @dataclass(frozen=True)
+class Device:
+    """What a training step runs on: the processor, or a CUDA GPU, which has to be copied to and waited for.
+
+    Attributes:
+        where: as torch has it.
+        name: `cpu`, or `cuda:0 NVIDIA H100`.
+    """
+
+    where: torch.device
+    name: str
+
+    @property
+    def is_separate(self) -> bool:
+        """Whether it has memory of its own, which batches are copied to."""
+        return self.where.type != "cpu"
+
+    def wait(self) -> None:
+        """Until it has done all its work; the processor has by then."""
+        if self.is_separate:
+            torch.cuda.synchronize(self.where)
+
+    def take(self, batch: Any) -> Any:
+        """The batch with every tensor on the device, those inside dicts and lists too.
+
+        >>> Device(torch.device("cpu"), "cpu").take({"image": [torch.zeros(2)], "path": ["a"]})
+        {'image': [tensor([0., 0.])], 'path': ['a']}
+        """
+        if isinstance(batch, torch.Tensor):
+            return batch.to(self.where, non_blocking=True)
+        if isinstance(batch, dict):
+            return {key: self.take(value) for key, value in batch.items()}
+        return [self.take(value) for value in batch] if isinstance(batch, list) else batch
+
+
+def device_of(name: str | None = None) -> Device:
+    """The device of a name; None: the first GPU where there is one.
+
+    Raises:
+        BenchError: there is no such device.
+
+    >>> device_of("cpu").name
+    'cpu'
+    >>> device_of("gpu")
+    Traceback (most recent call last):
+    augrecipes.errors.BenchError: --device is cpu, cuda or cuda:N, not 'gpu'
+    """
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    name = name or ("cuda" if count else "cpu")
+    kind, colon, number = name.partition(":")
+    if name == "cpu":
+        return Device(torch.device("cpu"), "cpu")
+    if kind != "cuda" or (colon and not (number.isascii() and number.isdigit())):
+        raise BenchError(f"--device is cpu, cuda or cuda:N, not {name!r}")
+    if not count:
+        raise BenchError(f"--device {name}: torch {torch.__version__} finds no GPU; --device cpu runs everywhere")
+    index = int(number or torch.cuda.current_device())
+    if index >= count:
+        raise BenchError(f"--device {name}: there are {count} GPUs, the last is cuda:{count - 1}")
+    return Device(torch.device("cuda", index), f"cuda:{index} {torch.cuda.get_device_name(index)}")
+
+
+@dataclass(frozen=True)
 class Wait:
     """A step that takes so long and needs no processor: this thread sleeps, as it would while a GPU works."""
 
@@ -67,7 +127,7 @@ class Wait:
 
     @property
     def text(self) -> str:
-        """For people."""
+        """In words."""
         return f"{self.ms:g} ms, waited for"
 
     def of(self, recipe: Recipe) -> Wait:
@@ -83,7 +143,7 @@ class Wait:
 
 
 @dataclass(frozen=True)
-class Taught:
+class ModelStep:
     """A model of the user's, on its device."""
 
     module: UserModule
@@ -93,40 +153,39 @@ class Taught:
     own_optimizer: bool
     device: Device
 
-    def of(self, recipe: Recipe) -> Lesson:
+    def of(self, recipe: Recipe) -> RecipeStep:
         """As it learns from samples of a recipe."""
         outputs = {name: recipe.outputs.get(name, recipe.output) for name in recipe.scales or ("image",)}
         left = any(output.where == "device" for output in outputs.values())
         stage = recipe.device_stage().to(self.device.where) if left else None
-        by_scale = sorted(recipe.scales, key=recipe.scales.__getitem__)
-        return Lesson(self, recipe.name, stage, by_scale[0] if by_scale else "image", by_scale[-1] if by_scale else "")
+        targets = sorted(recipe.scales, key=recipe.scales.__getitem__) or ["image", ""]
+        return RecipeStep(self, recipe.name, stage, targets[0], targets[-1])
 
 
 @dataclass
-class Lesson:
+class RecipeStep:
     """Steps of a user's model with samples of one recipe.
 
     Attributes:
-        taught: the model.
+        of: the model.
         recipe: its name.
         stage: what is left of the recipe's output to be done on the device.
-        takes: the key of what the model gets.
-        wanted: of pairs the key of what its output is compared with, where there is no loss; else empty.
+        source: the key of what the model gets.
+        target: of pairs the key of what its output is compared with, where there is no loss; else empty.
     """
 
-    taught: Taught
+    of: ModelStep
     recipe: str
     stage: Any
-    takes: str
-    wanted: str
+    source: str
+    target: str
     _loss: str = field(default="loss()", init=False)
 
     @property
     def text(self) -> str:
-        """For people, once a step has been made: what was run, and what stood in."""
-        taught = self.taught
-        optimizer = type(taught.optimizer).__name__ + ("" if taught.own_optimizer else " as a stand-in")
-        return f"{taught.module.place}, {type(taught.model).__name__}; {self._loss}; {optimizer}"
+        """In words, once a step has been made: what was run, and what stood in."""
+        optimizer = type(self.of.optimizer).__name__ + ("" if self.of.own_optimizer else " as a stand-in")
+        return f"{self.of.module.place}, {type(self.of.model).__name__}; {self._loss}; {optimizer}"
 
     def __call__(self, batch: Any, lap: Lap) -> None:
         """One step; `lap` hears of every part when it is over.
@@ -134,71 +193,60 @@ class Lesson:
         Raises:
             BenchError: the model, its loss or its optimiser fails; the user's file and line are named.
         """
-        taught = self.taught
-        if taught.device.apart:
-            batch = taught.device.take(batch)
+        if self.of.device.is_separate:
+            batch = self.of.device.take(batch)
             lap("to device")
         if self.stage is not None:
             batch = self.stage(batch)
             lap("device stage")
-        with self._blaming("the model", batch):
-            output = taught.model(batch[self.takes])
-        with self._blaming("loss(output, batch)", batch):
+        part = "the model"
+        try:
+            output = self.of.model(batch[self.source])
+            part = "loss(output, batch)"
             loss = self._checked(self._loss_of(output, batch))
             lap("forward")
-        with self._blaming("backward", batch):
+            part = "backward"
             loss.backward()  # type: ignore[no-untyped-call]
             lap("backward")
-        with self._blaming("the optimiser", batch):
-            taught.optimizer.step()
-            taught.optimizer.zero_grad()
+            part = "the optimiser"
+            self.of.optimizer.step()
+            self.of.optimizer.zero_grad()
             lap("optimiser")
+        except AugrecipesError:
+            raise
+        except Exception as error:
+            keys = ", ".join(f"{key} {_shown(value)}" if key == self.source else key for key, value in batch.items())
+            raise self.of.module.failed(f"{part} fails on a batch of {self.recipe} ({keys})", error) from error
 
     def _loss_of(self, output: Any, batch: Any) -> Any:
-        if self.taught.loss is not None:
-            return self.taught.loss(output, batch)
+        if self.of.loss is not None:
+            return self.of.loss(output, batch)
         if not isinstance(output, Tensor):
-            raise BenchError(
-                f"{self._where} gives a {type(output).__name__}; write loss(output, batch) beside it, which makes one "
-                "number of it"
+            raise self._wrong(
+                f"gives a {type(output).__name__}; write loss(output, batch), which makes one number of it"
             )
-        wanted = batch[self.wanted] if self.wanted else None
-        if wanted is not None and wanted.shape == output.shape:
-            self._loss = f"mean square of output − {self.wanted} as a stand-in for loss()"
-            return (output - wanted).square().mean()
+        target = batch[self.target] if self.target else None
+        if target is not None and target.shape == output.shape:
+            self._loss = f"mean square of output − {self.target} as a stand-in for loss()"
+            return (output - target).square().mean()
         self._loss = "mean square of the output as a stand-in for loss()"
         return output.square().mean()
 
     def _checked(self, loss: Any) -> Tensor:
         if not isinstance(loss, Tensor) or loss.numel() != 1:
-            what = _say(loss) if isinstance(loss, Tensor) else f"a {type(loss).__name__}"
+            place = self.of.module.place
             raise BenchError(
-                f"{self.taught.module.place}: loss(output, batch) gives {what}; it must be a tensor of one number, "
-                "such as loss.mean()"
+                f"{place}: loss(output, batch) gives {_shown(loss)}; it must be a tensor of one number, as loss.mean()"
             )
         if not loss.requires_grad:
-            raise BenchError(
-                f"{self._where}: the loss does not depend on any parameter that is trained: is there a detach(), an "
-                "item() or a no_grad() on the way?"
-            )
+            raise self._wrong("has a loss that does not depend on any trained parameter: is there a detach()?")
         return loss
 
-    @property
-    def _where(self) -> str:
-        return f"{self.taught.module.place}: {self.taught.module.name}"
-
-    @contextmanager
-    def _blaming(self, part: str, batch: Any) -> Iterator[None]:
-        try:
-            yield
-        except AugrecipesError:
-            raise
-        except Exception as error:
-            given = ", ".join(f"{key} {_say(value)}" if key == self.takes else key for key, value in batch.items())
-            raise self.taught.module.failed(f"{part} fails on a batch of {self.recipe} ({given})", error) from error
+    def _wrong(self, what: str) -> BenchError:
+        return BenchError(f"{self.of.module.place}: {self.of.module.name} {what}")
 
 
-Step = Wait | Taught
+Step = Wait | ModelStep
 
 
 def load_step(text: str, device: str | None = None) -> Step:
@@ -214,55 +262,43 @@ def load_step(text: str, device: str | None = None) -> Step:
     >>> load_step("30").text
     '30 ms, waited for'
     """
-    ms = _number(text)
-    if ms is not None:
-        if not 0 < ms <= _LONGEST:
-            raise BenchError(f"--train-step {text}: milliseconds a batch are more than 0, and at most {_LONGEST:,.0f}")
-        if device is not None:
-            raise BenchError(f"--device {device}: milliseconds are waited for on no device; it is for a model of yours")
-        return Wait(ms, device_of("cpu"))
-    where, module = device_of(device), open_module(text, "model", "training step: give milliseconds,", BenchError)
-    model = module.made(nn.Module, "an nn.Module").to(where.where).train()
-    loss = getattr(module.content, "loss", None)
+    try:
+        ms = float(text)
+    except ValueError:
+        return _load_model(text, device_of(device))
+    if not (math.isfinite(ms) and 0 < ms <= _LONGEST):
+        raise BenchError(f"--train-step {text}: milliseconds a batch are more than 0, and at most {_LONGEST:,.0f}")
+    if device is not None:
+        raise BenchError(f"--device {device}: milliseconds are waited for on no device; it is for a model of yours")
+    return Wait(ms, device_of("cpu"))
+
+
+def _load_model(text: str, device: Device) -> ModelStep:
+    module = open_module(text, "model", "training step: give milliseconds,", BenchError)
+    model = module.made(nn.Module, "an nn.Module").to(device.where).train()
+    loss, optimizer = (getattr(module.content, name, None) for name in ("loss", "optimizer"))
     if loss is not None and not callable(loss):
         raise BenchError(f"{module.place}: loss is a {type(loss).__name__}; it must be a function loss(output, batch)")
-    given = getattr(module.content, "optimizer", None)
-    optimizer = _optimizer(module, given, model)
-    return Taught(module, model, loss, optimizer, given is not None, where)
-
-
-def _number(text: str) -> float | None:
+    own = optimizer is not None
+    if not own and not any(parameter.requires_grad for parameter in model.parameters()):
+        raise BenchError(f"{module.place}: {module.name} has no parameters to train")
     try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else -1.0
-
-
-def _optimizer(module: UserModule, given: Any, model: nn.Module) -> Any:
-    if given is None:
-        if not any(parameter.requires_grad for parameter in model.parameters()):
-            raise BenchError(f"{module.place}: {module.name} has no parameters to train")
-        return torch.optim.SGD(model.parameters(), lr=_RATE)
-    made = given
-    if callable(given):
-        try:
-            made = given(model)
-        except Exception as error:
-            raise module.failed("optimizer(model) fails", error) from error
-    if not callable(getattr(made, "step", None)) or not callable(getattr(made, "zero_grad", None)):
+        made = optimizer(model) if callable(optimizer) else optimizer or torch.optim.SGD(model.parameters(), lr=_RATE)
+    except Exception as error:
+        raise module.failed("optimizer(model) fails", error) from error
+    if not all(callable(getattr(made, name, None)) for name in ("step", "zero_grad")):
         raise BenchError(
             f"{module.place}: optimizer gives a {type(made).__name__}; it must be a function optimizer(model) that "
             "returns an optimiser, such as torch.optim.AdamW(model.parameters())"
         )
-    return made
+    return ModelStep(module, model, loss, made, own, device)
 
 
-def _say(value: Any) -> str:
+def _shown(value: Any) -> str:
     """A tensor's dtype and shape, or what else it is.
 
     >>> import torch
-    >>> _say(torch.zeros(2, 3)), _say([torch.zeros(2)])
+    >>> _shown(torch.zeros(2, 3)), _shown([torch.zeros(2)])
     ('float32 2×3', 'a list')
     """
     if not isinstance(value, Tensor):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from statistics import median
@@ -14,21 +14,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 import augrecipes.data.loader as loading
-from augrecipes.bench.advice import Advice, Point, advise
-from augrecipes.bench.cold import evict
-from augrecipes.bench.measure import mad
-from augrecipes.bench.scope import ENOUGH_BATCHES, Scope, Workers, default_sizes
-from augrecipes.bench.sides import files_of
-from augrecipes.bench.workers import gaps_of
-from augrecipes.data.choice import Backend, named
-from augrecipes.data.collate import collate_for
-from augrecipes.data.fetch import FetchDataset
-from augrecipes.data.order import epoch_order
+from augrecipes.bench.latency import Gaps, gaps_of
+from augrecipes.bench.timing import mad
+from augrecipes.data.choice import BACKENDS, Backend, named
 from augrecipes.errors import LoaderError
-from augrecipes.machine import cores
 from augrecipes.progress import Parts
 
-_TICK = 0.2  # seconds between two words about how far it is
+# Where another setting is not faster by this factor, the simpler one is recommended.
+CLEARLY = 1.15
+_WORTH_SECONDS = 0.002  # a batch that takes longer is worth being read while the user's own code runs
+_HEADROOM = 1.25  # a loader keeps ahead of training steps that take so many times as long as its batches
+_ROUNDS = 3  # epochs of each setting at each size, after a first one
+_PARTS = (16, 4, 1)  # epochs are so many times smaller than the largest
+_FEWEST_BATCHES, _ENOUGH_BATCHES = 4, 64  # of an epoch; of the largest, where the data has fewer
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """How long an epoch takes with one setting of the loader.
+
+    Attributes:
+        recipe: its name.
+        level: of the optimiser.
+        backend: `batches` (in this process), `threads` or `processes`.
+        workers: how many threads or processes; 0 with `batches`.
+        samples: of the epoch.
+        seconds: of the epoch, the median over the rounds. Workers are there already.
+        mad: of it over the rounds.
+        first_seconds: of the first epoch, before the rounds; workers are started within.
+        samples_per_second: what `seconds` comes to.
+        gaps: between batches, of all rounds, where nothing is done with them.
+    """
+
+    recipe: str
+    level: str
+    backend: Backend
+    workers: int
+    samples: int
+    seconds: float
+    mad: float
+    first_seconds: float
+    samples_per_second: float
+    gaps: Gaps
+
+    @property
+    def name(self) -> str:
+        """`batches`, or such as `threads:2`."""
+        return named(self.backend, self.workers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,93 +71,158 @@ class Sweep:
         sizes: samples of an epoch, ascending.
         rounds: epochs of each setting at each size, in turns (A B C, C B A, ...), besides a first one.
         points: by recipe, size and setting.
-        advice: one for each recipe, from the largest size.
-        available: samples that the data holds. Larger epochs repeat samples, with draws of their own.
-        left_out: settings that could not be measured, and why, for people.
+        advice: the setting to use, one for each recipe, from the largest size.
+        available: samples that the data holds. Larger epochs repeat samples, with new random parameters.
+        left_out: settings that could not be measured, and why.
     """
 
     sizes: tuple[int, ...]
     rounds: int
     points: tuple[Point, ...]
-    advice: tuple[Advice, ...]
+    advice: tuple[Point, ...]
     available: int
     left_out: tuple[str, ...] = ()
 
-    def advice_for(self, recipe: str) -> Advice | None:
+    def advice_for(self, recipe: str) -> Point | None:
         """By the recipe's name."""
         return next((one for one in self.advice if one.recipe == recipe), None)
 
 
 @dataclass(frozen=True)
-class Swept:
-    """What is read.
+class Scope:
+    """How much a sweep measures.
 
     Attributes:
-        recipe: its name.
-        level: of the optimiser.
-        dataset: anything that `loader` takes.
+        workers: how many threads, and how many processes; 0: this process.
+        batch_size: samples in a batch.
+        sizes: samples of an epoch; None: from the data, and from what the time allows.
+        seconds: for each of `workers` and each recipe, roughly.
+        seed: of the order.
     """
 
-    recipe: str
-    level: str
-    dataset: Any
+    workers: Sequence[int]
+    batch_size: int
+    sizes: Sequence[int] | None = None
+    seconds: float = 10.0
+    seed: int = 0
+
+    @property
+    def settings(self) -> list[tuple[Backend, int]]:
+        """Every backend with every number, the simplest first."""
+        many = sorted(count for count in self.workers if count)
+        alone: list[tuple[Backend, int]] = [("batches", 0)] if 0 in self.workers else []
+        return [*alone, *(("threads", count) for count in many), *(("processes", count) for count in many)]
 
 
-def sweep(read: Sequence[Swept], scope: Scope, advance: Parts | None = None) -> Sweep:
+def default_sizes(available: int, scope: Scope, pace: float) -> tuple[int, ...]:
+    """A sixteenth, a quarter and all of the data, or of what the time allows.
+
+    Few samples are read more than once, so that what workers bring, and what an epoch costs them, can be seen.
+
+    Args:
+        available: samples of the data.
+        scope: how they are read.
+        pace: seconds a sample, in this process.
+
+    >>> default_sizes(10_000, Scope([0, 2], 8), 1e-4), default_sizes(24, Scope([0, 2], 8), 1e-4)
+    ((624, 2496, 10000), (32, 128, 512))
+    >>> default_sizes(10_000, Scope([0, 16], 1), 10.0)
+    (4, 8, 32)
+    """
+    batch = scope.batch_size
+    fitting = int(scope.seconds / pace / (1 + _ROUNDS) / sum(1 / part for part in _PARTS))
+    largest = min(max(available, _ENOUGH_BATCHES * batch), fitting)
+    largest = max(largest, 2 * _FEWEST_BATCHES * batch, 2 * max(scope.workers) * batch)
+    whole = largest if largest == available else largest // batch * batch
+    return tuple(sorted({max(whole // part // batch, _FEWEST_BATCHES) * batch for part in _PARTS[:-1]} | {whole}))
+
+
+def recommended(points: Sequence[Point], batch_size: int, step_ms: float | None = None) -> Point:
+    """The setting to use. Simplest is this process, then threads, then processes; fewer workers are simpler than more.
+
+    Without a training step: the simplest setting that is not clearly slower than the fastest, which means 15% and
+    beyond the spread; where a batch takes a while, rather the simplest that reads while the user's own code runs.
+    With one: the simplest setting that keeps ahead of it, or else the simplest of the fastest with workers.
+
+    Args:
+        points: of one recipe. Those of the largest epochs decide.
+        batch_size: samples in a batch.
+        step_ms: what the training needs for a batch, without loading it; None: not known.
+
+    >>> def point(backend, workers, seconds):
+    ...     return Point("mine", "fast", backend, workers, 1000, seconds, 0.01, 2.0, 1000 / seconds, Gaps(1, 2, 3))
+    >>> points = [point("batches", 0, 1.0), point("threads", 2, 0.52), point("threads", 4, 0.51)]
+    >>> recommended(points, 8).name, recommended(points, 8, step_ms=500.0).name
+    ('threads:2', 'batches')
+    """
+    most = max(point.samples for point in points)
+    tried = sorted((one for one in points if one.samples == most), key=lambda p: (BACKENDS.index(p.backend), p.workers))
+    if step_ms is not None:
+        for point in tried:
+            batch_ms = 1e3 * batch_size / point.samples_per_second
+            # This process reads between two steps: that must be as good as nothing.
+            if (_HEADROOM if point.workers else 32) * batch_ms <= step_ms:
+                return point
+        tried = [point for point in tried if point.workers] or tried
+    best = min(tried, key=lambda point: point.seconds)
+    alike = [
+        one
+        for one in tried
+        if one.seconds <= CLEARLY * best.seconds or one.seconds - one.mad <= best.seconds + best.mad
+    ]
+    a_while = batch_size / alike[0].samples_per_second > _WORTH_SECONDS
+    return next((one for one in alike if one.workers), alike[0]) if a_while else alike[0]
+
+
+def sweep(read: Sequence[tuple[str, str, Any]], scope: Scope, advance: Parts = lambda *_: None) -> Sweep:
     """Measure every setting on every size, and recommend one for each recipe.
 
     Orders are shuffled as in training, the same for every setting and round, so that every setting makes the same
     batches. Processes stay from epoch to epoch, and are ended when their size is done, whatever happens.
 
     Args:
-        read: recipes, one after the other; all get the same sizes.
+        read: (recipe, level, anything that `loader` takes), one after the other; all get the same sizes.
         scope: how.
-        advance: called with (what is under way, done, of how much).
+        advance: called with (what is in progress, done, of how much).
 
     Raises:
         DataError: a sample cannot be read.
         CollateError: samples do not fit into one batch.
-
-    >>> import torch
-    >>> from torch.utils.data import TensorDataset
-    >>> found = sweep([Swept("mine", "none", TensorDataset(torch.arange(6)))], Scope([0], 2, sizes=[4, 12]))
-    >>> [(point.backend, point.samples) for point in found.points], found.available
-    ([('batches', 4), ('batches', 12)], 6)
     """
-    size_of_all = min(len(one.dataset) for one in read)
-    advance = advance or (lambda *_: None)
-    paces = []
-    for k, one in enumerate(read):
-        advance(f"{one.recipe}, a first look", k, len(read))
-        paces.append(_pace(one.dataset, scope))
-    sizes = tuple(sorted(scope.sizes)) if scope.sizes else default_sizes(size_of_all, scope, max(paces))
-    run = _Sweeping(scope, sizes, scope.rounds(sum(sizes) * max(paces)), advance, len(read))
-    with no_word_about_cores():
-        points = [point for one in read for point in run.points(one)]
-    found = Sweep(sizes, run.rounds, tuple(points), (), size_of_all, tuple(dict.fromkeys(run.left_out)))
-    return advised(found, cores=cores(), batch_size=scope.batch_size)
+    available = min(len(dataset) for _, _, dataset in read)
+    left_out: list[str] = []
+    points: list[Point] = []
+    with no_warning_about_cores():
+        pace = max(_pace(dataset, scope) for _, _, dataset in read)
+        sizes = tuple(sorted(scope.sizes or default_sizes(available, scope, pace)))
+        for recipe, level, dataset in read:
+            settings = scope.settings
+            for size in sizes:
+                with ExitStack() as stack:
+                    timed = [_TimedSetting(*one, _loader(dataset, scope, size, one)) for one in settings]
+                    for each in timed:
+                        stack.callback(each.batches.close)
+                    for turn in range(1 + _ROUNDS):
+                        for each in timed[::-1] if turn % 2 else timed[:]:
+                            advance(f"{recipe}, {size:,} samples, {each.name}", turn, 1 + _ROUNDS)
+                            try:
+                                each.epoch()
+                            except (LoaderError, OSError) as error:  # a worker dies, or the system has no memory left
+                                left_out.append(f"{recipe}: {each.name}: {error}")
+                                timed.remove(each)
+                                settings.remove((each.backend, each.workers))
+                    points += [each.point(recipe, level, size) for each in timed]
+    found = Sweep(sizes, _ROUNDS, tuple(points), (), available, tuple(left_out))
+    return with_advice(found, scope.batch_size, {})
 
 
-def advised(found: Sweep, *, cores: int, batch_size: int, step_ms: Mapping[str, float] | None = None) -> Sweep:
-    """The same points, with advice from them: see `advise`. `step_ms`: of a batch, by recipe, where it is known."""
-    advice = []
-    for recipe in dict.fromkeys(point.recipe for point in found.points):
-        points = [point for point in found.points if point.recipe == recipe]
-        advice.append(advise(points, cores=cores, batch_size=batch_size, step_ms=(step_ms or {}).get(recipe)))
+def with_advice(found: Sweep, batch_size: int, step_ms: dict[str, float]) -> Sweep:
+    """The same points, with the settings to use: see `recommended`. `step_ms`: of a batch, by recipe, where known."""
+    by_recipe: dict[str, list[Point]] = {}
+    for point in found.points:
+        by_recipe.setdefault(point.recipe, []).append(point)
+    advice = (recommended(points, batch_size, step_ms.get(recipe)) for recipe, points in by_recipe.items())
     return replace(found, advice=tuple(advice))
-
-
-def _pace(dataset: Any, scope: Scope) -> float:
-    """Seconds a sample in this process. What it reads is what epochs will read, and no longer cold then."""
-    wanted = max(scope.sizes) if scope.sizes else max(len(dataset), ENOUGH_BATCHES * scope.batch_size)
-    begin, taken = perf_counter(), 0
-    for _ in loading.loader(
-        dataset, scope.batch_size, backend="batches", shuffle=True, seed=scope.seed, samples_per_epoch=wanted
-    ):
-        taken += scope.batch_size
-        if perf_counter() - begin > scope.share:
-            break
-    return (perf_counter() - begin) / min(taken, wanted)
 
 
 @dataclass
@@ -137,85 +234,45 @@ class _TimedSetting:
     batches: loading.Loader
     epochs: list[NDArray[np.float64]] = field(default_factory=list)
 
+    @property
+    def name(self) -> str:
+        return named(self.backend, self.workers)
 
-@dataclass
-class _Sweeping:
-    """What is under way."""
+    def epoch(self) -> None:
+        """Time one."""
+        self.batches.set_epoch(0)
+        start = perf_counter()
+        self.epochs.append(np.diff([start, *(perf_counter() for _ in self.batches)]))
 
-    scope: Scope
-    sizes: tuple[int, ...]
-    rounds: int
-    advance: Parts
-    recipes: int
-    left_out: list[str] = field(default_factory=list)
-    done: int = 0
-    said: float = 0.0
+    def point(self, recipe: str, level: str, size: int) -> Point:
+        first, *rest = (float(gaps.sum()) for gaps in self.epochs)
+        seconds, gaps = median(rest), gaps_of(np.concatenate(self.epochs[1:]))
+        rate = size / seconds
+        return Point(recipe, level, self.backend, self.workers, size, seconds, mad(rest), first, rate, gaps)
 
-    def points(self, one: Swept) -> Iterator[Point]:
-        """Of a recipe."""
-        settings = self.scope.settings
-        if not FetchDataset(one.dataset, collate_for("default", one.dataset)).ours:
-            settings = [setting for setting in settings if setting[0] != "threads"]
-            self.left_out.append(f"{one.recipe}: threads: the dataset is not one that is known to be made for them")
-        for size in self.sizes:
-            with ExitStack() as stack:
-                timed = [_TimedSetting(*setting, self._loader(one.dataset, size, setting)) for setting in settings]
-                for each in timed:
-                    stack.callback(each.batches.close)
-                for turn in range(1 + self.rounds):
-                    for each in timed[::-1] if turn % 2 else timed[:]:
-                        if not self._epoch(one, each, size):
-                            timed.remove(each)
-                            settings = [known for known in settings if known != (each.backend, each.workers)]
-                yield from (self._point(one, each, size) for each in timed)
 
-    def _loader(self, dataset: Any, size: int, setting: Workers) -> loading.Loader:
-        backend, workers = setting
-        return loading.loader(
-            dataset, self.scope.batch_size, backend=backend, num_workers=workers, shuffle=True, seed=self.scope.seed,
-            samples_per_epoch=size, persistent_workers=True,
-        )  # fmt: skip
+def _loader(dataset: Any, scope: Scope, size: int, setting: tuple[Backend, int]) -> loading.Loader:
+    backend, workers = setting
+    return loading.loader(
+        dataset, scope.batch_size, backend=backend, num_workers=workers, shuffle=True, seed=scope.seed,
+        samples_per_epoch=size, persistent_workers=True,
+    )  # fmt: skip
 
-    def _epoch(self, one: Swept, timed: _TimedSetting, size: int) -> bool:
-        """Time one; False where the workers cannot go on."""
-        if self.scope.cold is not None:
-            order = epoch_order(len(one.dataset), 0, seed=self.scope.seed, shuffle=True, samples=size)
-            for position in np.unique(order % len(one.dataset)).tolist():
-                evict(files_of(one.dataset, position), self.scope.cold)
-        name = named(timed.backend, timed.workers)
-        timed.batches.set_epoch(0)
-        gaps, last = [], perf_counter()
-        try:
-            for _ in timed.batches:
-                now = perf_counter()
-                gaps.append(now - last)
-                last = now
-                self._tell(f"{one.recipe}, {name}", len(gaps) * self.scope.batch_size)
-        except (LoaderError, OSError) as error:  # a worker that dies, or one more than the system has room for
-            self.left_out.append(f"{one.recipe}: {name}: {error}")
-            return False
-        timed.epochs.append(np.asarray(gaps))
-        self.done += size
-        return True
 
-    def _tell(self, what: str, further: int) -> None:
-        if perf_counter() - self.said > _TICK:
-            whole = sum(self.sizes) * len(self.scope.settings) * (1 + self.rounds) * self.recipes
-            self.advance(what, self.done + further, whole)
-            self.said = perf_counter()
-
-    def _point(self, one: Swept, timed: _TimedSetting, size: int) -> Point:
-        first, *rest = (float(gaps.sum()) for gaps in timed.epochs)
-        seconds = median(rest)
-        gaps = gaps_of(np.concatenate(timed.epochs[1:]))
-        return Point(
-            one.recipe, one.level, timed.backend, timed.workers, size, seconds, mad(rest), first, size / seconds, gaps
-        )
+def _pace(dataset: Any, scope: Scope) -> float:
+    """Seconds a sample in this process. What it reads is what epochs will read, and is in the page cache then."""
+    size = max(scope.sizes) if scope.sizes else max(len(dataset), _ENOUGH_BATCHES * scope.batch_size)
+    begin, done = perf_counter(), 0
+    for _ in _loader(dataset, scope, size, ("batches", 0)):
+        done += scope.batch_size
+        if perf_counter() - begin > scope.seconds / 4:
+            break
+    return max(perf_counter() - begin, 1e-9) / min(done, size)
 
 
 @contextmanager
-def no_word_about_cores() -> Iterator[None]:
-    """torch warns where there are more workers than cores, which is what is asked for here."""
+def no_warning_about_cores() -> Iterator[None]:
+    """torch warns where there are more workers than cores, which is what is measured here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="This DataLoader will create", category=UserWarning)
         yield

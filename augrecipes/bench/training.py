@@ -1,13 +1,14 @@
 """How much of a training step is waiting for samples: loading, forward, backward, optimiser, one after another.
 
-Every part is over before the next begins: a GPU is waited for after each, as a loop does that looks at its loss. So the
+Every part is over before the next begins: a GPU is waited for after each, as a loop does that prints its loss. So the
 times are those of the work itself. Workers read on meanwhile; what is read in this process is read while nothing else
 runs, which a loop that never waits for its GPU would partly hide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from time import perf_counter
@@ -16,9 +17,9 @@ import numpy as np
 import torch
 
 import augrecipes.data.loader as loading
-from augrecipes.bench.measure import mad
 from augrecipes.bench.sides import Side
 from augrecipes.bench.step import LOADING, Step
+from augrecipes.bench.timing import mad
 from augrecipes.data.choice import Backend
 from augrecipes.progress import Progress
 
@@ -103,29 +104,10 @@ class Case:
     workers: int = 0
 
 
-class Laps:
-    """A stopwatch for parts that follow each other.
-
-    Args:
-        wait: returns when all work that was given away is done.
-    """
-
-    def __init__(self, wait: Callable[[], None]) -> None:
-        self.spent: dict[str, float] = {}
-        self._wait, self._since = wait, perf_counter()
-
-    def lap(self, part: str) -> None:
-        """A part is over: the time since the last one ended is its."""
-        self._wait()
-        now = perf_counter()
-        self.spent[part] = self.spent.get(part, 0.0) + now - self._since
-        self._since = now
-
-
 def measure(
     cases: Sequence[Case], step: Step, batch_size: int, *, seconds: float, progress: Progress | None = None
 ) -> tuple[Training, ...]:
-    """Time training steps with the samples of several sides, pass by pass in turns, over the same samples and draws.
+    """Time training steps with the samples of several sides, pass by pass in turns, over the same samples.
 
     The model is one and the same for all, and goes on learning. Threads of torch stay as they are set.
 
@@ -141,25 +123,25 @@ def measure(
         DataError: of the data, or a step of a recipe that fails.
         CollateError: samples do not fit into one batch.
     """
-    tell = progress or (lambda *_: None)
+    advance = progress or (lambda *_: None)
     sizes = []
     for k, case in enumerate(cases):
-        tell(k, len(cases) * (1 + _FEWEST_ROUNDS))
+        advance(k, len(cases) * (1 + _FEWEST_ROUNDS))
         sizes.append(_size(case, step, batch_size, seconds))
     rounds = min(rounds for _, rounds in sizes)
-    courses = [_Course(case, step, batch_size, steps) for case, (steps, _) in zip(cases, sizes, strict=True)]
+    runs = [_CaseRun(case, step, batch_size, steps) for case, (steps, _) in zip(cases, sizes, strict=True)]
     with ExitStack() as stack:
-        for course in courses:
-            stack.callback(course.close)
+        for run in runs:
+            stack.callback(run.batches.close)
         for turn in range(rounds):
-            for k, course in enumerate(courses[::-1] if turn % 2 else courses):
-                course.passes.append(course.run())
-                tell((1 + turn) * len(courses) + k + 1, (1 + rounds) * len(courses))
-    return tuple(course.report() for course in courses)
+            for k, run in enumerate(runs[::-1] if turn % 2 else runs):
+                run.passes.append(run.once())
+                advance((1 + turn) * len(runs) + k + 1, (1 + rounds) * len(runs))
+    return tuple(run.found() for run in runs)
 
 
-class _Course:
-    """A case under way.
+class _CaseRun:
+    """A case in progress.
 
     Args:
         case: it.
@@ -174,29 +156,35 @@ class _Course:
         # The first batches meet empty queues. While steps are timed there must always be more to read.
         self.untimed = 1 + _AHEAD * case.workers
         batches = self.untimed + steps + _AHEAD * case.workers
-        self._batches = loading.loader(
+        self.batches = loading.loader(
             case.side.dataset, batch_size, num_workers=case.workers, backend=case.backend, prefetch_factor=_AHEAD,
             samples_per_epoch=batches * batch_size, persistent_workers=case.backend == "processes",
         )  # fmt: skip
 
-    def run(self) -> dict[str, float]:
+    def once(self) -> dict[str, float]:
         """One pass: by part, the mean milliseconds of a step."""
         self.case.side.rewound()
-        self._batches.set_epoch(0)
-        laps = Laps(self._device.wait)
-        for number, batch in enumerate(self._batches):
+        self.batches.set_epoch(0)
+        spent: defaultdict[str, float] = defaultdict(float)
+        last = perf_counter()
+
+        def lap(part: str) -> None:
+            """A part is over, and all that it left to the device: the time since the last one ended is its."""
+            nonlocal last
+            self._device.wait()
+            now = perf_counter()
+            spent[part] += now - last
+            last = now
+
+        for number, batch in enumerate(self.batches):
             if number == self.untimed:
-                laps.spent.clear()
+                spent.clear()
             if number < self.untimed + self.steps:
-                laps.lap(LOADING)
-                self._train(batch, laps.lap)
-        return {part: 1e3 * seconds / self.steps for part, seconds in laps.spent.items()}
+                lap(LOADING)
+                self._train(batch, lap)
+        return {part: 1e3 * seconds / self.steps for part, seconds in spent.items()}
 
-    def close(self) -> None:
-        """End workers that stayed."""
-        self._batches.close()
-
-    def report(self) -> Training:
+    def found(self) -> Training:
         """What the passes came to."""
         columns = {part: [one[part] for one in self.passes] for part in self.passes[0]}
         middles = {part: float(np.median(column)) for part, column in columns.items()}
@@ -217,9 +205,9 @@ class _Course:
 
 def _size(case: Case, step: Step, batch_size: int, seconds: float) -> tuple[int, int]:
     """Steps of a pass and passes that fit into the time, by one of a few steps; everything is warm then, and works."""
-    trial = _Course(case, step, batch_size, max(_FEWEST_STEPS, 2 * case.workers))
-    with closing(trial):
-        a_step = sum(trial.run().values()) / 1e3
+    trial = _CaseRun(case, step, batch_size, max(_FEWEST_STEPS, 2 * case.workers))
+    with closing(trial.batches):
+        a_step = sum(trial.once().values()) / 1e3
     rounds = int(seconds / a_step / (trial.untimed + trial.steps))
     rounds = max(_FEWEST_ROUNDS, min(_MOST_ROUNDS, rounds))
     return max(trial.steps, int(seconds / a_step / rounds) - trial.untimed), rounds

@@ -23,7 +23,7 @@ _UNSHOWN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\u
 
 
 # Options that had other names, by command: the words that are still understood, and what they are now.
-_RENAMED = {
+_RENAMED: dict[tuple[str, ...], str] = {
     **{(name, "--format", "json"): _JSON for name in ("check", "verify", "check-data")},
     **{(name, "--format", "text"): "" for name in ("verify", "check-data")},
     ("explain", "--image"): "--data",

@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from augrecipes.cli.answers import STDOUT, Json, answer
 from augrecipes.cli.folders import Data, apart, data_of
-from augrecipes.cli.options import Masks, Mode, Seed, Set, Without, here, numbers, one_of, overrides
-from augrecipes.cli.terminal import parts, progress, report_once, say, say_line
-
-if TYPE_CHECKING:
-    from augrecipes.bench.gate import Judgement
-    from augrecipes.bench.record import Bench
-    from augrecipes.bench.sides import Setting
+from augrecipes.cli.options import Masks, Mode, Seed, Set, Without, choice, here, numbers, one_of, option, overrides
+from augrecipes.cli.terminal import parts, progress, report_once, say, say_line, show
 
 _OPTIMIZE = ("none", "exact", "fast")
 _MOST_WORKERS, _MOST_SAMPLES = 256, 10**8
@@ -34,77 +29,49 @@ def bench(
     ],
     data: Data = None,
     against: Annotated[
-        str | None,
-        typer.Option(
-            "--against",
-            metavar="stock",
-            parser=one_of("stock"),
-            help="Compare each recipe with albumentations' own Compose.",
-        ),
+        str | None, choice("--against", "stock", "Compare each recipe with albumentations' own Compose.")
     ] = None,
     optimize: Annotated[
         str | None,
-        typer.Option(
-            "--optimize",
-            metavar="none,exact,fast",
-            help="Levels to compare. Otherwise: none, and what each recipe chooses.",
-        ),
+        option("--optimize", "none,exact,fast", "Levels to compare. Otherwise: none, and what each recipe chooses."),
     ] = None,
-    cold: Annotated[bool, typer.Option("--cold", help="Read files from a cold page cache, where that can be had.")] = (
-        False
-    ),
-    samples: Annotated[int, typer.Option("--samples", min=1, help="Samples of a pass, at most.")] = 64,
+    samples: Annotated[int, option("--samples", None, "Samples of a pass, at most.", min=1)] = 64,
     seconds: Annotated[
-        float, typer.Option("--seconds", min=0.01, max=3600, help="For each side and number of workers, roughly.")
+        float, option("--seconds", None, "For each side and number of workers, roughly.", min=0.01, max=3600)
     ] = 10.0,
     workers: Annotated[
         str | None,
-        typer.Option(
-            "--workers",
-            metavar="0,1,2,4",
-            help="Sweep: epochs with so many threads, and so many processes, that read; 0: neither.",
-        ),
+        option("--workers", "0,1,2,4", "Sweep: epochs read by so many threads, and by so many processes; 0: neither."),
     ] = None,
     sizes: Annotated[
         str | None,
-        typer.Option(
-            "--sizes",
-            metavar="1000,10000",
-            help="With --workers: samples of an epoch. Otherwise from the data, as far as time allows.",
-        ),
+        option("--sizes", "1000,10000", "With --workers: samples of an epoch; else from the data, as time allows."),
     ] = None,
-    batch_size: Annotated[
-        int | None, typer.Option("--batch-size", min=1, help="Samples in a batch: 8, of bags 1.")
-    ] = None,
+    batch_size: Annotated[int | None, option("--batch-size", None, "Samples in a batch: 8, of bags 1.", min=1)] = None,
     train_step: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--train-step",
-            metavar="MS|FILE.py[:NAME]",
-            help="How much of a training step is waiting: with so many milliseconds a batch, or a model of yours.",
+            "MS|FILE.py[:NAME]",
+            "The share of a training step that is waiting: of so many ms, or of your model.",
         ),
     ] = None,
     device: Annotated[
-        str | None,
-        typer.Option("--device", metavar="cpu|cuda|cuda:N", help="Of the model. Otherwise: a GPU where there is one."),
+        str | None, option("--device", "cpu|cuda|cuda:N", "Of the model. Otherwise: a GPU where there is one.")
     ] = None,
     effects: Annotated[
-        bool, typer.Option("--effects/--no-effects", help="Also look at what the steps do to the samples.")
+        bool, option("--effects/--no-effects", None, "Also look at what the steps do to the samples.")
     ] = True,
-    ablate: Annotated[bool, typer.Option("--ablate", help="Leave each step out in turn.")] = False,
+    ablate: Annotated[bool, option("--ablate", None, "Leave each step out in turn.")] = False,
     json_: Json = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", parser=here, metavar="FOLDER", help="Write a report here: a page, plots and bench.json."
-        ),
+        Path | None, option("--out -o", "FOLDER", "Write a report here: a page, and bench.json.", parser=here)
     ] = None,
     baseline: Annotated[
-        Path | None,
-        typer.Option("--baseline", metavar="FILE", help="A record of --json --against stock, to be held against."),
+        Path | None, option("--baseline", "FILE", "A record of --json --against stock, to be held against.")
     ] = None,
     fail_if_slower: Annotated[
-        str, typer.Option("--fail-if-slower", metavar="15%", help="With --baseline: how much slower is too slow.")
+        str, option("--fail-if-slower", "15%", "With --baseline: how much slower is too slow.")
     ] = "15%",
     mode: Mode = "train",
     seed: Seed = 0,
@@ -157,7 +124,7 @@ def bench(
     sources = data_of([*more, *(data or [])])
     from augrecipes.bench.gate import judge, open_baseline
     from augrecipes.bench.record import write
-    from augrecipes.bench.report.write import usable_folder
+    from augrecipes.bench.report.page import usable_folder, write_report
     from augrecipes.bench.run import Options
     from augrecipes.bench.run import bench as compare
     from augrecipes.bench.sides import Setting
@@ -173,7 +140,6 @@ def bench(
         optimize=chosen and list(dict.fromkeys(chosen)),
         stock=against == "stock" or held is not None,
         yardsticks={} if held is None else held.yardsticks,
-        cold=cold,
         samples=samples,
         batch_size=batch_size,
         seconds=seconds,
@@ -190,32 +156,22 @@ def bench(
         with parts() as advance:
             found = compare(loaded, setting, options, advance)
         judgement = None if held is None else judge(held, found, limit)
-        answer(found.to_json(), json_, lambda: _tell(found, judgement), lambda path: write(found, path))
+
+        def tell() -> None:
+            from augrecipes.cli.bench_report import report_of, report_of_gate
+
+            show(report_of(found))
+            say()
+            if judgement is not None:
+                show(report_of_gate(judgement))
+
+        answer(found, json_, tell, lambda path: write(found, path))
         if out is not None:
-            _report(found, out, loaded, setting, judgement, quiet=json_ == STDOUT)
+            with progress("rendering") as advance:
+                page = write_report(found, out, loaded, setting, judgement, advance)
+            say_line(page, err=json_ == STDOUT)
     if judgement is not None and not judgement.passes:
         raise typer.Exit(1)
-
-
-def _tell(found: Bench, judgement: Judgement | None) -> None:
-    from augrecipes.cli.bench_tables import tell, tell_gate
-
-    for line in tell(found):
-        say(line)
-    say()
-    for line in [] if judgement is None else tell_gate(judgement):
-        say(line)
-
-
-def _report(
-    found: Bench, folder: Path, recipes: Mapping[str, Any], setting: Setting, held: Judgement | None, *, quiet: bool
-) -> None:
-    """Write the report, and say where it is; `quiet`: on standard error."""
-    from augrecipes.bench.report.write import write_report
-
-    with progress("rendering") as advance:
-        written = write_report(found, folder, recipes, setting, held, advance)
-    say_line(written.page, err=quiet)
 
 
 def _named(recipes: Sequence[Any]) -> Mapping[str, Any]:

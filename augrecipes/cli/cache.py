@@ -10,6 +10,7 @@ import typer
 
 from augrecipes.cache import CACHES, DAY, Cache, cache_folder
 from augrecipes.cli.answers import Json, answer
+from augrecipes.cli.options import option
 from augrecipes.cli.terminal import good, in_bytes, say, say_line, show
 from augrecipes.errors import counted
 
@@ -31,7 +32,7 @@ def cache(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Which ones; all where none is named.")
     ] = None,
-    clear: Annotated[bool, typer.Option("--clear", help="Empty them; they are rebuilt when needed.")] = False,
+    clear: Annotated[bool, option("--clear", None, "Empty them; they are rebuilt when needed.")] = False,
     json_: Json = None,
 ) -> None:
     """Show what is kept from run to run in your cache folder, or clear it. Nothing is kept beside your data.

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from augrecipes.cli.answers import Json, answer
-from augrecipes.cli.options import Set, Without, one_of, overrides
+from augrecipes.cli.options import Set, Without, choice, option, overrides
 from augrecipes.cli.terminal import good, line_of, progress, say
 from augrecipes.errors import Diagnostic, RecipeError, counted, harmless
 
@@ -30,20 +30,10 @@ def check(
             help="Recipe files, folders (their .yaml and .yml files), patterns, gallery names; - is standard input.",
         ),
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit 1 for warnings too.")] = False,
-    format_: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="text|github",
-            parser=one_of("text", "github"),
-            help="github: annotations in GitHub Actions.",
-        ),
-    ] = "text",
+    strict: Annotated[bool, option("--strict", None, "Exit 1 for warnings too.")] = False,
+    format_: Annotated[str, choice("--format", "text|github", "github: annotations in GitHub Actions.")] = "text",
     json_: Json = None,
-    explain: Annotated[
-        str | None, typer.Option("--explain", metavar="CODE", help="Say what a code means, and how to fix it.")
-    ] = None,
+    explain: Annotated[str | None, option("--explain", "CODE", "Say what a code means, and how to fix it.")] = None,
     set_: Set = None,
     without: Without = None,
 ) -> None:
@@ -80,7 +70,7 @@ def check(
 
 def _explain(code: str, json_: str | None) -> None:
     from augrecipes.cli.codes import describe, known
-    from augrecipes.recipe.spelling import near
+    from augrecipes.recipe.problems import near
 
     text = describe(code)
     if text is None:

@@ -9,7 +9,7 @@ import typer
 
 from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.folders import Data, Words, sources
-from augrecipes.cli.options import Masks, Mode, Recipe, Set, Without, loaded
+from augrecipes.cli.options import Masks, Mode, Recipe, Set, Without, loaded, option
 from augrecipes.cli.terminal import good, listed, parts, say
 from augrecipes.errors import counted
 
@@ -24,12 +24,11 @@ def check_data(
     data: Data = None,
     masks: Masks = None,
     names: Annotated[
-        list[str] | None,
-        typer.Option("--names", metavar="TARGET={}x4", help="How names of pairs are made of the scene's. Repeatable."),
+        list[str] | None, option("--names", "TARGET={}x4", "How names of pairs are made of the scene's. Repeatable.")
     ] = None,
-    split: Annotated[str | None, typer.Option("--split", help="Of a CSV file: the rows of this split.")] = None,
+    split: Annotated[str | None, option("--split", None, "Of a CSV file: the rows of this split.")] = None,
     content: Annotated[
-        bool, typer.Option("--content", help="Also decode every image; of pairs compare small and large.")
+        bool, option("--content", None, "Also decode every image; of pairs compare small and large.")
     ] = False,
     json_: Json = None,
     mode: Mode = "train",

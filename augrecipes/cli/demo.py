@@ -8,15 +8,13 @@ from typing import Annotated
 import typer
 
 from augrecipes.cli.answers import STDOUT, Json, answer
-from augrecipes.cli.options import here
+from augrecipes.cli.options import here, option
 from augrecipes.cli.terminal import parts, report_once, width
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", parser=here, metavar="FOLDER", help="Where to write.")] = Path(
-        "demo-out"
-    ),
-    seed: Annotated[int, typer.Option("--seed", metavar="INTEGER", help="Seed of the data and of the draws.")] = 0,
+    out: Annotated[Path, option("--out -o", "FOLDER", "Where to write.", parser=here)] = Path("demo-out"),
+    seed: Annotated[int, option("--seed", "INTEGER", "Seed of the data and of the draws.")] = 0,
     json_: Json = None,
 ) -> None:
     """Draw a small data set, run recipes over it, and show that every sample can be had again.

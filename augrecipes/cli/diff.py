@@ -10,7 +10,7 @@ import typer
 
 from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.folders import Data, apart, data_of
-from augrecipes.cli.options import Masks, Optimize, Seed, Set, Without, here, one_of, overrides
+from augrecipes.cli.options import Masks, Optimize, Seed, Set, Without, choice, here, option, overrides
 from augrecipes.cli.terminal import complain, exit_status, progress, say_line, show
 
 if TYPE_CHECKING:
@@ -27,17 +27,13 @@ def diff(
             help="Recipe files, or names of the gallery; without B it is A. Then the data of --data.",
         ),
     ],
-    mode: Annotated[
-        str, typer.Option("--mode", metavar="train|eval|both", parser=one_of(*_MODES), help="Which sections.")
-    ] = "both",
+    mode: Annotated[str, choice("--mode", "train|eval|both", "Which sections.")] = "both",
     data: Data = None,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", parser=here, metavar="FILE", help="The PNG or JPEG to write.")
-    ] = Path("diff.png"),
-    rows: Annotated[int, typer.Option("--rows", min=1, max=64, help="Samples in the image.")] = 4,
+    out: Annotated[Path, option("--out -o", "FILE", "The PNG or JPEG to write.", parser=here)] = Path("diff.png"),
+    rows: Annotated[int, option("--rows", None, "Samples in the image.", min=1, max=64)] = 4,
     optimize: Optimize = None,
     seed: Seed = 0,
-    epoch: Annotated[int, typer.Option("--epoch", min=0, help="Epoch of the samples in the image.")] = 0,
+    epoch: Annotated[int, option("--epoch", None, "Epoch of the samples in the image.", min=0)] = 0,
     masks: Masks = None,
     json_: Json = None,
     set_: Set = None,

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.folders import Data, Words, sources_or_none
-from augrecipes.cli.options import Masks, Mode, Optimize, Recipe, Seed, Set, Without, loaded
+from augrecipes.cli.options import Masks, Mode, Optimize, Recipe, Seed, Set, Without, loaded, option
 from augrecipes.cli.terminal import progress, show
 
 if TYPE_CHECKING:
@@ -23,7 +21,7 @@ def explain(
     optimize: Optimize = None,
     data: Data = None,
     seconds: Annotated[
-        float, typer.Option("--seconds", min=0.01, max=600, help="How long the plan is timed, and the recipe.")
+        float, option("--seconds", None, "How long the plan is timed, and the recipe.", min=0.01, max=600)
     ] = 2.0,
     masks: Masks = None,
     seed: Seed = 0,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from augrecipes.cli.answers import STDOUT, Json, answer
 from augrecipes.cli.terminal import say_line, show
@@ -52,27 +50,15 @@ def _rows() -> list[dict[str, str]]:
     return rows
 
 
-def schema(
-    bench: Annotated[bool, typer.Option("--bench", help="Instead: what the keys of bench.json mean, Markdown.")] = (
-        False
-    ),
-    json_: Json = None,
-) -> None:
+def schema(json_: Json = None) -> None:
     """Print the JSON Schema of recipes, for editors and validators.
 
     \b
-    Examples:
+    Example:
       augrecipes schema --json recipe.schema.json
-      augrecipes schema --bench
 
     A recipe names it in its first lines: # yaml-language-server: $schema=recipe.schema.json
     """
-    if bench:
-        from augrecipes.bench.schema import classes, keys, markdown, words
-
-        report = {cls.__name__: {key.name: [words(key.type), key.about] for key in keys(cls)} for cls in classes()}
-        answer(report, json_, lambda: typer.echo(markdown(), nl=False))  # a document: its lines are as long as they are
-        return
     from importlib.resources import files
 
     from augrecipes.ops.catalog import FILE

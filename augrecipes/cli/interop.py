@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from augrecipes.cli.answers import Json, answer
-from augrecipes.cli.options import Mode, Recipe, Set, Without, here, loaded, overrides
+from augrecipes.cli.options import Mode, Recipe, Set, Without, here, loaded, option, overrides
 from augrecipes.cli.terminal import line_of, paint, say, say_line
 from augrecipes.errors import counted
 
 if TYPE_CHECKING:
-    from augrecipes.bring.draft import RecipeDraft
     from augrecipes.errors import Diagnostic
+    from augrecipes.interop.draft import RecipeDraft
     from augrecipes.recipe.model import Recipe as Loaded
 
 _SIZE = (375, 500)  # of the image that is generated, height and width
@@ -31,27 +31,16 @@ def import_(
             "input; or FILE.py:NAME or MODULE:NAME, which is run.",
         ),
     ],
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", parser=here, metavar="FILE", help="Where to write the recipe.")
-    ] = None,
-    key: Annotated[
-        str, typer.Option("--key", metavar="PATH", help="Which pipeline: keys or names of the source, joined by dots.")
-    ] = "",
+    out: Annotated[Path | None, option("--out -o", "FILE", "Where to write the recipe.", parser=here)] = None,
+    key: Annotated[str, option("--key", "PATH", "Which pipeline: keys or names of the source, joined by dots.")] = "",
     set_: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="What Python source does not tell: --set cfg.size=512. Repeatable."
-        ),
+        option("--set", "NAME=VALUE", "What Python source does not tell: --set cfg.size=512. Repeatable."),
     ] = None,
     base_root: Annotated[
-        Path | None,
-        typer.Option(
-            "--base-root", metavar="FOLDER", help="Where files of `_base_` may lie; else the config's own folder."
-        ),
+        Path | None, option("--base-root", "FOLDER", "Where files of `_base_` may lie; else the config's own folder.")
     ] = None,
-    time: Annotated[
-        bool, typer.Option("--time/--no-time", help="Measure what `fast` gains on a generated image.")
-    ] = True,
+    time: Annotated[bool, option("--time/--no-time", None, "Measure what `fast` gains on a generated image.")] = True,
     json_: Json = None,
 ) -> None:
     """Make a recipe of another framework's pipeline, and say what changed, and what is better.
@@ -76,7 +65,7 @@ def import_(
       1  parts are not supported; they stand in the recipe as comments
       2  nothing that can be imported
     """
-    from augrecipes.bring.importing import draft_of
+    from augrecipes.interop.importing import draft_of
     from augrecipes.paths import write_file
     from augrecipes.recipe.parse import parse_text
 
@@ -153,8 +142,8 @@ def _gained(recipe: Loaded) -> dict[str, Any]:
 
     import numpy as np
 
-    from augrecipes.bring.gain import gain
     from augrecipes.demo.photos import CLASSES, render_photo
+    from augrecipes.interop.gain import gain
 
     log = logging.getLogger("augrecipes")
     before = log.level
@@ -169,12 +158,9 @@ def _gained(recipe: Loaded) -> dict[str, Any]:
 
 def eject(
     recipe: Recipe,
-    python: Annotated[
-        bool, typer.Option("--python", help="Python code, which is what is written without --json.")
-    ] = False,
+    python: Annotated[bool, option("--python", None, "Python code, which is what is written without --json.")] = False,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", parser=here, metavar="FILE", help="Where to write the code; else it is printed."),
+        Path | None, option("--out -o", "FILE", "Where to write the code; else it is printed.", parser=here)
     ] = None,
     mode: Mode = "train",
     json_: Json = None,
@@ -198,7 +184,7 @@ def eject(
         raise typer.BadParameter("give --python or --json, not both")
     if json_ is not None and out is not None:
         raise typer.BadParameter("give the file of --json right after it, such as --json aug.json")
-    from augrecipes.bring import eject as ejecting
+    from augrecipes.interop import eject as ejecting
     from augrecipes.paths import write_file
 
     parsed = loaded(recipe, set_, without)

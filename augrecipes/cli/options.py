@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -12,6 +12,16 @@ from augrecipes.errors import RecipeError
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Recipe as Loaded
+
+
+def option(names: str, metavar: str | None, about: str, **more: Any) -> Any:
+    """Returns an option of a command, such as `--out -o`, with a word for its value and its help."""
+    return typer.Option(*names.split(), metavar=metavar, help=about, **more)
+
+
+def choice(names: str, words: str, about: str, allowed: str = "") -> Any:
+    """Returns an option whose value is one of some words, `a|b`; `allowed`: where help does not name all of them."""
+    return option(names, words, about, parser=one_of(*(allowed or words).split("|")))
 
 
 def one_of(*allowed: str) -> Callable[[str], Any]:
@@ -31,32 +41,20 @@ def one_of(*allowed: str) -> Callable[[str], Any]:
 
 Set = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Change an argument, as `set:` in a variant does: --set 'RandomCrop.height=64'. Repeatable.",
+    option(
+        "--set", "KEY=VALUE", "Change an argument, as `set:` in a variant does: 'RandomCrop.height=64'. Repeatable."
     ),
 ]
 Without = Annotated[
-    list[str] | None,
-    typer.Option("--without", metavar="NAME", help="Leave a step out, as `without:` in a variant does. Repeatable."),
+    list[str] | None, option("--without", "NAME", "Leave a step out, as `without:` in a variant does. Repeatable.")
 ]
 Recipe = Annotated[str, typer.Argument(metavar="RECIPE", help="A recipe file, or a name of the gallery.")]
-Mode = Annotated[
-    str,
-    typer.Option("--mode", metavar="train|eval", parser=one_of("train", "eval"), help="Which section of the recipe."),
-]
-Optimize = Annotated[
-    str | None,
-    typer.Option(
-        "--optimize",
-        metavar="none|exact|fast",
-        parser=one_of("none", "exact", "fast"),
-        help="Instead of the recipe's own choice.",
-    ),
-]
-Masks = Annotated[Path | None, typer.Option("--masks", metavar="FOLDER", help="Masks, matched by name.")]
-Seed = Annotated[int, typer.Option("--seed", metavar="INTEGER", help="Seed of the random parameters.")]
+Section = Literal["train", "eval"]
+Level = Literal["none", "exact", "fast"]
+Mode = Annotated[Section, choice("--mode", "train|eval", "Which section of the recipe.")]
+Optimize = Annotated[Level | None, choice("--optimize", "none|exact|fast", "Instead of the recipe's own choice.")]
+Masks = Annotated[Path | None, option("--masks", "FOLDER", "Masks, matched by name.")]
+Seed = Annotated[int, option("--seed", "INTEGER", "Seed of the random parameters.")]
 
 
 def here(given: str) -> Path:

@@ -13,7 +13,7 @@ import typer
 
 from augrecipes.cli.answers import STDOUT, Json, answer
 from augrecipes.cli.folders import Data, Words, sources
-from augrecipes.cli.options import Masks, Seed, Set, Without, loaded, one_of
+from augrecipes.cli.options import Masks, Section, Seed, Set, Without, choice, loaded, option
 from augrecipes.cli.terminal import in_bytes, listed, paint, progress, say, show
 
 if TYPE_CHECKING:
@@ -40,68 +40,36 @@ def pack(
     words: Words = None,
     data: Data = None,
     format_: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="raw|lossless|jpeg|hdf5",
-            parser=one_of("raw", "lossless", "jpeg", "hdf5"),
-            help="raw: mapped; lossless: as small as PNG; jpeg: small; hdf5: for others.",
-        ),
+        str, choice("--format", "raw|lossless|jpeg|hdf5", "raw: mapped; lossless: as small as PNG; jpeg: small; hdf5.")
     ] = "raw",
     quality: Annotated[
         int | None,
-        typer.Option("--quality", min=1, max=100, help="Of --format jpeg; else JPEGs stay as they are where they can."),
+        option("--quality", None, "Of --format jpeg; else JPEGs stay as they are where they can.", min=1, max=100),
     ] = None,
     mode: Annotated[
-        str | None,
-        typer.Option(
-            "--mode",
-            metavar="train|eval",
-            parser=one_of("train", "eval"),
-            help="For one section alone; without it the store serves both.",
-        ),
+        Section | None, choice("--mode", "train|eval", "For one section alone; else the store serves both.")
     ] = None,
-    epochs: Annotated[
-        int | None, typer.Option("--epochs", min=1, metavar="K", help="Bake K epochs of the random steps, too.")
-    ] = None,
-    through: Annotated[
-        str | None, typer.Option("--through", metavar="STEP", help="The last step to bake, such as Rotate#1.")
-    ] = None,
+    epochs: Annotated[int | None, option("--epochs", "K", "Bake K epochs of the random steps, too.", min=1)] = None,
+    through: Annotated[str | None, option("--through", "STEP", "The last step to bake, such as Rotate#1.")] = None,
     seed: Seed = 0,
     masks: Masks = None,
-    split: Annotated[str | None, typer.Option("--split", help="Of a CSV file: the rows of this split.")] = None,
+    split: Annotated[str | None, option("--split", None, "Of a CSV file: the rows of this split.")] = None,
     workers: Annotated[
-        int | None, typer.Option("--workers", min=0, metavar="N", help="Processes; by default one a core, 0: none.")
+        int | None, option("--workers", "N", "Processes; by default one a core, 0: none.", min=0)
     ] = None,
-    on_error: Annotated[
-        str,
-        typer.Option(
-            "--on-error",
-            metavar="skip|raise",
-            parser=one_of("skip", "raise"),
-            help="skip: list unreadable inputs and go on.",
-        ),
-    ] = "skip",
-    out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="STORE", help="The store: a folder that is made, or s3://….")
-    ] = None,
-    part: Annotated[
-        str | None, typer.Option("--part", metavar="I/N", help="One of N parts, into a folder of its own in --out.")
-    ] = None,
+    on_error: Annotated[str, choice("--on-error", "skip|raise", "skip: list unreadable inputs and go on.")] = "skip",
+    out: Annotated[str | None, option("--out -o", "STORE", "The store: a folder that is made, or s3://….")] = None,
+    part: Annotated[str | None, option("--part", "I/N", "One of N parts, into a folder of its own in --out.")] = None,
     merge: Annotated[
-        str | None, typer.Option("--merge", metavar="DIR", help="Make one store of the parts in DIR, where they are.")
+        str | None, option("--merge", "DIR", "Make one store of the parts in DIR, where they are.")
     ] = None,
     shard_size: Annotated[
-        str | None, typer.Option("--shard-size", metavar="SIZE", help="The largest file of a store: 2G; else 512M.")
+        str | None, option("--shard-size", "SIZE", "The largest file of a store: 2G; else 512M.")
     ] = None,
-    engine: Annotated[
-        str | None, typer.Option("--engine", metavar="ray", parser=one_of("ray"), help="All parts on a Ray cluster.")
-    ] = None,
-    address: Annotated[
-        str | None, typer.Option("--address", metavar="ADDRESS", help="Of a Ray cluster, such as auto.")
-    ] = None,
-    parts: Annotated[int | None, typer.Option("--parts", min=1, metavar="N", help="How many, with --engine.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be baked, and how large it is.")] = False,
+    engine: Annotated[str | None, choice("--engine", "ray", "All parts on a Ray cluster.")] = None,
+    address: Annotated[str | None, option("--address", "ADDRESS", "Of a Ray cluster, such as auto.")] = None,
+    parts: Annotated[int | None, option("--parts", "N", "How many, with --engine.", min=1)] = None,
+    dry_run: Annotated[bool, option("--dry-run", None, "Say what would be baked, and how large it is.")] = False,
     json_: Json = None,
     set_: Set = None,
     without: Without = None,

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.folders import Data, Words, sources
-from augrecipes.cli.options import Masks, Mode, Optimize, Recipe, Seed, Set, Without, here, loaded
+from augrecipes.cli.options import Masks, Mode, Optimize, Recipe, Seed, Set, Without, here, loaded, option
 from augrecipes.cli.terminal import progress, say_line
 
 
@@ -17,21 +15,16 @@ def preview(
     recipe: Recipe,
     words: Words = None,
     data: Data = None,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", parser=here, metavar="FILE", help="The PNG or JPEG to write.")
-    ] = Path("preview.png"),
-    stages: Annotated[
-        bool, typer.Option("--stages", help="One sample, after every step, instead of many samples.")
-    ] = False,
-    rows: Annotated[int, typer.Option("--rows", min=1, max=64, help="Images, scenes or bags.")] = 4,
+    out: Annotated[Path, option("--out -o", "FILE", "The PNG or JPEG to write.", parser=here)] = Path("preview.png"),
+    stages: Annotated[bool, option("--stages", None, "One sample, after every step, instead of many samples.")] = False,
+    rows: Annotated[int, option("--rows", None, "Images, scenes or bags.", min=1, max=64)] = 4,
     columns: Annotated[
-        int | None,
-        typer.Option("--columns", min=1, max=32, help="Samples of each image (6), or tiles of each bag (12)."),
+        int | None, option("--columns", None, "Samples of each image (6), or tiles of each bag (12).", min=1, max=32)
     ] = None,
     mode: Mode = "train",
     optimize: Optimize = None,
     seed: Seed = 0,
-    epoch: Annotated[int, typer.Option("--epoch", min=0, help="Epoch of the first sample.")] = 0,
+    epoch: Annotated[int, option("--epoch", None, "Epoch of the first sample.", min=0)] = 0,
     masks: Masks = None,
     json_: Json = None,
     set_: Set = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from augrecipes.diff import words
@@ -99,7 +99,7 @@ def _one(value: Any) -> list[tuple[str, ...]]:
     return [(text(value),)]
 
 
-_CELLS = {
+_CELLS: dict[str, Callable[[Any], list[tuple[str, ...]]]] = {
     "steps": _step, "rules": _rule, "plan": _planned, "derived": _derived,
     "shared": lambda row: [(str(row["site"]), str(row["how"]))],
     "stayed": lambda row: [(str(row["site"]), str(row["why"]))],

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from augrecipes.cli.answers import Json, answer
+from augrecipes.cli.options import option
 from augrecipes.cli.terminal import good, listed, paint, progress, say
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _WHAT = "a folder that `augrecipes pack` has made"
 
 def verify_store(
     words: Annotated[list[str] | None, typer.Argument(metavar="STORE", help="A folder that `pack` has made.")] = None,
-    data: Annotated[list[str] | None, typer.Option("--data", metavar="STORE", help="The same as STORE.")] = None,
+    data: Annotated[list[str] | None, option("--data", "STORE", "The same as STORE.")] = None,
     json_: Json = None,
 ) -> None:
     """Read a packed dataset from end to end and compare every byte with its checksums.

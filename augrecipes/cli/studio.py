@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from augrecipes.cli.folders import Data, data_of, is_data
-from augrecipes.cli.options import Masks
+from augrecipes.cli.options import Masks, option
 from augrecipes.cli.terminal import note, say
 
 
@@ -19,9 +19,9 @@ def studio(
     ] = None,
     data: Data = None,
     masks: Masks = None,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")] = 0,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Print the address, and open no browser.")] = False,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Never write the recipe's file.")] = False,
+    port: Annotated[int, option("--port", None, "0 takes a free one.", min=0, max=65535)] = 0,
+    no_open: Annotated[bool, option("--no-open", None, "Print the address, and open no browser.")] = False,
+    read_only: Annotated[bool, option("--read-only", None, "Never write the recipe's file.")] = False,
 ) -> None:
     """Open a page that shows a recipe's draws, stages, lints, plan and cost while you write it.
 

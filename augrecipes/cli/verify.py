@@ -10,7 +10,20 @@ import typer
 
 from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.folders import Data, Words, sources
-from augrecipes.cli.options import Masks, Mode, Recipe, Seed, Set, Without, here, loaded, one_of, overrides
+from augrecipes.cli.options import (
+    Level,
+    Masks,
+    Mode,
+    Recipe,
+    Seed,
+    Set,
+    Without,
+    choice,
+    here,
+    loaded,
+    option,
+    overrides,
+)
 from augrecipes.cli.terminal import complain, good, listed, progress, say, say_line, show
 
 if TYPE_CHECKING:
@@ -28,31 +41,18 @@ def verify(
     words: Words = None,
     data: Data = None,
     optimize: Annotated[
-        str,
-        typer.Option(
-            "--optimize",
-            metavar="exact|fast",
-            parser=one_of("none", "exact", "fast"),
-            help="The plan that is compared with none.",
-        ),
+        Level, choice("--optimize", "exact|fast", "The plan, compared with none.", "none|exact|fast")
     ] = "fast",
-    samples: Annotated[int, typer.Option("--samples", min=1, help="Samples of an epoch, spread over the data.")] = 64,
-    epochs: Annotated[int, typer.Option("--epochs", min=1, help="How often, with new random parameters.")] = 1,
+    samples: Annotated[int, option("--samples", None, "Samples of an epoch, spread over the data.", min=1)] = 64,
+    epochs: Annotated[int, option("--epochs", None, "How often, with new random parameters.", min=1)] = 1,
     seed: Seed = 0,
     mode: Mode = "train",
     masks: Masks = None,
     dtype: Annotated[
-        str,
-        typer.Option(
-            "--dtype",
-            metavar="uint8|float32|both",
-            parser=one_of(*_DTYPES),
-            help="Of the images that go in; each has its own plan.",
-        ),
+        str, choice("--dtype", "uint8|float32|both", "Of the images that go in; each has its own plan.")
     ] = "both",
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", parser=here, metavar="FILE", help="Draw the worst three samples as PNG or JPEG."),
+        Path | None, option("--out -o", "FILE", "Draw the worst three samples as PNG or JPEG.", parser=here)
     ] = None,
     json_: Json = None,
     set_: Set = None,

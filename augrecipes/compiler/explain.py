@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from augrecipes.compiler.compile import build, check, steps_of
@@ -24,6 +24,7 @@ from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
+from augrecipes.report import to_plain
 
 if TYPE_CHECKING:
     from augrecipes.compiler.timing import Measured  # brings albumentations with it
@@ -176,9 +177,7 @@ class Explanation(Displayed):
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers. `shared`: pairs and bags only; `derived`: of `eval: derived`;
         `plugins`: where it names some; `timing`, `ms`: once measured."""
-        fields = asdict(replace(self, pictured=()))
-        del fields["pictured"]
-        report = {k: list(v) if isinstance(v, tuple) else v for k, v in fields.items()}
+        report: dict[str, Any] = to_plain(self)
         for key in ("shared", "derived", "plugins"):
             if not report[key]:
                 del report[key]

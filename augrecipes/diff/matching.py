@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from difflib import SequenceMatcher
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
-from augrecipes.diff.meaning import Meaning, word
+from augrecipes.diff.meaning import Meaning
 
-_MOST_PAIRS = 100_000
-_CLASS, _LIKE, _SITE, _ID = 1.0, 1.4, 0.5, 2.0
-_EQUAL = _CLASS + _LIKE + _SITE + 0.1  # steps that mean the same belong together, whatever their sites
+# What makes two steps the same one, the surest first.
+_IN_ORDER = tuple(
+    attrgetter(*names) for names in (("step.site", "key"), ("key",), ("step.site", "step.name"), ("step.name",))
+)
+_ANYWHERE = (_IN_ORDER[0], _IN_ORDER[2], _IN_ORDER[1])
 
 
 class Matched(NamedTuple):
@@ -29,91 +31,36 @@ class Matched(NamedTuple):
 def match(a: Sequence[Meaning], b: Sequence[Meaning]) -> Matched:
     """Pair the steps of two lists; steps of different classes are never a pair.
 
-    Equal steps at the two ends are paired first. Between them the pairs are the common subsequence of the greatest
-    weight: the class, the share of equal arguments and children, the site. What is left pairs where it means the same
-    or has the same site, and counts as moved.
+    What is in order pairs where it means the same, then between such pairs where it has the same site, then by its
+    class. What is left pairs where it means the same or has the same site, and counts as moved.
     """
-    head = 0
-    while head < min(len(a), len(b)) and _identical(a[head], b[head]):
-        head += 1
-    tail = 0
-    while tail < min(len(a), len(b)) - head and _identical(a[-1 - tail], b[-1 - tail]):
-        tail += 1
-    first, second = a[head : len(a) - tail], b[head : len(b) - tail]
-    # Beyond so many pairs of steps the pairs by site are all there are, and count as moved.
-    kept = _heaviest(first, second) if len(first) * len(second) <= _MOST_PAIRS else []
-    moved = _left_over(first, second, kept)
-    shifted = [(i + head, j + head) for i, j in kept]
-    ends = [(len(a) - tail + k, len(b) - tail + k) for k in range(tail)]
-    return Matched(
-        [*((k, k) for k in range(head)), *shifted, *ends],
-        sorted(((i + head, j + head) for i, j in moved), key=itemgetter(1)),
+    kept = sorted(_in_order(list(enumerate(a)), list(enumerate(b)), _IN_ORDER))
+    mine, other = {i for i, _ in kept}, {j for _, j in kept}
+    moved = pair_off(
+        [(i, one) for i, one in enumerate(a) if i not in mine], [(j, one) for j, one in enumerate(b) if j not in other]
     )
+    return Matched(kept, sorted(moved, key=itemgetter(1)))
 
 
-def _identical(a: Meaning, b: Meaning) -> bool:
-    return a.key == b.key and a.step.site == b.step.site
+Numbered = Sequence[tuple[int, Meaning]]
 
 
-def _weight(a: Meaning, b: Meaning, mine: frozenset[str], other: frozenset[str]) -> float:
-    """How much speaks for two steps being the same one, given their words; 0: nothing."""
-    if a.step.name != b.step.name:
-        return 0.0
-    site = _SITE if a.step.site == b.step.site else 0.0
-    named = _ID if a.step.id is not None and a.step.id == b.step.id else 0.0
-    if a.key == b.key:
-        return _EQUAL + site + named
-    return _CLASS + _LIKE * len(mine & other) / max(len(mine), len(other)) + site + named
+def _in_order(a: Numbered, b: Numbered, keys: Sequence[Callable[[Meaning], Any]]) -> Iterator[tuple[int, int]]:
+    if not (a and b and keys):
+        return
+    key, *others = keys
+    blocks = SequenceMatcher(None, [key(one) for _, one in a], [key(one) for _, one in b], autojunk=False)
+    i = j = 0
+    for mine, other, size in blocks.get_matching_blocks():
+        yield from _in_order(a[i:mine], b[j:other], others)
+        yield from ((a[mine + k][0], b[other + k][0]) for k in range(size))
+        i, j = mine + size, other + size
 
 
-def _words(meaning: Meaning) -> frozenset[str]:
-    """What a step says: its arguments one by one, the steps inside it, and the classes of those."""
-    said = [f"{name}: {word(value)}" for name, value in (*meaning.values.items(), ("p", meaning.p))]
-    said += [text for child in meaning.steps for text in (child.key, child.step.name)]
-    times: Counter[str] = Counter()
-    numbered = []
-    for text in said:
-        times[text] += 1
-        numbered.append(f"{text} {times[text]}")
-    return frozenset(numbered)
-
-
-def _heaviest(a: Sequence[Meaning], b: Sequence[Meaning]) -> list[tuple[int, int]]:
-    """The common subsequence of the greatest weight."""
-    mine, others = [_words(one) for one in a], [_words(other) for other in b]
-    weights = [
-        [_weight(one, other, words, its) for other, its in zip(b, others, strict=True)]
-        for one, words in zip(a, mine, strict=True)
-    ]
-    best = [[0.0] * (len(b) + 1) for _ in range(len(a) + 1)]
-    for i in range(len(a) - 1, -1, -1):
-        for j in range(len(b) - 1, -1, -1):
-            paired = weights[i][j] + best[i + 1][j + 1] if weights[i][j] else 0.0
-            best[i][j] = max(paired, best[i + 1][j], best[i][j + 1])
-    found, i, j = [], 0, 0
-    while i < len(a) and j < len(b):
-        if weights[i][j] and best[i][j] == weights[i][j] + best[i + 1][j + 1]:
-            found.append((i, j))
-            i, j = i + 1, j + 1
-        elif best[i][j] == best[i + 1][j]:
-            i += 1
-        else:
-            j += 1
-    return found
-
-
-def _left_over(a: Sequence[Meaning], b: Sequence[Meaning], kept: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    taken_a, taken_b = {i for i, _ in kept}, {j for _, j in kept}
-    return pair_off(
-        [(i, one) for i, one in enumerate(a) if i not in taken_a],
-        [(j, other) for j, other in enumerate(b) if j not in taken_b],
-    )
-
-
-def pair_off(a: Sequence[tuple[int, Meaning]], b: Sequence[tuple[int, Meaning]]) -> list[tuple[int, int]]:
+def pair_off(a: Numbered, b: Numbered) -> list[tuple[int, int]]:
     """Pairs of numbered steps of one class with one site, or else with one meaning; each step is in one at most."""
     pairs: list[tuple[int, int]] = []
-    for key in (attrgetter("step.site", "key"), attrgetter("step.site", "step.name"), attrgetter("key")):
+    for key in _ANYWHERE:
         open_b: dict[Any, list[int]] = {}
         done_a, done_b = {i for i, _ in pairs}, {j for _, j in pairs}
         for j, other in reversed(b):

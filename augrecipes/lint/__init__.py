@@ -14,8 +14,7 @@ from augrecipes.lint import colour, evaluation, geometry, meaning, pairs, style
 from augrecipes.lint.record import Finding, Lint, registered
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Recipe
-from augrecipes.recipe.problems import noted
-from augrecipes.recipe.spelling import Fix
+from augrecipes.recipe.problems import Fix, noted
 
 __all__ = ["Finding", "Lint", "colour", "evaluation", "geometry", "lint", "lints", "meaning", "pairs", "style"]
 

@@ -8,7 +8,7 @@ from augrecipes.ops.capabilities import capability, claims
 from augrecipes.ops.ranges import is_neutral
 from augrecipes.ops.registry import chance, effective
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.spelling import Fix
+from augrecipes.recipe.problems import Fix
 
 
 @rule("L301", "statistics-after-crop")
@@ -66,7 +66,7 @@ def jitter_defaults(recipe: Recipe) -> Findings:
     for step in recipe.walk():
         if "hue" in claims(step.name).wide and "hue" not in step.args and chance(step) > 0:
             message = (
-                "without `hue` albumentations draws from the whole colour circle (-0.5 .. 0.5); "
+                "without `hue` albumentations samples from the whole colour circle (-0.5 .. 0.5); "
                 "write `hue: 0` for torchvision's default"
             )
             yield Finding(message, step, fixes=(Fix("set", "hue: 0"),))

@@ -14,7 +14,7 @@ from augrecipes.ops.registry import chance, effective
 from augrecipes.ops.sizes import SizeBounds
 from augrecipes.recipe.derive import derive, steps_of
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.spelling import Fix
+from augrecipes.recipe.problems import Fix
 
 _DERIVED = (Fix("key", "eval: derived"),)
 
@@ -97,7 +97,7 @@ def eval_step(recipe: Recipe) -> Findings:
         tested = {step.name for step in _able(evaluation)}
         for row in derive(training, recipe.scales.plain()):
             kept = [step.name for step in row.becomes if _repaints(step)]
-            # Of a group that draws one of several any will do.
+            # Of a group that samples one of several any will do.
             likely = tested & {step.name for step in _able((row.step,))}
             for name in kept if not likely else [name for name in kept if row.inner and name not in tested]:
                 message = f"{name} acts on every image in training, and evaluation has no {name}"

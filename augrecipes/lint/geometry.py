@@ -13,7 +13,7 @@ from augrecipes.ops.ranges import is_neutral
 from augrecipes.ops.registry import chance, effective
 from augrecipes.ops.sizes import SizeBounds
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.spelling import Fix
+from augrecipes.recipe.problems import Fix
 
 
 @rule("L201", "resize-after-resized-crop")

@@ -11,7 +11,7 @@ from augrecipes.ops.ranges import is_neutral, makes_draws
 from augrecipes.ops.registry import chance, effective
 from augrecipes.ops.sizes import pad_to, to_sides
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.spelling import Fix
+from augrecipes.recipe.problems import Fix
 
 _REMOVE = (Fix("remove"),)
 _ALWAYS = (Fix("set", "p: 1.0"),)
@@ -38,7 +38,7 @@ def _random(step: Step, weighted: bool) -> Findings:
         if step.name == groups.ONE_OF and len(able) > 1:
             yield Finding(f"OneOf picks one of {len(able)} steps at random; in eval name the one step", step)
         elif step.name == groups.RANDOM_ORDER and len(able) > 1:
-            yield Finding("RandomOrder draws the order of its steps; in eval use Sequential", step)
+            yield Finding("RandomOrder shuffles its steps; in eval use Sequential", step)
         elif step.name == groups.SOME_OF and (step.args.get("replace") or step.args.get("n") != len(step.steps)):
             yield Finding("SomeOf picks its steps at random; in eval use Sequential", step)
         else:
@@ -51,7 +51,7 @@ def _random(step: Step, weighted: bool) -> Findings:
         steady = claims(step.name).instead
         hint = f"; use {steady}" if steady else "; give each range one value, or leave the step out"
         fixes = (Fix("word", steady), *_REMOVE) if steady else _REMOVE
-        yield Finding(f"{step.name} draws at random, so two evaluations differ{hint}", step, fixes=fixes)
+        yield Finding(f"{step.name} is random, so two evaluations differ{hint}", step, fixes=fixes)
 
 
 @rule("L102", "missing-eval")

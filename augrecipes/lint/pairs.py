@@ -8,7 +8,7 @@ from augrecipes.ops.capabilities import capability, carried, claims
 from augrecipes.ops.ranges import is_neutral
 from augrecipes.ops.registry import chance, effective
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.spelling import Fix
+from augrecipes.recipe.problems import Fix
 
 # Borders that mirror about an edge, repeat the whole image or are of one colour look the same on every grid.
 _MISALIGNED = {
@@ -78,7 +78,7 @@ def _unshareable(step: Step) -> str:
     if claims(step.name).effect == "padding":
         return f"{step.name} pads images on their own; write `pad_if_needed: true, border_mode: reflect` on the crop"
     fix = "use windows, flips and quarter turns" if moves(step) else "limit it to one target with `target:`"
-    return f"{step.name} draws for each pixel, or places in pixels, of one image; {fix}"
+    return f"{step.name} samples each pixel, or places in pixels, of one image; {fix}"
 
 
 @rule("L209", "unequal-pair")

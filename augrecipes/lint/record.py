@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from augrecipes.errors import Severity
 from augrecipes.recipe.model import NOWHERE, Position, Recipe, Step
-from augrecipes.recipe.spelling import Fix
+from augrecipes.recipe.problems import Fix
 
 
 @dataclass(frozen=True, slots=True)

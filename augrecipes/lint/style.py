@@ -10,9 +10,9 @@ from augrecipes.ops import groups
 from augrecipes.ops.constants import TABLES, to_name
 from augrecipes.ops.ranges import makes_draws
 from augrecipes.ops.registry import chance
-from augrecipes.recipe.groups import other_default
+from augrecipes.recipe.checks import other_default
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.spelling import Fix
+from augrecipes.recipe.problems import Fix
 
 
 @rule("L501", "integer-constant")
@@ -47,7 +47,7 @@ def equal_steps(recipe: Recipe) -> Findings:
     for steps in (steps for section in sections(recipe) for steps in siblings(section)):
         seen: dict[str, int] = {}
         for step in steps:
-            if step.id is not None or not _draws(step):
+            if step.id is not None or not _random(step):
                 continue
             count = seen[step.name] = seen.get(step.name, 0) + 1
             if count > 1:
@@ -56,7 +56,7 @@ def equal_steps(recipe: Recipe) -> Findings:
                 yield Finding(f"{step.name} stands here {times}; give each an `id`, or {changes}", step)
 
 
-def _draws(step: Step) -> bool:
+def _random(step: Step) -> bool:
     return 0 < chance(step) < 1 or step.is_group or makes_draws(step)
 
 

@@ -16,9 +16,8 @@ from jinja2 import Environment, PackageLoader
 
 from augrecipes.bench.figures import figure, varied
 from augrecipes.bench.record import Bench
-from augrecipes.bench.report import bars
-from augrecipes.bench.report.headline import headline
-from augrecipes.bench.report.palette import LIGHT
+from augrecipes.bench.report.charts import LIGHT, Bar, stage_bars
+from augrecipes.bench.report.page import headline
 from augrecipes.cli.reports import of_difference as report_of_difference
 from augrecipes.cli.reports import of_explanation
 from augrecipes.compiler.explain import Explanation, explain
@@ -88,7 +87,7 @@ def _images(show: Callable[[], Sheet]) -> Part:
         sheet = show()
         image = within(replace(sheet, title="", lines=()).pixels, _LARGEST)
     except AugrecipesError as error:
-        return {"text": f"without pictures: {str(error).splitlines()[0]}", "quiet": True}
+        return {"text": f"without images: {str(error).splitlines()[0]}", "quiet": True}
     _, data = cv2.imencode(".jpg", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
     source = f"data:image/jpeg;base64,{base64.b64encode(np.asarray(data).tobytes()).decode()}"
     return {"src": source, "alt": repr(sheet), "height": image.shape[0], "width": image.shape[1]}
@@ -211,23 +210,22 @@ def _(bench: Bench) -> Page:
         [side.name, varied(side.ms, side.mad), figure(side.cpu_ms, side.mad), f"{side.samples_per_second:,.0f}"]
         for side in bench.sides
     ]
-    stack = bars.stages(report)
-    shown = [(bar.title, _bar(bar, stack.longest), f"{figure(bar.drawn, bar.mad)} ms") for bar in stack.bars]
-    colours = {part.label: LIGHT[part.colour] for bar in stack.bars for part in bar.parts}
-    notes = [verdict.text for verdict in bench.verdicts]
-    notes += [f"{recipe.name}: {hint}" for recipe in bench.recipes for hint in recipe.hints]
+    bars = stage_bars(report)
+    longest = max(bar.length for bar in bars)
+    shown = [(f"{bar.name} · {bar.level}", _bar(bar, longest), f"{figure(bar.length, bar.mad)} ms") for bar in bars]
+    colours = {part.name: LIGHT[part.colour] for bar in bars for part in bar.parts}
     parts = [
         {"text": bench.busy},
         _table("", ("", "ms a sample", "CPU ms", "samples/s"), rows, (1, 2, 3)),
         {"title": "Where a sample’s time goes", "bars": shown},
         {"legend": [(colour, label) for label, colour in colours.items()]},
-        {"list": notes},
+        {"list": [verdict.text for verdict in bench.verdicts]},
     ]
     return headline(report), facts, parts
 
 
-def _bar(bar: bars.Bar, longest: float) -> list[Part]:
+def _bar(bar: Bar, longest: float) -> list[Part]:
     """One stacked bar; what is not taken apart is grey."""
     parts = [(part.ms, LIGHT[part.colour], f"{part.name}: {figure(part.ms, part.mad)} ms") for part in bar.parts]
-    pieces = parts or [(bar.ms, LIGHT["whole"], f"{bar.title}: {figure(bar.ms)} ms")]
+    pieces = parts or [(bar.ms, LIGHT["whole"], f"{bar.name} · {bar.level}: {figure(bar.ms)} ms")]
     return [{"width": f"{100 * ms / longest:.2f}", "colour": colour, "title": title} for ms, colour, title in pieces]

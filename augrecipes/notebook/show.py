@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes import kinds
-from augrecipes.bring.gain import targets_on
 from augrecipes.data.checks import as_index
 from augrecipes.data.samples import Samples
 from augrecipes.demo.photos import CLASSES, render_photo
@@ -22,6 +21,7 @@ from augrecipes.demo.tissue import CLASSES as TISSUES
 from augrecipes.demo.tissue import LABORATORIES, render_tile
 from augrecipes.diff.picture import compared
 from augrecipes.errors import DataError
+from augrecipes.interop.gain import targets_on
 from augrecipes.ops.matlab_bicubic import imresize
 from augrecipes.preview import sheet_of
 from augrecipes.preview.rows import SheetRequest

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from augrecipes.recipe.grammar import KEYS
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
-from augrecipes.recipe.problems import Problems
-from augrecipes.recipe.spelling import NO_HINT, Fix, Hint, meant, nearest
+from augrecipes.recipe.problems import NO_HINT, Fix, Hint, Problems, meant, nearest
 
 SECTIONS = ("steps", "eval")
 SETTABLE = tuple(key for key in KEYS if key not in {*SECTIONS, "version", "extends", "set", "without"})

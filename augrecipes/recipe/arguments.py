@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from augrecipes.ops.rules import is_number
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, plain
-from augrecipes.recipe.spelling import NO_HINT, Fix, Hint, near
+from augrecipes.recipe.problems import NO_HINT, Fix, Hint, near
 
 Schema = Mapping[str, Any]
 
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "null": lambda value: value is None,
+    "boolean": lambda value: isinstance(value, bool),
+    "string": lambda value: isinstance(value, str),
+    "integer": lambda value: is_number(value) and float(value).is_integer(),
+    "number": is_number,
+}
+_BOUNDS: tuple[tuple[str, Callable[[Any, Any], bool], str], ...] = (
+    ("minimum", operator.ge, "at least"),
+    ("exclusiveMinimum", operator.gt, "greater than"),
+    ("maximum", operator.le, "at most"),
+    ("exclusiveMaximum", operator.lt, "less than"),
+)
 _NOUNS = {"number": "number", "integer": "whole number", "boolean": "true or false", "string": "text"}
 
 
@@ -50,23 +64,9 @@ def check_value(schema: Schema, node: Node) -> list[ArgumentProblem]:
 
 
 def _is(kind: str, node: Node) -> bool:
-    if isinstance(node, ListNode):
-        return kind == "array"
-    if isinstance(node, MappingNode):
-        return kind == "object"
-    value = node.value
-    match kind:
-        case "null":
-            return value is None
-        case "boolean":
-            return isinstance(value, bool)
-        case "string":
-            return isinstance(value, str)
-        case "integer":
-            return is_number(value) and float(value).is_integer()
-        case "number":
-            return is_number(value)
-    return False
+    if isinstance(node, Scalar):
+        return kind in _KINDS and _KINDS[kind](node.value)
+    return kind == ("array" if isinstance(node, ListNode) else "object")
 
 
 def _wrong_type(schema: Schema, node: Node) -> ArgumentProblem:
@@ -108,23 +108,21 @@ def _check_union(schema: Schema, node: Node) -> list[ArgumentProblem]:
 
 
 def _check_enum(schema: Schema, node: Node) -> list[ArgumentProblem]:
-    choices = schema["enum"]
-    if isinstance(node, Scalar) and any(_same(choice, node.value) for choice in choices):
+    choices, value = schema["enum"], plain(node)
+    if any(_same(choice, value) for choice in choices):
         return []
-    texts = [choice for choice in choices if isinstance(choice, str)]
-    if isinstance(node, ListNode) and any(isinstance(choice, list) for choice in choices):
-        value = plain(node)
-        same = any(len(choice) == len(value) and all(map(_same, choice, value)) for choice in choices)
-        return [] if same else [ArgumentProblem("E307", node.place, f"must be {expected(schema)}, got {value}")]
-    if isinstance(node, Scalar) and isinstance(node.value, str) and texts:
-        hint = near(node.value, texts)
-        return [ArgumentProblem("E307", node.place, f"must be {expected(schema)}, got {describe(node)}", hint)]
-    code = "E307" if isinstance(node, Scalar) and any(map(is_number, choices)) else "E306"
-    return [ArgumentProblem(code, node.place, f"must be {expected(schema)}, got {describe(node)}")]
+    texts = [choice for choice in choices if isinstance(choice, str)] if isinstance(value, str) else []
+    listed = isinstance(value, list) and any(isinstance(choice, list) for choice in choices)
+    near_enough = texts or listed or (isinstance(node, Scalar) and any(map(is_number, choices)))
+    message = f"must be {expected(schema)}, got {value if listed else describe(node)}"
+    hint = near(value, texts) if texts else NO_HINT
+    return [ArgumentProblem("E307" if near_enough else "E306", node.place, message, hint)]
 
 
 def _same(a: Any, b: Any) -> bool:
-    return isinstance(a, bool) == isinstance(b, bool) and a == b
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
 
 
 def _check_items(schema: Schema, node: ListNode) -> list[ArgumentProblem]:
@@ -159,36 +157,16 @@ def _check_table(schema: Schema, node: MappingNode) -> list[ArgumentProblem]:
 
 def _check_bounds(schema: Schema, node: Scalar) -> list[ArgumentProblem]:
     value = node.value
-    if not is_number(value):
+    if not is_number(value) or all(holds(value, schema[key]) for key, holds, _ in _BOUNDS if key in schema):
         return []
-    low, above = schema.get("minimum"), schema.get("exclusiveMinimum")
-    high, below = schema.get("maximum"), schema.get("exclusiveMaximum")
-    fine = (
-        (low is None or value >= low)
-        and (above is None or value > above)
-        and (high is None or value <= high)
-        and (below is None or value < below)
-    )
-    hint = f"; {schema['x-hint']}" if "x-hint" in schema and value > schema["maximum"] else ""
-    return [] if fine else [ArgumentProblem("E307", node.place, f"must be {_bounds(schema)}, got {value!r}{hint}")]
+    hint = Hint(f"; {schema['x-hint']}") if "x-hint" in schema and value > schema["maximum"] else NO_HINT
+    return [ArgumentProblem("E307", node.place, f"must be {_bounds(schema)}, got {value!r}", hint)]
 
 
 def _bounds(schema: Schema) -> str:
-    low, above = schema.get("minimum"), schema.get("exclusiveMinimum")
-    high, below = schema.get("maximum"), schema.get("exclusiveMaximum")
-    if low is not None and high is not None:
-        return f"between {low} and {high}"
-    words = [
-        text
-        for bound, text in (
-            (low, f"at least {low}"),
-            (above, f"greater than {above}"),
-            (high, f"at most {high}"),
-            (below, f"less than {below}"),
-        )
-        if bound is not None
-    ]
-    return " and ".join(words)
+    if "minimum" in schema and "maximum" in schema:
+        return f"between {schema['minimum']} and {schema['maximum']}"
+    return " and ".join(f"{words} {schema[key]}" for key, _, words in _BOUNDS if key in schema)
 
 
 def expected(schema: Schema) -> str:

@@ -11,8 +11,7 @@ from augrecipes.kinds import Facts, Kind, facts
 from augrecipes.recipe.arguments import Schema, check_value, expected
 from augrecipes.recipe.model import NOWHERE, Position
 from augrecipes.recipe.nodes import MappingNode, Node, Place, Scalar, describe, plain
-from augrecipes.recipe.problems import Problems
-from augrecipes.recipe.spelling import NO_HINT, near
+from augrecipes.recipe.problems import NO_HINT, Problems, near
 
 # What is between the brackets ends at either bracket: else each of many that are opened looks for the end of the line.
 _IGNORE = re.compile(r"#\s*augrecipes:\s*ignore\[([^\[\]]*)\]")
@@ -29,7 +28,7 @@ class Context:
         extends: where it says so.
         kind: of the recipe.
         scales: relative grid by target (kind pair).
-        max_bytes: of the largest picture that a step may make; None: of any.
+        max_bytes: of the largest image that a step may make; None: of any.
         ids: where each id was given first.
         steps: how many there are so far, groups and what is in them.
         runs_plugins: packages may be imported that announce what the recipe names.

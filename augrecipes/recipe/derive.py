@@ -1,4 +1,4 @@
-"""`eval: derived`: the steps of training without their draws.
+"""`eval: derived`: the steps of training without what is random.
 
 What one class becomes stands in `augrecipes.ops.evaluation`; here is what becomes of probabilities, groups and Degrade.
 """
@@ -76,7 +76,7 @@ def _row(step: Step, scales: Mapping[str, int], *, picked: bool = False, weighte
 
 
 def _made(step: Step, name: str, arguments: dict[str, object]) -> Step:
-    """A step of evaluation where `step` stands in training: a name of its own would be given twice, and draws none."""
+    """A step of evaluation in the place of `step`; a name of its own would be given twice, and none is random."""
     p = None if registry.default_p(name) == 1 else 1.0
     return replace(step, name=name, args=Arguments(arguments), p=p, id=None, share=None, places=Arguments())
 
@@ -108,7 +108,7 @@ def _group(step: Step, scales: Mapping[str, int]) -> DerivedRow:
     able = [child for child in children if chance(child) > 0 or not weighted]
     rows = [_row(child, scales, picked=len(able) > 1, weighted=weighted) for child in able]
     acting = [row for row in rows if row.becomes or unknown([row])]
-    # Some draws take none of the steps that would stay.
+    # Some samples get none of the steps that would stay.
     few = count if not weighted else 1
     spare = len(rows) - len(acting)
     if spare >= few or (spare and step.args.get("replace")):

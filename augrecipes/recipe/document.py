@@ -8,13 +8,13 @@ from typing import Any
 from augrecipes.kinds import owners
 from augrecipes.ops import plugins, registry
 from augrecipes.ops.bounds import MOST_BYTES
-from augrecipes.recipe import derive, inputs, outputs, pairs, spelling, suggest
+from augrecipes.recipe import checks, derive, keys, suggest
+from augrecipes.recipe.checks import other_default
 from augrecipes.recipe.context import Context
 from augrecipes.recipe.grammar import BAG, KEYS, TOP, WORD
-from augrecipes.recipe.groups import other_default
 from augrecipes.recipe.model import Arguments, Bag, Recipe, Step
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
-from augrecipes.recipe.problems import Problems, noted
+from augrecipes.recipe.problems import NO_HINT, Fix, Hint, Problems, near, noted
 from augrecipes.recipe.sites import label
 from augrecipes.recipe.steps import build_steps
 from augrecipes.recipe.variants import Resolved
@@ -47,14 +47,14 @@ def build(resolved: Resolved, problems: Problems, *, run_plugins: bool = True) -
         if key in KEYS and key not in context.facts.keys and (owner := owners(key)):
             problems.add("E207", top.at[key], f"belongs to recipes of kind {owner}, and this is kind {kind}", key)
     context.max_bytes = _value(context, top, "max_bytes", MOST_BYTES)
-    context.scales = pairs.build_scales(context, top)
+    context.scales = checks.build_scales(context, top)
     named = _plugins(context, top, run=run_plugins)
     steps = _section(context, top, "steps")
     evaluation = _evaluation(context, top, steps or ())
     if "steps" not in top.entries and not resolved.partial:
         message = "key 'steps' is missing; `steps: []` passes images as they are"
         problems.add("E203", top.place, message, "steps", _written("steps: []"))
-    output, by_target = outputs.build_output(context, top.entries.get("output"))
+    output, by_target = keys.build_output(context, top.entries.get("output"))
     recipe = Recipe(
         name=_name(context, top),
         about=_value(context, top, "about", ""),
@@ -62,7 +62,7 @@ def build(resolved: Resolved, problems: Problems, *, run_plugins: bool = True) -
         optimize=_value(context, top, "optimize", "exact"),
         without_rules=tuple(_value(context, top, "without_rules", ())),
         plugins=named,
-        inputs=inputs.build_inputs(context, top.entries.get("inputs")),
+        inputs=keys.build_inputs(context, top.entries.get("inputs")),
         steps=steps or (),
         eval=evaluation,
         output=output,
@@ -75,7 +75,7 @@ def build(resolved: Resolved, problems: Problems, *, run_plugins: bool = True) -
         derived=_says_derived(top),
     )
     if context.facts.scales:
-        pairs.check_steps(context, recipe)
+        checks.check_steps(context, recipe)
     if context.translated and (other := other_default(recipe)):
         step, message, fix = other
         problems.note(noted(recipe.file, step.position, message, "L504", "group-defaults", "warning", (fix,)))
@@ -100,9 +100,9 @@ def _check_version(context: Context, top: MappingNode) -> None:
         context.problems.add("E205", node.place, message, "version", _written("version: 1"))
 
 
-def _written(key: str) -> spelling.Hint:
+def _written(key: str) -> Hint:
     """The fix that writes a key; the message has said it."""
-    return spelling.Hint(fixes=(spelling.Fix("key", key),))
+    return Hint(fixes=(Fix("key", key),))
 
 
 def _name(context: Context, top: MappingNode) -> str:
@@ -114,7 +114,7 @@ def _name(context: Context, top: MappingNode) -> str:
     value = None if isinstance(plain(node), bool) else value
     if not value or not _NAME.fullmatch(value):
         slug = re.sub(r"[^a-z0-9]+", "-", (value or "").lower()).strip("-")
-        hint = spelling.Hint(f"; such as {slug!r}", (spelling.Fix("value", slug),)) if slug else spelling.NO_HINT
+        hint = Hint(f"; such as {slug!r}", (Fix("value", slug),)) if slug else NO_HINT
         message = f"a recipe's name holds a-z, 0-9 and -, got {describe(node)}"
         context.problems.add("E204", node.place, message, "recipe", hint)
         return ""
@@ -143,7 +143,7 @@ def _plugins(context: Context, top: MappingNode, *, run: bool) -> tuple[str, ...
             there = plugins.announced()
             have = f"they announce {', '.join(sorted(there))}" if there else "none announces any"
             message = f"no installed package announces a plugin {name!r}; {have}"
-            context.problems.add("E209", item.place, message, "plugins", spelling.near(name, there))
+            context.problems.add("E209", item.place, message, "plugins", near(name, there))
         except registry.BrokenPlugin as error:
             context.problems.add("E210", item.place, f"plugin {name!r}: {error}", "plugins")
     return tuple(dict.fromkeys(names))

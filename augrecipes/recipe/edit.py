@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from augrecipes.recipe.addresses import SECTIONS, FoundStep, walk_steps
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, plain
+from augrecipes.recipe.parse import parse_value
+from augrecipes.recipe.problems import Fix
 from augrecipes.recipe.spans import Spans, TextSpan
-from augrecipes.recipe.spelling import Fix
 from augrecipes.recipe.write import flow
 
 GONE = object()  # the value of an argument that is removed
@@ -68,13 +69,15 @@ def quick_fix(spans: Spans, line: int, col: int, fix: Fix) -> QuickFix | None:
     argument = held and _entry_at(spans, held, start)
     match fix.action:
         case "key":
-            return _fix(f"Write {fix.text}", _key(spans, top, *_split(fix.text)))
+            return _fix(f"Write {fix.text}", _key(spans, top, *next(iter(_pairs(fix.text).items()))))
         case "word":
             word = spans.text[span.start : span.end]
             quote = word[:1] if word[:1] in "'\"" and word[-1:] == word[:1] else ""
             return _fix(f"Change {word} to {fix.text}", [TextEdit(span, f"{quote}{fix.text}{quote}")])
         case "value":
             return _fix(f"Write {fix.text}", [TextEdit(span, fix.text)])
+        case "entry" if held and argument and not held.entries.keys().isdisjoint(_pairs(fix.text).keys() - {argument}):
+            return _fix(f"Remove {argument}", [entry_removed(spans, held, argument)])  # what it stands for is there
         case "entry" if held and argument:
             return _fix(f"Write {fix.text}", [TextEdit(spans.entry(held, argument), fix.text)])
         case "remove" if held and argument:
@@ -85,7 +88,7 @@ def quick_fix(spans: Spans, line: int, col: int, fix: Fix) -> QuickFix | None:
             text = f"{{{fix.text}}}" if step.parent.flow and ":" in fix.text else fix.text
             return _fix(f"Write {fix.text}", [TextEdit(spans.span(step.item), text)])
         case "set" if step is not None:
-            return _fix(f"Write {fix.text}", argument_set(spans, step, *_split(fix.text)))
+            return _fix(f"Write {fix.text}", argument_set(spans, step, *next(iter(_pairs(fix.text).items()))))
         case "silence" if step is not None:
             end = _line_end(spans.text, step.key.start)
             comment = f"  # augrecipes: ignore[{fix.text}]"
@@ -97,11 +100,9 @@ def _fix(title: str, edits: list[TextEdit]) -> QuickFix:
     return QuickFix(title if len(title) <= 60 else f"{title[:59]}…", edits)
 
 
-def _split(text: str) -> tuple[str, Any]:
-    from augrecipes.recipe.parse import parse_value
-
-    ((key, value),) = parse_value(f"{{{text}}}").items()
-    return key, value
+def _pairs(text: str) -> dict[str, Any]:
+    """Keys and values, as they are written in braces."""
+    return dict(parse_value(f"{{{text}}}"))
 
 
 def _innermost(spans: Spans, start: int) -> FoundStep | None:
@@ -232,7 +233,7 @@ def item_removed(spans: Spans, parent: ListNode, index: int) -> TextEdit:
     for item in parent.items:
         start = item.place.start
         starts.append(TextSpan(start if parent.flow else text.rfind("-", 0, start), item.place.end))
-    return _removed(text, spans.span(parent), starts, index, "[]")
+    return _removed(text, spans.span(parent), starts, index, "  []")  # it may stand where its key does
 
 
 def _removed(text: str, whole: TextSpan, parts: list[TextSpan], place: int, nothing: str) -> TextEdit:

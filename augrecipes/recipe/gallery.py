@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from augrecipes.errors import RecipeError
-from augrecipes.recipe import spelling
+from augrecipes.recipe.problems import near
 
 SUFFIX = ".yaml"
 
@@ -40,7 +40,5 @@ def path(name: str) -> Path:
     """
     if name not in gallery_names():
         known = gallery_names()
-        raise RecipeError(
-            f"no recipe {name!r} in the gallery{spelling.near(name, known).text}; it has {', '.join(known)}"
-        )
+        raise RecipeError(f"no recipe {name!r} in the gallery{near(name, known).text}; it has {', '.join(known)}")
     return folder() / f"{name}{SUFFIX}"

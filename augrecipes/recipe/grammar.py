@@ -3,7 +3,7 @@
 Fragments of JSON Schema; defaults are the model's. A keyword of our own, which other readers ignore:
     x-hint: what to say to someone whose number is above the maximum.
 
-What JSON Schema cannot say, the parser says alone: what one key means for another (`normalize` beside `range`, keys of
+What JSON Schema cannot say, the parser says alone: what one key means for another (`normalize` next to `range`, keys of
 another `kind`, targets that `scales` does not name, an `id` given twice), whether steps can be drawn at all, orders and
 sizes inside a pair, whether the class of a step accepts its arguments together, and what a variant makes of its base.
 tests/recipe/test_grammar_agrees.py lists each such rule, and holds parser and schema together in all others.
@@ -139,7 +139,7 @@ TOP = _mapping(
     steps=_described(_STEPS, "Training steps."),
     eval=_described(
         _or({"const": WORD}, _STEPS),
-        f"Validation and test steps; `{WORD}`: the training steps without their draws.",
+        f"Validation and test steps; `{WORD}`: the training steps without what is random.",
     ),
     output=_described(
         {**OUTPUT, "additionalProperties": {"$ref": "#/$defs/output"}},
@@ -150,7 +150,7 @@ TOP = _mapping(
     allow_resampling=_described(_FLAG, "Pairs: let shared geometry resample."),
     max_bytes=_described(
         _or(_COUNT, _NULL),
-        "Of the largest picture that a step may make, in memory; null: of any. More is an error before it is made.",
+        "Of the largest image that a step may make, in memory; null: of any. More is an error before it is made.",
     ),
     extends={"type": "string", "minLength": 1, "description": "Gallery name or path of the recipe that this varies."},
     set=_described({"type": "object"}, "Variants: values by address, such as RandomCrop.height."),
@@ -164,7 +164,7 @@ STEP_KEYS: dict[str, Schema] = {
     "id": {
         "type": "string",
         "pattern": "^[A-Za-z_][A-Za-z0-9_-]*$",
-        "description": "Name of the step's draws; keeps them when equal steps are added before it.",
+        "description": "Keys the step's random parameters; keeps them when equal steps are added before it.",
     },
     "target": _described(
         _or(_TEXT, {**_list(_TEXT, 1), "uniqueItems": True}),

@@ -36,7 +36,7 @@ _TABLES = json.loads(Path(__file__).with_name("names.json").read_text(encoding="
 
 def _by_class(table: str) -> dict[tuple[str, str], Any]:
     """A table of what stands for `Class.argument`."""
-    return {tuple(key.split(".")): value for key, value in _TABLES[table].items()}  # type: ignore[misc]
+    return {tuple(key.split(".")): value for key, value in _TABLES[table].items()}
 
 
 # Names of torchvision, BasicSR, imgaug and others and the name here, or words; `...` is YAML that a recipe may hold.

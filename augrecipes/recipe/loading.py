@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import Diagnostic, RecipeError
-from augrecipes.recipe import gallery, parse, spelling
+from augrecipes.recipe import gallery, parse
 from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.problems import near
 from augrecipes.recipe.write import text_of
 
 Source = str | os.PathLike[str] | Mapping[str, Any]  # of a recipe: what `load` takes
@@ -72,6 +73,6 @@ def find(name_or_path: str | os.PathLike[str]) -> Path:
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1 or path.exists() or not isinstance(name_or_path, str):
         return path
     names = gallery.gallery_names()
-    hint = spelling.near(text, names).text or f"; it has {', '.join(names)}"
+    hint = near(text, names).text or f"; it has {', '.join(names)}"
     message = f"neither a file nor a recipe of the gallery{hint}"
     raise RecipeError(problems=[Diagnostic(message, 1, 1, "E101", text, text)])

@@ -57,8 +57,8 @@ class Recipe(Displayed):
         scales: relative grid of each target (kind pair).
         bag: tile picking (kind bag).
         allow_resampling: let shared pair geometry resample.
-        max_bytes: of the largest picture that a step may make, in memory; None: of any. A larger one is an error of the
-            check where arguments say so, and where draws do a DataError, before memory is asked for.
+        max_bytes: of the largest image that a step may make, in memory; None: of any. A larger one is an error of the
+            check where arguments say so, and where random parameters do a DataError, before memory is asked for.
         file: where the recipe was read, for messages.
         derived: `eval` is what `eval: derived` makes of `steps`.
     """
@@ -128,7 +128,7 @@ class Recipe(Displayed):
             mode: `train` runs `steps`, `eval` runs `eval`.
             optimize: `none`, `exact` or `fast`; None takes the recipe's own choice.
             seed: any integer; with (epoch, index) it decides every draw.
-            save_applied_params: add `applied` to every sample: the draws that were made.
+            save_applied_params: add `applied` to every sample: the random parameters of each step.
             threads: that work on the tiles of a bag; None: one a core, and one inside a DataLoader worker.
 
         Raises:
@@ -154,8 +154,8 @@ class Recipe(Displayed):
             options: `seed`, `optimize`, `keys`, `index`, `axes`, `channels`: see `SampleTransform`.
 
         >>> import numpy as np, augrecipes as ar
-        >>> picture, label = ar.load("folder-128").transform(seed=1)((np.zeros((200, 300, 3), np.uint8), 7))
-        >>> tuple(picture.shape), label
+        >>> image, label = ar.load("folder-128").transform(seed=1)((np.zeros((200, 300, 3), np.uint8), 7))
+        >>> tuple(image.shape), label
         ((3, 128, 128), 7)
         """
         from augrecipes.data.transform import SampleTransform
@@ -182,7 +182,7 @@ class Recipe(Displayed):
         self, picture: Any = None, *, draws: int = 4, stages: bool = False, mode: Mode = "train", seed: int = 0,
         epoch: int = 0, optimize: Optimize | None = None, **targets: Any,
     ) -> Sheet:  # fmt: skip
-        """What the recipe does to a picture, as a picture: a notebook shows it, `.save("sheet.png")` writes it.
+        """What the recipe does to an image, as a contact sheet: a notebook shows it, `.save("sheet.png")` writes it.
 
         Args:
             picture: H×W×C or H×W of uint8 or floats 0..1, one of Pillow, a tensor C×H×W, or a file or a folder of them;
@@ -193,7 +193,7 @@ class Recipe(Displayed):
             seed: of the draws.
             epoch: of the first draw.
             optimize: `none`, `exact` or `fast`; None takes the recipe's own choice.
-            targets: what lies on the picture: `mask=`, `boxes=` with their labels, `keypoints=`.
+            targets: what lies on the image: `mask=`, `boxes=` with their labels, `keypoints=`.
 
         Raises:
             DataError: the recipe cannot act on it.
@@ -217,13 +217,13 @@ class Recipe(Displayed):
             mode: `train` or `eval`.
 
         Raises:
-            RecipeError: the recipe has no such section, or is about more than one picture at a time.
+            RecipeError: the recipe has no such section, or is about more than one image at a time.
 
         >>> import augrecipes as ar
         >>> [type(step).__name__ for step in ar.load("folder-128").to_albumentations()]
         ['SmallestMaxSize', 'RandomCrop', 'HorizontalFlip', 'ToFloat', 'ToTensorV2']
         """
-        from augrecipes.bring.plain import to_albumentations
+        from augrecipes.interop.plain import to_albumentations
 
         return to_albumentations(self, mode)
 

@@ -14,9 +14,8 @@ from augrecipes.errors import Diagnostic
 from augrecipes.recipe import limits
 from augrecipes.recipe.document import build
 from augrecipes.recipe.model import Recipe
-from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, plain
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node, NumberError, Place, Scalar, plain, resolve
 from augrecipes.recipe.problems import Problems, Stop
-from augrecipes.recipe.scalars import NumberError, resolve
 from augrecipes.recipe.variants import SourceFile, Variants
 
 # libyaml's event parser keeps its state on the heap, so nesting cannot overflow the stack; depth is bounded below.

@@ -1,4 +1,4 @@
-"""Sites: the labels that key the steps' draws."""
+"""Sites: the labels that key the steps' random parameters."""
 
 from __future__ import annotations
 

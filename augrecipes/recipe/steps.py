@@ -12,14 +12,15 @@ from augrecipes.ops import groups, judge, registry
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.catalog import own_part
 from augrecipes.ops.refused import REFUSED
-from augrecipes.recipe import grammar, limits, spelling, suggest
+from augrecipes.recipe import grammar, limits, suggest
 from augrecipes.recipe.arguments import check_value
+from augrecipes.recipe.checks import check_group
 from augrecipes.recipe.context import Context
 from augrecipes.recipe.grammar import STEP_KEYS, P
-from augrecipes.recipe.groups import check_group
 from augrecipes.recipe.history import CLASSES, GONE
 from augrecipes.recipe.model import GROUPS, Arguments, Step
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, plain
+from augrecipes.recipe.problems import NO_HINT, Fix, Hint, near
 from augrecipes.recipe.today import is_old
 
 RESERVED = ("p", *STEP_KEYS)
@@ -139,9 +140,9 @@ def _usable_name(context: Context, name: str, place: Place, body: Node | None, i
     elif "." in name:
         message = "steps are class names, never dotted paths; augrecipes.register(cls) makes a class of yours known"
         last = name.rsplit(".", 1)[1]
-        hint = spelling.NO_HINT
+        hint = NO_HINT
         if last in registry.names():
-            hint = spelling.Hint(f"; write {last!r}", (spelling.Fix("word", last),))
+            hint = Hint(f"; write {last!r}", (Fix("word", last),))
         problems.add("E302", place, message, name, hint)
     else:
         valid = (*registry.names(), *GROUPS)
@@ -163,20 +164,15 @@ def _reserved(context: Context, name: str, body: MappingNode) -> dict[str, Any]:
             place = body.at.get(key, node.place)
             context.problems.add("E207", place, f"belongs to recipes of kind {owner}", label)
             continue
-        match key:
-            case "p":
-                if context.value(node, P, "E309", label) and isinstance(node, Scalar):
-                    found["p"] = float(node.value)
-            case "id":
-                if _good_id(context, node, label):
-                    found["id"] = plain(node)
-            case "target" | "at":
-                names = _targets(context, node, label, one=key == "at")
-                if names:
-                    found[key] = names[0] if key == "at" else names
-            case "share":
-                if context.value(node, STEP_KEYS["share"], "E309", label):
-                    found["share"] = plain(node)
+        if key in ("target", "at"):
+            names = _targets(context, node, label, one=key == "at")
+            if names:
+                found[key] = names[0] if key == "at" else names
+        elif key == "id":
+            if _good_id(context, node, label):
+                found["id"] = plain(node)
+        elif context.value(node, STEP_KEYS.get(key, P), "E309", label):
+            found[key] = float(plain(node)) if key == "p" else plain(node)
     return found
 
 
@@ -209,7 +205,7 @@ def _targets(context: Context, node: Node, label: str, *, one: bool) -> tuple[st
         elif value not in context.scales:
             valid = list(context.scales)
             message = f"unknown target {value!r}; `scales:` has {', '.join(valid) or 'none'}"
-            context.problems.add("E314", item.place, message, label, spelling.near(value, valid))
+            context.problems.add("E314", item.place, message, label, near(value, valid))
         elif value in names:
             context.problems.add("E309", item.place, f"target {value!r} is named twice", label)
         else:

@@ -13,7 +13,7 @@ from augrecipes.recipe import history
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.model import Arguments, Step
 from augrecipes.recipe.nodes import Place, from_value
-from augrecipes.recipe.spelling import NO_HINT, Fix, Hint, meant, near
+from augrecipes.recipe.problems import NO_HINT, Fix, Hint, meant, near
 from augrecipes.recipe.today import instead, step_today
 from augrecipes.recipe.write import flow
 
@@ -102,7 +102,7 @@ def _accepted(cls: str, arguments: Mapping[str, Any]) -> bool:
 
 
 def value(cls: str, name: str, code: str, given: Any) -> Hint:
-    """What to say beside a value that an argument does not take, or an empty hint.
+    """What to say of a value that an argument does not take, or an empty hint.
 
     >>> value("Solarize", "threshold_range", "E307", [0, 128]).text
     '; it is in fractions of full scale: level 128 is 0.5'
@@ -132,5 +132,8 @@ def _known(text: str | None, action: Literal["step", "entry"]) -> Hint:
         return NO_HINT
     if " " not in text:
         return meant(text)
-    left_out = (Fix("remove"),) if text.startswith("leave it out") else ()
-    return Hint(f"; {text}", (*(Fix(action, yaml) for yaml in _SNIPPET.findall(text)), *left_out))
+    if text.startswith(("leave it out", "it is no step")):
+        return Hint(f"; {text}", (Fix("remove"),))
+    return Hint(
+        f"; {text}", tuple(Fix("step" if yaml[0].isupper() else action, yaml) for yaml in _SNIPPET.findall(text))
+    )

@@ -1,4 +1,4 @@
-"""Variants: `extends`, `set` and `without`, carried out on nodes, so that every message keeps its place."""
+"""Variants: `extends`, `set` and `without`, made on nodes, so that every message keeps its place."""
 
 from __future__ import annotations
 
@@ -8,12 +8,42 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from augrecipes.recipe import gallery, limits, spelling
+from augrecipes.errors import counted
+from augrecipes.recipe import gallery, limits
 from augrecipes.recipe.addresses import FoundStep, Steps, assign, find_step, remove
 from augrecipes.recipe.model import NOWHERE, Position
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, from_value
-from augrecipes.recipe.problems import Problems, Stop
-from augrecipes.recipe.saved import refuse_saved
+from augrecipes.recipe.problems import Problems, Stop, near
+
+CLASS = "__class_fullname__"
+
+
+def pipeline_of(top: MappingNode) -> MappingNode | None:
+    """The outermost transform of a saved pipeline, with its class; None: `top` is none."""
+    pipeline = top.entries.get("transform", top)
+    return pipeline if isinstance(pipeline, MappingNode) and CLASS in pipeline.entries else None
+
+
+def refuse_saved(top: MappingNode, problems: Problems) -> None:
+    """Note what a saved pipeline is, and how it becomes a recipe.
+
+    Raises:
+        Stop: `top` is one.
+    """
+    pipeline = pipeline_of(top)
+    if pipeline is None:
+        return
+    said = top.entries.get("__version__")
+    version = f"albumentations {said.value}" if isinstance(said, Scalar) else "albumentations"
+    steps = pipeline.entries.get("transforms")
+    count = len(steps.items) if isinstance(steps, ListNode) else 1
+    file = top.place.file
+    way = f"`augrecipes import {file} -o recipe.yaml`"
+    if file.startswith("<"):  # a text or a mapping of the caller's
+        way = "ar.from_albumentations, or `augrecipes import FILE -o recipe.yaml`,"
+    message = f"{version} saved this pipeline of {counted(count, 'transform')}, which is no recipe: {way} makes it one"
+    raise problems.stop("E117", top.place, message, "A.save")
+
 
 OVERRIDES = "<overrides>"
 _OWN_KEYS = ("extends", "set", "without")
@@ -153,7 +183,7 @@ class Variants:
             return SourceFile(str(path), path, path.parent)
         if source.root is None or source.path is None:
             message = f"{name!r} is no recipe of the gallery, and text without a file can extend no path"
-            raise problems.stop("E501", place, message, "extends", spelling.near(name, gallery.gallery_names()))
+            raise problems.stop("E501", place, message, "extends", near(name, gallery.gallery_names()))
         try:
             path = (source.path.parent / name).resolve()
             if not path.exists() and not path.suffix:
@@ -166,7 +196,7 @@ class Variants:
             raise problems.stop("E502", place, message, "extends")
         if not there:
             message = f"{name!r} is neither a recipe of the gallery nor a file next to this one"
-            raise problems.stop("E501", place, message, "extends", spelling.near(name, gallery.gallery_names()))
+            raise problems.stop("E501", place, message, "extends", near(name, gallery.gallery_names()))
         shown = os.path.normpath(os.path.join(os.path.dirname(source.shown), name))  # noqa: PTH118, PTH120 - as written
         return SourceFile(shown, path, source.root)
 
@@ -194,7 +224,7 @@ class Variants:
     def _change(
         self, top: MappingNode, values: Mapping[str, tuple[Place, Node]], without: Sequence[tuple[str, Place]]
     ) -> None:
-        """Carry out `set` and `without`. Both count steps as they stood before either."""
+        """Apply `set` and `without`. Both count steps as they stood before either."""
         if not values and not without:
             return
         steps = Steps(top)

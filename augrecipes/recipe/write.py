@@ -11,10 +11,9 @@ import yaml
 from augrecipes.errors import Diagnostic, RecipeError, harmless
 from augrecipes.recipe import derive
 from augrecipes.recipe.grammar import WORD
+from augrecipes.recipe.keys import imagenet
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Output, Recipe, Step
-from augrecipes.recipe.nodes import Place, from_value
-from augrecipes.recipe.outputs import imagenet
-from augrecipes.recipe.scalars import NumberError, resolve
+from augrecipes.recipe.nodes import NumberError, Place, from_value, resolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,26 +43,12 @@ def to_yaml(recipe: Recipe, remarks: Remarks | None = None) -> str:
     """
     default, said = Recipe(""), remarks or {}
     top: list[tuple[str, str]] = [("version", "1"), ("recipe", flow(recipe.name))]
-    if recipe.about:
-        top.append(("about", flow(recipe.about)))
-    if recipe.kind != default.kind:
-        top.append(("kind", recipe.kind))
-    if recipe.optimize != default.optimize:
-        top.append(("optimize", recipe.optimize))
-    if recipe.without_rules:
-        top.append(("without_rules", flow(list(recipe.without_rules))))
-    if recipe.plugins:
-        top.append(("plugins", flow(list(recipe.plugins))))
-    if recipe.max_bytes != default.max_bytes:
-        top.append(("max_bytes", flow(recipe.max_bytes)))
-    for key, value in (
-        ("scales", recipe.scales.plain()),
-        ("allow_resampling", recipe.allow_resampling),
-        ("bag", None if recipe.bag is None else asdict(recipe.bag)),
-        ("inputs", _inputs(recipe.inputs)),
-    ):
-        if value or (key == "bag" and value is not None):
-            top.append((key, flow(value)))
+    plain = ("about", "kind", "optimize", "without_rules", "plugins", "max_bytes", "scales", "allow_resampling")
+    top += [(key, flow(getattr(recipe, key))) for key in plain if getattr(recipe, key) != getattr(default, key)]
+    if recipe.bag is not None:
+        top.append(("bag", flow(asdict(recipe.bag))))
+    if inputs := _inputs(recipe.inputs):
+        top.append(("inputs", flow(inputs)))
     lines = _remarked(said.get((), _NO_REMARK))
     for key, text in top:
         lines += _remarked(said.get((key,), _NO_REMARK), f"{key}: {text}")
@@ -132,7 +117,7 @@ def _inputs(inputs: Inputs) -> dict[str, Any]:
     return found
 
 
-def _changed(value: Boxes | Keypoints) -> dict[str, Any]:
+def _changed(value: Boxes | Keypoints | Output) -> dict[str, Any]:
     default = type(value)()
     return {f.name: getattr(value, f.name) for f in fields(value) if getattr(value, f.name) != getattr(default, f.name)}
 
@@ -142,14 +127,10 @@ def _outputs(recipe: Recipe) -> dict[str, Any]:
 
 
 def _output(output: Output) -> dict[str, Any]:
-    default = Output()
-    found: dict[str, Any] = {
-        key: getattr(output, key)
-        for key in ("dtype", "layout", "color", "where")
-        if getattr(output, key) != getattr(default, key)
-    }
-    if output.range != default.range:
-        found["range"] = [int(bound) for bound in output.range]
+    found = _changed(output)
+    found.pop("normalize", None)
+    if "range" in found:
+        found["range"] = [int(bound) for bound in found.pop("range")]
     if output.normalize == imagenet(output.color):
         found["normalize"] = "imagenet"
     elif output.normalize is not None:

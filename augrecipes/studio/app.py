@@ -17,7 +17,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from augrecipes.errors import AugrecipesError
-from augrecipes.studio import file, schema
+from augrecipes.studio import file, requests, schema
 from augrecipes.studio.checking import checked
 from augrecipes.studio.compare import compared
 from augrecipes.studio.cost import costs
@@ -25,17 +25,7 @@ from augrecipes.studio.draws import draws
 from augrecipes.studio.extremes import extremes
 from augrecipes.studio.guard import TAB, Guard, body_of
 from augrecipes.studio.jobs import EndedError, Piece, WorkThreads, WorkTurn
-from augrecipes.studio.requests import (
-    CompareRequest,
-    ExportRequest,
-    ImportRequest,
-    RecipeRequest,
-    Refused,
-    SaveRequest,
-    SlideRequest,
-    ViewRequest,
-    parsed,
-)
+from augrecipes.studio.requests import RecipeRequest, Refused, ViewRequest, parsed
 from augrecipes.studio.sliding import slid
 from augrecipes.studio.stages import stages
 from augrecipes.studio.studio import Studio
@@ -116,18 +106,18 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
     routes = [
         get("/api/alive", lambda: file.alive(studio), studio.checker),
         get("/api/recipe", lambda: file.recipe_of(studio)),
-        post("/api/recipe", SaveRequest, lambda query: file.save(studio, query), method="PUT"),
+        post("/api/recipe", requests.SaveRequest, lambda query: file.save(studio, query), method="PUT"),
         get("/api/schema", schema.schema),
         get("/api/gallery", schema.recipes),
         Route("/api/image/{address}.png", image),
         post("/api/source", RecipeRequest, lambda query: schema.source(studio, query.text)),
         post("/api/check", RecipeRequest, lambda query: checked(bench, query.text), studio.checker),
-        post("/api/slide", SlideRequest, lambda query: slid(bench, query), studio.checker),
+        post("/api/slide", requests.SlideRequest, lambda query: slid(bench, query), studio.checker),
         latest("/api/extremes", ViewRequest, lambda query: extremes(studio, query)),
-        latest("/api/compare", CompareRequest, lambda query: compared(studio, query)),
+        latest("/api/compare", requests.CompareRequest, lambda query: compared(studio, query)),
         latest("/api/cost", ViewRequest, lambda query: costs(studio, query)),
-        post("/api/import", ImportRequest, lambda query: file.imported(bench, query)),
-        post("/api/export", ExportRequest, lambda query: file.exported(bench, query)),
+        post("/api/import", requests.ImportRequest, lambda query: file.imported(bench, query)),
+        post("/api/export", requests.ExportRequest, lambda query: file.exported(bench, query)),
         stream("/api/draws", draws),
         stream("/api/stages", stages, 1),
         Mount("/", StaticFiles(packages=[_PAGE], html=True)),

@@ -79,15 +79,10 @@ def extremes(studio: Studio, request: ViewRequest) -> dict[str, Any]:
             tried.append(found)
     if not tried:
         raise DataError("the step fails on this sample in every way that was tried", sample.path, step.site)
-    ends = {"least": min(tried, key=lambda one: one.apart), "most": max(tried, key=lambda one: one.apart)}
+    tried.sort(key=lambda one: one.apart)
     return {
-        name: {
-            **view.put(picture_of_input(one.image)),
-            "words": one.words,
-            "apart": round(one.apart, 3),
-            "target": one.target,
-        }
-        for name, one in ends.items()
+        name: {**view.put(picture_of_input(one.image)), "words": one.words, "apart": one.apart, "target": one.target}
+        for name, one in (("least", tried[0]), ("most", tried[-1]))
     }
 
 

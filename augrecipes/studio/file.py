@@ -12,10 +12,10 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from augrecipes.bring import eject
-from augrecipes.bring.importing import of_document
-from augrecipes.bring.reading import of_text
 from augrecipes.errors import RecipeError
+from augrecipes.interop import eject
+from augrecipes.interop.importing import of_document
+from augrecipes.interop.reading import of_text
 from augrecipes.paths import write_file
 from augrecipes.recipe.limits import MAX_BYTES, read_bytes
 from augrecipes.recipe.problems import Problems, Stop

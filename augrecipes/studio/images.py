@@ -20,7 +20,6 @@ from augrecipes.studio.workbench import LruCache
 
 MOST_BYTES = 192 << 20
 _MOST = 2_000  # boxes and points of one image
-_COARSE = 64  # px; smaller images are made in one step of the large ones
 _COLOURS = {3: 2, 4: 6}  # PNG's numbers of RGB and RGBA
 
 
@@ -57,17 +56,8 @@ def shown_of(image: NDArray[Any], output: Output, size: int) -> Picture:
     scale = size / max(height, width)
     to = max(round(width * scale), 1), max(round(height * scale), 1)
     planes = image if first else np.moveaxis(image, -1, 0)
-    small = np.stack([_smaller(np.ascontiguousarray(plane), to) for plane in planes])
+    small = np.stack([cv2.resize(np.ascontiguousarray(one), to, interpolation=cv2.INTER_AREA) for one in planes])
     return picture_of_output(small if first else np.moveaxis(small, 0, -1), output)
-
-
-def _smaller(plane: NDArray[Any], to: tuple[int, int]) -> NDArray[Any]:
-    """A plane at a width and height; by halves at first, which is many times as fast, unless it becomes tiny."""
-    while min(to) >= _COARSE and all(
-        there % 2 == 0 and there >= 2 * goal for there, goal in zip(plane.shape, to[::-1], strict=True)
-    ):
-        plane = cv2.resize(plane, (plane.shape[1] // 2, plane.shape[0] // 2), interpolation=cv2.INTER_AREA)
-    return cv2.resize(plane, to, interpolation=cv2.INTER_AREA)
 
 
 def shrunk(image: Picture, size: int) -> Picture:

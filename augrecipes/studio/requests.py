@@ -31,7 +31,7 @@ class Refused(Exception):  # noqa: N818 - an answer, not a fault
             return cls(422, "data", str(error))
         lines = [f"{one.line}:{one.col} {one.code} {one.name}: {one.message}" for one in error.problems]
         code = "lint" if isinstance(error, LintError) else error.problems[0].code if error.problems else "E100"
-        return cls(422, code, "\n".join(lines) or str(error), "mend what the editor underlines")
+        return cls(422, code, "\n".join(lines) or str(error), "fix what the editor underlines")
 
     def to_json(self) -> dict[str, Any]:
         """The body of the answer."""

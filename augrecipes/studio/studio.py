@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import threading
@@ -14,13 +13,11 @@ from typing import Any
 
 from augrecipes import __version__, machine
 from augrecipes.errors import RecipeError
-from augrecipes.ops.registry import effective
 from augrecipes.recipe import gallery
 from augrecipes.recipe.loading import Source, find, load
-from augrecipes.recipe.model import Recipe, Step
+from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.write import text_of, to_yaml
 from augrecipes.sources.opening import Data
-from augrecipes.sources.stored import Store
 from augrecipes.studio.data import StudioData
 from augrecipes.studio.images import ImageCache
 from augrecipes.studio.jobs import WorkThreads, WorkTurns
@@ -105,7 +102,7 @@ def opened(
             load(recipe)  # runs the plugins that it names, for whoever opens it; what pages send later runs none
     files, text, path = StudioData(data, masks), "", None
     if recipe is None:
-        text = NEW if files.store is None else starter(files.store)
+        text = NEW
     elif isinstance(recipe, Recipe):
         text = to_yaml(recipe)
     elif isinstance(recipe, Mapping):
@@ -121,28 +118,3 @@ def opened(
         else:
             text, path = "" if path.exists() else NEW, path.resolve()
     return Studio(files, path, text, read_only)
-
-
-def starter(store: Store) -> str:
-    """A recipe that begins with the steps that a dataset was packed with, for want of another."""
-    about = store.about
-    head: dict[str, Any] = {"version": 1, "recipe": "my-recipe", "kind": store.kind}
-    head |= {"scales": about["scales"]} if about["scales"] else {}
-    steps = text_of({"steps": [*map(_written, about["steps"])]}) if about["steps"] else "steps:\n"
-    return text_of(head) + steps + "  - HorizontalFlip\neval: derived\n"
-
-
-def _written(described: Mapping[str, Any]) -> Any:
-    """A step of a packed dataset's index as a recipe writes it: without its class's defaults."""
-    name = described["step"]
-    usual = {} if "steps" in described else json.loads(json.dumps(effective(Step(name)), default=str))
-    arguments: dict[str, Any] = {
-        key: value
-        for key, value in described.items()
-        if key not in ("step", "site", "steps") and (key not in usual or value != usual[key])
-    }
-    if "#" not in (site := described.get("site", "#")):  # the step had an id, which decides its draws
-        arguments["id"] = site
-    if "steps" in described:
-        arguments["steps"] = [_written(step) for step in described["steps"]]
-    return {name: arguments} if arguments else name

@@ -17,19 +17,17 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from sides import Missing, Side
+from comparison import Missing, Side
 
 # Those that fork workers stand before those that start threads.
 LIBRARIES = (
     "articles",
     "albumentations",
-    "pillow",
     "torchvision",
     "kornia",
     "torchtransform",
     "variopinta",
     "augrs",
-    "ffcv",
     "dali",
 )
 

@@ -11,11 +11,11 @@ import numpy as np
 import simplejpeg
 import torch
 from albumentations.pytorch import ToTensorV2
-from sides import Each, Sample, Side, in_batches
+from comparison import Each, Sample, Side, in_batches
 from workloads import FlippedFolder, Folder, Pairs, Photos, ResizedCrops, Small, Stains, Tiles, Windows
 
 import augrecipes as ar
-from augrecipes.bench.stock import compose
+from augrecipes.bench.baseline import compose
 from peers import installed
 from peers.loaders import Files, epochs
 

@@ -11,8 +11,8 @@ import cv2
 import h5py
 import numpy as np
 import torch
+from comparison import Side
 from PIL import Image
-from sides import Side
 from torch.utils.data import Dataset
 from workloads import FlippedFolder, Folder, Pairs
 

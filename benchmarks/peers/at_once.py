@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
-from sides import BATCH, Batch, Side
+from comparison import BATCH, Batch, Side
 
 # Larger arrays come fresh from the system, page by page, however glibc's allocator is tuned: more at once is slower.
 _KEPT_BYTES = 32 * 2**20

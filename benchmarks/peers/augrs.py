@@ -10,11 +10,11 @@ import albumentations as A
 import numpy as np
 import simplejpeg
 import torch
-from sides import Each, Side, in_batches
+from comparison import Each, Side, in_batches
 from workloads import FlippedFolder, Folder, Pairs, Photos, ResizedCrops, Small, Stains, Tiles, Windows
 
 import augrecipes as ar
-from augrecipes.bench.stock import compose
+from augrecipes.bench.baseline import compose
 from peers import installed
 from peers.loaders import Files, epochs
 

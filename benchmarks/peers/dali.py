@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from sides import BATCH, Batch, Batches, Side
-from workloads import Folder, Pairs, Photos, ResizedCrops, Tiles, Windows
+from comparison import BATCH, Batch, Batches, Side
+from workloads import Photos, ResizedCrops, Tiles, Windows
 
 from peers import installed
 
@@ -41,9 +41,9 @@ def tiles(work: Tiles) -> Iterator[Side]:
         return _last(tile, (0.5,) * 3, (0.5,) * 3, types, mirror=fn.random.coin_flip())
 
     def build() -> Any:
-        return _pipeline(lambda: (chain(_fed(work.pool)),), BATCH)
+        return _pipeline(lambda: (chain(_fed(work.pool)),))
 
-    yield Side("", "", _passes(build, ("image",)))
+    yield Side("", "", _passes(build))
 
 
 def resized_crops(work: Photos) -> Iterator[Side]:
@@ -65,46 +65,6 @@ def windows(work: Photos) -> Iterator[Side]:
     yield _photographs(work, "decoding the window", decode)
 
 
-def small_pictures(folder: Folder) -> Iterator[Side]:
-    """W3: its reader of folders."""
-    fn, types = _fn(), _types()
-    count = len(list(folder.root.rglob("*.jpg")))
-
-    def graph() -> tuple[Any, Any]:
-        data, label = fn.readers.file(file_root=str(folder.root), random_shuffle=True, pad_last_batch=True)
-        picture = _resized(fn.decoders.image(data, device="cpu"), folder.side)
-        return _last(picture, (0.0,) * 3, (1.0,) * 3, types), label
-
-    def build() -> Any:
-        return _pipeline(graph, folder.batch, max(1, folder.workers))
-
-    passes = _passes(build, ("image", "label"), -(-count // folder.batch))
-    yield Side("", f"image folder, {folder.workers} threads", passes)
-
-
-def large_pairs(pairs: Pairs) -> Iterator[Side]:
-    """W4: both PNGs decoded whole, then cut at one place."""
-    fn, types = _fn(), _types()
-    files = [[path.read_bytes() for path in sorted(folder.glob("*.png"))] for folder in (pairs.lr, pairs.hr)]
-
-    def graph() -> tuple[Any, ...]:
-        encoded = [_fed(_arrays(data), pairs.batch) for data in files]
-        sizes = fn.peek_image_shape(encoded[0])
-        spare = fn.cast(sizes[:2] - pairs.patch, dtype=types.FLOAT)
-        at = fn.cast(fn.random.uniform(range=(0.0, 1.0), shape=2) * spare, dtype=types.INT32)
-        found = []
-        for data, scale in zip(encoded, (1, pairs.scale), strict=True):
-            picture = fn.decoders.image(data, device="cpu")
-            cut = fn.slice(picture, start=at * scale, shape=[pairs.patch * scale] * 2, axes=(0, 1))
-            found.append(_last(cut, (0.0,) * 3, (1.0,) * 3, types))
-        return tuple(found)
-
-    def build() -> Any:
-        return _pipeline(graph, pairs.batch)
-
-    yield Side("", "PNGs decoded whole", _passes(build, ("lr", "hr")))
-
-
 def _photographs(work: Photos, form: str, decode: Callable[[Any], Any]) -> Side:
     fn, types, normal = _fn(), _types(), work.recipe.output.normalize
 
@@ -112,7 +72,7 @@ def _photographs(work: Photos, form: str, decode: Callable[[Any], Any]) -> Side:
         picture = decode(_fed(_arrays(work.pool)))
         return (_last(picture, normal.mean, normal.std, types, mirror=fn.random.coin_flip()),)
 
-    return Side("", form, _passes(lambda: _pipeline(graph, BATCH), ("image",)))
+    return Side("", form, _passes(lambda: _pipeline(graph)))
 
 
 def _resized(picture: Any, side: int) -> Any:
@@ -132,12 +92,12 @@ def _last(picture: Any, mean: Sequence[float], std: Sequence[float], types: Any,
     )
 
 
-def _fed(pool: Sequence[np.ndarray], batch: int = BATCH) -> Any:
+def _fed(pool: Sequence[np.ndarray]) -> Any:
     """What is in memory, one after another, not copied."""
     turn = itertools.count()
 
     def source() -> list[np.ndarray]:
-        return [pool[next(turn) % len(pool)] for _ in range(batch)]
+        return [pool[next(turn) % len(pool)] for _ in range(BATCH)]
 
     return _fn().external_source(source=source, no_copy=True)
 
@@ -146,28 +106,25 @@ def _arrays(pool: Sequence[bytes]) -> list[np.ndarray]:
     return [np.frombuffer(data, np.uint8) for data in pool]
 
 
-def _pipeline(graph: Callable[[], tuple[Any, ...]], batch: int, threads: int = 1) -> Any:
+def _pipeline(graph: Callable[[], tuple[Any, ...]]) -> Any:
     """Built when first asked for: its threads must not be there when others fork."""
     dali = importlib.import_module("nvidia.dali")
     waits = {"exec_async": False, "exec_pipelined": False, "exec_dynamic": False, "prefetch_queue_depth": 1}
-    made = dali.Pipeline(batch_size=batch, num_threads=threads, device_id=None, seed=0, **waits)
+    made = dali.Pipeline(batch_size=BATCH, num_threads=1, device_id=None, seed=0, **waits)
     with made:
         made.set_outputs(*graph())
     made.build()
     return made
 
 
-def _passes(build: Callable[[], Any], names: Sequence[str], batches: int = 1) -> Batches:
+def _passes(build: Callable[[], Any]) -> Batches:
     pipeline: list[Any] = []
 
     def run() -> Iterator[Batch]:
         if not pipeline:
             pipeline.append(build())
-        for _ in range(batches):
-            parts = pipeline[0].run()
-            arrays = [np.asarray(part.as_tensor()) for part in parts]
-            # Labels come as columns.
-            yield {name: a[:, 0] if name == "label" else a for name, a in zip(names, arrays, strict=True)}
+        (images,) = pipeline[0].run()
+        yield {"image": np.asarray(images.as_tensor())}
 
     return run
 
@@ -180,5 +137,5 @@ def _types() -> Any:
     return importlib.import_module("nvidia.dali.types")
 
 
-WORKLOADS = {Tiles: tiles, ResizedCrops: resized_crops, Windows: windows, Folder: small_pictures, Pairs: large_pairs}
+WORKLOADS = {Tiles: tiles, ResizedCrops: resized_crops, Windows: windows}
 WITHOUT: dict[type, str] = {}

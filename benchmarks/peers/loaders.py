@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from measure import settle
-from sides import Batch, Batches
+from comparison import Batch, Batches
+from harness import settle
 from torch.utils.data import DataLoader, Dataset
 
 

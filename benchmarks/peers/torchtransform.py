@@ -8,7 +8,7 @@ from typing import Any
 
 import simplejpeg
 import torch
-from sides import Side
+from comparison import Side
 from workloads import FlippedFolder, Folder, Pairs, Photos, ResizedCrops, Small, Stains, Tiles, Windows
 
 from peers import installed

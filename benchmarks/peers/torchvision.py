@@ -14,8 +14,8 @@ import cv2
 import numpy as np
 import simplejpeg
 import torch
+from comparison import Sample, Side, in_batches
 from PIL import Image
-from sides import Sample, Side, in_batches
 from torch import library
 from workloads import Folder, Pairs, Photos, ResizedCrops, Small, Tiles, Windows
 

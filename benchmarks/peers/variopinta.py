@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import simplejpeg
 import torch
-from sides import Each, Side, in_batches
+from comparison import Each, Side, in_batches
 from workloads import FlippedFolder, Folder, Pairs, Photos, ResizedCrops, Small, Stains, Tiles, Windows
 
 from peers import installed

@@ -42,16 +42,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> MovedClock:
 
 @pytest.fixture
 def recorded(clock: MovedClock, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Epochs of a sweep are read, and take what is told: so many seconds a batch in this process, and half with two."""
-    plain = sweep._Sweeping._epoch
+    """Epochs of a sweep are read, and take so many seconds a batch in this process, half with two."""
+    plain = sweep._TimedSetting.epoch
 
-    def tell(seconds: float) -> None:
-        def epoch(run: Any, one: Any, timed: Any, size: int) -> bool:
-            read = plain(run, one, timed, size)
-            if read:
-                timed.epochs[-1] = np.full(len(timed.epochs[-1]), seconds / max(timed.workers, 1))
-            return read
+    def set_seconds(seconds: float) -> None:
+        def epoch(timed: Any) -> None:
+            plain(timed)
+            timed.epochs[-1] = np.full(len(timed.epochs[-1]), seconds / max(timed.workers, 1))
 
-        monkeypatch.setattr(sweep._Sweeping, "_epoch", epoch)
+        monkeypatch.setattr(sweep._TimedSetting, "epoch", epoch)
 
-    return tell
+    return set_seconds

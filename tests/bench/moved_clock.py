@@ -10,7 +10,7 @@ import pytest
 import slow_steps
 from numpy.random import default_rng
 
-from augrecipes.bench import measure, step, sweep, training
+from augrecipes.bench import step, sweep, timing, training
 from augrecipes.compiler.run import clock
 from augrecipes.compiler.run.clock import Clock
 from augrecipes.data import fetch
@@ -64,9 +64,9 @@ class MovedClock:
 def installed(monkeypatch: pytest.MonkeyPatch) -> MovedClock:
     """The clock of a comparison, and of the steps that take time; batches from other processes keep the real one."""
     made = MovedClock()
-    for module in (clock, measure, training, sweep):
+    for module in (clock, timing, training, sweep):
         monkeypatch.setattr(module, "perf_counter", made.perf_counter)
-    monkeypatch.setattr(measure, "process_time", made.process_time)
+    monkeypatch.setattr(timing, "process_time", made.process_time)
     monkeypatch.setattr(Clock, "charge", _of_ticks(made, Clock.charge))
     monkeypatch.setattr(step, "time", made)
     monkeypatch.setattr(slow_steps, "work", made.work)

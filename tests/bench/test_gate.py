@@ -10,11 +10,12 @@ import albumentations as A
 import pytest
 from moved_clock import MovedClock
 
-from augrecipes.bench.gate import Baseline, Gate, Then, _judged, gate, open_baseline
-from augrecipes.bench.measure import Ratio
+from augrecipes.bench.gate import Baseline, Gate, RecordedSide, gates, open_baseline
+from augrecipes.bench.gate import outcome as outcome_of
 from augrecipes.bench.record import write
 from augrecipes.bench.run import Options, bench
 from augrecipes.bench.sides import Setting
+from augrecipes.bench.timing import Ratio
 from augrecipes.errors import BenchError
 from augrecipes.recipe.parse import parse_text
 
@@ -36,7 +37,7 @@ def recipe(*, slow: bool = False) -> Any:
 
 
 def options(seconds: float, held: Baseline | None = None) -> Options:
-    asked = None if held is None else lambda *told: held.undecided(*told, limit=LIMIT)
+    asked = None if held is None else lambda *ratios: held.undecided(*ratios, limit=LIMIT)
     return Options(
         ["exact"], stock=True, yardsticks=held.yardsticks if held else {}, samples=16, seconds=seconds, effects=False,
         undecided=asked,
@@ -53,7 +54,7 @@ def baseline(photos: Path, folder: Path, dawdle: Any, seconds: float) -> Baselin
 
 def outcome(photos: Path, held: Baseline, seconds: float, *, slow: bool) -> Gate:
     now = bench({"mine": recipe(slow=slow)}, Setting(str(photos)), options(seconds, held))
-    (found,) = gate(held, now.sides, LIMIT)
+    (found,) = gates(held, now.sides, LIMIT)
     return found
 
 
@@ -95,25 +96,25 @@ def narrow(middle: float) -> Ratio:
     ],
 )
 def test_only_a_whole_interval_beyond_the_limit_fails(time: Ratio, work: Ratio, expected: str) -> None:
-    assert _judged(Then(narrow(1.0), narrow(1.0), {}), time, work, LIMIT)[0] == expected
+    assert outcome_of(RecordedSide(narrow(1.0), narrow(1.0), {}), time, work, LIMIT)[0] == expected
 
 
 def test_an_uncertain_record_is_uncertain_for_ever() -> None:
     wide = Ratio(1.0, 0.7, 1.4, ())
-    assert _judged(Then(wide, wide, {}), narrow(1.3), narrow(1.3), LIMIT)[0] == "cannot tell"
+    assert outcome_of(RecordedSide(wide, wide, {}), narrow(1.3), narrow(1.3), LIMIT)[0] == "cannot tell"
 
 
 @pytest.fixture(scope="module")
-def told(photos: Path) -> dict[str, Any]:
+def report(photos: Path) -> dict[str, Any]:
     return bench({"mine": recipe()}, Setting(str(photos)), options(0.05)).to_json()
 
 
-def test_records_that_are_none(told: dict[str, Any], tmp_path: Path) -> None:
+def test_records_that_are_none(report: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "bench.json"
     with pytest.raises(BenchError, match="No such file"):
         open_baseline(file)
-    bare = {**told, "sides": [{**side, "against_stock": None} for side in told["sides"]]}
-    bent = {**told["sides"][0], "against_stock": {**told["sides"][0]["against_stock"], "low": 9e9}}
+    bare = {**report, "sides": [{**side, "against_stock": None} for side in report["sides"]]}
+    bent = {**report["sides"][0], "against_stock": {**report["sides"][0]["against_stock"], "low": 9e9}}
     for text, why in (
         ("{", "no JSON"),
         ("[" * 100_000, "no JSON"),
@@ -122,21 +123,24 @@ def test_records_that_are_none(told: dict[str, Any], tmp_path: Path) -> None:
         ('{"schema_version": 2}', "schema_version is 2"),
         (json.dumps({"schema_version": 1}), "changed or cut"),
         (json.dumps(bare), "no ratios to stock"),
-        (json.dumps({**told, "sides": [bent, *told["sides"][1:]]}), "changed or cut"),
-        (json.dumps({**told, "recipes": [{**told["recipes"][0], "yardstick": "nonsense"}]}), "cannot be read any more"),
+        (json.dumps({**report, "sides": [bent, *report["sides"][1:]]}), "changed or cut"),
+        (
+            json.dumps({**report, "recipes": [{**report["recipes"][0], "yardstick": "nonsense"}]}),
+            "cannot be read any more",
+        ),
     ):
         file.write_text(text)
         with pytest.raises(BenchError, match=why):
             open_baseline(file)
 
 
-def test_a_record_of_other_recipes(told: dict[str, Any], photos: Path, tmp_path: Path) -> None:
+def test_a_record_of_other_recipes(report: dict[str, Any], photos: Path, tmp_path: Path) -> None:
     file = tmp_path / "bench.json"
-    file.write_text(json.dumps(told))
+    file.write_text(json.dumps(report))
     held = open_baseline(file)
     other = bench({"other": recipe()}, Setting(str(photos)), options(0.05))
     with pytest.raises(BenchError, match="it has mine · exact"):
-        gate(held, other.sides, LIMIT)
+        gates(held, other.sides, LIMIT)
 
 
 def test_a_write_that_fails_leaves_what_was_there(photos: Path, tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import pytest
 from moved_clock import MovedClock
 from small_data import KINDS, kind_data
 
-from augrecipes.bench.measure import in_turns
 from augrecipes.bench.run import Options, bench
 from augrecipes.bench.sides import Setting, dataset_of, sides_of, work_of
 from augrecipes.bench.stages import staged
+from augrecipes.bench.timing import in_turns
 from augrecipes.compiler.run.clock import DECODE, READ, REST
 from augrecipes.compiler.run.instrument import SINK
 from augrecipes.recipe.parse import parse_text
@@ -39,7 +39,7 @@ def test_a_planted_slow_step_is_named_and_the_stages_add_up(
     slowest = max(side.stages, key=lambda stage: stage.ms)
     assert (slowest.kind, slowest.name) == ("step", "Dawdle#1")
     assert slowest.ms == pytest.approx(10, abs=0.01)
-    assert "most of it Dawdle#1 (10.00 ms)" in side.binds
+    assert side.bottleneck.startswith("CPU, mostly Dawdle#1: 10.00 of ")
     assert side.accounted.middle == pytest.approx(1, abs=0.01)
     assert sum(stage.ms for stage in side.stages) == pytest.approx(side.ms, rel=0.01)
 
@@ -74,8 +74,9 @@ def test_the_stages_of_a_round_are_its_time(photos: Path) -> None:
     next(work.start())
     found = in_turns([work], 3, 2)
     shares = []
-    for (turn, batch), parts in one.taken.items():
-        shares.append(sum(parts.values()) / found.wall[0, turn, batch])
+    for turn, batch in np.ndindex(3, 2):
+        parts = one.taken[batch][turn]
+        shares.append(sum(parts.values()) / found[0, 0, turn, batch])
         assert set(parts) == {READ, DECODE, "RandomResizedCrop#1", SINK, REST, "\x00collate"}
         assert min(parts.values()) > 0
     assert 0.5 < max(shares) < 1  # another program may come in between: of that batch the share is small

@@ -12,10 +12,10 @@ from small_data import KINDS, kind_data
 
 from augrecipes.bench.effects import effects
 from augrecipes.bench.run import Options, bench
-from augrecipes.bench.sides import Setting, all_of, dataset_of, sides_of, work_of
+from augrecipes.bench.sides import Setting, dataset_of, sides_of, work_of
 from augrecipes.bench.stages import staged
 from augrecipes.compiler.run.clock import READ
-from augrecipes.errors import BenchError, DataError, StoreError
+from augrecipes.errors import DataError, StoreError
 from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 
@@ -51,18 +51,6 @@ def test_samples_and_effects_are_those_of_the_files(kind: str, tmp_path: Path) -
     assert of_store.deviations == of_files.deviations
     assert {**of_files.applied, **of_store.applied} == of_files.applied
     assert of_store.steps[-1].means == of_files.steps[-1].means
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_all_of_a_side_is_the_dataset_of_a_user(kind: str, tmp_path: Path) -> None:
-    made, data, store = store_of(kind, tmp_path)
-    for place in (data, store):
-        setting = Setting(place)
-        (side,) = sides_of({"it": made}, ["fast"], setting, 1)
-        read, whole = all_of(side, setting), dataset_of(made, setting, "fast")
-        assert len(read) == len(whole) > len(side.dataset)
-        for name in made.scales or ["image"]:
-            np.testing.assert_array_equal(read[2][name].numpy(), whole[2][name].numpy())
 
 
 @pytest.mark.parametrize("format_", ["raw", "jpeg"])
@@ -108,8 +96,6 @@ def test_stock_runs_what_is_left(tmp_path: Path) -> None:
 
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     made, _, store = store_of("image", tmp_path)
-    with pytest.raises(BenchError, match="mapped into memory"):
-        bench({"it": made}, Setting(store), Options(cold=True))
     with pytest.raises(DataError, match="leave --masks out"):
         dataset_of(made, Setting(store, masks=store))
     other = parse_text("version: 1\nrecipe: it\nsteps: [{CenterCrop: {height: 8, width: 8}}]\neval: []\n")

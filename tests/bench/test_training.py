@@ -14,10 +14,9 @@ from moved_clock import MovedClock
 from small_data import KINDS, kind_data
 
 from augrecipes.bench import training
-from augrecipes.bench.accelerator import Device, device_of
 from augrecipes.bench.run import Options, bench
 from augrecipes.bench.sides import Setting, Side, sides_of, stock_side
-from augrecipes.bench.step import Wait, load_step
+from augrecipes.bench.step import Device, Wait, device_of, load_step
 from augrecipes.bench.training import Case, Training, measure
 from augrecipes.errors import BenchError
 
@@ -104,7 +103,7 @@ class Apart(Device):
     waits: list[int]
 
     @property
-    def apart(self) -> bool:
+    def is_separate(self) -> bool:
         return True
 
     def wait(self) -> None:
@@ -180,12 +179,12 @@ def test_bursts_count_and_beginnings_do_not(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(
         Wait, "__call__", lambda self, batch, lap: (now.__setitem__(0, now[0] + 0.5), lap("training step"))
     )
-    course = training._Course(Case(side_of("image", tmp_path / "data")), load_step("1"), 2, 8)
-    course._batches = Bursts(9, now)  # type: ignore[assignment]
-    assert course.run() == {"loading": 250.0, "training step": 500.0}
+    run = training._CaseRun(Case(side_of("image", tmp_path / "data")), load_step("1"), 2, 8)
+    run.batches = Bursts(9, now)  # type: ignore[assignment]
+    assert run.once() == {"loading": 250.0, "training step": 500.0}
 
 
-def test_bench_tells_what_binds(tmp_path: Path, clock: MovedClock) -> None:
+def test_the_bottleneck_of_a_training(tmp_path: Path, clock: MovedClock) -> None:
     recipe, data = kind_data("image", tmp_path)
     options = Options(
         ["none", "exact"], stock=True, samples=4, batch_size=1, seconds=0.01, effects=False, train_step="40"
@@ -194,7 +193,7 @@ def test_bench_tells_what_binds(tmp_path: Path, clock: MovedClock) -> None:
     assert [(one.level, one.backend) for one in found.training] == [
         (level, "batches") for level in ("none", "exact", "stock")
     ]
-    assert found.side("it", "exact").binds.startswith("the training step binds")  # type: ignore[union-attr]
+    assert found.side("it", "exact").bottleneck.startswith("training step: ")  # type: ignore[union-attr]
     (part, *_) = found.to_json()["training"][0]["parts"]
     assert part["name"] == "loading"
     assert set(part) == {"name", "ms", "mad", "share"}
@@ -228,7 +227,7 @@ FAILS = [
     ),
     (f"{LOSS}output", "gives float32 2×4×22×22; it must be a tensor of one number"),
     (f"{LOSS}3.0", "gives a float; it must be"),
-    (f"{LOSS}output.detach().mean()", "does not depend on any parameter"),
+    (f"{LOSS}output.detach().mean()", "does not depend on any trained parameter"),
     (f"{LOSS}batch['label']", r"train.py:5: loss\(output, batch\) fails on .*: KeyError: 'label'"),
     (
         f"{NET}class optimizer:\n    zero_grad = print\n    def __init__(self, model): ...\n    def step(self): 1 / 0",

@@ -13,9 +13,8 @@ import numpy as np
 import peers
 import pytest
 import torch
-from jpegs import as_file
-from sides import Each, Side, in_batches, ours
-from workloads import ResizedCrops, Tiles, Windows, stained_text
+from comparison import Each, Side, in_batches, ours
+from workloads import ResizedCrops, Tiles, Windows, as_file, stained_text
 
 import augrecipes as ar
 from augrecipes.recipe.parse import parse_text

@@ -7,9 +7,7 @@ from collections.abc import Callable
 import cv2
 import numpy as np
 import pytest
-from compare import compare
-from likeness import kind_of, same_kind
-from sides import FLOATS, Batch, Side
+from comparison import FLOATS, Batch, Side, compare, kind_of, same_kind
 
 _COUNT = 32
 
@@ -103,5 +101,5 @@ def test_a_wrong_peer_is_never_timed() -> None:
 
     ours = side({"image": pictures(0)}, name="ours")
     with pytest.raises(SystemExit, match="peer and ours make different samples"):
-        compare("w", [ours], [Side("peer", "", black)], rounds=3, look_at=_COUNT)
+        compare("w", [ours], [Side("peer", "", black)], rounds=3, samples=_COUNT)
     assert len(passes) == 1

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import re
 import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
-import options
+import harness
 import pytest
-from results import Row, put_section
+from harness import Row, put_section
 
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ROOT / "benchmarks"
@@ -27,16 +27,8 @@ def test_make_bench_runs_every_script() -> None:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_imports_and_tells_how_to_run_it(
-    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script = importlib.import_module(name)
-    monkeypatch.setattr(sys, "argv", [f"{name}.py", "--help"])
-    with pytest.raises(SystemExit, match="0"):
-        script.main()
-    told = capsys.readouterr().out
-    assert {"--write", "--quick", "--only"} <= set(re.findall(r"--\w+", told))
-    assert f"python benchmarks/{name}.py --write" in script.__doc__
+def test_a_script_imports_and_says_how_to_run_it(name: str) -> None:
+    assert f"python benchmarks/{name}.py --write" in importlib.import_module(name).__doc__
 
 
 def test_results_hold_no_section_of_a_script_that_is_gone() -> None:
@@ -56,7 +48,7 @@ def test_a_section_is_written_where_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told", "written"),
+    ("arguments", "shown", "written"),
     [
         (["--write"], ["one", "text", "two"], True),
         (["--write", "--quick"], ["one", "text", "two"], False),
@@ -64,18 +56,17 @@ def test_a_section_is_written_where_it_was(tmp_path: Path) -> None:
         ([], ["one", "text", "two"], False),
     ],
 )
-def test_all_parts_are_told_and_only_the_whole_is_written(
-    arguments: list[str],
-    told: list[str],
-    written: bool,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+def test_all_parts_are_shown_and_only_the_whole_is_written(
+    arguments: list[str], shown: list[str], written: bool, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sections: dict[str, str] = {}
-    monkeypatch.setattr(options, "put_section", sections.__setitem__)
-    parts = {"first": lambda: [Row("one", "1 s", "2 s", "×2.00"), "text"], "second": lambda: [Row("two", "", "", "")]}
-    options.run("somewhere/x.py", "X", "Method.", parts, options.parser("Doc.").parse_args(arguments))
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == told
+    monkeypatch.setattr(harness, "put_section", sections.__setitem__)
+    parts = {
+        "first": lambda options: [Row("one", "1 s", "2 s", "×2.00"), "text"],
+        "second": lambda options: [Row("two", "", "", "")],
+    }
+    harness.run("somewhere/x.py", "Doc.", "X", "Method.", parts, arguments=arguments)
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == shown
     assert list(sections) == (["x"] if written else [])
     if written:
         assert sections["x"].startswith("## X (`python benchmarks/x.py --write`)")
@@ -84,6 +75,6 @@ def test_all_parts_are_told_and_only_the_whole_is_written(
         ]  # fmt: skip
 
 
-def test_a_part_that_is_not_there_is_told() -> None:
+def test_a_part_that_is_not_there_is_an_error() -> None:
     with pytest.raises(SystemExit, match="there are first"):
-        options.run("x.py", "X", "Method.", {"first": list}, options.parser("Doc.").parse_args(["--only", "z"]))
+        harness.run("x.py", "Doc.", "X", "Method.", {"first": list}, arguments=["--only", "z"])

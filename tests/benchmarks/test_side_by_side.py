@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,11 +12,9 @@ import numpy as np
 import peers
 import pytest
 import workloads
-from compare import compare
-from jpegs import as_file
-from sides import Each, Missing, Side, in_batches, ours
-from w3_image_folder import write_jpegs
-from w4_sr_pairs import write_pairs
+from comparison import Each, Missing, Side, compare, in_batches, ours
+from peers_compared import write_classes, write_pairs
+from workloads import as_file
 
 import augrecipes as ar
 
@@ -39,7 +36,7 @@ def test_a_table_has_every_side_its_ratios_and_goals() -> None:
     mine = [side("augrecipes", "`fast`"), side("augrecipes", "`exact`")]
     others = [side("a", "on tensors", "1.2"), Missing("b", "not installed (pip install b)"), side("c")]
     goals = {"augrecipes, `fast`": {"a, on tensors": 0.0, "c": 1e9, "b": 2.0}}
-    told = compare("W0: nothing", mine, others, rounds=3, goals=goals, look_at=8)
+    told = compare("W0: nothing", mine, others, rounds=3, goals=goals, samples=8)
     head, _, fast, exact, a, c = cells(told)
     assert head == ["W0: nothing", "ms a sample", "samples/s", "`fast` is", "`exact` is"]
     assert [row[0] for row in (fast, exact, a, c)] == [
@@ -59,7 +56,7 @@ def test_a_table_has_every_side_its_ratios_and_goals() -> None:
 def test_a_goal_that_names_a_maker_is_for_each_of_its_sides() -> None:
     others = [side("a", "on tensors"), side("a", "on pictures"), side("b")]
     goals = {"ours": {"a": 0.0, "a, on pictures": 1e9}}
-    *_, tensors, pictures, last = cells(compare("w", [side("ours")], others, rounds=1, goals=goals, look_at=8))
+    *_, tensors, pictures, last = cells(compare("w", [side("ours")], others, rounds=1, goals=goals, samples=8))
     assert [row[3].partition(", ")[2] for row in (tensors, pictures, last)] == [
         "goal ×0: met",
         "goal ×1e+09: missed",
@@ -69,23 +66,7 @@ def test_a_goal_that_names_a_maker_is_for_each_of_its_sides() -> None:
 
 def test_goals_for_nobody_are_found() -> None:
     with pytest.raises(ValueError, match="nobody"):
-        compare("w", [side("ours")], [side("a")], rounds=1, goals={"ours": {"aa": 2.0}}, look_at=8)
-
-
-def test_every_turn_is_a_whole_pass_and_sides_keep_their_times() -> None:
-    passes = {"ours": 0, "a": 0}
-
-    def counting(name: str) -> Side:
-        made = side(name)
-
-        def run() -> Any:
-            passes[name] += 1
-            return made.batches()
-
-        return Side(name, "", run)
-
-    compare("w", [counting("ours")], [counting("a")], rounds=5, look_at=8)
-    assert passes == {"ours": 6, "a": 6}  # one of them to be looked at
+        compare("w", [side("ours")], [side("a")], rounds=1, goals={"ours": {"aa": 2.0}}, samples=8)
 
 
 def test_every_module_among_the_peers_is_a_library_or_serves_them() -> None:
@@ -155,7 +136,7 @@ def _ours(recipe: ar.Recipe, pool: Any, out: int) -> Side:
 
 
 def folder(scratch: Path) -> tuple[Any, Side]:
-    write_jpegs(scratch / "jpegs", 60)
+    write_classes(scratch / "jpegs", 60)
     text = "{version: 1, recipe: s, steps: [Resize: {height: 64, width: 64}], eval: [], output: {range: [0, 1]}}"
     (scratch / "s.yaml").write_text(text, encoding="utf-8")
     loader = ar.loader(ar.ImageFolder(scratch / "jpegs", scratch / "s.yaml", cache=False), 20)
@@ -187,31 +168,8 @@ def test_a_peer_that_is_installed_makes_the_same_kind_of_sample(library: Any, ma
     offered = list(peers.offers(library, work))
     if not any(isinstance(side, Side) for side in offered):
         pytest.skip("; ".join(map(str, offered)) or "offers nothing for it")
-    told = compare(make.__name__, [mine], offered, rounds=1, look_at=60 if make in (folder, flipped) else 32)
+    told = compare(make.__name__, [mine], offered, rounds=1, samples=60 if make in (folder, flipped) else 32)
     assert len(cells(told)) == 3 + len(offered)
-
-
-@pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("library", LIBRARIES, ids=peers.LIBRARIES)
-@pytest.mark.parametrize(
-    "spoilt",
-    [
-        lambda work: replace(work, pool=[tile[:, :, ::-1].copy() for tile in work.pool]),
-        lambda work: replace(work, pool=[tile // 2 for tile in work.pool]),
-        lambda work: replace(work, pool=[cv2.blur(tile, (9, 9)) for tile in work.pool]),
-        lambda work: replace(work, out=work.out // 2),
-    ],
-    ids=["bgr", "dark", "blurred", "small"],
-)
-def test_a_peer_that_is_given_something_else_is_refused(library: Any, spoilt: Any) -> None:
-    work = workloads.Tiles(pictures(32, 128, 128, noise=80), 128, 64)  # as full of detail as tissue is
-    mine = _ours(work.recipe, work.pool, 64)
-    made = [side for side in peers.offers(library, spoilt(work)) if isinstance(side, Side)]
-    if not made:
-        pytest.skip("offers nothing for it")
-    for side in made:
-        with pytest.raises(SystemExit, match="make different samples"):
-            compare("W1", [mine], [side], rounds=1, look_at=32)
 
 
 @pytest.mark.filterwarnings("default")

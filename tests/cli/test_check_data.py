@@ -91,25 +91,6 @@ def test_json(run, folder):
     }
 
 
-def test_one_folder_for_both_takes_templates(run, folder):
-    for more in ([], ["--content"]):
-        result = run("check-data", "x.yaml", "hr=HR", "lr=HR", *more)
-        assert (result.exit_code, result.stdout) == (2, "")
-        assert "hr and lr lie in one folder" in result.stderr
-    for i in range(3):
-        (folder / f"HR/{i}.png").rename(folder / f"X4/{i}_HR.png")
-        (folder / f"X4/{i}x4.png").rename(folder / f"X4/{i}_LR.png")
-    result = run("check-data", "x.yaml", "hr=X4", "lr=X4", "--names", "hr={}_HR", "--names", "lr={}_LR")
-    assert (result.exit_code, result.stdout.splitlines()[2:]) == (
-        0,
-        [
-            "note: 6 files of hr, X4/0_LR.png first: not named {}_HR, and not read",
-            "note: 6 files of lr, X4/0_HR.png first: not named {}_LR, and not read",
-            "3 scenes, all fine",
-        ],
-    )
-
-
 def test_templates_lists_of_folders_and_csv_files(run, folder, write):
     (folder / "X4").rename(folder / "low")
     assert run("check-data", "x.yaml", "hr=HR", "lr=low", "--names", "lr={}x4").exit_code == 0
@@ -119,12 +100,6 @@ def test_templates_lists_of_folders_and_csv_files(run, folder, write):
     result = run("check-data", "x.yaml", "--files", "pairs.csv")
     assert result.exit_code == 1
     assert "low/none.png: no such file" in result.stdout
-
-
-def test_the_gallery_takes_only_the_large_images_where_it_makes_the_others(run, folder):
-    result = run("check-data", "real-esrgan-x4", "hr=HR", "hr=HR")
-    assert result.exit_code == 1  # 160 × 120 px are less than its crop
-    assert "RandomCrop#1 needs 256×256 of hr" in result.stdout
 
 
 def test_torch_is_not_needed(folder):

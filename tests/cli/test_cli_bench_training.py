@@ -7,11 +7,8 @@ import sys
 
 import pytest
 
-from augrecipes.bench.advice import Point
 from augrecipes.bench.training import StepPart, Training
-from augrecipes.bench.workers import Gaps
-from augrecipes.cli.bench_sweep import _epoch
-from augrecipes.cli.bench_training import _steps
+from augrecipes.cli.bench_report import _training
 
 QUICK = ("--seconds", "0.01", "--samples", "4", "--batch-size", "4", "--no-effects", "--optimize", "exact")
 RECIPE = "{version: 1, recipe: a, steps: [RandomCrop: {height: 48, width: 48}], eval: []}"
@@ -30,9 +27,9 @@ def test_a_model_of_ones_own(run, photos, tmp_path, monkeypatch):
     result = run("bench", "a.yaml", "--data", photos, "--train-step", "train.py", "--json", "b.json", *QUICK)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    start = lines.index("a · exact, read in this process when asked for: ms of a training step")
+    start = lines.index("a · exact, read in this process on request: ms of a training step")
     assert [line.split()[0] for line in lines[start + 1 : start + 6]] == [
-        "loading", "forward", "backward", "optimiser", "together",
+        "loading", "forward", "backward", "optimiser", "total",
     ]  # fmt: skip
     assert lines[start + 6].endswith(" % of a step is waiting for samples")
     assert lines[start + 7] == (
@@ -51,14 +48,11 @@ def test_figures_have_the_digits_of_their_spread():
         StepPart("optimiser", 0.42, 0.012, 0.2),
     )
     one = Training("a", "exact", "batches", 0, "cpu", 1, "step", 4, 12, parts)
-    rows = [line.split()[:4] for line in _steps(one)][1:5]
+    rows = [" ".join(row[:3]).split() for row in _training([one])[0].rows]
     assert rows == [
         ["loading", "151", "±", "11"], ["forward", "42", "±", "3"], ["optimiser", "0.42", "±", "0.01"],
-        ["together", "193"],
+        ["total", "193"],
     ]  # fmt: skip
-    gaps = Gaps(1, 2, 3)
-    assert _epoch(Point("a", "exact", "threads", 2, 16, 0.1712, 0.0182, 0.2, 94, gaps)) == "0.17 ± 0.02"
-    assert _epoch(Point("a", "exact", "threads", 2, 16, 171.2, 18.2, 180, 94, gaps)) == "171 ± 18"
 
 
 def test_milliseconds(run, photos):

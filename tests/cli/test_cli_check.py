@@ -5,6 +5,7 @@ import json
 import pytest
 from recipe_texts import BROKEN, GOOD, LINTS, WARNS
 
+from augrecipes.cli.codes import describe
 from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.gallery import gallery_names
 
@@ -118,13 +119,11 @@ def test_set_and_without(run, write):
     assert "KEY=VALUE" in run("check", "x.yaml", "--set", "Rotate").stderr
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_every_code_is_explained(run, code):
-    result = run("check", "--explain", code)
-    assert result.exit_code == 0
-    assert result.stdout.startswith(code)
-    assert "Why: " in result.stdout
-    assert "Fix: " in result.stdout
+def test_every_code_is_explained():
+    for code in CODES:
+        text = describe(code)
+        assert text.startswith(code)
+        assert "Why: " in text and "Fix: " in text, code
 
 
 def test_a_lint_is_explained_by_its_name(run):

@@ -9,6 +9,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import augrecipes as ar
@@ -179,3 +180,13 @@ def test_names_of_boxes_go_with_annotations_for_every_command(tmp_path: Path) ->
         command, *more = words
         done = CliRunner().invoke(app, [command, "folder-128", str(tmp_path / "list.csv"), "box_classes=cat", *more])
         assert (done.exit_code, "box_classes= goes with annotations" in done.output) == (2, True), done.output
+
+
+def test_a_file_may_be_called_like_a_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hr=1").mkdir()
+    assert (data_of(["hr=1"]), data_of(["a/b=c"])) == ("hr=1", "a/b=c")
+    assert data_of(["hr=1", "lr=x"]) == {"hr": "1", "lr": "x"}
+    for given in (["hr="], ["a", "b"], ["hr=a", "b"]):
+        with pytest.raises(typer.BadParameter):
+            data_of(given)

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from random_recipes import steps_for
 
 import augrecipes as ar
-from augrecipes.bring import plain
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.compile import build
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.targets import PICTURES
 from augrecipes.errors import DataError, RecipeError
+from augrecipes.interop import plain
 from augrecipes.ops import registry
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.judge import verdict

@@ -97,7 +97,7 @@ def test_any_recipe_has_a_page(recipe: ar.Recipe, about: str) -> None:
     recipe = replace(recipe, about=about, eval=())
     page = page_of(recipe)
     assert "law" in page.text
-    assert page.pictures or "without pictures" in page.text
+    assert page.pictures or "without images" in page.text
     line = repr(recipe)
     assert "\n" not in line
     assert len(line) < LONGEST_REPR
@@ -188,14 +188,14 @@ def test_data_that_cannot_be_read_have_a_page_without_pictures(tmp_path: Path) -
         file.write_bytes(b"\x89PNG\r\n\x1a\n<script>")
     page = page_of(ar.ImageFolder(root, parse_text(RECIPE), cache=False))
     assert page.pictures == 0
-    assert "without pictures" in page.text
+    assert "without images" in page.text
 
 
 def test_steps_that_make_huge_pictures_are_not_run() -> None:
     recipe = parse_text("{version: 1, recipe: huge, steps: [Resize: {height: 8000, width: 8000}], eval: []}")
     page = page_of(recipe)
     assert page.pictures == 0
-    assert "without pictures" in page.text
+    assert "without images" in page.text
 
 
 def test_a_page_reads_few_files_and_none_that_is_huge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

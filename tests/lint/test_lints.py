@@ -184,7 +184,7 @@ EVAL = {
 @pytest.mark.parametrize(("steps", "expected"), EVAL.values(), ids=EVAL.keys())
 def test_eval_is_fixed(steps, expected):
     told = codes("- Blur", f"eval:\n{indent(steps, '  ')}")
-    assert [code for code in told if not code.startswith("L7")] == expected  # of drift test_lint_drift.py speaks
+    assert [code for code in told if not code.startswith("L7")] == expected  # of drift test_lint_evaluation.py speaks
 
 
 def test_declared_size():

@@ -38,7 +38,7 @@ def test_every_cell_runs_and_shows_what_it_says(
     shown = [value for text in code_of(TOUR) if (value := run_cell(text, names)) is not None]
     pages = [value._repr_html_() for value in shown if hasattr(value, "_repr_html_")]
     assert len(pages) == PAGES
-    assert not [page for page in pages if "cannot be shown" in page or "without pictures" in page]
+    assert not [page for page in pages if "cannot be shown" in page or "without images" in page]
     assert sum("<img" in page for page in pages) == PAGES - 1  # a comparison has bars
     assert all(len(repr(value)) < 400 for value in shown)
     assert not [record for record in caplog.records if record.levelname == "ERROR"]

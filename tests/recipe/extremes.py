@@ -1,4 +1,4 @@
-"""Numbers as extreme as a class may be given, and what becomes of a picture then: each case in a process of its own.
+"""Numbers as extreme as a class may be given, and what becomes of a image then: each case in a process of its own.
 
 As a program: reads cases, `[class, arguments]` a line, and answers each with a line: `refused` by the check, `ok`, or
 what went wrong. Memory and processor time of each are bounded. `--without-bounds`: the check knows no bounds.
@@ -32,7 +32,7 @@ Case = tuple[str, dict[str, Any]]
 # Whatever passes the check is tried with these, and with both ends of every bound.
 NUMBERS = (0, 1, 2, 3, 7, 255, 256, 1000, 32768, bounds.LARGEST, -1, -bounds.LARGEST, bounds.SMALLEST, 1e-3, 0.5, -0.5)
 NEEDED = {**_NEEDED, "FromFloat": {"dtype": "uint8"}}
-# Whether these can be carried out a picture decides, or a mask: by size, channels or dtype. A DataError names the step.
+# Whether these can be carried out a image decides, or a mask: by size, channels or dtype. A DataError names the step.
 OF_PICTURES = {
     *("height", "width", "x_max", "y_max", "px", "hole_height_range", "hole_width_range", "unit_size_range"),
     *("freq_mask_param", "time_mask_param", "mask_x_length", "mask_y_length", "drop_length", "channel_drop_range"),
@@ -75,15 +75,15 @@ def cases(name: str) -> list[Case]:
 
 
 def carry_out(recipe: Any, name: str) -> str:
-    """What becomes of two pictures of each dtype, 256 × 320."""
+    """What becomes of two images of each dtype, 256 × 320."""
     more: dict[str, Any] = {"mask": np.ones((256, 320), np.uint8)} if name in _MASKED else {}
     if name in _BOXED:
         more["boxes"] = np.array([[40.0, 40, 140, 120]])
     if name == "RandomCropNearBBox":
         more["cropping_bbox"] = [10, 10, 60, 60]
     pipeline = recipe.compile(optimize="none")
-    picture = np.random.default_rng(0).integers(0, 256, (256, 320, 3), dtype=np.uint8)
-    for image in (picture, picture.astype(np.float32) / 255):
+    photo = np.random.default_rng(0).integers(0, 256, (256, 320, 3), dtype=np.uint8)
+    for image in (photo, photo.astype(np.float32) / 255):
         for index in range(2):
             try:
                 out = pipeline.at(index)(image=image, **more)["image"]

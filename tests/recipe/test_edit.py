@@ -10,8 +10,8 @@ from augrecipes.lint import lint, lints
 from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.edit import applied, quick_fix
 from augrecipes.recipe.parse import parse_text
+from augrecipes.recipe.problems import Fix
 from augrecipes.recipe.spans import read_spans
-from augrecipes.recipe.spelling import Fix
 
 TEXTS = [one(step) for step, *_ in STEPS] + [text for text, *_ in TOP] + [CODES[code].example for code in lints()]
 
@@ -23,12 +23,17 @@ def problems_of(text: str) -> tuple[Diagnostic, ...]:
         return error.problems
 
 
+def after_each_fix(text: str, problem: Diagnostic) -> list[tuple[Diagnostic, ...]]:
+    """What is wrong with the text after each of the problem's fixes that can be made in it."""
+    made = [quick_fix(read_spans(text), problem.line, problem.col, fix) for fix in problem.fixes]
+    return [problems_of(applied(text, fixed.edits)) for fixed in made if fixed is not None]
+
+
 def unmended(text: str) -> list[str]:
     """The problems that stay, whichever of their fixes is made; those of text that is no YAML have none."""
     left = []
     for problem in problems_of(text):
-        made = [quick_fix(read_spans(text), problem.line, problem.col, fix) for fix in problem.fixes]
-        after = [problems_of(applied(text, fixed.edits)) for fixed in made if fixed is not None]
+        after = after_each_fix(text, problem)
         if problem.fixes and all((problem.code, problem.message) in [(p.code, p.message) for p in a] for a in after):
             left.append(f"{problem}: {problem.fixes}")
     return left
@@ -52,7 +57,7 @@ EDITS = {
     "a key of a document in braces": ("{steps: [D4]}", 1, 1, Fix("key", "eval: []"), "{steps: [D4], eval: []}"),
     "an argument less": (HEAD + "- Blur: {a: 1,  b: 2}", 4, 10, Fix("remove"), HEAD + "- Blur: {b: 2}"),
     "a step less": (HEAD + "- D4:\n    p: 1  # x\n- Blur\n", 4, 3, Fix("remove"), HEAD + "- Blur\n"),
-    "the last step": (HEAD + "- D4\neval: []\n", 4, 3, Fix("remove"), HEAD + "[]\neval: []\n"),
+    "the last step": (HEAD + "- D4\neval: []\n", 4, 3, Fix("remove"), HEAD + "  []\neval: []\n"),
     "a step in a list in brackets": ("steps: [D4, Blur]", 1, 13, Fix("remove"), "steps: [D4]"),
     "a silenced lint": (HEAD + "- D4\r\n- Blur", 4, 3, Fix("silence", "L1"),
                         HEAD + "- D4  # augrecipes: ignore[L1]\r\n- Blur"),
@@ -67,5 +72,5 @@ def test_an_edit_changes_nothing_else(text: str, line: int, col: int, fix: Fix, 
 
 
 def test_a_fix_that_mends_nothing_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("augrecipes.recipe.spelling.nearest", lambda name, valid: "elsewhere")
+    monkeypatch.setattr("augrecipes.recipe.problems.nearest", lambda name, valid: "elsewhere")
     assert unmended(one("HorizntalFlip: {p: 1}")) != []

@@ -13,7 +13,7 @@ from augrecipes.recipe.parse import parse_text
 
 
 def scene(height: int, width: int, seed: int = 0) -> np.ndarray:
-    """A soft picture with noise of its own."""
+    """A soft image with noise of its own."""
     coarse = np.random.default_rng(seed).integers(40, 216, (6, 8, 3), dtype=np.uint8)
     return imresize(coarse, height, width, round_between=False)
 

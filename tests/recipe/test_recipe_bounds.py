@@ -1,4 +1,4 @@
-"""Numbers that no step can work with, and pictures that no machine can hold, are told by check, with the line."""
+"""Numbers that no step can work with, and images that no machine can hold, are told by check, with the line."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_numbers_beyond_all_bounds_are_told_with_their_argument(name: str) -> No
         ("Resize: {height: 18000, width: 18000}", True),
         ("Resize: {height: 20000, width: 20000}", False),
         ("RandomResizedCrop: {size: [1000000, 400]}", False),
-        ("RandomCrop: {height: 900000, width: 900000}", True),  # no picture is as large; its window is refused
+        ("RandomCrop: {height: 900000, width: 900000}", True),  # no image is as large; its window is refused
         ("RandomCrop: {height: 900000, width: 900000, pad_if_needed: true}", False),
         ("Crop: {x_max: 1000000}", True),
         ("Crop: {x_max: 1000000, pad_if_needed: true}", False),
@@ -71,7 +71,7 @@ def test_numbers_beyond_all_bounds_are_told_with_their_argument(name: str) -> No
         ("RandomScale: {scale_limit: [0, 40000]}", True),
     ],
 )
-def test_pictures_that_are_too_large_are_told(step: str, fine: bool) -> None:
+def test_images_that_are_too_large_are_told(step: str, fine: bool) -> None:
     name, _, body = step.partition(": ")
     try:
         parse_text(f"version: 1\nrecipe: t\nsteps: [{{{name}: {body}}}]")
@@ -84,7 +84,7 @@ def test_pictures_that_are_too_large_are_told(step: str, fine: bool) -> None:
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_the_least_limit_is_no_stumbling_block(name: str) -> None:
-    """Steps that keep a picture's size have no argument that could make it smaller: none is blamed."""
+    """Steps that keep a image's size have no argument that could make it smaller: none is blamed."""
     try:
         parse_text(f"version: 1\nrecipe: t\nmax_bytes: 1\nsteps: [{name}]")
     except RecipeError as error:
@@ -150,7 +150,7 @@ def test_whatever_check_lets_pass_can_be_carried_out(name: str) -> None:
     assert faults(cases(name)) == []
 
 
-def test_without_the_bounds_pictures_fail() -> None:
+def test_without_the_bounds_images_fail() -> None:
     """Planted faults: what there are bounds for, one of each kind."""
     some: list[Case] = [
         ("AdvancedBlur", {"sigma_y_limit": 1e-300}),

@@ -7,8 +7,8 @@ import pickle
 import pytest
 
 from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Normalize, Output, Step
+from augrecipes.recipe.nodes import NumberError, resolve
 from augrecipes.recipe.parse import parse_text
-from augrecipes.recipe.scalars import NumberError, resolve
 
 FULL = """\
 # yaml-language-server: $schema=../augrecipes/schema/recipe.schema.json

@@ -1,4 +1,4 @@
-"""Every name that albumentations has dropped since 0.3 has a cure, and what a cure says to write is a valid recipe."""
+"""Every name that albumentations has dropped since 0.3, and every one of other libraries, has a fix that is valid."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_edit import after_each_fix, problems_of
 
-from augrecipes.errors import Diagnostic
 from augrecipes.ops import registry
 from augrecipes.ops.groups import GROUPS
+from augrecipes.ops.refused import REFUSED
 from augrecipes.recipe import document, history
-from augrecipes.recipe.parse import parse_file, parse_text
+from augrecipes.recipe.parse import parse_file
 from augrecipes.recipe.write import flow
 
 # Arguments of 0.3 to 2.0.7 that 2.0.8 has no more, and classes that are gone, with the defaults of their time.
@@ -27,100 +28,63 @@ ALSO: dict[str, dict[str, Any]] = {
     "SmallestMaxSize": {"max_size": 8},
 }
 HEAD = "version: 1\nrecipe: t\n"
-SNIPPET = re.compile(r"`([^`]+)`")
 
 
-def problems_of(text: str) -> list[Diagnostic]:
-    try:
-        parse_text(text)
-    except Exception as error:
-        return list(getattr(error, "problems", ()))
-    return []
-
-
-def with_needed(cls: str, given: dict[str, Any]) -> str:
+def of_class(cls: str, given: dict[str, Any]) -> str:
     """A recipe of one step that lacks nothing."""
     schema = registry.arguments(cls) or {}
     needed = {name: NEEDED[name] for name in schema.get("required", ()) if name in NEEDED}
     return f"{HEAD}steps:\n- {cls}: {flow({**needed, **ALSO.get(cls, {}), **given})}\n"
 
 
-def faults_of(cls: str, cure: str) -> list[str]:
-    """What is wrong with a recipe that does what a cure says: a name, or every `snippet` of its words."""
-    if " " not in cure:
-        takes = (registry.arguments(cls) or {"properties": {}})["properties"] if cls else ()
-        known = {*registry.names(), *GROUPS, *document.KEYS, *takes, "p", "id", "steps"}
-        return [] if cure in known else [f"{cure} is no name"]
-    return [f"{snippet}: {p}" for snippet in SNIPPET.findall(cure) for p in problems_of(_recipe_with(cls, snippet))]
-
-
-def _recipe_with(cls: str, snippet: str) -> str:
-    name = re.match(r"\w+", snippet)[0]  # type: ignore[index]
-    if name in document.KEYS:
-        return f"{HEAD}{snippet}\n" + ("" if name == "steps" else "steps: []\n")
-    if name in registry.names() or name in GROUPS:
-        return f"{HEAD}steps:\n- {snippet}\n"
-    given = json_of(snippet)
-    return with_needed(cls, given)
-
-
-def json_of(snippet: str) -> dict[str, Any]:
-    from augrecipes.recipe.parse import parse_value
-
-    return dict(parse_value("{" + snippet + "}"))
+def faults(text: str, words: str) -> list[str]:
+    """What is wrong with the fixes of the problems whose message has some words: there must be one; the problem is gone
+    after each, and of what a message says to write all is accepted, but for required arguments and for their ranges."""
+    found = [problem for problem in problems_of(text) if words in f"{problem.name}: {problem.message}"]
+    wrong = [f"no fix of {problem}" for problem in found if not after_each_fix(text, problem)]
+    for problem in found:
+        for after in after_each_fix(text, problem):
+            codes = {p.code for p in after if p.severity == "error"} - {"E305", "E308"}
+            whole = "write `" in problem.message
+            wrong += [str(p) for p in after if p.code in codes and (whole or p.code == problem.code)]
+    return wrong if found else ["nothing is said"]
 
 
 @pytest.mark.parametrize(("cls", "name"), PAIRS, ids=lambda part: part)
-def test_every_old_argument_has_a_cure_that_is_accepted(cls: str, name: str) -> None:
+def test_every_old_argument_has_a_fix_that_is_accepted(cls: str, name: str) -> None:
     default = OLD[cls][name]
-    values = [default, None, [0, 0, 0], 0.3, 4, "constant", [1, 3], {"a": 1}]
-    for k, value in enumerate(values):
-        (found,) = [p for p in problems_of(with_needed(cls, {name: value})) if p.code == "E304"]
-        _, _, cure = found.message.partition("; ")
-        assert re.match("write `|it is gone|it took|did you mean", cure), found.message
-        if k == 0 or value is None:  # what people had
-            assert not cure.startswith("did you mean"), found.message
-        assert faults_of(cls, re.sub(r"did you mean (.*)\?", r"\1", cure)) == [], found.message
-
-
-@pytest.mark.parametrize("value", ["true", "false"])
-@pytest.mark.parametrize("cls", ["Rotate", "OneOf", "RandomCrop", "HorizontalFlip", "Cutout"])
-def test_always_apply_is_gone_and_both_values_are_told(cls: str, value: str) -> None:
-    body = "always_apply: " + value + (", steps: [Blur]" if cls == "OneOf" else "")
-    found = problems_of(f"{HEAD}steps:\n- {cls}: {{{body}}}\n")
-    if cls == "Cutout":
-        (step,) = found
-        assert ("p: 1.0" in step.message) == (value == "true")
-        return
-    (gone,) = [p for p in found if "always_apply" in p.message]
-    assert "it is gone: for true write `p: 1.0`, for false leave it out" in gone.message
-    assert faults_of("Rotate", history.ALWAYS_APPLY) == []
+    for value in [default, None, [0, 0, 0], 0.3, 4, "constant", [1, 3], {"a": 1}]:
+        usual = value is default or value is None  # what people had
+        (problem,) = [p for p in problems_of(of_class(cls, {name: value})) if p.code == "E304"]
+        if usual:
+            assert "did you mean" not in problem.message
+            assert faults(of_class(cls, {name: value}), problem.message) == []
+        assert re.search("; (write `|it is gone|it took|did you mean)", problem.message)
 
 
 @pytest.mark.parametrize("cls", [*history.CLASSES, "Flip"])
-def test_every_class_that_is_gone_has_a_cure_that_is_accepted(cls: str) -> None:
+def test_every_class_that_is_gone_has_a_fix_that_is_accepted(cls: str) -> None:
     for given in ({}, OLD[cls], {**OLD[cls], "always_apply": True}, {"limit": "x"}, {"nonsense": 1}):
-        (found,) = [p for p in problems_of(f"{HEAD}steps:\n- {cls}: {flow(given)}\n") if p.code == "E302"]
-        _, _, cure = found.message.partition("; ")
-        bare = re.sub(r"did you mean (.*)\?", r"\1", cure)
-        assert faults_of("", bare) == [], found.message
-        assert "register" not in cure
+        text = f"{HEAD}steps:\n- {cls}: {flow(given)}\n"
+        assert faults(text, f"{cls}: unknown step") == []
 
 
-def every_synonym() -> list[tuple[str, str]]:
-    """(class, cure) of every table."""
-    return [
-        *(("", cure) for cure in history.STEPS.values()),
-        *(("", cure) for cure in history.KEYS.values()),
-        *((cls, cure) for (cls, _), cure in history.ARGUMENTS_OF.items()),
-        *((cls, cure) for (cls, _), cure in history.GONE.items()),
-        *(("", new) for new in history.CLASSES.values()),
-    ]
+# An unknown name of each table, in a recipe that has it.
+UNKNOWN = [
+    *((f"{HEAD}steps:\n- {name}\n", name) for name in history.STEPS if name not in REFUSED),
+    *((f"{HEAD}{name}: []\n" + ("" if new == "steps" else "steps: []\n"), name) for name, new in history.KEYS.items()),
+    *((of_class(cls, {name: 1}), f"'{name}'") for cls, name in (*history.ARGUMENTS_OF, *history.GONE)),
+    *(
+        (of_class(cls, {"always_apply": value}), "always_apply")
+        for cls in ("Rotate", "Blur")
+        for value in (True, False)
+    ),
+]
 
 
-@pytest.mark.parametrize(("cls", "cure"), every_synonym())
-def test_what_a_synonym_says_to_write_is_accepted(cls: str, cure: str) -> None:
-    assert faults_of(cls, cure) == []
+@pytest.mark.parametrize(("text", "name"), UNKNOWN, ids=[name for _, name in UNKNOWN])
+def test_every_name_of_the_tables_has_a_fix_that_is_accepted(text: str, name: str) -> None:
+    assert faults(text, name) == []
 
 
 def test_no_synonym_stands_for_a_name_that_is_valid() -> None:
@@ -139,18 +103,20 @@ def test_old_names_lead_to_arguments_that_some_class_takes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cls", "cure"),
+    ("table", "key", "words"),
     [
-        ("Rotate", "it is gone: for true write `p: 2.0`"),
-        ("Rotate", "write `border: 4`"),
-        ("", "RandomRotation"),
-        ("", "write `CenterCrop: {pad_if_needed: true}`"),
-        ("", "it is no step: write `output: {dtype: float64}`"),
-        ("Rotate", "fills"),
+        ("STEPS", "Fliplr", "RandomRotation"),
+        ("STEPS", "gt_size", "write `CenterCrop: {pad_if_needed: 3}`"),
+        ("ARGUMENTS_OF", ("Rotate", "degrees"), "fills"),
+        ("ARGUMENTS_OF", ("Rotate", "degrees"), "write `border: 4`"),
     ],
 )
-def test_a_planted_fault_is_found(cls: str, cure: str) -> None:
-    assert faults_of(cls, cure) != []
+def test_a_planted_fault_is_found(table: str, key: Any, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"{HEAD}steps:\n- {key}\n" if isinstance(key, str) else of_class(key[0], {key[1]: 1})
+    name = key if isinstance(key, str) else key[1]
+    assert faults(text, name) == []
+    monkeypatch.setitem(getattr(history, table), key, words)
+    assert faults(text, name) != []
 
 
 @pytest.mark.parametrize(
@@ -180,7 +146,7 @@ def test_a_planted_fault_is_found(cls: str, cure: str) -> None:
         ("MyOwnTransform", "augrecipes.register(cls)"),
     ],
 )
-def test_cures_carry_the_values_that_were_written(step: str, words: str) -> None:
+def test_messages_carry_the_values_that_were_written(step: str, words: str) -> None:
     assert words in "\n".join(p.message for p in problems_of(f"{HEAD}steps:\n- {step}\n"))
 
 
@@ -214,4 +180,4 @@ def test_a_saved_pipeline_is_recognised(data_format: str, tmp_path: Path) -> Non
     assert f"albumentations {A.__version__} saved this pipeline of 3 transforms" in found.message
     assert f"`augrecipes import {path} -o recipe.yaml`" in found.message
     for text in ('{"transform": 3}', '{"__version__": "1.0"}', '{"transform": {"__class_fullname__": 3}}'):
-        assert problems_of(text) != []
+        assert problems_of(text)

@@ -35,20 +35,6 @@ def test_a_large_sample_is_the_pipelines_to_the_byte(
     assert ".at(2, epoch=1)" in tab.page.inner_text(".large .python")
 
 
-def test_seed_and_epoch_say_which_draws(open_page: Any, browse: Browse, file: Path, photos: Path) -> None:
-    tab = browse(open_page(file, photos).running.address)
-    tab.drawn(12)
-    first = tab.addresses()
-    tab.press("s")
-    tab.until("old => [...document.querySelectorAll('.cell img')].every(one => !old.includes(one.dataset.url))", first)
-    tab.drawn(12)
-    assert set(tab.addresses()).isdisjoint(first)
-    tab.press("Shift+S ]")
-    tab.until("[...document.querySelectorAll('.cell')].every(one => one.dataset.epoch !== '0')")
-    tab.until("first => document.querySelectorAll('.cell img')[1].dataset.url === first", first[2])
-    assert tab.addresses()[0:2] == first[1:3]
-
-
 def test_of_two_hundred_samples_those_in_sight_are_drawn(
     open_page: Any, browse: Browse, file: Path, tmp_path: Path
 ) -> None:

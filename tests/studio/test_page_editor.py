@@ -21,7 +21,7 @@ def underlined(tab: Tab) -> list[str]:
     return list(tab.page.locator(".cm-lintRange-error").all_inner_texts())
 
 
-def test_a_misspelt_step_is_underlined_and_fixed_by_a_click(tab: Tab) -> None:
+def test_a_misspelt_step_is_fixed_by_a_click_and_with_a_key(tab: Tab) -> None:
     tab.write(MISSPELT)
     tab.page.wait_for_selector(".cm-lintRange-error", timeout=PATIENCE)
     assert underlined(tab) == ["RandomRotation"]
@@ -32,11 +32,6 @@ def test_a_misspelt_step_is_underlined_and_fixed_by_a_click(tab: Tab) -> None:
     tab.page.keyboard.press("Control+z")
     tab.page.wait_for_selector(".cm-lintRange-error", timeout=PATIENCE)
     assert tab.text == MISSPELT
-
-
-def test_a_problem_is_fixed_with_a_key(tab: Tab) -> None:
-    tab.write(MISSPELT)
-    tab.page.wait_for_selector(".cm-lintRange-error", timeout=PATIENCE)
     tab.page.keyboard.press("F8")
     tab.page.keyboard.press("Control+.")
     tab.until("!document.querySelector('.cm-lintRange-error')")

@@ -38,19 +38,6 @@ def test_a_slider_changes_the_recipe_in_place_and_the_pictures(tab: Tab) -> None
     assert tab.text == RECIPE
 
 
-def test_sliders_show_the_range_that_a_number_stands_for(tab: Tab) -> None:
-    tab.write(RECIPE.replace("HorizontalFlip", "ColorJitter: {brightness: 0.2, hue: 0.03}"))
-    tab.until("document.querySelectorAll('.cm-line')[5].textContent.includes('ColorJitter')")
-    tab.page.click("#editor .tok-propertyName >> text=ColorJitter")
-    tab.page.wait_for_selector("[data-argument=brightness]", timeout=PATIENCE)
-    for name, ends in (("brightness", ["0.8", "1.2"]), ("hue", ["-0.03", "0.03"])):
-        tab.until(
-            "([name, ends]) => String([...document.querySelectorAll(`[data-argument=${name}] input[type=number]`)]"
-            ".map(one => one.value)) === String(ends)",
-            [name, ends],
-        )
-
-
 def test_a_slider_is_dragged_with_the_pointer(tab: Tab) -> None:
     handle = tab.page.locator("[data-argument=limit] input[type=range] >> nth=1")
     box = handle.bounding_box()
@@ -145,39 +132,3 @@ def test_a_recipe_of_the_gallery_can_be_undone(tab: Tab) -> None:
     tab.until("document.querySelector('#editor').innerText.includes('Purpose')")
     tab.page.keyboard.press("Control+z")
     assert tab.text == RECIPE
-
-
-def test_planted_a_picture_of_another_sample_is_noticed(
-    open_page: Any, browse: Browse, file: Path, photos: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from augrecipes.sources.sample import Sample
-
-    run = Sample.run
-    monkeypatch.setattr(Sample, "run", lambda self, pipeline, epoch: run(self, pipeline, epoch + 1))
-    planted = browse(open_page(file, photos).running.address)
-    planted.drawn(12)
-    planted.page.click(".strip:nth-child(3) .cell:nth-child(2)")
-    image = ar.read_image(sorted(photos.iterdir())[2])
-    wanted = ar.load(file).compile(seed=0).at(2, epoch=1)(image=image)["image"]
-    assert (planted.pixels(".large .stage img") != wanted).any()
-
-
-def test_planted_a_fix_at_the_wrong_place_is_noticed(
-    open_page: Any, browse: Browse, file: Path, photos: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from augrecipes.studio.outline import PageText
-
-    between = PageText.between
-
-    def shifted(self: Any, span: Any) -> Any:
-        found = between(self, span)
-        return {name: [line, column + 1] for name, (line, column) in found.items()}
-
-    monkeypatch.setattr(PageText, "between", shifted)
-    planted = browse(open_page(file, photos).running.address)
-    planted.write(RECIPE.replace("Rotate:", "RandomRotation:"))
-    planted.page.wait_for_selector(".cm-lintRange-error", timeout=PATIENCE)
-    assert planted.page.locator(".cm-lintRange-error").all_inner_texts() != ["RandomRotation"]
-    planted.page.click("#problems-list .fix")
-    planted.until("!document.querySelector('#editor').innerText.includes('- RandomRotation: {limit')")
-    assert planted.text != RECIPE

@@ -88,6 +88,9 @@ def test_fixes_fix(code: str) -> None:
 def test_spans_are_the_words(page: Any) -> None:
     found = page.post("/api/check", text="version: 1\nrecipe: x\nsteps:\n  - Rotate: {limit: [1,  2]}  # a\neval: []\n")
     (step,) = found["steps"]
+    text = "version: 1\nrecipe: x\nsteps: [ColorJitter: {brightness: 0.2, hue: 0.03}]\neval: []\n"
+    arguments = page.post("/api/check", text=text)["steps"][0]["arguments"]  # of one number what it stands for
+    assert (arguments["brightness"]["ends"], arguments["hue"]["ends"]) == ([0.8, 1.2], [-0.03, 0.03])
     assert (step["path"], step["key"]) == ("steps.0", {"from": [4, 4], "to": [4, 10]})
     assert step["arguments"]["limit"] == {"value": [1, 2], "from": [4, 20], "to": [4, 27]}
     assert read_spans("a: 1").top is not None

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
-import numpy as np
-import pytest
 from asking import Page
 
 import augrecipes as ar
-from augrecipes.preview.display import picture_of_output
 
 TEXT = """\
 version: 1
@@ -50,27 +44,6 @@ def test_a_misspelt_step_is_underlined_and_fixed(page: Page) -> None:
     assert "step" in problem["more"]
 
 
-@pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
-def test_pictures_are_those_of_the_pipeline(page: Page, optimize: str) -> None:
-    text = TEXT.format(optimize=optimize)
-    lines = page.lines("/api/draws", text=text, indices=[0, 2], epochs=[0, 5], seed=3)
-    assert [
-        (one["index"], one["epoch"]) for one in sorted(lines[:-1], key=lambda one: (one["index"], one["epoch"]))
-    ] == [(0, 0), (0, 5), (2, 0), (2, 5)]
-    assert lines[-1]["done"] is True
-    recipe = ar.load(text)
-    pipeline = recipe.compile(seed=3)
-    for line in lines[:-1]:
-        image = ar.open_encoded(page.files[line["index"]])
-        given = image if optimize == "fast" else image.array()
-        wanted = picture_of_output(pipeline.at(line["index"], line["epoch"])(image=given)["image"], recipe.output)
-        (shown,) = line["pictures"]
-        assert shown["target"] == "image"
-        assert np.array_equal(page.pixels(shown["url"]), wanted)
-        made: Any = eval(line["python"].replace("'recipe.yaml'", "text"), {"ar": ar, "text": text})
-        assert np.array_equal(picture_of_output(made["image"], recipe.output), wanted)
-
-
 def test_a_recipe_that_cannot_be_drawn_is_refused(page: Page) -> None:
     response = page.ask("POST", "/api/draws", {"text": "version: 1\nrecipe: x\nsteps: [Rotat]\n"})
     assert response.status == 422
@@ -92,9 +65,3 @@ def test_pictures_that_are_gone_are_drawn_again(page: Page) -> None:
     assert page.ask("GET", first).status == 404
     again = page.lines("/api/draws", text=text)[0]["pictures"][0]["url"]
     assert page.ask("GET", again).status == 200
-
-
-def test_lines_are_json(page: Page) -> None:
-    response = page.ask("POST", "/api/draws", {"text": TEXT.format(optimize="none"), "epochs": [0, 1, 2]})
-    assert response.headers["content-type"].startswith("application/x-ndjson")
-    assert len([json.loads(line) for line in response.body.splitlines()]) == 4

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from asking import Page
 from examples import DEAR
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from layouts import layouts
 from support.recipe_strategies import steps
@@ -124,19 +124,6 @@ def _moved(value: float) -> float:
 @given(slides())
 def test_a_slider_changes_its_own_words(one: tuple[str, str, str, Any]) -> None:
     assert broken(*one) == ""
-
-
-def test_most_of_what_the_law_draws_slides_numbers() -> None:
-    drawn: list[str] = []
-
-    @settings(max_examples=30, derandomize=True, database=None)
-    @given(slides())
-    def draw(one: tuple[str, str, str, Any]) -> None:
-        drawn.append("p" if one[2] == "p" else type(one[3]).__name__)
-
-    draw()
-    assert drawn.count("p") < len(drawn) / 2
-    assert drawn.count("list") > len(drawn) / 10
 
 
 TEXT = """\

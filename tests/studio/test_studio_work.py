@@ -20,7 +20,6 @@ import augrecipes as ar
 from augrecipes.ops import registry
 from augrecipes.studio import workbench
 from augrecipes.studio.images import ImageCache
-from augrecipes.studio.jobs import WorkTurns
 from augrecipes.studio.workbench import LruCache
 
 QUICK = "version: 1\nrecipe: quick\nsteps: [HorizontalFlip]\neval: derived\n"
@@ -132,27 +131,6 @@ def test_planted_steps_that_do_not_look_are_noticed(page: Page, gate: Gate, monk
     gate.open.set()
     page.studio.threads._threads.shutdown()
     assert gate.began == 4
-
-
-def test_planted_work_that_goes_on_is_noticed(page: Page, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate.open.set()
-    monkeypatch.setattr(WorkTurns, "next", lambda self, tab, what: _Endless())
-    thread, _ = in_background(page, "/api/draws", text=SLOW, indices=[0, 1, 2, 3], epochs=list(range(5)))
-    until(lambda: gate.began >= 1)
-    page.lines("/api/draws", text=QUICK, indices=[0])
-    thread.join(30)
-    assert gate.began > page.studio.threads.lanes
-
-
-class _Endless:
-    superseded = False
-    ended = property(lambda self: False, lambda self, value: None)
-
-    def end(self) -> None:
-        """Goes on."""
-
-    def on_end(self, do: Callable[[], None]) -> None:
-        """Never."""
 
 
 def test_closing_the_connection_ends_the_work(page: Page, gate: Gate) -> None:

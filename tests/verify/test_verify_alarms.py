@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from planted import (
     GEOMETRY,
     draw_data,
     half_pixel_forgotten,
-    labels,
     last_two_swapped,
     noop,
     planted,
@@ -20,17 +18,11 @@ from planted import (
     rewritten,
     shifted,
 )
-from random_geometry import figures, picture, random_recipe
-from reference import composed
+from random_geometry import figures, random_recipe
 
 from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Step
-from augrecipes.sources.sample import Sample
 from augrecipes.verify import Verification, verify
-from augrecipes.verify.maps import certain
-from augrecipes.verify.probe import RampProbe
-from augrecipes.verify.run import builder
-from augrecipes.verify.waves import MOST_APART_PX
 
 # Some classes say that they are special cases of others.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -89,35 +81,6 @@ def alarms(seed: int, samples: int) -> list[Any]:
 )
 def test_sound_plans_of_random_recipes(seeds: range, samples: int) -> None:
     assert [alarm for seed in seeds for alarm in alarms(seed, samples)] == []
-
-
-def disagreement(seed: int, index: int, dtype: Dtype) -> tuple[float, float]:
-    """How far the places are from a reference that blends nothing, px of the output; and the share that could be told.
-
-    Its pictures have three channels, whatever the recipe's have.
-    """
-    made, _, size = random_recipe(seed)
-    plain = builder("train", 0)(replace(made, inputs=replace(made.inputs, channels=3)), "none")
-    given = Sample(index, 0, "", {"image": picture(*size, 3, index)}, {"mask": labels(*size, index)})
-    x, y, sure = composed(plain, given, dtype)
-    where = RampProbe(plain, dtype).maps(given, 0, {"image": "image"})["image"]
-    wanted = certain(where, where.shown)
-    both = wanted & sure
-    far = np.hypot(where.x - x, where.y - y)[both].max(initial=0.0) / where.scales[0]
-    return float(far), float(both.sum() / max(wanted.sum(), 1))
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_a_reference_that_blends_nothing_agrees() -> None:
-    found = [disagreement(seed, 0, "float32") for seed in range(40, 52)]
-    assert max(far for far, _ in found) <= MOST_APART_PX
-    assert np.median([told for _, told in found]) > 0.95  # what is compared is certain, nearly all of it
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("seed", range(2000, 2060))
-def test_a_reference_that_blends_nothing_agrees_on_many(seed: int) -> None:
-    assert max(disagreement(seed, index, "uint8")[0] for index in range(50)) <= MOST_APART_PX
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])

@@ -10,11 +10,10 @@ from planted import COLOURS, MOVES, recipe
 
 from augrecipes.recipe.model import Arguments, Mode, Step
 from augrecipes.verify import variants
-from augrecipes.verify.maps import F32, Map, certain, map_from, places_mask, ramps
+from augrecipes.verify.maps import F32, Map, certain, map_from, ramps
 from augrecipes.verify.metrics import Metrics, SampleRef
 from augrecipes.verify.run import places
-from augrecipes.verify.targets import PointGrid, beside, beyond, fills, invented
-from augrecipes.verify.waves import Grating, Waves, rms
+from augrecipes.verify.waves import Grating
 
 
 def affine(
@@ -40,34 +39,6 @@ def warped(
         borderValue=fill,
     )
     return np.asarray(made, np.float32)
-
-
-class TestMaps:
-    def test_a_map_says_where_pixels_come_from(self) -> None:
-        found = affine([[1.5, 0.25, 8], [-0.125, 1.25, 12]], (40, 50))
-        y, x = np.mgrid[:40, :50]
-        assert found.shown.all()
-        np.testing.assert_allclose(found.x, 1.5 * x + 0.25 * y + 8, atol=0.02)
-        np.testing.assert_allclose(found.y, -0.125 * x + 1.25 * y + 12, atol=0.02)
-        sizes = np.linalg.svd(np.array([[1.5, 0.25], [-0.125, 1.25]]))[1]
-        assert found.scales == pytest.approx(sizes[::-1], abs=0.02)
-
-    @pytest.mark.parametrize("border", [cv2.BORDER_REFLECT_101, cv2.BORDER_REPLICATE, cv2.BORDER_WRAP])
-    def test_nothing_near_the_edge_is_inside(self, border: int) -> None:
-        found = affine([[1, 0, -30], [0, 1, -30]], (150, 180), border=border)
-        inside = found.inside(4.0)
-        assert inside[60:90, 60:120].all()
-        assert not inside[30:32].any()
-        assert not inside[:, 30:32].any()
-
-    def test_nothing_can_be_compared(self) -> None:
-        nowhere = affine([[1, 0, 500], [0, 1, 500]], (20, 20))
-        assert not certain(nowhere, nowhere.shown).any()
-        assert nowhere.scales == (1.0, 1.0)
-
-    def test_one_row(self) -> None:
-        found = affine([[1, 0, 20], [0, 1, 30]], (1, 60))
-        assert not certain(found, found.shown).any()
 
 
 class TestDisplacement:
@@ -107,78 +78,6 @@ class TestDisplacement:
         made = [0.7 * warped(plane, matrix, (40, 60)) + 0.2 for plane in read]
         x, y = grating.off(made, read, where)
         assert np.hypot(x, y)[certain(where, where.shown)].max() < 2e-3
-
-
-class TestTruth:
-    def test_waves_are_known_everywhere(self) -> None:
-        waves = Waves.for_scale(2.0, (1, 2))
-        made = waves.picture(40, 50)
-        y, x = np.mgrid[:40, :50]
-        np.testing.assert_allclose(made, waves.at(x, y), atol=1e-6)
-        assert made.min() >= 0.1
-        assert made.max() <= 0.9
-        # Between pixels a cubic comes near, if nothing is finer than the grid shows.
-        finer = cv2.resize(made, (200, 160), interpolation=cv2.INTER_CUBIC)
-        yf, xf = (np.mgrid[:160, :200] + 0.5) / 4 - 0.5
-        assert np.abs(finer - waves.at(xf, yf))[20:-20, 20:-20].max() < 0.01
-
-    def test_waves_are_known_over_areas(self) -> None:
-        waves = Waves.for_scale(4.0, (3,))
-        scaled = affine([[4, 0.5, 9], [-0.5, 3, 12]], (18, 20))
-        wanted = scaled.inside(4.0)
-        xu, xv, yu, yv = scaled.slopes
-        steps = (np.arange(8) + 0.5) / 8 - 0.5
-        drawn = np.mean(
-            [waves.at(scaled.x + xu * u + xv * v, scaled.y + yu * u + yv * v) for u in steps for v in steps], axis=0
-        )
-        apart = rms(waves.over(scaled), waves.at(scaled.x, scaled.y), wanted)
-        assert rms(drawn, waves.over(scaled), wanted) < 0.2 * apart
-        assert rms(drawn, waves.at(scaled.x, scaled.y), wanted) > 0.8 * apart
-
-
-class TestLabels:
-    def test_labels_that_nobody_has(self) -> None:
-        plain = np.array([[0, 3], [3, 0]])
-        fast = np.array([[0, 2], [255, 9]])
-        assert invented(plain, fast, np.array([[9]], np.uint8), frozenset({255.0})) == [2]
-
-    def test_where_labels_are_taken_from(self) -> None:
-        here = affine([[2, 0, 4], [0, 2, 4]], (30, 40))
-        own = [places_mask(90, 120, axis) for axis in (0, 1)]
-        sharp = [mask[4:64:2, 4:84:2] for mask in own]
-        assert beside(sharp, here, here.inside(4.0)) < 0.01
-        assert beside([mask[4:64:2, 6:86:2] for mask in own], here, here.inside(4.0)) == pytest.approx(2, abs=0.01)
-        assert beyond(sharp[0], sharp[0], here) == 0
-        filled = sharp[0].copy()
-        filled[:10] = 0
-        assert beyond(sharp[0], filled, here) > 100
-        assert beside([np.zeros_like(mask) for mask in sharp], here, here.inside(4.0)) == 0
-
-    def test_fills(self) -> None:
-        steps = (
-            "\n  - Rotate: {fill_mask: 255}\n  - OneOf:\n      steps: [{Affine: {fill_mask: 7}}, {Affine: {p: 0.5}}]\n"
-        )
-        assert fills(recipe(steps), "train") == {0.0, 7.0, 255.0}
-
-
-class TestPoints:
-    def test_points_are_found_where_the_picture_shows_them(self) -> None:
-        grid = PointGrid.over(90, 120)
-        here = affine([[1.5, 0, 4], [0, 1.5, 4]], (50, 70))
-        scaled = (grid.points - 4) / 1.5
-        boxes = np.hstack([scaled + (0.5 - 1), scaled + (0.5 + 1)])
-        done = {"boxes": boxes, "box_labels": np.arange(len(scaled)), "keypoints": scaled + np.array([0.3, -0.4])}
-        done["point_labels"] = np.arange(len(scaled))
-        found = grid.astray(done, here, here.inside(4.0))
-        assert found["boxes"] < 0.03
-        assert found["keypoints"] == pytest.approx(0.5, abs=0.03)
-
-    def test_a_point_too_few(self) -> None:
-        grid = PointGrid.over(90, 120)
-        here = affine([[1, 0, 0], [0, 1, 0]], (90, 120))
-        done = {"keypoints": grid.points[1:], "point_labels": np.arange(len(grid.points))[1:]}
-        assert grid.astray(done, here, here.inside(4.0))["keypoints"] < 0.01
-        assert grid.astray({"boxes": np.zeros((0, 4)), "box_labels": []}, here, here.inside(4.0)) == {"boxes": 0.0}
 
 
 class TestVariants:

@@ -1,78 +1,165 @@
-"""The page: what `bench.json` holds, as HTML that needs no other file, no script and no network."""
+"""The report: what `bench.json` holds as one HTML page that needs no other file, no script and no network."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from augrecipes.bench.advice import rate
-from augrecipes.bench.compare import ASTRAY, MARGIN, how_sure
-from augrecipes.bench.figures import digits_for, figure, percent
-from augrecipes.bench.gate import Judgement, RatioChange
-from augrecipes.bench.report import Report, bars, curve
-from augrecipes.bench.report.headline import advised, headline, last_sides, name_of, readers, starves
-from augrecipes.bench.report.intervals import in_figures, scale_of
-from augrecipes.bench.report.palette import DARK, LIGHT, ink_on
-from augrecipes.bench.report.thumbnails import ThumbnailGrid
+from augrecipes.bench.figures import figure, percent, rate
+from augrecipes.bench.gate import Judgement
+from augrecipes.bench.record import Bench, write
+from augrecipes.bench.report.charts import (
+    DARK,
+    LIGHT,
+    Report,
+    Scale,
+    end_of,
+    ink_on,
+    readers,
+    rows_of,
+    sides_in_order,
+    stage_bars,
+    training_bars,
+)  # fmt: skip
+from augrecipes.bench.report.thumbnails import ThumbnailGrid, grid
+from augrecipes.bench.sides import STOCK, Setting
+from augrecipes.bench.verdicts import MARGIN, how_sure
+from augrecipes.errors import AugrecipesError, BenchError
+from augrecipes.paths import write_file
+from augrecipes.progress import Progress
+from augrecipes.recipe.model import Recipe
 from augrecipes.sources.opening import words_of
 
-_TITLES = {
-    "gate": "Against the baseline", "speed": "Speed", "stages": "Where a sample’s time goes",
-    "training": "How much of training is waiting", "workers": "Workers", "samples": "The same samples",
-    "effects": "What the steps do", "ablations": "Without each step", "plans": "Plans", "recipes": "Recipes",
-    "machine": "Machine and method",
-}  # fmt: skip
-_LONGEST_TABLE = 24  # rows; longer ones are folded
-_BACKENDS = {"threads": "threads", "processes": "worker processes", "batches": "no workers: this process reads"}
+PAGE, RECORD = "index.html", "bench.json"
 
 
-def page(
-    report: Report, pictures: ThumbnailGrid | str, judgement: Judgement | None, record: str, plots: Sequence[str]
-) -> str:
+def headline(report: Report) -> str:
+    """One sentence: of several recipes which is fastest, of one how it compares with stock or with its other level."""
+    last = _last(report)
+    names = [name_of(side) for side in sorted(last, key=lambda side: float(side["ms"]))]
+    verdicts = {frozenset((one["one"], one["other"])): one for one in report["verdicts"]}
+
+    def text(verdict: Report) -> str:
+        return str(verdict["text"]) if verdict["differs"] else str(verdict["text"]).rpartition(" (")[0]
+
+    if len(names) == 2:
+        return text(verdicts[frozenset(names)])
+    if len(names) > 2:
+        tied = [name for name in names[1:] if not verdicts[frozenset((names[0], name))]["differs"]]
+        if tied:
+            several = f"{', '.join([names[0], *tied[:-1]])} and {tied[-1]}"
+            return f"{several} are the fastest of {len(names)}, with no significant difference between them"
+        return f"{names[0]} is the fastest of {len(names)}; {text(verdicts[frozenset(names[:2])])}"
+    mine = [one for pair, one in verdicts.items() if names[0] in pair]
+    against = [one for one in mine if one["other"].endswith(f" · {STOCK}")] or mine
+    return text(against[0]) if against else f"{names[0]}: {rate(last[0]['samples_per_second'])} samples a second"
+
+
+def _last(report: Report) -> list[Report]:
+    """Of each recipe the level that counts: the last that was measured."""
+    return list({side["recipe"]: side for side in report["sides"] if side["level"] != STOCK}.values())
+
+
+def name_of(side: Report) -> str:
+    """Recipe and level, as verdicts have it."""
+    return f"{side['recipe']} · {side['level']}"
+
+
+def write_report(
+    bench: Bench,
+    folder: Path,
+    recipes: Mapping[str, Recipe],
+    setting: Setting,
+    judgement: Judgement | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """Write a comparison as a page, and the record next to it; other files of the folder are left alone.
+
+    Args:
+        bench: the comparison.
+        folder: is made where it is not there; files of an earlier report are replaced.
+        recipes: that were compared, for the images of what they do.
+        setting: as they were compared.
+        judgement: of the gate, where there was one.
+        progress: called with (samples done, samples).
+
+    Returns:
+        The page.
+
+    Raises:
+        BenchError: as `usable_folder`.
+        OSError: a file cannot be written.
+    """
+    usable_folder(folder)
+    write(bench, folder / RECORD)
+    report = bench.to_json()
+    try:
+        images: ThumbnailGrid | str = grid(recipes, setting, {s["recipe"]: s["level"] for s in _last(report)}, progress)
+    except AugrecipesError as error:
+        images = str(error)  # what was measured is reported all the same
+    write_file(folder / PAGE, page(report, images, judgement).encode("utf-8", "replace"))
+    return folder / PAGE
+
+
+def usable_folder(folder: Path) -> None:
+    """Refuse a place where no report can be written, before anything is measured.
+
+    Raises:
+        BenchError: it is a file, or lies in one, or may not be written, or has folders under the names of a report.
+    """
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not there.is_dir():
+        raise BenchError(f"{there} is a file; a report is written into a folder: -o report/")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise BenchError(f"{there}: no permission to write there; give another folder to -o")
+    for name in (PAGE, RECORD):
+        if (folder / name).is_dir():
+            raise BenchError(f"{folder / name} is a folder, and a report has a file of this name; give another to -o")
+
+
+def page(report: Report, images: ThumbnailGrid | str, judgement: Judgement | None) -> str:
     """A comparison as an HTML page.
 
     Args:
         report: as `Bench.to_json()` has it, or as `bench.json` was read.
-        pictures: of the same samples, or why there are none.
+        images: of the same samples, or why there are none.
         judgement: of the gate.
-        record: name of the file beside the page that holds `report`.
-        plots: names of pictures beside it.
     """
-    waits = report.get("training") or ()
-    sweep = report.get("sweep")
-    ablations = [one["ratio"] for recipe in report["recipes"] for one in recipe["ablations"] if one["ratio"]]
-    sides = bars.in_order(report)
-    clocked = [{**side, "astray": _astray(side["accounted"])} for side in sides if side["stages"]]
-    present = {
-        "gate": judgement is not None, "stages": clocked, "training": waits, "workers": sweep,
-        "effects": any(recipe["effects"] for recipe in report["recipes"]), "ablations": ablations,
-    }  # fmt: skip
-    return environment().get_template("page.html.j2").render(
-        report=report, pictures=pictures, judgement=judgement, record=record, plots=plots, style=_style(),
-        sections={name: title for name, title in _TITLES.items() if present.get(name, True)},
-        headline=headline(report), last=last_sides(report), starves=starves, advised=advised,
-        how_sure=how_sure(), margin=1 + MARGIN, data=words_of(report["data"]),
-        levels={r["name"]: [s["level"] for s in sides if s["recipe"] == r["name"]] for r in report["recipes"]},
-        stock=any(side["against_stock"] for side in sides), sides=sides, clocked=clocked, verdicts=_verdicts(report),
-        stages=bars.stages(report), training=bars.training(report), step_texts=list(_steps(waits)),
-        panels=curve.panels(sweep) if sweep else [], across=curve.across(sweep) if sweep else 1,
-        backends=list(backends(sweep)), curve=curve, paint=LIGHT,
-        verdict_scale=scale_of([verdict["ratio"] for verdict in report["verdicts"]]),
-        gate_scale=scale_of([asdict(one.change) for one in judgement.gates] if judgement else []),
-        ablation_scale=scale_of(ablations), longest_table=_LONGEST_TABLE,
+    owner = {name_of(side): side["recipe"] for side in report["sides"]}
+    between = [one for one in report["verdicts"] if owner[one["one"]] != owner[one["other"]]]
+    within = [one for one in report["verdicts"] if one not in between]
+    sweep = report["sweep"]
+    points = groupby(sweep["points"], lambda one: (name_of(one), one["samples"])) if sweep else ()
+    return _environment().get_template("page.html.j2").render(
+        report=report, images=images, judgement=judgement, record=RECORD, style=_style(), headline=headline(report),
+        last=_last(report), sides=sides_in_order(report), data=words_of(report["data"]), how_sure=how_sure(),
+        margin=1 + MARGIN, stages=stage_bars(report), training=training_bars(report), name_of=name_of, readers=readers,
+        rows=rows_of, shown=between or within, folded=within if between else [], waits=_waits(report),
+        stock=[side["recipe"] for side in report["sides"] if side["level"] == STOCK],
+        sweep=[(name, samples, list(found)) for (name, samples), found in points], scale=Scale,
     )  # fmt: skip
 
 
+def _waits(report: Report) -> dict[str, list[str]]:
+    """By side how much of a training step waits for its samples, with each of those who read."""
+    found: dict[str, list[str]] = {}
+    for one in report["training"]:
+        share = sum(part["share"] for part in one["parts"] if part["name"] == "loading")
+        found.setdefault(name_of(one), []).append(f"{percent(share, 0)} with {readers(one['backend'], one['workers'])}")
+    return found
+
+
 @cache
-def environment() -> Environment:
-    """What templates are rendered by."""
+def _environment() -> Environment:
     made = Environment(
         loader=FunctionLoader(_template), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
@@ -87,107 +174,60 @@ def _template(name: str) -> str:
 
 @cache
 def _style() -> str:
-    """The style sheet, with the palette by day and by night."""
-    days = "".join(f"--{name}: {fill}; --on-{name}: {ink_on(fill)}; " for name, fill in LIGHT.items())
-    nights = "".join(f"--{name}: {fill}; --on-{name}: {ink_on(fill)}; " for name, fill in DARK.items())
-    palette = f":root {{ {days}}}\n@media screen and (prefers-color-scheme: dark) {{ :root {{ {nights}}} }}\n"
-    return palette + _template("style.css")
+    """The style sheet, with the colours of bars by day and by night."""
+    day, night = (
+        "".join(f"--{name}: {fill}; --on-{name}: {ink_on(fill)}; " for name, fill in fills.items())
+        for fills in (LIGHT, DARK)
+    )
+    return f":root {{ {day}}}\n@media screen and (prefers-color-scheme: dark) {{ :root {{ {night}}} }}\n" + _template(
+        "style.css"
+    )
 
 
-def _verdicts(report: Report) -> dict[str, list[Report]]:
-    """Verdicts between recipes, and folded those between settings of one, unless there are no others."""
-    owner = {name_of(side): side["recipe"] for side in report["sides"]}
-    between = [one for one in report["verdicts"] if owner[one["one"]] != owner[one["other"]]]
-    within = [one for one in report["verdicts"] if one not in between]
-    return {"shown": between or within, "folded": within if between else []}
-
-
-def _steps(waits: Sequence[Report]) -> Iterator[str]:
-    """What stood in for the training, each once.
-
-    >>> common = {"step": "train.py, Net", "batch_size": 8, "device": "cpu"}
-    >>> list(_steps([{**common, "steps": 12}, {**common, "steps": 36}]))
-    ['train.py, Net: 12 to 36 steps in batches of 8, cpu']
-    """
-    found: dict[tuple[Any, ...], list[int]] = {}
-    for one in waits:
-        found.setdefault((one["step"], one["batch_size"], one["device"]), []).append(one["steps"])
-    for (step, batch_size, device), counts in found.items():
-        least, most = min(counts), max(counts)
-        count = f"{least}" if least == most else f"{least} to {most}"
-        yield f"{step}: {count} steps in batches of {batch_size}, {device}"
-
-
-def backends(sweep: Report | None) -> Iterator[tuple[str, str, str]]:
-    """Name, colour and words of each backend that there is."""
-    there = {point["backend"] for point in sweep["points"]} if sweep else set()
-    yield from ((name, colour, _BACKENDS[name]) for name, colour in curve.BACKENDS.items() if name in there)
-
-
-def _astray(accounted: Report | None) -> bool:
-    """Whether the stages certainly do not add up to the whole."""
-    return accounted is not None and (accounted["low"] > 1 + ASTRAY or accounted["high"] < 1 - ASTRAY)
-
-
-def _like(spread: float, value: float) -> str:
-    """What a figure varies by, with as many digits as the figure beside it."""
-    return f"{spread:,.{digits_for(value, spread)}f}"
-
-
-def _levels(values: Sequence[float | None], between: str = " ", digits: int = 0) -> str:
-    return between.join("–" if value is None else f"{value:.{digits}f}" for value in values)
-
-
-def _words(label: str) -> str:
+def _label(label: str) -> str:
     """A step's label with what groups it, and without the ordinals that say nothing.
 
-    >>> _words("OneOf#1/Blur#1"), _words("JoinedWarps(Rotate#1 + Rotate#2)")
+    >>> _label("OneOf#1/Blur#1"), _label("JoinedWarps(Rotate#1 + Rotate#2)")
     ('OneOf / Blur', 'JoinedWarps (Rotate + Rotate#2)')
     """
     return re.sub(r"#1(?!\d)", "", label).replace("/", " / ").replace("(", " (")
 
 
-def _plain(value: Any) -> str:
-    """An argument as a recipe has it."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _short(label: str) -> str:
+    """The same without its groups and what it stands for: short enough for a bar.
 
-
-def _shares(ratio: Report) -> str:
-    return f"{100 * ratio['middle']:.0f} % ({100 * ratio['low']:.0f}–{100 * ratio['high']:.0f})"
-
-
-def _filled(effects: Report) -> float | None:
-    """Share of the last picture that is border; None: not measured."""
-    found = [effect["filled"] for effect in effects["steps"] if effect["filled"] is not None]
-    return sum(found) if found else None
-
-
-def _ratio(change: RatioChange) -> dict[str, float]:
-    return asdict(change)
+    >>> _short("OneOf#1/Blur#1"), _short("JoinedWarps(Rotate#1 + Resize#1)"), _short("Rotate#2")
+    ('Blur', 'JoinedWarps', 'Rotate#2')
+    """
+    return label.partition("(")[0].rpartition("/")[2].removesuffix("#1")
 
 
 def _speed(verdict: Report) -> Report:
-    """How many times as fast the side that a verdict's text names first is as the other.
-
-    >>> report = _speed({"one": "A", "text": "A is 2.00 times as fast as B",
-    ...                "ratio": {"low": 0.5, "middle": 0.5, "high": 0.5}})
-    >>> report["middle"]
-    2.0
-    """
+    """How many times as fast the side that a verdict's text names first is as the other."""
     ratio = verdict["ratio"]
     if not verdict["text"].startswith(f"{verdict['one']} "):
         return dict(ratio)
     return {"low": 1 / ratio["high"], "middle": 1 / ratio["middle"], "high": 1 / ratio["low"]}
 
 
-def _differs(ratio: Report) -> bool:
-    """Whether the interval leaves what chance may do."""
-    return bool(ratio["low"] > 1 + MARGIN or ratio["high"] < 1 / (1 + MARGIN))
+def _levels(values: Sequence[float | None], between: str = " ", digits: int = 0) -> str:
+    return between.join("–" if value is None else f"{value:.{digits}f}" for value in values)
+
+
+def _filled(effects: Report) -> float | None:
+    """Share of the last image that is border; None: not measured."""
+    found = [effect["filled"] for effect in effects["steps"] if effect["filled"] is not None]
+    return sum(found) if found else None
 
 
 _FILTERS: dict[str, Callable[..., Any]] = {
-    "ms": figure, "like": _like, "percent": percent, "levels": _levels, "words": _words, "plain": _plain,
-    "shares": _shares, "filled": _filled, "ratio": _ratio, "speed": _speed, "differs": _differs, "figures": in_figures,
-    "rate": rate, "readers": readers,
-    "count": lambda value: f"{value:,.0f}", "places": lambda value: f"{value:.3f}".rstrip("0").rstrip("."),
+    "ms": figure, "percent": percent, "levels": _levels, "label": _label, "short": _short, "speed": _speed,
+    "filled": _filled, "rate": rate, "count": lambda value: f"{value:,.0f}",
+    "plain": lambda value: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False),
+    "spread": lambda mad, value: f"± {figure(mad, mad)}",
+    "figures": lambda one: "" if one is None else "{:.2f} ({:.2f}–{:.2f})".format(
+        *(end_of(one, end) for end in ("middle", "low", "high"))
+    ),
+    "differs": lambda one: bool(one["low"] > 1 + MARGIN or one["high"] < 1 / (1 + MARGIN)),
+    "places": lambda value: f"{value:.3f}".rstrip("0").rstrip("."),
 }  # fmt: skip

@@ -1,71 +1,46 @@
-"""The same samples, with the same draws, as every recipe hands them out: small pictures that travel inside the page."""
+"""The same samples, with the same random parameters, as every recipe hands them out: small images inside the page."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 
 from augrecipes.bench.sides import Setting, compiled
-from augrecipes.diff.samples import ComparedSample, RecipeRun, run_sample
+from augrecipes.diff.samples import RecipeRun, run_sample
 from augrecipes.preview.cells import Cell
 from augrecipes.preview.display import picture_of_input, picture_of_output, size_text
 from augrecipes.preview.rows import annotated, show_rows
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.opening import words_of
-from augrecipes.sources.sample import Sample
 
-SAMPLES = 6
-EPOCH = 0
-_BUDGET = 1_100_000  # characters of all pictures together; the page stays below 2 MB
-_EDGES = (288, 208, 144, 96, 64)  # px; the first that keeps to the budget
+_SAMPLES, _EPOCH = 6, 0
+_EDGE, _FULL = 288, 24  # px of the longer edge; smaller where there are more images than so many
 _QUALITY = 84
 
 
-@dataclass(frozen=True, slots=True)
-class Thumbnail:
-    """One picture.
-
-    Attributes:
-        uri: a JPEG as `data:`.
-        size: of what it shows, px.
-        alt: what it shows, in words.
-    """
+class Thumbnail(NamedTuple):
+    """One image: a JPEG as `data:`, the size of what it shows, and what that is."""
 
     uri: str
     size: str
     alt: str
 
 
-@dataclass(frozen=True, slots=True)
-class ThumbnailLine:
-    """One row of pictures, a sample each.
-
-    Attributes:
-        name: `source`, or the recipe.
-        note: the level, and of pairs the target.
-        pictures: by sample.
-    """
+class ThumbnailLine(NamedTuple):
+    """One row of images, a sample each: `source` or the recipe, its level and target, the images."""
 
     name: str
     note: str
-    pictures: tuple[Thumbnail, ...]
+    images: tuple[Thumbnail, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ThumbnailGrid:
-    """All of them.
-
-    Attributes:
-        captions: file and number of each sample.
-        lines: the source, then each recipe.
-        left_out: what was wrong with samples that could not be shown.
-    """
+class ThumbnailGrid(NamedTuple):
+    """All of them: file and number of each sample, the rows, and what was wrong with samples that are not shown."""
 
     captions: tuple[tuple[str, str], ...]
     lines: tuple[ThumbnailLine, ...]
@@ -73,10 +48,7 @@ class ThumbnailGrid:
 
 
 def grid(
-    recipes: Mapping[str, Recipe],
-    setting: Setting,
-    levels: Mapping[str, Any],
-    progress: Progress | None = None,
+    recipes: Mapping[str, Recipe], setting: Setting, levels: Mapping[str, Any], progress: Progress | None = None
 ) -> ThumbnailGrid:
     """Run samples, spread evenly over the data, through every recipe.
 
@@ -90,51 +62,47 @@ def grid(
         DataError: no sample can be shown; recipes do not read the same files.
         LintError, RecipeError, StoreError: as `sides_of`.
     """
-    left = {name: setting.left_of(recipe)[0] for name, recipe in recipes.items()}
-    sides = []
-    for name, recipe in left.items():
-        pipeline = compiled(recipe, setting, levels[name])
-        sides.append(RecipeRun(name, recipe, pipeline, setting.reader(recipe, pipeline)))
-    count = min(len(side.reader) for side in sides)
+    runs = []
+    for name, recipe in recipes.items():
+        left, _ = setting.left_of(recipe)
+        pipeline = compiled(left, setting, levels[name])
+        runs.append(RecipeRun(name, left, pipeline, setting.reader(left, pipeline)))
+    count = min(len(run.reader) for run in runs)
     shown, skipped = show_rows(
-        count, SAMPLES, lambda k: run_sample(sides, k, EPOCH), data=words_of(setting.data), path=str, progress=progress
+        count, _SAMPLES, lambda k: run_sample(runs, k, _EPOCH), data=words_of(setting.data), path=str, progress=progress
     )
-    for edge in _EDGES:
-        lines = tuple(_lines(shown, sides, edge))
-        if sum(len(picture.uri) for line in lines for picture in line.pictures) <= _BUDGET:
-            break
-    return ThumbnailGrid(tuple(_caption(one.given, sides[0].recipe) for one in shown), lines, tuple(map(str, skipped)))
+    whole = len(shown) * (1 + sum(len(run.pipeline.outputs) for run in runs))
+    edge = int(_EDGE * min(1.0, (_FULL / whole) ** 0.5))
+    sources = [Cell(picture_of_input(next(iter(one.given.images.values())))) for one in shown]
+    lines = [_line("source", "", sources, "the source", edge)]
+    for number, run in enumerate(runs):
+        for target in run.pipeline.outputs:
+            cells = [_cell(one.outputs[number], target, run.recipe) for one in shown]
+            note = " · ".join([*([target] if run.recipe.facts.scales else []), run.pipeline.optimize])
+            lines.append(_line(run.name, note, cells, f"{run.name}, {target}", edge))
+    tiles = runs[0].recipe.facts.tiles
+    captions = [
+        (path.name, f"{path.parent.name}, {f'tile {one.given.tile}' if tiles else f'index {one.given.index}'}")
+        for one in shown
+        for path in [Path(one.given.path)]
+    ]
+    return ThumbnailGrid(tuple(captions), tuple(lines), tuple(map(str, skipped)))
 
 
-def _lines(drawn: list[ComparedSample], sides: list[RecipeRun], edge: int) -> Iterator[ThumbnailLine]:
-    sources = [next(iter(one.given.images.values())) for one in drawn]
-    yield ThumbnailLine("source", "", tuple(_thumbnail(Cell(picture_of_input(s)), edge, "the source") for s in sources))
-    for number, side in enumerate(sides):
-        for target in side.pipeline.outputs:
-            pictures = (_shown(one.outputs[number], target, side, edge) for one in drawn)
-            note = [target] if side.recipe.facts.scales else []
-            yield ThumbnailLine(side.name, " · ".join((*note, side.pipeline.optimize)), tuple(pictures))
-
-
-def _shown(out: Mapping[str, Any], target: str, side: RecipeRun, edge: int) -> Thumbnail:
+def _cell(out: Mapping[str, Any], target: str, recipe: Recipe) -> Cell:
     """A target as it came out, with mask, boxes and keypoints over images."""
-    plain = picture_of_output(out[target], side.recipe.outputs.get(target, side.recipe.output))
-    cell = annotated(plain, out, side.recipe) if side.recipe.facts.annotated else Cell(plain)
-    return _thumbnail(cell, edge, f"what {side.name} makes of it" + (f", {target}" if target != "image" else ""))
+    plain = picture_of_output(out[target], recipe.outputs.get(target, recipe.output))
+    return annotated(plain, out, recipe) if recipe.facts.annotated else Cell(plain)
 
 
-def _thumbnail(cell: Cell, edge: int, alt: str) -> Thumbnail:
-    """A picture at the size at which its longer edge is `edge`."""
-    assert cell.picture is not None
-    height, width = cell.picture.shape[:2]
-    scale = edge / max(height, width)
-    shown = cell.at((max(round(height * scale), 1), max(round(width * scale), 1)))
-    _, encoded = cv2.imencode(".jpg", cv2.cvtColor(shown, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
-    uri = "data:image/jpeg;base64," + base64.b64encode(encoded.tobytes()).decode("ascii")
-    return Thumbnail(uri, size_text(cell.picture), alt)
-
-
-def _caption(given: Sample, recipe: Recipe) -> tuple[str, str]:
-    """File and number of a sample."""
-    path = Path(given.path)
-    return path.name, f"{path.parent.name}, {f'tile {given.tile}' if recipe.facts.tiles else f'index {given.index}'}"
+def _line(name: str, note: str, cells: Sequence[Cell], alt: str, edge: int) -> ThumbnailLine:
+    images = []
+    for cell in cells:
+        assert cell.picture is not None
+        height, width = cell.picture.shape[:2]
+        scale = edge / max(height, width)
+        small = cv2.cvtColor(cell.at((max(round(height * scale), 1), max(round(width * scale), 1))), cv2.COLOR_RGB2BGR)
+        _, encoded = cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
+        uri = "data:image/jpeg;base64," + base64.b64encode(encoded.tobytes()).decode("ascii")
+        images.append(Thumbnail(uri, size_text(cell.picture), alt))
+    return ThumbnailLine(name, note, tuple(images))

@@ -1,6 +1,6 @@
 """What resampling costs on uint8 RGB, in nanoseconds: enough to choose between two ways to the same picture.
 
-The constants are what `benchmarks/resampling.py` measures. They are the same everywhere, so that a sample is.
+The constants were measured once, and are the same everywhere, so that a sample is.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ function build(element) {
     make("div", {class: "bar"}, chooser(), make("span", {class: "side-of"}, make("b", {class: "letter"}, "A"), "the editor", optimise("a")),
       make("span", {class: "side-of"}, make("b", {class: "letter"}, "B"), select, optimise("b")),
       make("button", {type: "button", title: "Keep the recipe as it is now, as B (p)", onclick: pin}, "Pin as B"),
-      choice("How to compare", [["wipe", "Slide"], ["beside", "Side by side"]], mode, (chosen) => {
+      choice("How to compare", [["wipe", "Slide"], ["both", "Side by side"]], mode, (chosen) => {
         mode = chosen
         lay()
       })),
@@ -112,7 +112,7 @@ export function refresh() {
     const equal = answer.largest === 0
     fill(words,
       answer.largest === undefined || answer.largest === null ? null : make("p", {class: equal ? "verdict good" : "verdict"}, equal ? icon("done") : null,
-        equal ? "To the bit the same on this sample." : `Largest difference ${figure(answer.largest)} of 255 levels, mean ${figure(answer.mean)}.`),
+        equal ? "Bit-exact on this sample." : `Largest difference ${figure(answer.largest)} of 255 levels, mean ${figure(answer.mean)}.`),
       said.length ? make("ul", {class: "words"}, said.map((line) => make("li", {}, line))) : make("p", {class: "quiet-words"}, "The recipes say the same."))
   })
 }

@@ -23,7 +23,7 @@ function build(element) {
   const samples = counter("Samples", settings.samples, {min: 1, max: 5000}, (samples) => change({samples}))
   const first = counter("from", settings.first, {}, (number) => change({first: number}))
   const epochs = counter("Epochs", settings.epochs, {min: 1, max: 50, width: 2}, (epochs) => change({epochs}))
-  const size = choice("Size of the pictures", [[96, "S", "Small"], [128, "M", "Middling"], [192, "L", "Large"], [288, "XL", "Very large"]],
+  const size = choice("Size of the images", [[96, "S", "Small"], [128, "M", "Medium"], [192, "L", "Large"], [288, "XL", "Very large"]],
     settings.size, (size) => change({size}))
   const tiles = make("input", {type: "text", id: "tiles", size: 9, placeholder: "evenly", "aria-label": "Tiles of each bag by their numbers, such as 3, 7, 20-25; without any some that lie evenly apart",
     title: "Tiles by their numbers, such as 3, 7, 20-25; empty: some that lie evenly apart", value: settings.tiles, onchange: () => change({tiles: tiles.value.trim()})})

@@ -46,7 +46,7 @@ function controls() {
     [["", "as written"], ["none", "none"], ["exact", "exact"], ["fast", "fast"]].map(([value, text]) => make("option", {value, selected: value === settings.optimize}, text)))
   fill(find("#which"), seed, epoch,
     make("label", {class: "counter"}, make("span", {class: "caption"}, "Optimise"), optimise),
-    make("button", {type: "button", id: "switched", class: "chip", hidden: true, title: "Steps are switched off or forced for the pictures: show them as written", onclick: asWritten}))
+    make("button", {type: "button", id: "switched", class: "chip", hidden: true, title: "Steps are switched off or forced for the images: show them as written", onclick: asWritten}))
   on("settings", (changed) => {
     seed.show(settings.seed)
     epoch.show(settings.epoch)
@@ -137,7 +137,7 @@ function bindKeys() {
     [",", "Sample before", () => change({index: Math.max(0, settings.index - 1)})],
     ["o", "Next setting of the optimiser", () => change({optimize: speeds[(speeds.indexOf(settings.optimize) + 1) % speeds.length]})],
     ["m", "Masks", toggle("masks")], ["b", "Boxes", toggle("boxes")], ["k", "Keypoints", toggle("keypoints")], ["l", "Labels", toggle("labels")],
-    ["ArrowLeft ArrowRight", "From picture to picture"], ["Enter", "One sample large"], ["Escape", "Back, or stop drawing", () => layout.active().stop()],
+    ["ArrowLeft ArrowRight", "From image to image"], ["Enter", "One sample large"], ["Escape", "Back, or stop drawing", () => layout.active().stop()],
     ["w", "All steps as written", asWritten],
     ["p", "Pin the recipe as B", compare.pin],
   ])
@@ -156,7 +156,7 @@ async function data() {
   if (JSON.stringify(found) === seen) return
   seen = JSON.stringify(found)
   Object.assign(source, found)
-  const kind = {images: "pictures", pairs: "pairs", bags: "bags"}[source.kind] ?? "samples"
+  const kind = {images: "images", pairs: "pairs", bags: "bags"}[source.kind] ?? "samples"
   fill(find("#data"), source.problem ? "no data" : `${source.count.toLocaleString()} ${kind}${source.demo ? " of the demo" : ""}`)
   find("#data-problem").hidden = !source.problem
   fill(find("#data-problem"), source.problem ?? "")

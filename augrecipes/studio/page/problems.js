@@ -67,7 +67,7 @@ function list(problems) {
       make("button", {type: "button", class: "message", title: "Go to it in the recipe", onclick: () => editor.go(problem.from)},
         make("span", {class: "hidden"}, `${problem.severity}, line ${problem.from[0]}: `), problem.message),
       make("div", {class: "under"},
-        make("button", {type: "button", class: "code", title: "What this means, and how to mend it", onclick: () => explain(problem)}, problem.code ?? ""),
+        make("button", {type: "button", class: "code", title: "What this means, and how to fix it", onclick: () => explain(problem)}, problem.code ?? ""),
         make("span", {class: "where"}, `line ${problem.from[0]}`),
         problem.fix ? make("button", {type: "button", class: "fix", onclick: () => editor.apply(problem.fix)}, problem.fix.title) : null)))))
 }

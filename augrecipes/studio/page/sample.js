@@ -28,7 +28,7 @@ export function build() {
       make("button", {type: "button", onclick: close}, icon("left"), "All draws"), head,
       make("span", {class: "pair"}, "Sample", go("The sample before (Left)", "left", -1, "index"), go("The next sample (Right)", "right", 1, "index")),
       make("span", {class: "pair"}, "Epoch", go("The epoch before (Up)", "left", -1, "epoch"), go("The next epoch (Down)", "right", 1, "epoch")),
-      choice("Scale", [["fit", "Fit", "As large as fits"], ["1", "1:1", "A pixel of the picture on a pixel of the screen"], ["4", "4:1", "Four times as large"]], "fit", (chosen) => {
+      choice("Scale", [["fit", "Fit", "As large as fits"], ["1", "1:1", "A pixel of the image on a pixel of the screen"], ["4", "4:1", "Four times as large"]], "fit", (chosen) => {
         fit = chosen
         stage.dataset.fit = chosen
         scale()

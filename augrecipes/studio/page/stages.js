@@ -23,7 +23,7 @@ function build(element) {
     all.off.clear()
     all.force.clear()
   })}, "All steps as written")
-  fill(element, make("div", {class: "bar"}, chooser(), make("span", {class: "quiet-words"}, "Switches hold for the pictures; the recipe changes when you write them into it."), reset),
+  fill(element, make("div", {class: "bar"}, chooser(), make("span", {class: "quiet-words"}, "Switches are for the images shown; the recipe changes when you write them into it."), reset),
     drawing.place, drawing.trouble, make("div", {class: "scroll"}, list))
   on("switches", () => {
     reset.hidden = switched() === 0

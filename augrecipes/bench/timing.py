@@ -1,0 +1,198 @@
+"""Rounds in turns, medians and intervals: how work is timed so that whatever else the machine does hits all alike."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from time import perf_counter, process_time
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.progress import Progress
+
+CONFIDENCE = 0.99
+FEWEST_ROUNDS = 7  # an interval of fewer says nothing
+_MOST_ROUNDS = 41
+_Z = 2.5758  # of a normal distribution, for that confidence
+_NORMAL, _OF_MEDIAN = 1.4826, 1.2533  # deviation over MAD, and that of a median over that of a mean
+_STALL = 3.0  # deviations
+_TICK = 1e-9  # seconds; a clock may not have moved
+
+Times = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Work:
+    """Something that is timed batch by batch.
+
+    Attributes:
+        name: of it.
+        start: begins a pass; each `next` of the result is one batch, the same batches in every pass.
+        after: what is done after each batch, and not timed; it gets the batch's number.
+    """
+
+    name: str
+    start: Callable[[], Iterator[Any]]
+    after: Callable[[int], object] = lambda _: None
+
+
+def calls(name: str, function: Callable[[], object], times: int = 1) -> Work:
+    """A function as work: a batch is so many calls of it.
+
+    >>> in_turns([calls("sum", lambda: sum(range(9)), 10)], rounds=2, batches=1).shape
+    (2, 1, 2, 1)
+    """
+
+    def batches() -> Iterator[None]:
+        while True:
+            for _ in repeat(None, times):
+                function()
+            yield
+
+    return Work(name, batches)
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """How many times as long one piece of work takes as another.
+
+    Attributes:
+        middle: the time of one over the time of the other.
+        low: of the interval that holds the ratio with a probability of `CONFIDENCE`, as far as rounds are alike.
+        high: the same.
+        rounds: the ratio in each round.
+    """
+
+    middle: float
+    low: float
+    high: float
+    rounds: tuple[float, ...]
+
+
+def in_turns(works: Sequence[Work], rounds: int, batches: int, progress: Progress | None = None) -> Times:
+    """Time several pieces of work batch by batch, in turns: A B, B A, A B, ...
+
+    Args:
+        works: each is warm already.
+        rounds: passes of each.
+        batches: of a pass.
+        progress: called with (rounds done, rounds).
+
+    Returns:
+        Seconds, (2, works, rounds, batches): by the clock on the wall, and of CPU time, which is much steadier on a
+        busy machine and does not see waiting.
+    """
+    found = np.zeros((2, len(works), rounds, batches))
+    for turn in range(rounds):
+        passes = [work.start() for work in works]
+        for batch in range(batches):
+            for k in turn_order(len(works), turn, batch):
+                found[:, k, turn, batch] = _timed(passes[k])
+                works[k].after(batch)
+        del passes
+        if progress:
+            progress(turn + 1, rounds)
+    return found
+
+
+def _timed(batches: Iterator[Any]) -> tuple[float, float]:
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        start, worked = perf_counter(), process_time()
+        held = next(batches)
+        cpu, seconds = process_time() - worked, perf_counter() - start
+        del held
+    finally:
+        if collecting:
+            gc.enable()
+    return seconds, cpu
+
+
+def turn_order(count: int, turn: int, batch: int = 0) -> list[int]:
+    """Whose turn it is: everyone is first, and everyone follows everyone, equally often.
+
+    >>> [turn_order(2, 0, batch) for batch in range(3)], turn_order(3, 1)
+    ([[0, 1], [1, 0], [0, 1]], [1, 2, 0])
+    """
+    order = [(k + turn) % count for k in range(count)]
+    return order[::-1] if batch % 2 else order
+
+
+def total(times: Times) -> float:
+    """Seconds a pass: the sum over the batches of the median round, which single stalls do not reach.
+
+    >>> total(np.array([[1.0, 2.0], [1.0, 9.0], [5.0, 2.0]]))
+    3.0
+    """
+    return float(np.median(times, axis=0).sum())
+
+
+def mad(values: Any) -> float:
+    """The median distance from the median."""
+    values = np.asarray(values, np.float64)
+    return float(np.median(np.abs(values - np.median(values)))) if values.size else 0.0
+
+
+def ratio(one: Times, other: Times) -> Ratio:
+    """The time of one over that of another, both (rounds, batches), measured in turns.
+
+    Batches are compared with their like of the same round, so that what slows a round down slows both. Of each batch
+    the median round counts, each batch for as much as it takes. The interval is Student's, for the rounds' distances
+    from those medians; distances beyond three times the usual are cut to that: they are stalls.
+
+    >>> found = ratio(np.full((9, 2), 3.0), np.full((9, 2), 2.0))
+    >>> [round(value, 6) for value in (found.middle, found.low, found.high)]
+    [1.5, 1.5, 1.5]
+    """
+    rounds = len(one)
+    logs = np.log(np.maximum(one, _TICK)) - np.log(np.maximum(other, _TICK))
+    middles = np.median(logs, axis=0)
+    others = np.maximum(np.median(other, axis=0), _TICK)
+    share = others * np.exp(middles)
+    middle = float(share.sum() / others.sum())
+    away = logs - middles
+    usual = _STALL * _NORMAL * np.median(np.abs(away), axis=0)
+    apart = np.clip(away, -usual, usual) @ (share / share.sum())
+    error = float(np.exp(_quantile(rounds) * _OF_MEDIAN * np.sqrt((apart**2).sum() / max(rounds - 1, 1) / rounds)))
+    return Ratio(middle, middle / error, middle * error, tuple((one.sum(1) / np.maximum(other.sum(1), _TICK)).tolist()))
+
+
+def _quantile(rounds: int) -> float:
+    """Student's, two-sided, for `CONFIDENCE`, by its expansion around the normal one.
+
+    >>> round(_quantile(15), 2), round(_quantile(10**6), 2)
+    (2.97, 2.58)
+    """
+    free = max(rounds - 1, 1)
+    return _Z + (_Z**3 + _Z) / (4 * free) + (5 * _Z**5 + 16 * _Z**3 + 3 * _Z) / (96 * free**2)
+
+
+class RunSize(NamedTuple):
+    """How much is run: so many passes, of so many batches."""
+
+    rounds: int
+    batches: int
+
+
+def fitting(works: Sequence[Work], seconds: float, batches: int) -> RunSize:
+    """What fits into `seconds` for each, by one batch of everyone."""
+    once = float(in_turns(works, 1, 1)[0].sum())
+    return size_for(seconds * len(works), once, batches)
+
+
+def size_for(seconds: float, a_batch: float, batches: int) -> RunSize:
+    """What fits into `seconds`, where one batch of everyone takes `a_batch`.
+
+    Rounds come first: many short ones tell more than few long ones; below the fewest rounds passes get shorter, and
+    no pass is shorter than one batch.
+
+    >>> size_for(10, 0.01, 8), size_for(1, 0.1, 8), size_for(1, 1.0, 8)
+    (RunSize(rounds=41, batches=8), RunSize(rounds=10, batches=1), RunSize(rounds=7, batches=1))
+    """
+    count = max(1, min(batches, int(seconds / a_batch / FEWEST_ROUNDS)))
+    return RunSize(max(FEWEST_ROUNDS, min(_MOST_ROUNDS, int(seconds / a_batch / count))), count)

@@ -1,0 +1,110 @@
+"""Verdicts: which of two is faster, where the spread allows to say so, and what the bottleneck is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from augrecipes.bench.stages import Stage
+from augrecipes.bench.timing import CONFIDENCE, FEWEST_ROUNDS, Ratio
+
+# Two copies of one program differ by so much, by where their memory happens to lie.
+MARGIN = 0.03
+BUSY = 0.15  # share of the time; who waits longer for a core shares the machine with others
+_OFF = 0.1  # by which a sum of stages may miss the whole
+
+
+def verdict(one: str, other: str, ratio: Ratio, work: Ratio | None = None) -> str:
+    """What the time of `one` over that of `other` lets one say.
+
+    Args:
+        one: a side.
+        other: another.
+        ratio: of their times, by the clock on the wall.
+        work: of their CPU time, which must say the same where the machine was busy; None: it was not.
+
+    >>> rounds = (1.3,) * 9
+    >>> verdict("A", "B", Ratio(1.345, 1.31, 1.38, rounds))
+    'B is 1.31 to 1.38 times as fast as A'
+    >>> verdict("A", "B", Ratio(0.5, 0.4, 0.6, rounds))
+    'A is 1.67 to 2.50 times as fast as B'
+    >>> verdict("A", "B", Ratio(1.02, 0.97, 1.08, rounds))
+    'A and B: no statistically significant difference (A 0.93 to 1.03 times as fast)'
+    """
+    a_faster = f"{_interval(1 / ratio.high, 1 / ratio.low)} times as fast"
+    if not differs(ratio, work):
+        return f"{one} and {other}: no statistically significant difference ({one} {a_faster})"
+    if ratio.low > 1:
+        return f"{other} is {_interval(ratio.low, ratio.high)} times as fast as {one}"
+    return f"{one} is {a_faster} as {other}"
+
+
+def _interval(low: float, high: float) -> str:
+    """Two ends, or one figure where they are written alike.
+
+    >>> _interval(0.93, 1.031), _interval(0.971, 0.974)
+    ('0.93 to 1.03', '0.97')
+    """
+    return " to ".join(dict.fromkeys((f"{low:.2f}", f"{high:.2f}")))
+
+
+def differs(ratio: Ratio, work: Ratio | None = None) -> bool:
+    """Whether the whole interval is beyond what two copies of one program may differ by.
+
+    On a busy machine who waits for a core is noise: there the interval of the CPU time must lie on the same side.
+
+    >>> rounds = (1.3,) * 9
+    >>> differs(Ratio(1.3, 1.2, 1.4, rounds)), differs(Ratio(1.3, 1.2, 1.4, rounds), Ratio(1.0, 0.9, 1.1, rounds))
+    (True, False)
+    """
+    slower = ratio.low > 1 + MARGIN and (work is None or work.low > 1)
+    faster = ratio.high < 1 / (1 + MARGIN) and (work is None or work.high < 1)
+    return len(ratio.rounds) >= FEWEST_ROUNDS and (slower or faster)
+
+
+def how_sure() -> str:
+    """What an interval is, in words."""
+    return f"{100 * CONFIDENCE:.0f} % interval over the rounds; differences below {100 * MARGIN:.0f} % count as noise"
+
+
+def off(accounted: Ratio | None) -> bool:
+    """Whether what the stages add up to is certainly another time than that of the whole."""
+    return accounted is not None and (accounted.low > 1 + _OFF or accounted.high < 1 - _OFF)
+
+
+def waiting(ms: float, cpu_ms: float, stages: Sequence[Stage]) -> float:
+    """The share of a sample's time in which it waited for a core, 0..1: neither work nor waiting for files.
+
+    >>> round(waiting(31.0, 5.6, []), 2), waiting(5.0, 4.9, [])
+    (0.82, 0.02)
+    """
+    whole = sum(stage.ms for stage in stages) or 1.0
+    reading = sum(stage.ms for stage in stages if stage.kind == "read") / whole
+    return round(max(0.0, 1.0 - cpu_ms / ms - reading), 6) if ms > 0 else 0.0
+
+
+def bottleneck(stages: Sequence[Stage], transfer: float, workers: int, step_ms: float = 0.0) -> str:
+    """What keeps samples from coming faster, and how long that takes.
+
+    Args:
+        stages: ms a sample.
+        transfer: ms a sample from a worker process to the consumer; 0: they are not sent.
+        workers: that read; 0: this process does.
+        step_ms: ms a sample that a training step takes; 0: not known.
+
+    >>> read, crop = Stage("read", "read", 0.2, 0.0), Stage("step", "Crop#1", 0.8, 0.0)
+    >>> bottleneck([read, crop], 0.0, 0), bottleneck([read, crop], 2.0, 4)
+    ('CPU, mostly Crop#1: 0.80 of 1.00 ms', 'worker transfer: 2.00 ms, 4 workers make a sample every 0.25 ms')
+    >>> bottleneck([read, crop], 0.1, 4, 3.0)
+    'training step: 3.00 ms a sample, the loader takes 0.25 ms'
+    """
+    whole = sum(stage.ms for stage in stages)
+    made = whole / max(workers, 1)
+    if step_ms and step_ms >= max(made, transfer):
+        return f"training step: {step_ms:.2f} ms a sample, the loader takes {max(made, transfer):.2f} ms"
+    if transfer > made:
+        return f"worker transfer: {transfer:.2f} ms, {workers} workers make a sample every {made:.2f} ms"
+    reading = sum(stage.ms for stage in stages if stage.kind == "read")
+    if reading > whole - reading:
+        return f"reading files: {reading:.2f} of {whole:.2f} ms"
+    most = max((stage for stage in stages if stage.kind != "read"), key=lambda stage: stage.ms)
+    return f"CPU, mostly {most.name}: {most.ms:.2f} of {whole:.2f} ms"

@@ -1,0 +1,283 @@
+"""Transforms of any release of albumentations as lines of a recipe, with what changed in a comment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from augrecipes.errors import RecipeError
+from augrecipes.interop.draft import Call, Item, LeftOut, Line, fault_of, takes_of
+from augrecipes.ops import groups, registry
+from augrecipes.ops.constants import to_name
+from augrecipes.ops.frozen import Arguments
+from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OR_OTHER
+from augrecipes.ops.outputs import OUTPUTS
+from augrecipes.ops.refused import REFUSED
+from augrecipes.ops.step import Step
+from augrecipes.recipe.grammar import GROUPS as GROUP_KEYS
+from augrecipes.recipe.history import CLASSES, FLIP, FLIPS, GONE, IDLE, PLACES
+from augrecipes.recipe.today import ordered, predates, today, unsaid
+from augrecipes.recipe.write import flow
+
+_CLASS = "__class_fullname__"
+ALWAYS = "always_apply"
+# What never took always_apply.
+_UNTIMED = (*GROUPS, COMPOSE, ONE_OR_OTHER, "BboxParams", "KeypointParams")
+UNKNOWN = "no release of albumentations has such an argument: 2.0.8 only warns of it, and does without"
+
+
+def saved_of(made: Any) -> dict[str, Any]:
+    """What albumentations writes down of a transform; also arguments that it leaves out because they are empty.
+
+    >>> from augrecipes.compat.albumentations import A
+    >>> saved_of(A.Blur(blur_limit=3, p=0.2))
+    {'p': 0.2, 'blur_limit': [3, 3]}
+    """
+    found = {key: _lists(value) for key, value in made.to_dict_private().items() if key != _CLASS}
+    takes = takes_of(type(made).__name__)
+    return found | {key: [] for key in takes if key not in found and getattr(made, key, None) in ((), [])}
+
+
+def _lists(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_lists(item) for item in value]
+    return {key: _lists(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def written_by(make: Callable[[Step], Any], name: str, args: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What albumentations writes down of a step that is made with these arguments; None: its class refuses them."""
+    own = {key: value for key, value in args.items() if key not in registry.RESERVED}
+    try:
+        made = saved_of(make(Step(name, Arguments(own), p=args.get("p"))))
+    except (RecipeError, TypeError, ValueError):
+        return None
+    return {key: to_name(key, value) for key, value in made.items()}
+
+
+def named(call: Call) -> Iterator[Call]:
+    """The call with every argument by its name: as today's class has them by place, and as earlier ones had.
+
+    >>> list(named(Call("GaussNoise", {"_args_": [[50, 200]]})))[1].args
+    {'var_limit': [50, 200]}
+    """
+    takes = [key for key in takes_of(call.name) if key != "p"]
+    before = PLACES.get(call.name, " ".join(takes)).split()
+    if call.name in _UNTIMED:
+        orders = [before if "p" in before else [*before, "p"]]
+    else:
+        orders = [[*takes, "p"], [*before, ALWAYS, "p"]]
+    if call.name in OUTPUTS or is_old(call):
+        orders.reverse()
+    for each in (call.by_name(names) for names in orders):
+        if isinstance(each.args.get(ALWAYS), bool | None) or each is call:
+            yield each
+
+
+def is_old(call: Call) -> bool:
+    """Whether a transform was written for a release before 2.0, by names that are gone."""
+    return ALWAYS in call.args or predates(call.name, call.args)
+
+
+def _step(call: Call) -> Item:
+    """One transform with the names of today; left out where nothing that the class takes comes of it."""
+    left: list[Item] = []
+    for each in named(call):
+        found = _taken(_line(each)) if not each.unread else LeftOut(call.name, each.unread, call.place)
+        if isinstance(found, Line) and not found.lost:
+            return found
+        left.append(found)
+    return next((each for each in left if isinstance(each, Line)), left[0])
+
+
+def _line(call: Call) -> Line:
+    line = Line(CLASSES.get(call.name, call.name), place=call.place)
+    gone = call.name in CLASSES
+    if gone:
+        line.beside.append(f"was {call.name}{_said(call.args)}")
+    takes = takes_of(line.name)
+    was: list[str] = []
+    for key, value in call.args.items():
+        said = f"{key}: {flow(value)}"
+        if key == ALWAYS:
+            if value is True:
+                was.append(said)
+        elif (call.name, key) in GONE:
+            if not IDLE[call.name, key](value):
+                line.lost[key] = value, GONE[call.name, key]
+            elif value is not None:
+                line.beside.append(f"was {said}, which did nothing")
+        elif (new := today(call.name, key, call.args)) is None:
+            line.lost[key] = value, UNKNOWN
+        else:
+            line.args |= new
+            if key in takes and new and new != {key: to_name(key, value)}:
+                line.beside.append(f"was {said}")
+            elif key not in takes and value is not None:
+                was.append(said)
+    if call.args.get(ALWAYS) is True:
+        line.args["p"] = 1.0
+    if was and not gone:
+        line.beside.insert(0, f"was {', '.join(was)}")
+    if is_old(call) and (more := unsaid(call.name, line.args, call.args)):
+        line.args = ordered(call.name, line.args | more)
+        line.beside.append(f"{', '.join(more)} by the defaults of its time")
+    return line
+
+
+def _said(args: dict[str, Any]) -> str:
+    return f": {flow(args)}" if args else ""
+
+
+def _taken(line: Line) -> Item:
+    """The line where its class takes it, if need be with values as the class corrects them; else it is left out."""
+    while (fault := fault_of(line)) is not None:
+        where = fault.name.removeprefix(line.name).removeprefix(".")
+        key = where.partition(".")[0]
+        before, after = line.args.get(key), _corrected(line).get(key)
+        fewer = Line(line.name, {name: value for name, value in line.args.items() if name != key})
+        if before is not None and _corrected(fewer).get(key) == before:  # as the class finds it by itself
+            del line.args[key]
+            line.beside.append(f"was {key}: {flow(before)}, which the class finds by itself")
+            continue
+        if before is None or after is None or after == before:
+            return LeftOut(line.name, f"{where}: {fault.message}" if where else fault.message, line.place)
+        line.args[key] = after
+        line.beside.append(f"was {key}: {flow(before)}, which the class takes as {flow(after)}")
+    if line.lost:
+        handed_on = _corrected(line)  # what a class writes down for its parents, and takes no more
+        line.lost = {key: lost for key, lost in line.lost.items() if handed_on.get(key, ...) != lost[0]}
+    return line
+
+
+def _corrected(line: Line) -> dict[str, Any]:
+    """The arguments as the class has them once it has corrected what it warns of; empty where it refuses them."""
+    return written_by(registry.corrected, line.name, line.args) or {}
+
+
+def lines(calls: Sequence[Call]) -> list[Item]:
+    """The calls as lines, one after another; what no recipe can hold is among them as left out."""
+    found: list[Item] = []
+    for call in calls:
+        item = _item(call)
+        always = isinstance(item, Line) and call.name == COMPOSE and item.args["p"] == 1
+        found += (item.steps or []) if isinstance(item, Line) and always else [item]
+    return found
+
+
+def _item(call: Call) -> Item:
+    if call.unread:
+        return LeftOut(call.name, call.unread, call.place)
+    if call.name in (*GROUPS, ONE_OR_OTHER, FLIP):
+        call = next(named(call), call)
+    if call.name == COMPOSE:
+        return _whole_or_less(
+            Line(groups.SEQUENTIAL, {"p": call.args.get("p", 1.0)}, call.place, lines(call.children or ()))
+        )
+    if call.name == ONE_OR_OTHER:
+        return _one_or_other(call)
+    if call.name in GROUPS:
+        return _group(call)
+    if call.name == FLIP:
+        return _flip(call)
+    if call.name in REFUSED:
+        return LeftOut(call.name, REFUSED[call.name], call.place)
+    if not _is_known(call):
+        return LeftOut(call.name, _unknown(call), call.place)
+    return _step(call)
+
+
+def _is_known(call: Call) -> bool:
+    """Whether a step of the class's name is that class."""
+    if call.name in CLASSES:
+        return True
+    if registry.arguments(call.name) is None:
+        return False
+    ours = call.package.partition(".")[0] in ("", "albumentations", "augrecipes")
+    return ours or registry.get_class(call.name).__module__ == call.package
+
+
+def _unknown(call: Call) -> str:
+    where = f" of {call.package}" if call.package else ""
+    return (
+        f"no class{where} that augrecipes knows: make it known with augrecipes.register(cls), in a module that runs "
+        "first, or in a plugin that is named here: augrecipes --plugin FILE.py import ..."
+    )
+
+
+def _flip(call: Call) -> Item:
+    """One of the two flips, or both at once, each as likely."""
+    p = 1.0 if call.args.get(ALWAYS) is True else call.args.get("p", 0.5)
+    each = [Line(name, {"p": 1.0}, call.place) for name in FLIPS]
+    both = Line(groups.SEQUENTIAL, {"p": 1.0}, call.place, [Line(name, {"p": 1.0}, call.place) for name in FLIPS])
+    line = Line(groups.ONE_OF, {"p": p}, call.place, [*each, both], [f"was {call.name}"])
+    line.lost = {key: (value, UNKNOWN) for key, value in call.args.items() if key not in ("p", ALWAYS)}
+    return _whole_or_less(line)
+
+
+# What albumentations' groups do where nothing is said, and ours do not.
+_DEFAULTS: dict[str, tuple[str, Any]] = {
+    groups.ONE_OF: ("p", 0.5),
+    groups.SEQUENTIAL: ("p", 0.5),
+    groups.RANDOM_ORDER: ("n", 1),
+}
+# Groups that look at their own p once more where OneOf has picked them by it.
+_GATED = (groups.SOME_OF, groups.RANDOM_ORDER)
+
+
+def _group(call: Call) -> Item:
+    children = call.children or ()
+    inside = lines(children) if call.name == groups.SEQUENTIAL else [_item(child) for child in children]
+    line = Line(call.name, place=call.place, steps=inside)
+    for key, value in call.args.items():
+        if key in ("p", *GROUP_KEYS[call.name]["properties"]):
+            line.args |= {} if value is None else {key: value}
+        elif value is not None and key != ALWAYS and not (key == "replace" and value is False):
+            line.lost[key] = value, "no argument of a group: take it out"
+    if call.args.get(ALWAYS) is True:
+        line.args["p"] = 1.0
+    if call.name in _DEFAULTS:
+        key, usual = _DEFAULTS[call.name]
+        if key not in line.args:
+            line.args[key] = usual
+            line.beside.append(f"the {key} of albumentations, where none is written")
+    if call.name in _GATED and line.args.get("replace") is False:
+        del line.args["replace"]  # as recipes have it
+    count = sum(isinstance(item, Line) for item in inside)
+    n = line.args.get("n")
+    if isinstance(n, int) and n > count > 0 and not line.args.get("replace"):
+        line.args["n"] = count
+        line.beside.append(f"was n: {n}, of the steps that are left")
+    if call.name == groups.ONE_OF:
+        line.steps = [_gated(child) if isinstance(child, Line) else child for child in inside]
+    return _whole_or_less(line)
+
+
+def _gated(child: Line) -> Line:
+    """A step of OneOf; one that acts less often than it is picked has a group around it with its weight."""
+    p = child.args.get("p", 1.0)
+    if child.name not in _GATED or p == 1:
+        return child
+    child.beside.append("once picked, it acts with its p")
+    return Line(groups.SEQUENTIAL, {"p": p}, child.place, [child])
+
+
+def _one_or_other(call: Call) -> Item:
+    """The first of two with probability p, else the second: OneOf, whose weights are the p of its steps."""
+    p = call.args.get("p", 0.5)
+    if not isinstance(p, int | float):
+        return LeftOut(call.name, f"p: {p} is no number", call.place)
+    inside = [_item(child) for child in call.children or ()]
+    for child, weight in zip(inside, (p, 1 - p), strict=False):
+        if isinstance(child, Line):
+            child.args["p"] = weight
+    return _whole_or_less(Line(groups.ONE_OF, {"p": 1.0}, call.place, inside, [f"was {call.name}"]))
+
+
+def _whole_or_less(line: Line) -> Item:
+    """A group; one of which nothing is left is left out with it."""
+    if any(isinstance(child, Line) for child in line.steps or ()):
+        fault = fault_of(line)
+        return line if fault is None else LeftOut(line.name, f"{fault.name}: {fault.message}", line.place)
+    names = ", ".join(child.name for child in line.steps or ()) or "nothing"
+    why = f"holds {names}" + (f": {line.steps[0].why}" if line.steps and isinstance(line.steps[0], LeftOut) else "")
+    return LeftOut(line.name, why, line.place)

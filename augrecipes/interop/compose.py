@@ -1,0 +1,238 @@
+"""A Compose as a draft: its steps, what its boxes and points are, and what leaves it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from math import atan, degrees, sqrt
+from typing import Any
+
+from augrecipes.interop import outputs
+from augrecipes.interop.albumentations import is_old, lines, named
+from augrecipes.interop.draft import Call, Item, Line, RecipeDraft, takes_of
+from augrecipes.lint.walk import after, arriving
+from augrecipes.ops.constants import to_name
+from augrecipes.ops.groups import COMPOSE, REPLAY_COMPOSE, SEQUENTIAL
+from augrecipes.ops.outputs import OUTPUTS, TO_TENSOR
+from augrecipes.ops.registry import default_p
+from augrecipes.ops.sizes import SizeBounds
+from augrecipes.recipe.model import Boxes, Keypoints, Step
+from augrecipes.recipe.nodes import Place
+from augrecipes.recipe.today import unsaid
+from augrecipes.recipe.write import flow
+
+_ONE_PICTURE = (
+    "a recipe of kind image has one picture, a mask, boxes and points: for pictures of the same scene write a recipe "
+    "of kind pair; masks can be stacked as channels of one"
+)
+# Arguments of Compose that are told apart below, and those that change no sample.
+_READ = ("p", "bbox_params", "keypoint_params", "additional_targets", "seed", "mask_interpolation")
+# Steps that Compose of 0.x had apart, in front of the others and behind them.
+_FRONT, _BACK = "preprocessing_transforms", "postprocessing_transforms"
+_SILENT = ("is_check_shapes", "strict", "save_applied_params", "return_params", "save_key", "always_apply")
+_OUTERMOST = "only the outermost Compose can have it"
+# Arguments of BboxParams and KeypointParams that recipes do not have, and the value that means what recipes do.
+_FIXED = {
+    "check_each_transform": (True, "boxes and points are always checked after each step"),
+    "filter_invalid_bboxes": (False, "boxes that are no boxes are an error; take them out of the data"),
+    "max_accept_ratio": (None, "boxes of any proportions are kept; take others out of the data"),
+    "angle_in_degrees": (True, "angles of points are in degrees"),
+}
+# The affine part that ElasticTransform had before release 1.4.12.
+_OWNER, _ARGUMENT = "ElasticTransform", "alpha_affine"
+_SHARED = ("interpolation", "border_mode", "fill", "fill_mask")
+_AS_WIDE = 1 / sqrt(2)  # a range of even draws varies as much as the difference of two, each of half its width
+
+
+def fill(draft: RecipeDraft, call: Call) -> None:
+    """Put what a Compose does into a draft; a lone transform is a Compose of itself."""
+    call = _named(call)
+    if call.name != COMPOSE:
+        call = Call(COMPOSE, {}, (call,), call.place)
+    inside = outputs.opened(call.children or ())
+    ends = [each for each in inside if outputs.is_last(each)]
+    draft.keys["output"] = outputs.output_of(ends, draft)
+    if not _holds("output", draft, call.place):
+        draft.keys["output"] = outputs.output_of((), draft)
+    draft.steps = _steps(inside, draft)
+    p = call.args.get("p", 1.0)
+    if not isinstance(p, int | float) or not 0 <= p <= 1:
+        draft.refuse("p", f"{flow(p)} is no probability: the steps always act", call.place)
+    elif p != 1 and any(isinstance(item, Line) for item in draft.steps):
+        draft.steps = [Line(SEQUENTIAL, {"p": p}, call.place, draft.steps, ["p of the Compose"])]
+        if ends:
+            draft.note(f"The Compose acted with p {flow(p)} only; its {ends[0].name} always does now.")
+    inputs: dict[str, Any] = {}
+    for key, name, model in (("bbox_params", "boxes", Boxes), ("keypoint_params", "keypoints", Keypoints)):
+        params = call.args.get(key)
+        if isinstance(params, Call):
+            params = next(named(params), params).args
+        if isinstance(params, Mapping):
+            inputs[name] = _params(params, model, name, draft, call.place)
+        elif params is not None:
+            draft.refuse(key, f"{params}: no {key}", call.place)
+    if inputs:
+        draft.keys["inputs"] = inputs
+        if not _holds("inputs", draft, call.place):
+            del draft.keys["inputs"]
+    _note_defaults(call, draft)
+    if _further(call):
+        draft.refuse("additional_targets", _ONE_PICTURE, call.place)
+    for key, value in call.args.items():
+        if key not in (*_READ, *_SILENT) and value is not None:
+            draft.refuse(key, "no argument of Compose: take it out", call.place)
+    for inner in (each for child in call.children or () for each in child.walk() if each.name == COMPOSE):
+        for key in ("bbox_params", "keypoint_params", "additional_targets"):
+            if _further(inner) if key == "additional_targets" else inner.args.get(key):
+                draft.refuse(key, _OUTERMOST, inner.place)
+    _add_affines(draft)
+    _masks(draft, call.args.get("mask_interpolation"))
+    seed = call.args.get("seed")
+    if seed is not None:
+        draft.note(
+            f"The seed {seed} is no part of a recipe: compile(seed={seed}). A.Compose(seed={seed}) gave each of its "
+            "steps the same numbers, so that two flips with p 0.5 always acted together; here each draws for itself."
+        )
+
+
+def _named(call: Call) -> Call:
+    """The call with arguments of groups and outputs by name; ReplayCompose, which only notes its draws, as Compose."""
+    if call.name == REPLAY_COMPOSE:
+        call = replace(call, name=COMPOSE, args={key: value for key, value in call.args.items() if key != "save_key"})
+    if call.children is None and call.name not in OUTPUTS:
+        return call
+    call = next(named(call), call)
+    front, back = ([each for each in call.args.get(key) or () if isinstance(each, Call)] for key in (_FRONT, _BACK))
+    args = {key: value for key, value in call.args.items() if key not in (_FRONT, _BACK)}
+    children = None if call.children is None else tuple(_named(each) for each in (*front, *call.children, *back))
+    return replace(call, args=args, children=children)
+
+
+def _holds(key: str, draft: RecipeDraft, place: Place) -> bool:
+    """Whether a key is as recipes have it; what is wrong with it is refused."""
+    faults = RecipeDraft("t", "", place, {key: draft.keys[key]}).faults()
+    for fault in faults:
+        draft.refuse(fault.name, fault.message, place)
+    return not faults
+
+
+def _further(call: Call) -> dict[str, Any]:
+    """Additional targets of a Compose, without those that it has anyway."""
+    given = call.args.get("additional_targets")
+    return {key: value for key, value in given.items() if key != value} if isinstance(given, Mapping) else given or {}
+
+
+def _note_defaults(call: Call, draft: RecipeDraft) -> None:
+    """Say which defaults were others where a part of the pipeline was written for an earlier release."""
+    if not any(is_old(each) for each in call.walk()):
+        return
+    others = {
+        f"{each.name}: {flow(more)}"
+        for each in (next(named(each), each) for each in call.walk())
+        if not is_old(each) and (more := unsaid(each.name, each.args, each.args))
+    }
+    if others:
+        draft.note(
+            "A part of this was written for a release before 2.0, where steps that do not say which did otherwise than "
+            f"today's: {', '.join(sorted(others))}. Here they do as today's: write what you want."
+        )
+
+
+def _masks(draft: RecipeDraft, interpolation: Any) -> None:
+    """Let every step resample masks as the Compose has it."""
+    if interpolation is None:
+        return
+    key = "mask_interpolation"
+    for line in draft.lines():
+        if line.steps is None and key in takes_of(line.name):
+            line.args[key] = to_name(key, interpolation)
+
+
+def _steps(calls: list[Call], draft: RecipeDraft) -> list[Item]:
+    """The lines of all calls but the last ones; those behind a normalisation as they are in front of it."""
+    found: list[Item] = []
+    scaled = False
+    for call in calls:
+        if outputs.is_last(call):
+            scaled = scaled or call.name != TO_TENSOR
+            continue
+        made = lines([call])
+        found += (
+            [each for item in made for each in outputs.placed_behind(item, draft.keys["output"])] if scaled else made
+        )
+    return found
+
+
+def _params(
+    params: Mapping[str, Any], model: type[Boxes] | type[Keypoints], name: str, draft: RecipeDraft, place: Place
+) -> dict[str, Any]:
+    """BboxParams or KeypointParams as `inputs:` has them."""
+    known = {field.name for field in fields(model)}
+    found: dict[str, Any] = {"labels": None}
+    for key, value in params.items():
+        if key == "label_fields":
+            labels = [value] if isinstance(value, str) else value or [None]
+            found["labels"] = labels[0]
+            if len(labels) > 1:
+                why = f"has {len(labels)} label fields, and recipes know one ({labels[0]}): join them into one label"
+                draft.refuse(key, why, place)
+        elif key in known:
+            found[key] = value
+        elif key in _FIXED:
+            usual, why = _FIXED[key]
+            if value != usual:
+                draft.refuse(key, f"{flow(value)}: {why}", place)
+        elif value is not None and key != "__class_fullname__":
+            draft.refuse(key, f"no key of `inputs: {{{name}: ...}}`", place)
+    return found
+
+
+def affine_of(pixels: float, height: float, width: float) -> dict[str, Any]:
+    """Arguments of Affine that move a picture as much as three of its points do that are drawn `pixels` around theirs.
+
+    The points were a third of the shorter side off the middle.
+
+    >>> affine_of(20, 300, 300)["scale"]["x"], affine_of(20, 300, 300)["translate_px"]["x"]
+    ([0.859, 1.141], [-14, 14])
+    """
+    part = _AS_WIDE * pixels / (min(height, width) // 3)
+    turn, shift = round(degrees(atan(part)), 2), round(_AS_WIDE * pixels)
+    scale = [round(1 - part, 3), round(1 + part, 3)]
+    both: dict[str, Any] = {"scale": scale, "shear": [-turn, turn], "translate_px": [-shift, shift]}
+    return {key: {"x": value, "y": list(value)} for key, value in both.items()}
+
+
+def _add_affines(draft: RecipeDraft) -> None:
+    """Put an Affine in front of each ElasticTransform that had one of its own, in pictures of a known size."""
+    if any(_ARGUMENT in line.lost for line in draft.lines()):
+        recipe = draft.recipe()
+        draft.steps = _all(draft.steps, recipe.steps, arriving(recipe), in_turn=True)
+
+
+def _all(items: list[Item], steps: Sequence[Step], size: SizeBounds, *, in_turn: bool) -> list[Item]:
+    found: list[Item] = []
+    left = iter(steps)
+    for item in items:
+        if isinstance(item, Line):
+            step = next(left)
+            found.append(_one(item, step, size))
+            size = after(step, size) if in_turn else size
+        else:
+            found.append(item)
+    return found
+
+
+def _one(line: Line, step: Step, size: SizeBounds) -> Line:
+    if line.steps is not None:
+        line.steps = _all(line.steps, step.steps, size, in_turn=line.name == SEQUENTIAL)
+        return line
+    pixels, _ = line.lost.get(_ARGUMENT, (None, ""))
+    if not isinstance(pixels, int | float) or not size.exact:
+        return line
+    del line.lost[_ARGUMENT]
+    p = line.args.pop("p", default_p(_OWNER))
+    shared = {key: line.args[key] for key in _SHARED if key in line.args}
+    first = Line("Affine", {**affine_of(pixels, *size.low), **shared, "p": 1.0}, line.place)
+    line.args["p"] = 1.0
+    said = f"{_ARGUMENT}: {flow(pixels)} as an Affine that moves pixels as far"
+    return Line(SEQUENTIAL, {"p": p}, line.place, [first, line], [said])

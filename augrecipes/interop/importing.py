@@ -1,0 +1,202 @@
+"""`import`: what a source is, and the draft of a recipe that its reader makes of it."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from augrecipes.compat.guard import albumentations
+from augrecipes.compat.warned import collected
+from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.interop import configs, objects
+from augrecipes.interop.draft import RecipeDraft
+from augrecipes.interop.reading import Document, is_python, of_text, read, read_stream
+from augrecipes.interop.sr import recipes as sr
+from augrecipes.interop.torchvision import steps as torchvision
+from augrecipes.ops.readable import is_advice
+from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.nodes import MappingNode, Place, from_value
+from augrecipes.user_code import is_named, open_module
+
+Owns = Callable[[Document], bool]
+Drafts = Callable[[Document], RecipeDraft]
+# Ways of writing pipelines down: what users call each, whether a document is written so, and the draft of one that is.
+# The first that owns a document reads it; only the last may hold several pipelines, of which a key names one.
+_MANY = "a config that names transforms (Hydra, LightningCLI, MMDetection, `name:` and `params:`)"
+READERS: tuple[tuple[str, Owns, Drafts], ...] = (
+    ("an A.Compose, given as MODULE:NAME or FILE.py:NAME", objects.is_object, objects.draft_of_object),
+    ("a pipeline that albumentations saved (A.save, A.to_dict)", objects.is_saved, objects.draft_of_saved),
+    ("a pipeline of torchvision, given as MODULE:NAME or FILE.py:NAME", torchvision.is_object,
+     torchvision.draft_of_object),
+    ("an option file of BasicSR, Real-ESRGAN or traiNNer-redux", sr.is_options, sr.draft_of_options),
+    (_MANY, configs.is_config, configs.draft_of_config),
+)  # fmt: skip
+_STREAM = "stdin"
+_LOADER = "DataLoader"
+_DRAWS = (
+    "In a DataLoader, albumentations 2.0.8 draws alike in every worker and again in every epoch: of 192 samples in 3 "
+    "epochs of 4 workers, 16 had draws of their own. Here each sample of each epoch has."
+)
+
+
+def draft_of(
+    source: str, key: str = "", given: Mapping[str, Any] | None = None, base_root: Path | None = None
+) -> RecipeDraft:
+    """The draft of a recipe that a source holds in another form.
+
+    Args:
+        source: a file, which is read, or `-`, standard input; or `FILE.py:NAME` or `package.module:NAME`, which is
+            run: the name is that of a pipeline, or of a function without arguments that makes one.
+        key: which pipeline of a config, as keys joined by dots; empty: the one for training.
+        given: values for what Python source does not tell, by its text there: `{"cfg.size": 512}`.
+        base_root: the folder that the files of an MM config's `_base_` lie in; None: that of the config.
+
+    Raises:
+        RecipeError: the file cannot be read, no reader knows it, or what was run failed.
+    """
+    if source == "-":
+        return of_document(replace(_streamed(), key=key, given=given or {}))
+    if is_named(source) and not Path(source).exists():
+        return _of_named(source, given or {})
+    document = replace(read(source), key=key, given=given or {})
+    return of_document(replace(document, root=base_root or document.root))
+
+
+def _streamed() -> Document:
+    """Standard input: YAML, JSON or printed text; or Python, where nothing else knows it."""
+    text = read_stream(sys.stdin.buffer, _STREAM)
+    python = Document(f"{_STREAM}.py", None, text)
+    try:
+        found = of_text(text, _STREAM)
+    except RecipeError:
+        if configs.holds(python):
+            return python
+        raise
+    known = any(owns(found) for _, owns, _ in READERS)
+    return found if known or not configs.holds(python) else python
+
+
+def _of_named(source: str, given: Mapping[str, Any]) -> RecipeDraft:
+    """What the user named in a file of Python, which is run; a file that fails is read instead."""
+    try:
+        document = _named(source)
+    except RecipeError as error:
+        draft = _instead(source, given)
+        if draft is None:
+            raise
+        draft.note(f"It was read, not run: {' '.join(str(error).split())}")
+        return draft
+    draft = _instead(source, given) if any(objects.left_by_class(document.value)) else None
+    if draft is not None and not draft.left_out():
+        draft.note("It was read, not run: albumentations 2.0.8 leaves arguments of earlier releases out.")
+    else:
+        draft = of_document(replace(document, given=given))
+    for message in document.warned:
+        draft.note(f"albumentations warned: {message}")
+    return draft
+
+
+def _instead(source: str, given: Mapping[str, Any]) -> RecipeDraft | None:
+    """What reading the file gives under the name that the user named; None where it gives nothing."""
+    file, _, name = source.rpartition(":")
+    try:
+        return of_document(replace(read(file), key=name, given=given))
+    except RecipeError:
+        return None
+
+
+def _named(source: str) -> Document:
+    """What the user named in a file of Python, or in a module."""
+    albumentations()  # whose warnings are collected from here on
+    with collected() as warned:
+        module = open_module(source, "transform", "config:", RecipeError)
+        found = module.found()
+        if inspect.isroutine(found) or (inspect.isclass(found) and not issubclass(found, Mapping)):
+            found = module.called(found)
+    try:
+        code = read(str(module.content.__file__)).text
+    except (AttributeError, RecipeError):
+        code = ""
+    more = (message for message in warned if "are not valid for transform" not in message)
+    return replace(of_value(found, source), code=code, warned=tuple(m for m in dict.fromkeys(more) if not is_advice(m)))
+
+
+def of_value(value: Any, name: str) -> Document:
+    """An object as a document; a mapping, such as `A.to_dict` gives, as if it were read."""
+    if isinstance(value, Mapping):
+        try:
+            return Document(name, top=from_value(_plain(value), Place(name, 1, 1)))
+        except TypeError as error:
+            raise RecipeError(problems=[Diagnostic(str(error), 1, 1, "E601", "import", name)]) from None
+    return Document(name, value=value)
+
+
+def _plain(value: Any) -> Any:
+    """Values with those of enumerations in place of their members, as `A.save` writes them."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.value if isinstance(value, Enum) else value
+
+
+def from_albumentations(compose: Any, name: str = "imported") -> Recipe:
+    """A recipe that does what an albumentations pipeline does.
+
+    Args:
+        compose: an `A.Compose`, a single transform, or a list of them; or what `A.to_dict` made of one.
+        name: of the recipe, `[a-z0-9-]`.
+
+    Raises:
+        RecipeError: parts of it have no place in a recipe; `problems` names each with the way out.
+        TypeError: it is no pipeline of albumentations.
+
+    >>> import albumentations as A
+    >>> compose = A.Compose([A.RandomCrop(64, 64), A.HorizontalFlip(p=0.3), A.Normalize(), A.ToTensorV2()])
+    >>> print(from_albumentations(compose, "mine").to_yaml(), end="")
+    version: 1
+    recipe: mine
+    steps:
+      - RandomCrop: {height: 64, width: 64}
+      - HorizontalFlip: {p: 0.3}
+    output: {normalize: imagenet}
+    """
+    document = of_value(compose, name)
+    draft = next((drafts(document) for _, owns, drafts in READERS[:2] if owns(document)), None)
+    if draft is None:
+        raise TypeError(f"from_albumentations takes an A.Compose, a transform or a list of them, got {compose!r:.200}")
+    if left := draft.left_out():
+        raise RecipeError(problems=left)
+    return draft.recipe()
+
+
+def of_document(document: Document) -> RecipeDraft:
+    """The draft that the first reader makes that owns the document, or the part of it that its key names.
+
+    Raises:
+        RecipeError: no reader knows it, or there are several pipelines and no key.
+    """
+    if document.given and not is_python(document.file):
+        raise _refused(document, "--set says what Python source does not tell, and this is none")
+    for name, owns, drafts in READERS:
+        if owns(document):
+            if document.key and name != _MANY:
+                raise _refused(document, f"--key names one of several pipelines, and this is {name}")
+            draft = drafts(document)
+            if _LOADER in (document.text or document.code):
+                draft.note(_DRAWS)
+            return draft
+    if isinstance(document.top, MappingNode) and {"recipe", "steps"} <= document.top.entries.keys():
+        raise _refused(document, "this is a recipe already: there is nothing to import")
+    known = "; ".join(name for name, _, _ in READERS)
+    raise _refused(document, f"nothing here that can be imported; known are: {known}")
+
+
+def _refused(document: Document, message: str) -> RecipeError:
+    place = document.place
+    return RecipeError(problems=[Diagnostic(message, place.line or 1, place.col or 1, "E601", "import", document.file)])

@@ -1,0 +1,247 @@
+"""Transforms of the MM frameworks as steps of a recipe, and their normalisation, which becomes `output:`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from augrecipes.interop.draft import Item, Line
+from augrecipes.interop.sample import Args, Maker, SampleState, Unheld, photometric
+from augrecipes.ops.groups import ONE_OF, SEQUENTIAL
+
+_SATURATION = "blends with grey, where the framework multiplies the saturation of HSV"
+
+_FLIPS = {
+    "horizontal": ("HorizontalFlip",),
+    "vertical": ("VerticalFlip",),
+    "diagonal": ("HorizontalFlip", "VerticalFlip"),
+}
+_INTERPOLATIONS = {
+    "nearest": "nearest", "bilinear": "linear", "bicubic": "cubic", "area": "area", "lanczos": "lanczos4",
+}  # fmt: skip
+_MOST_SIZES = 1024
+
+
+def resize(args: Args, sample: SampleState) -> list[Item]:
+    """To one size of a list or a range, shape kept or not; `scale` is (width, height)."""
+    scale = args.get("scale", args.get("img_scale"))
+    how = _how(args)
+    if scale is None:
+        factor = args.get("scale_factor")
+        if not isinstance(factor, int | float):
+            raise Unheld("it says no scale; write the size")
+        return [sample.line("RandomScale", scale_limit=[factor - 1, factor - 1], **how, p=1.0)]
+    keep = args.get("keep_ratio", "img_scale" in args)
+    scales = scale if isinstance(scale, list) and scale and isinstance(scale[0], list) else [_pair(scale)]
+    if len(scales) == 2 and args.get("multiscale_mode", "range") == "range":
+        scales = _between(scales[0], scales[1])
+    found = [_sized([_pair(each) for each in scales], keep, sample, how)]
+    if (ratios := args.get("ratio_range")) is not None:
+        limit = [round(ratios[0] - 1, 10), round(ratios[1] - 1, 10)]
+        line = sample.line("RandomScale", scale_limit=limit, **how, p=1.0)
+        line.beside.append("resampled twice, once in the framework")
+        found.append(line)
+    return list(found)
+
+
+def random_resize(args: Args, sample: SampleState) -> list[Item]:
+    """Version 2 of a resize to one of a range."""
+    return resize({"keep_ratio": True, **args}, sample)
+
+
+def choice_resize(args: Args, sample: SampleState) -> list[Item]:
+    """To one of several sizes."""
+    keep = args.get("keep_ratio", (args.get("resize_cfg") or {}).get("keep_ratio", True))
+    return [_sized([_pair(each) for each in args["scales"]], keep, sample, _how(args))]
+
+
+def _how(args: Args) -> dict[str, Any]:
+    mode = args.get("interpolation", "bilinear")
+    if mode not in _INTERPOLATIONS:
+        raise Unheld(f"interpolation {mode!r} is none of {', '.join(_INTERPOLATIONS)}")
+    return {"interpolation": _INTERPOLATIONS[mode]}
+
+
+def _pair(scale: Any) -> list[int]:
+    if isinstance(scale, int | float):
+        return [int(scale), int(scale)]
+    if not isinstance(scale, list) or len(scale) != 2 or not all(isinstance(each, int | float) for each in scale):
+        raise Unheld(f"scale {scale!r} is no pair of numbers")
+    return [int(scale[0]), int(scale[1])]
+
+
+def _between(low: list[int], high: list[int]) -> list[list[int]]:
+    """Every size from one to another, where only the shorter side changes."""
+    (long, short), (other, last) = sorted(low, reverse=True), sorted(high, reverse=True)
+    if long != other or abs(last - short) >= _MOST_SIZES:
+        raise Unheld("draws both sides from ranges: write `SmallestMaxSize: {max_size: [640, 720, 800]}`")
+    return [[long, side] for side in range(min(short, last), max(short, last) + 1)]
+
+
+def _sized(scales: list[list[int]], keep: Any, sample: SampleState, how: dict[str, Any]) -> Line:
+    """One resize to one of these (width, height)."""
+    if not keep:
+        if len(scales) > 1:
+            steps: list[Item] = [sample.line("Resize", height=h, width=w, **how) for w, h in scales]
+            return Line(ONE_OF, {}, sample.place, steps)
+        return sample.line("Resize", height=scales[0][1], width=scales[0][0], **how)
+    longest, shortest = {max(each) for each in scales}, [min(each) for each in scales]
+    if all(each[0] == each[1] for each in scales):
+        return sample.line("LongestMaxSize", max_size=shortest if len(shortest) > 1 else shortest[0], **how)
+    line = sample.line("SmallestMaxSize", max_size=shortest if len(shortest) > 1 else shortest[0], **how)
+    line.beside.append(f"the longer side is not held below {max(longest)}")
+    sample.draft.note(
+        f"Resize keeps the longer side below {max(longest)} in the framework: pictures longer than "
+        f"{max(longest) / max(shortest):.2f} times their shorter side become larger here."
+    )
+    return line
+
+
+def random_flip(args: Args, sample: SampleState) -> list[Item]:
+    """Turned over in one of the directions."""
+    p = args.get("prob", args.get("flip_ratio"))
+    directions = args.get("direction", "horizontal")
+    directions = directions if isinstance(directions, list) else [directions]
+    if unknown := [each for each in directions if each not in _FLIPS]:
+        raise Unheld(f"direction {unknown[0]!r} is none of {', '.join(_FLIPS)}")
+    if not p:
+        return []
+    chances = p if isinstance(p, list) else [p / len(directions)] * len(directions)
+    if len(directions) == 1 and len(_FLIPS[directions[0]]) == 1:
+        return [sample.line(_FLIPS[directions[0]][0], p=chances[0])]
+    steps = [_flipped(sample, _FLIPS[each], chance) for each, chance in zip(directions, chances, strict=False)]
+    return steps if len(steps) == 1 else [Line(ONE_OF, {"p": round(sum(chances), 6)}, sample.place, steps)]
+
+
+def _flipped(sample: SampleState, names: tuple[str, ...], p: float) -> Item:
+    if len(names) == 1:
+        return sample.line(names[0], p=p)
+    return Line(SEQUENTIAL, {"p": p}, sample.place, [sample.line(name, p=1.0) for name in names])
+
+
+def pad(args: Args, sample: SampleState) -> list[Item]:
+    """To a size, or to a multiple of one; the picture stays at the top left."""
+    divisor, size = args.get("size_divisor"), args.get("size")
+    if args.get("pad_to_square"):
+        raise Unheld("pad_to_square has no step: write `PadIfNeeded` with a fixed size")
+    if divisor is not None:
+        sides = {"min_height": None, "min_width": None, "pad_height_divisor": divisor, "pad_width_divisor": divisor}
+    else:
+        height, width = _pair(size)
+        sides = {"min_height": height, "min_width": width}
+    return [sample.line("PadIfNeeded", **sides, position="top_left", **_fills(args))]
+
+
+def _fills(args: Args) -> dict[str, Any]:
+    value = args.get("pad_val", 0)
+    labels = args.get("seg_pad_val")
+    if isinstance(value, Mapping):
+        value, labels = value.get("img", 0), value.get("seg", labels)
+    fill = value[0] if isinstance(value, list) and len(set(value)) == 1 else value
+    return {"fill": fill} | ({"fill_mask": labels} if labels is not None else {})
+
+
+def random_crop(args: Args, sample: SampleState) -> list[Item]:
+    """A window; of pictures that are smaller, as much as there is, which a Pad behind it fills up."""
+    kind = args.get("crop_type", "absolute")
+    if kind != "absolute":
+        raise Unheld(f"crop_type {kind!r} draws the window's size: write `RandomSizedCrop` or `RandomResizedCrop`")
+    height, width = _pair(args["crop_size"])
+    behind = next((call for call in sample.rest if call.name == "Pad" and call.args.get("size") is not None), None)
+    fills = {} if behind is None else _fills(behind.args)
+    line = sample.line("RandomCrop", height=height, width=width, pad_if_needed=True, pad_position="top_left", **fills)
+    if args.get("cat_max_ratio", 1.0) != 1.0:
+        line.beside.append("cat_max_ratio is not kept")
+        sample.draft.note("RandomCrop draws again where one class fills cat_max_ratio of the window; here it does not.")
+    return [line]
+
+
+def center_crop(args: Args, sample: SampleState) -> list[Item]:
+    """The middle."""
+    height, width = _pair(args["crop_size"])
+    return [sample.line("CenterCrop", height=height, width=width, pad_if_needed=True)]
+
+
+def random_rotate(args: Args, sample: SampleState) -> list[Item]:
+    """By an angle, sometimes."""
+    degree = args["degree"]
+    limit = [-degree, degree] if isinstance(degree, int | float) else degree
+    return [sample.line("Rotate", limit=limit, **_fills(args), p=args.get("prob", 0.5))]
+
+
+def cut_out(args: Args, sample: SampleState) -> list[Item]:
+    """Holes of one shape."""
+    holes, shape = args["n_holes"], args.get("cutout_shape")
+    if args.get("cutout_ratio") is not None or not isinstance(shape, list) or isinstance(shape[0], list):
+        raise Unheld("holes of several shapes: write a `OneOf` of `CoarseDropout` steps")
+    count = holes if isinstance(holes, list) else [holes, holes]
+    ranges = {"hole_height_range": [shape[0]] * 2, "hole_width_range": [shape[1]] * 2}
+    fill = args.get("fill_in", [0, 0, 0])
+    same = fill[0] if isinstance(fill, list) and len(set(fill)) == 1 else fill
+    labels = {} if args.get("seg_fill_in") is None else {"fill_mask": args["seg_fill_in"]}
+    return [sample.line("CoarseDropout", num_holes_range=count, **ranges, fill=same, **labels, p=args.get("prob", 1.0))]
+
+
+def filter_boxes(args: Args, sample: SampleState) -> list[Item]:
+    """Boxes that are dropped when they are small."""
+    width, height = args.get("min_gt_bbox_wh") or (1, 1)
+    sample.boxes = {**(sample.boxes or {}), "min_width": width, "min_height": height}
+    return []
+
+
+def normalize(args: Args, sample: SampleState) -> list[Item]:
+    """Mean and deviation in levels of 255, of RGB or of BGR."""
+    if args.get("to_rgb", args.get("bgr_to_rgb", True)) is False:
+        sample.output["color"] = "bgr"
+    mean, std = args.get("mean"), args.get("std")
+    sample.normalized = True
+    if mean is None or std is None:
+        return []
+    sample.output.pop("range", None)
+    if not any(mean) and set(std) == {255.0}:
+        return []  # 0..1
+    sample.output["normalize"] = {"mean": [_share(each) for each in mean], "std": [_share(each) for each in std]}
+    return []
+
+
+def _share(level: float) -> float:
+    return round(level / 255, 10)
+
+
+def photometric_distortion(args: Args, sample: SampleState) -> list[Item]:
+    """Brightness, contrast first or last, saturation and hue, each or none of them."""
+    share, hue = round(args.get("brightness_delta", 32) / 255, 4), args.get("hue_delta", 18) / 2
+    contrast, saturation = args.get("contrast_range", [0.5, 1.5]), args.get("saturation_range", [0.5, 1.5])
+
+    def change(key: str) -> Line:
+        if key == "hue":
+            none = {"sat_shift_limit": 0, "val_shift_limit": 0}
+            return sample.line("HueSaturationValue", hue_shift_limit=[-hue, hue], **none, p=0.5)
+        if key == "saturation":
+            fixed = {"brightness": [1.0, 1.0], "contrast": [1.0, 1.0], "hue": [0.0, 0.0]}
+            blend = sample.line("ColorJitter", **fixed, saturation=[float(end) for end in saturation], p=0.5)
+            blend.beside.append(_SATURATION)
+            return blend
+        ends = [round(end - 1, 10) for end in contrast] if key == "contrast" else [-share, share]
+        limits = {"brightness_limit": [0, 0], "contrast_limit": [0, 0], f"{key}_limit": ends}
+        return sample.line("RandomBrightnessContrast", **limits, p=0.5)
+
+    sample.draft.note(f"PhotoMetricDistortion: its saturation {_SATURATION}.")
+    return photometric(change, sample.place)
+
+
+MAKERS: dict[str, Maker] = {
+    "CenterCrop": center_crop,
+    "CutOut": cut_out,
+    "FilterAnnotations": filter_boxes,
+    "Normalize": normalize,
+    "Pad": pad,
+    "PhotoMetricDistortion": photometric_distortion,
+    "RandomChoiceResize": choice_resize,
+    "RandomCrop": random_crop,
+    "RandomCutOut": cut_out,
+    "RandomFlip": random_flip,
+    "RandomResize": random_resize,
+    "RandomRotate": random_rotate,
+    "Resize": resize,
+}

@@ -1,0 +1,210 @@
+"""Pipelines that albumentations made: objects, and what `A.save` and `A.to_dict` wrote of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any
+
+from augrecipes.compat.guard import albumentations
+from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.interop.albumentations import saved_of, written_by
+from augrecipes.interop.compose import fill
+from augrecipes.interop.draft import Call, Line, RecipeDraft, name_of, takes_of
+from augrecipes.interop.reading import Document
+from augrecipes.ops import registry
+from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OR_OTHER
+from augrecipes.ops.outputs import OUTPUTS
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
+from augrecipes.recipe.today import ordered
+from augrecipes.recipe.variants import CLASS, pipeline_of
+
+_CHILDREN = "transforms"
+# What groups of albumentations keep of their arguments.
+_OF_GROUPS = ("p", "n", "replace")
+_OF_COMPOSE = ("p", "is_check_shapes", "strict", "seed", "additional_targets")
+
+
+def is_object(document: Document) -> bool:
+    """Whether the document is an object of albumentations, or a list of them."""
+    if document.value is None:
+        return False
+    A = albumentations()  # noqa: N806 - as everybody calls it
+    given = _each(document.value)
+    return bool(given) and all(isinstance(each, A.BaseCompose | A.BasicTransform) for each in given)
+
+
+def is_saved(document: Document) -> bool:
+    """Whether the document names classes as `A.save` does."""
+    return isinstance(document.top, MappingNode) and pipeline_of(document.top) is not None
+
+
+def draft_of_object(document: Document) -> RecipeDraft:
+    """What an object does, as a recipe."""
+    value, place = document.value, document.place
+    made = RecipeDraft(name_of(document.file), f"a {type(value).__name__} in Python", place)
+    if isinstance(value, list | tuple):
+        fill(made, Call(COMPOSE, {}, tuple(_live(each, document) for each in value), place))
+    else:
+        fill(made, _live(value, document))
+    for each in left_by_class(value):
+        name = type(each).__name__
+        for key in sorted(_ignored(each)):
+            why = "albumentations 2.0.8 has no such argument and leaves it out: import the file by `FILE.py` alone, "
+            made.refuse(f"{name}.{key}", f"{why}which reads it, or write the step", place)
+    return _short(made)
+
+
+def draft_of_saved(document: Document) -> RecipeDraft:
+    """What a saved pipeline does, as a recipe."""
+    top = document.top
+    said = top.entries.get("__version__") if isinstance(top, MappingNode) else None
+    release = str(said.value) if isinstance(said, Scalar) and said.value is not None else ""
+    origin = f"a pipeline that albumentations{' ' * bool(release)}{release} saved"
+    made = RecipeDraft(name_of(document.file), origin, document.place)
+    pipeline = pipeline_of(top) if isinstance(top, MappingNode) else None
+    fill(made, _saved(pipeline or MappingNode({}, document.place)))
+    return _short(made)
+
+
+def _saved(node: Node) -> Call:
+    """One saved transform."""
+    said = node.entries.get(CLASS) if isinstance(node, MappingNode) else None
+    if not isinstance(node, MappingNode) or not isinstance(said, Scalar) or not isinstance(said.value, str):
+        message = f"must be a saved transform with {CLASS}, got {describe(node)}"
+        raise RecipeError(problems=[Diagnostic(message, node.place.line, node.place.col, "E601", "", node.place.file)])
+    package, _, name = said.value.rpartition(".")
+    inside = node.entries.get(_CHILDREN)
+    children = tuple(map(_saved, inside.items)) if isinstance(inside, ListNode) else None
+    args = {key: plain(value) for key, value in node.entries.items() if key not in (CLASS, _CHILDREN)}
+    return Call(name, args, children, node.place, package)
+
+
+def _live(made: Any, document: Document) -> Call:
+    """An object, and what is in it."""
+    cls, A = type(made), albumentations()  # noqa: N806
+    name = cls.__name__
+    args: dict[str, Any] = {}
+    kept: tuple[str, ...] = _OF_GROUPS
+    if cls in (A.Compose, A.ReplayCompose):
+        name, kept = COMPOSE, _OF_COMPOSE
+        for key, targets in (("bbox_params", "bboxes"), ("keypoint_params", "keypoints")):
+            if (processor := made.processors.get(targets)) is not None:
+                args[key] = {key: value for key, value in vars(processor.params).items() if not key.startswith("_")}
+    elif name not in (*GROUPS, ONE_OR_OTHER) or cls is not getattr(A, name):
+        found = saved_of(made) if _is_known(cls) else {}
+        takes = takes_of(name)
+        args = {key: _taken(value, found) if key in takes else value for key, value in found.items()}
+        return Call(name, args, None, document.place, cls.__module__)
+    args |= {key: value for key in kept if (value := getattr(made, key, None)) is not None}
+    children = tuple(_live(each, document) for each in made.transforms)
+    return Call(name, args, children, document.place, "albumentations")
+
+
+def _each(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def left_by_class(value: Any) -> Iterator[Any]:
+    """The transforms in an object that were given arguments which their classes do not know."""
+    for each in _each(value):
+        if _ignored(each):
+            yield each
+        yield from left_by_class(getattr(each, "transforms", None) or ())
+
+
+def _ignored(made: Any) -> frozenset[str]:
+    """Arguments that a transform was given, and that its class does not know."""
+    ignored = frozenset(getattr(made, "invalid_args", None) or ())
+    # What A.save writes of a parent's arguments comes back as unknown ones, and says nothing that is lost.
+    return ignored - saved_of(made).keys() if ignored else ignored
+
+
+def _is_known(cls: type) -> bool:
+    """Whether a recipe's step, or output, of the class's name is this class, and no other one."""
+    name = cls.__name__
+    if name in OUTPUTS:
+        return cls is getattr(albumentations(), name, None)
+    try:
+        return registry.arguments(name) is not None and registry.get_class(name) is cls
+    except KeyError:
+        return False
+
+
+# A pipeline as albumentations writes it down lists every argument, defaults too, and those that a class hands on to its
+# parents; in a form that the class itself does not always take.
+
+
+def _short(made: RecipeDraft) -> RecipeDraft:
+    """A draft without the arguments that make no difference."""
+    for line in made.lines():
+        if line.steps is None:
+            _shorten(line)
+    return made
+
+
+def _shorten(line: Line) -> None:
+    """Leave out arguments that make no difference: a class's own defaults, and what follows from the others."""
+    schema = registry.arguments(line.name) or {"properties": {}}
+    takes = schema["properties"]
+    given = {key: _taken(value, line.args) for key, value in line.args.items()}
+    known = {key: value for key, value in given.items() if key in takes}
+    whole = _rebuilt(line.name, known)
+    if whole is None:
+        return  # the check of the draft says why
+    for key in [key for key in known if key not in schema.get("required", ())]:
+        fewer = {other: value for other, value in known.items() if other != key}
+        if _rebuilt(line.name, fewer) == whole:
+            known = fewer
+    for key, value in tuple(known.items()):
+        if key not in known:  # one of two axes that are written as one
+            continue
+        fewer = {other: known[other] for other in known if other not in (key, f"{key[:-1]}y")}
+        names = (key[:-2], key) if key.endswith("_x") and known.get(f"{key[:-1]}y") == value else (key,)
+        for name, written in product(names, (*_as_written(value), value)):
+            one = {**fewer, name: written} if name != key else {**known, key: written}
+            if name in takes and _rebuilt(line.name, one) == whole:
+                known = one
+                break
+    others = {key: value for key, value in given.items() if key not in takes and whole.get(key, ...) != line.args[key]}
+    line.args = ordered(line.name, known | others)
+
+
+def _taken(value: Any, args: Mapping[str, Any]) -> Any:
+    """A value that was written down as one that the class takes.
+
+    Ranges of a negative number are written with the larger end first, and in a mapping arguments beside it are
+    repeated.
+    """
+    match value:
+        case [int() | float() as low, int() | float() as high] if low == -high > high:
+            return high
+        case Mapping():
+            return {key: item for key, item in value.items() if args.get(key, ...) != item}
+    return value
+
+
+def _as_written(value: Any) -> Iterator[Any]:
+    """A value as people write it: round numbers, one for a whole range, and one for both axes.
+
+    >>> list(_as_written([-0.050000000000000044, 0.050000000000000044])), list(_as_written([-15.0, 15.0]))
+    ([0.05, [-0.05, 0.05]], [15, [-15, 15]])
+    """
+    match value:
+        case {"x": x, "y": y} if x == y and len(value) == 2:
+            yield from _as_written(x)
+        case [int() | float(), int() | float()]:
+            low, high = (float(f"{end:.12g}") if isinstance(end, float) else end for end in value)
+            whole = float(low).is_integer() and float(high).is_integer()
+            if whole and (max(-low, high) > 1 or isinstance(value[1], int)):
+                low, high = int(low), int(high)
+            if low in (0, 1, -high, high):
+                yield high
+            elif low + high == 2:
+                yield round(high - 1, 12)
+            yield [low, high]
+
+
+def _rebuilt(name: str, args: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What albumentations writes down of a transform with these arguments; None: there is none."""
+    return written_by(registry.plain, name, args)

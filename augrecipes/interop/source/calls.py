@@ -1,0 +1,261 @@
+"""Calls in Python source: functions and classes of the file, and those of other modules that are known."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from augrecipes.interop.source import functions
+from augrecipes.interop.source.branches import Assumptions
+from augrecipes.interop.source.expressions import Expressions
+from augrecipes.interop.source.functions import MAPPINGS, Key
+from augrecipes.interop.source.text import SourceText
+from augrecipes.interop.source.values import (
+    MISSING,
+    Class,
+    Created,
+    Function,
+    Instance,
+    Mapped,
+    Named,
+    NotKnown,
+    OutsideName,
+    Parser,
+    Partial,
+    UnknownValue,
+    given_value,
+)  # fmt: skip
+from augrecipes.recipe.history import PLACES
+
+_PARAMS = ("BboxParams", "KeypointParams")
+_DEEPEST_CALL = 12
+
+
+class Calls(Expressions):
+    """Functions and classes of a file, and what calls return."""
+
+    def __init__(self, source: SourceText, given: Mapping[str, Any], assumed: Assumptions) -> None:
+        super().__init__(source, given, assumed)
+        self.functions: list[tuple[list[str], Function]] = []  # to be run by themselves, with their names
+        self.classes: list[tuple[list[str], Class]] = []
+        self.returned: list[Any] = []  # what functions that run return so far
+
+    def call(self, node: ast.Call) -> Any:
+        """What a call returns."""
+        func = node.func
+        if not isinstance(func, ast.Attribute):
+            called = self.of(func)
+            return self.called(called, *self.arguments(node), node)
+        held = self.of(func.value)
+        args, named = self.arguments(node)
+        match held:
+            case Parser():
+                return self._parser(held, func.attr, args, named, node)
+            case dict() if isinstance(held.get(func.attr), Function | Class | Partial | OutsideName):
+                return self.called(held[func.attr], args, named, node)
+            case list() | tuple() | dict() | str() | int() | float() | UnknownValue():
+                return self._method(held, func, args, named, node)
+        try:
+            called = self.attribute(held, func.attr)
+        except NotKnown:
+            called = self.unknown(func)
+        return self.called(called, args, named, node)
+
+    def arguments(self, node: ast.Call) -> tuple[list[Any], dict[Any, Any]]:
+        """Arguments of a call; those that are spread in from what is not known stand under the name None."""
+        args = self.items(node.args)
+        named: dict[Any, Any] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                self.merge(named, self.of(keyword.value), keyword.value)
+                continue
+            with self.named(keyword.arg):
+                named[keyword.arg] = self.of(keyword.value)
+        return args, named
+
+    def called(self, called: Any, args: list[Any], named: dict[Any, Any], node: ast.Call) -> Any:
+        """What calling something returns."""
+        match called:
+            case Function():
+                return self.run(called, args, named)
+            case Class():
+                return self.instance(called, args, named)
+            case Partial():
+                return self.called(called.function, [*called.args, *args], {**called.named, **named}, node)
+            case OutsideName():
+                return self._outside(called, args, named, node)
+        raise NotKnown(*args, *named.values())
+
+    def _outside(self, called: OutsideName, args: list[Any], named: dict[Any, Any], node: ast.Call) -> Any:
+        """What a class or a function of another module returns."""
+        path, last = called.path, called.last
+        if last == "partial" and args:
+            return Partial(args[0], args[1:], named)
+        if last == "ArgumentParser":
+            return Parser()
+        if path == "dict" or last in MAPPINGS or path.endswith("OmegaConf.create"):
+            mapping = Mapped({}, self.source.at(node))
+            for value in args[last == "defaultdict" :][:1]:
+                if isinstance(value, UnknownValue):
+                    raise NotKnown(value)
+                self.merge(mapping, functions.pairs_of(value) if isinstance(value, list | tuple) else value, node)
+            mapping.update(named)
+            return mapping
+        if path in functions.FUNCTIONS and None not in named:
+            try:
+                return functions.FUNCTIONS[path](*args, **named)
+            except (TypeError, ValueError):  # other arguments than it takes
+                raise NotKnown(*args) from None
+        if not last[:1].isupper():
+            raise NotKnown(*args, *named.values())
+        extra = named.pop(None, None)
+        if last in _PARAMS:
+            return Mapped(zip(PLACES[last].split(), args, strict=False)) | named
+        created = Created(path, args, named, node, extra)
+        self.reached.add(id(node))
+        self.created.append(Named(self.path, created))
+        return created
+
+    def _method(self, held: Any, func: ast.Attribute, args: list[Any], named: dict[Any, Any], node: ast.Call) -> Any:
+        """A method of what is known, or of what is not."""
+        name = func.attr
+        match held:
+            case list() if name in ("append", "extend", "insert", "pop", "clear", "reverse"):
+                self.spend(len(held) if name == "insert" else 1)
+                return functions.change_list(held, name, args)
+            case list() if name in ("remove", "sort"):
+                held[:] = [self.unknown(func.value)]
+            case dict() if name == "update":
+                for value in args:
+                    self.merge(held, value, node)
+                held.update(named)
+                return None
+            case dict() if name == "setdefault" and args and isinstance(args[0], Key):
+                return held.setdefault(args[0], args[1] if len(args) > 1 else None)
+            case UnknownValue(text=text, roots=roots) if name == "get" and args and isinstance(args[0], str):
+                path = f"{text}.{args[0]}" if re.fullmatch(r"[\w.]+", text) else ""
+                if path in self.given:
+                    self.used.add(path)
+                    return given_value(self.given[path])
+                return UnknownValue(path or self.source.text(node), self.source.at(node), (path,) if path else roots)
+        return functions.method(held, name, args, named)
+
+    def _parser(self, parser: Parser, name: str, args: list[Any], named: dict[Any, Any], node: ast.Call) -> Any:
+        """Arguments of a program, which are what they are where the command line says nothing."""
+        match name:
+            case "add_argument":
+                flags = [flag for flag in args if isinstance(flag, str)]
+                long = next((flag for flag in flags if flag.startswith("--")), flags[0] if flags else "")
+                key = str(named.get("dest") or long.lstrip("-").replace("-", "_"))
+                usual = {"store_true": False, "store_false": True}.get(str(named.get("action")), MISSING)
+                parser.defaults[key] = named.get("default", usual)
+                return None
+            case "add_argument_group" | "add_mutually_exclusive_group":
+                return parser
+            case "set_defaults":
+                parser.defaults.update(named)
+                return None
+            case "parse_args" | "parse_known_args":
+                defaults = {key: value for key, value in parser.defaults.items() if value is not MISSING}
+                known = Mapped(defaults, self.source.at(node))
+                return known if name == "parse_args" else (known, self.unknown(node))
+        raise NotKnown
+
+    def instance(self, cls: Class, args: list[Any], named: dict[Any, Any]) -> Any:
+        """An object of a class of the file: its `__init__` is run, or its fields are set."""
+        made = Instance(cls)
+        begin = cls.get("__init__")
+        if isinstance(begin, Function):
+            self.run(Function(begin.node, begin.scope, begin.name, begin.defaults, made), args, named)
+        else:
+            made.names.update(zip(cls.fields, args, strict=False))
+            made.names.update({key: value for key, value in named.items() if key is not None})
+        return made
+
+    def function(self, node: Any, name: str) -> Function:
+        """A function as a value, with what its arguments are where nothing is given."""
+        args = node.args
+        named = [*args.posonlyargs, *args.args]
+        pairs = [*zip(named[len(named) - len(args.defaults) :], args.defaults, strict=True)]
+        pairs += zip(args.kwonlyargs, args.kw_defaults, strict=True)
+        usual = {each.arg: self.of(default) for each, default in pairs if default is not None}
+        return Function(node, self.scope, name, usual)
+
+    def run(self, function: Function, args: list[Any], named: dict[Any, Any]) -> Any:
+        """What a function of the file returns."""
+        if len(self.returned) > _DEEPEST_CALL:
+            return UnknownValue(f"{function.name}(...)", self.source.at(function.node))
+        outer, self.scope = self.scope, function.scope.new_child(self._bound(function, args, named))
+        self.returned.append(MISSING)
+        try:
+            if isinstance(function.node, ast.Lambda):
+                return self.of(function.node.body)
+            self.block(function.node.body)
+        finally:
+            self.scope, value = outer, self.returned.pop()
+        return None if value is MISSING else value
+
+    def _bound(self, function: Function, args: list[Any], named: dict[Any, Any]) -> dict[str, Any]:
+        """Names of a function's arguments and what they are."""
+        node = function.node.args
+        names = [each.arg for each in (*node.posonlyargs, *node.args)]
+        by_place = list(args)
+        if function.owner is not None and names and "staticmethod" not in function.decorators:
+            owner = function.owner
+            if "classmethod" in function.decorators:
+                by_place.insert(0, owner.cls if isinstance(owner, Instance) else owner)
+            elif isinstance(owner, Instance):
+                by_place.insert(0, owner)
+        parameters = (*node.posonlyargs, *node.args, *node.kwonlyargs)
+        bound = {each.arg: self._parameter(each, function) for each in parameters}
+        bound.update(zip(names, by_place, strict=False))
+        more = Mapped({key: value for key, value in named.items() if key not in bound})
+        bound.update({key: value for key, value in named.items() if key in bound})
+        if node.vararg is not None:
+            bound[node.vararg.arg] = tuple(by_place[len(names) :])
+        if node.kwarg is not None:
+            bound[node.kwarg.arg] = more
+        return bound
+
+    def _parameter(self, each: ast.arg, function: Function) -> Any:
+        """What an argument is where nothing gives it."""
+        if each.arg in self.given:
+            self.used.add(each.arg)
+            return given_value(self.given[each.arg])
+        if each.arg in function.defaults:
+            return function.defaults[each.arg]
+        return UnknownValue(each.arg, self.source.place(each.lineno, each.col_offset + 1), (each.arg,))
+
+    def define(self, statement: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        """Give a function its name."""
+        for decorator in statement.decorator_list:
+            self.of(decorator)
+        function = self.function(statement, statement.name)
+        self.assign(ast.Name(statement.name, ast.Store()), function)
+        self.functions.append(([*self.path, statement.name], function))
+
+    def define_class(self, statement: ast.ClassDef) -> None:
+        """Give a class its name."""
+        bases = [self.of(base) for base in statement.bases]
+        fields = [each.target.id for each in statement.body
+                  if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)]  # fmt: skip
+        names: dict[str, Any] = {}
+        made = Class(statement.name, names, bases, fields, statement)
+        outer, before = self.scope, self.functions
+        self.scope, self.functions = outer.new_child(names), []
+        try:
+            with self.named(statement.name):
+                self.block(statement.body)
+                self.classes.append(([*self.path], made))
+        finally:
+            self.scope, self.functions = outer, before
+        for each in names.values():
+            if isinstance(each, Function):
+                each.scope = outer  # methods do not see the names of their class
+        self.assign(ast.Name(statement.name, ast.Store()), made)
+
+    def block(self, statements: Sequence[ast.stmt]) -> str:
+        """Run statements, see `execute`."""
+        raise NotImplementedError

@@ -1,0 +1,278 @@
+"""Operators, functions, methods and constants of Python whose values are known, held within bounds."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from augrecipes.interop.source.values import (
+    Class,
+    Created,
+    Function,
+    Instance,
+    Mapped,
+    NotKnown,
+    OutsideName,
+    Partial,
+    UnknownValue,
+)  # fmt: skip
+
+MOST_ITEMS = 10_000  # of a list or a text that is created
+_LARGEST = 2**63
+_LONGEST = 2_000  # of a text whose methods are called
+Key = str | int | float | None  # keys of mappings
+
+BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.BitOr: operator.or_,
+    ast.BitAnd: operator.and_, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
+}  # fmt: skip
+UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
+}  # fmt: skip
+COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
+    ast.In: lambda item, held: item in held, ast.NotIn: lambda item, held: item not in held,
+}  # fmt: skip
+_FAILURES = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is wholly known, as deep as it goes within bounds."""
+    left = [value]
+    for count, item in enumerate(left):
+        if count > MOST_ITEMS:
+            return False
+        if isinstance(item, Mapping):
+            left += [*item.keys(), *item.values()]
+        elif isinstance(item, list | tuple):
+            left += item
+        elif not isinstance(item, Key):
+            return False
+    return True
+
+
+def truth(value: Any) -> bool:
+    """Whether a value that is known counts as true.
+
+    Raises:
+        NotKnown: it is not known.
+    """
+    if isinstance(value, Created | Function | Class | Instance | Partial):
+        return True
+    if not isinstance(value, Key | tuple | list | Mapping):
+        raise NotKnown(value)
+    return bool(value)
+
+
+def binary(op: ast.operator, left: Any, right: Any) -> Any:
+    """Two values under an operator.
+
+    Raises:
+        NotKnown: they do not go together, or the result is too large.
+
+    >>> binary(ast.Add(), (1, 2), (3,)), binary(ast.Mod(), "%d px", 3)
+    ((1, 2, 3), '3 px')
+    """
+    both = (left, right)
+    if isinstance(op, ast.Mult) and any(isinstance(each, str | list | tuple) for each in both):
+        held, times = both if isinstance(right, int) else (right, left)
+        fits = isinstance(times, int) and len(held) * max(times, 0) <= MOST_ITEMS
+    elif isinstance(op, ast.Add) and all(isinstance(each, str | list | tuple) for each in both):
+        fits = len(left) + len(right) <= MOST_ITEMS
+    elif isinstance(op, ast.Mod) and isinstance(left, str):
+        fits = is_plain(right) and len(left) <= 200 and not any(sign in left for sign in "*0123456789")
+    elif isinstance(op, ast.BitOr) and all(isinstance(each, Mapping) for each in both):
+        return Mapped({**left, **right})
+    else:
+        fits = all(isinstance(each, int | float) for each in both)
+        fits = fits and not (isinstance(op, ast.Pow | ast.LShift) and (abs(right) > 64 or abs(left) > 1e6))
+    if not fits or type(op) not in BINARY:
+        raise NotKnown(left, right)
+    return _bounded(BINARY[type(op)], left, right)
+
+
+def compared(op: ast.cmpop, left: Any, right: Any) -> bool:
+    """Whether a comparison of two values holds; NotKnown where it cannot be told."""
+    if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and (left is None or right is None):
+        if isinstance(right if left is None else left, OutsideName | UnknownValue):
+            raise NotKnown(left, right)
+        return (left is right) == isinstance(op, ast.Is | ast.Eq)
+    return bool(plain(COMPARE[type(op)], left, right))
+
+
+def plain(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    """A function of Python's own on known values.
+
+    Raises:
+        NotKnown: an argument is not known, it fails, or the result is too large.
+    """
+    if not (is_plain(args) and is_plain(named)):
+        raise NotKnown(*args)
+    return _bounded(function, *args, **named)
+
+
+def _bounded(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    try:
+        result = function(*args, **named)
+    except _FAILURES:
+        raise NotKnown(*args) from None
+    match result:
+        case bool() | None:
+            return result
+        case int() if abs(result) < _LARGEST:
+            return result
+        case float() if math.isfinite(result):
+            return result
+        case str() | tuple() | list() | dict() if len(result) <= MOST_ITEMS:
+            return result
+    raise NotKnown(*args)
+
+
+def items_of(value: Any) -> list[Any]:
+    """The items of what can be gone through.
+
+    Raises:
+        NotKnown: they are not known.
+    """
+    if not isinstance(value, list | tuple | Mapping | str) or len(value) > MOST_ITEMS:
+        raise NotKnown(value)
+    return list(value)
+
+
+def pairs_of(value: Any) -> dict[Any, Any]:
+    """A mapping of pairs of keys and values; NotKnown for what holds others."""
+    pairs: list[Any] = items_of(value)
+    if not all(isinstance(each, list | tuple) and len(each) == 2 and isinstance(each[0], Key) for each in pairs):
+        raise NotKnown(value)
+    return dict(pairs)
+
+
+def _array(values: Any, *_: Any, **__: Any) -> Any:
+    return list(values) if isinstance(values, list | tuple) else values
+
+
+def _range(*args: Any) -> list[int]:
+    numbers = range(*(_int(each) for each in args))
+    if not -MOST_ITEMS <= (numbers.stop - numbers.start) // numbers.step <= MOST_ITEMS:
+        raise NotKnown
+    return list(numbers)
+
+
+def _int(value: Any) -> int:
+    if not isinstance(value, int):
+        raise NotKnown(value)
+    return value
+
+
+def _round(value: Any, digits: Any = None) -> Any:
+    if digits is not None and not 0 <= _int(digits) <= 20:
+        raise NotKnown(digits)
+    return plain(round, value, digits)
+
+
+def _text(value: Any = "") -> str:
+    if not isinstance(value, Key):
+        raise NotKnown(value)
+    return str(value)
+
+
+def _plainly(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args, **named: plain(function, *args, **named)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "list": lambda value=(): items_of(value), "tuple": lambda value=(): tuple(items_of(value)), "range": _range,
+    "len": lambda value: len(items_of(value)), "bool": lambda value=False: truth(value), "str": _text,
+    "zip": lambda *values: list(zip(*map(items_of, values), strict=False)),
+    "enumerate": lambda value, start=0: list(enumerate(items_of(value), _int(start))),
+    "reversed": lambda value: items_of(value)[::-1], "sorted": lambda value: plain(sorted, items_of(value)),
+    "copy.copy": lambda value: value, "copy.deepcopy": lambda value: value, "round": _round, "numpy.round": _round,
+    **dict.fromkeys(("numpy.array", "numpy.asarray", "torch.tensor", "numpy.float32", "numpy.float64", "numpy.int32"),
+                    _array),
+    **{name: _plainly(getattr(builtins, name)) for name in (
+        "int", "float", "min", "max", "abs", "sum", "any", "all", "divmod")},
+    **{f"numpy.{name}": _plainly(getattr(math, same)) for name, same in (
+        ("sqrt", "sqrt"), ("ceil", "ceil"), ("floor", "floor"), ("deg2rad", "radians"), ("rad2deg", "degrees"))},
+    **{f"math.{name}": _plainly(getattr(math, name)) for name in (
+        "ceil", "floor", "sqrt", "log", "log2", "log10", "exp", "sin", "cos", "tan", "atan", "radians", "degrees")},
+}  # fmt: skip
+# Mappings with attributes, by the last name, whoever's they are.
+MAPPINGS = frozenset({
+    "OrderedDict", "EasyDict", "edict", "AttrDict", "Munch", "Box", "SimpleNamespace", "Namespace", "ConfigDict",
+    "Dict", "DotMap", "Config", "defaultdict", "addict",
+})  # fmt: skip
+_OF_TEXT = ("lower", "upper", "strip", "startswith", "endswith", "replace", "split", "rstrip", "lstrip", "capitalize",
+            "title", "removeprefix", "removesuffix", "join")  # fmt: skip
+
+
+def method(value: Any, name: str, args: list[Any], named: dict[str, Any]) -> Any:
+    """What a method that changes nothing returns.
+
+    Raises:
+        NotKnown: it has none that is known.
+
+    >>> method("Train", "lower", [], {}), method({"a": 1}, "get", ["b", 2], {})
+    ('train', 2)
+    """
+    match value, name:
+        case str(), _ if name in _OF_TEXT and len(value) + sum(len(each) for each in args if isinstance(each, str)) < (
+            _LONGEST
+        ):
+            return plain(getattr(value, name), *args, **named)
+        case dict(), "get" if args and isinstance(args[0], Key):
+            return value.get(args[0], args[1] if len(args) > 1 else None)
+        case dict(), "items" | "keys" | "values":
+            return list(getattr(value, name)())
+        case dict(), "copy":
+            return Mapped(value)
+        case list(), "copy" | "tolist" | "astype":
+            return list(value)
+        case ((int() | float() | tuple()), "item" | "tolist" | "astype"):
+            return value
+    raise NotKnown(value, *args)
+
+
+def item_of(held: Any, key: Any) -> Any:
+    """An item, or a slice, of what is known."""
+    if isinstance(held, dict) and isinstance(key, Key) and key in held:
+        return held[key]
+    if isinstance(held, str | list | tuple):
+        if isinstance(key, int) and -len(held) <= key < len(held):
+            return held[key]
+        if isinstance(key, slice) and all(isinstance(end, int | None) for end in (key.start, key.stop, key.step)):
+            return _bounded(held.__getitem__, key)
+    raise NotKnown(held, key)
+
+
+def change_list(held: list[Any], name: str, args: list[Any]) -> Any:
+    """Change a list by one of its methods, and return what that returns."""
+    match name, args:
+        case "append", [item]:
+            items = [item]
+        case "extend", [list() | tuple() as items]:
+            pass
+        case "extend", [item]:
+            items = [item]
+        case "insert", [int() as place, item] if len(held) < MOST_ITEMS:
+            return held.insert(place, item)
+        case (("pop" | "clear" | "reverse"), _):
+            return _changed(held, name, args)
+        case _:
+            raise NotKnown(*args)
+    if len(held) + len(items) > MOST_ITEMS:
+        raise NotKnown(*args)
+    held += items
+    return None
+
+
+def _changed(held: list[Any], name: str, args: list[Any]) -> Any:
+    try:
+        return getattr(held, name)(*args)
+    except _FAILURES:
+        raise NotKnown(*args) from None

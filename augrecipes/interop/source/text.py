@@ -1,0 +1,167 @@
+"""The text of a file of Python, or the code cells of a notebook, as a tree; and where its lines stand."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import warnings
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import accumulate
+
+from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.interop.source.values import OutsideName, Scope, UnknownValue
+from augrecipes.recipe.nodes import Place
+
+_NAME = "<source to import>"
+_MAGIC = re.compile(r"^\s*[%!?]|^\s*[\w.]+\?{1,2}\s*$")
+_LONGEST = 80  # of an expression in messages
+_FEW = 40  # parts of an expression that are inspected for names
+NOTEBOOK = ".ipynb"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """A file that was read.
+
+    Attributes:
+        file: as the user named it.
+        tree: what it says.
+        lines: its lines, as bytes: columns of the tree count these.
+        cells: of a notebook the first line of each code cell, and its number.
+    """
+
+    file: str
+    tree: ast.Module
+    lines: list[bytes]
+    cells: tuple[tuple[int, int], ...] = ()
+
+    def place(self, line: int, col: int = 1) -> Place:
+        """A line as users count it: in a notebook that of a cell."""
+        if not self.cells:
+            return Place(self.file, line, col)
+        first, cell = self.cells[max(0, bisect_right(self.cells, (line, 1 << 60)) - 1)]
+        return Place(f"{self.file}, cell {cell}", line - first + 1, col)
+
+    def at(self, node: ast.expr | ast.stmt) -> Place:
+        """Where a node stands."""
+        return self.place(node.lineno, node.col_offset + 1)
+
+    def text(self, node: ast.expr) -> str:
+        """What a node is written as, on one line."""
+        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+        if first == last:
+            found = self.lines[first][node.col_offset : node.end_col_offset]
+        else:
+            found = self.lines[first][node.col_offset :] + b" " + self.lines[min(first + 1, last)]
+        text = " ".join(found.decode("utf-8", "replace").split())
+        return text if first == last and len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def parse(text: str, file: str) -> SourceText:
+    """Read a text as Python; nothing of it is run.
+
+    Raises:
+        RecipeError: it is no Python, or nested too deeply; names the line.
+
+    >>> parse("size = 3", "train.py").tree.body[0].lineno
+    1
+    """
+    cells: tuple[tuple[int, int], ...] = ()
+    if file.endswith(NOTEBOOK):
+        text, cells = _cells(text, file)
+    # As Python's parser counts them; of a form feed it makes no line.
+    lines = re.split(b"\r\n|[\r\n]", text.encode("utf-8", "surrogatepass"))
+    empty = SourceText(file, ast.Module([], []), lines, cells)
+    try:
+        tree = _parsed(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        place = empty.place(getattr(error, "lineno", None) or 1, max(getattr(error, "offset", None) or 1, 1))
+        said = getattr(error, "msg", None) or str(error) or "nested too deeply"
+        raise wrong(f"no Python that can be read: {said}", place) from None
+    return SourceText(file, tree, lines, cells)
+
+
+def _parsed(text: str) -> ast.Module:
+    """Source as Python's parser has it, which warns of nothing that it finds odd in there."""
+    # By the name of the source: what else threads of the process warn of at the same time is told as ever.
+    warnings.filterwarnings("ignore", module=re.escape(_NAME))
+    return ast.parse(text, _NAME)
+
+
+def wrong(message: str, place: Place) -> RecipeError:
+    """An error at a place of the source."""
+    return RecipeError(problems=[Diagnostic(message, place.line, place.col, "E603", "", place.file)])
+
+
+def _cells(text: str, file: str) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """The code of a notebook, without what IPython alone understands, and where each cell begins."""
+    try:
+        top = json.loads(text)
+        cells = top["cells"] if "cells" in top else [cell for sheet in top["worksheets"] for cell in sheet["cells"]]
+        kept = [(number, cell) for number, cell in enumerate(cells, 1) if cell.get("cell_type") == "code"]
+        sources = [(number, cell.get("source", cell.get("input", ""))) for number, cell in kept]
+        joined = [(number, "".join(map(str, source))) for number, source in sources]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise wrong("no notebook that can be read", Place(file, 1, 1)) from None
+    codes = [(number, _plain(code)) for number, code in joined]
+    starts = accumulate((code.count("\n") + 1 for _, code in codes), initial=1)
+    return "\n".join(code for _, code in codes), tuple(zip(starts, (number for number, _ in codes), strict=False))
+
+
+def _plain(code: str) -> str:
+    """The code of a cell; one that is no Python is empty, and so is a line of magic."""
+    code = re.sub("\r\n|\r", "\n", code)
+    if code.lstrip().startswith("%%") and not code.lstrip().startswith(("%%time", "%%capture")):
+        return "\n" * code.count("\n")
+    code = "\n".join(re.sub(r"\S.*", "pass", line) if _MAGIC.match(line) else line for line in code.split("\n"))
+    try:
+        _parsed(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return "\n" * code.count("\n")
+    return code
+
+
+def dotted(node: ast.expr) -> str:
+    """An expression as names joined by dots, keys of mappings among them; empty where it is more than that.
+
+    >>> dotted(ast.parse("cfg['data'].size").body[0].value), dotted(ast.parse("f(x).y").body[0].value)
+    ('cfg.data.size', '')
+    """
+    parts: list[str] = []
+    while True:
+        match node:
+            case ast.Name():
+                return ".".join([node.id, *reversed(parts)])
+            case ast.Attribute():
+                parts.append(node.attr)
+                node = node.value
+            case ast.Subscript(slice=ast.Constant(value=str() | int() as key)):
+                parts.append(str(key))
+                node = node.value
+            case ast.Call(func=ast.Attribute(value=held, attr="get"), args=[ast.Constant(value=str() as key), *_]):
+                parts.append(key)
+                node = held
+            case _:
+                return ""
+        if len(parts) > 32:
+            return ""
+
+
+def names_in(node: ast.expr, scope: Scope) -> list[str]:
+    """Names in an expression that stand for nothing that is known; those that are called are not among them."""
+    names: list[str] = []
+    left: list[ast.AST] = [node]
+    for each in left:
+        if isinstance(each, ast.Name | ast.Attribute | ast.Subscript) and (path := dotted(each)):
+            first = path.partition(".")[0]
+            value = scope.get(first)
+            if path == first and isinstance(value, UnknownValue):
+                names += value.roots
+            elif value is None or isinstance(value, UnknownValue | OutsideName):
+                names.append(path)
+            continue
+        inner = ast.iter_child_nodes(each)
+        left += [part for part in inner if part is not getattr(each, "func", None)] if len(left) < _FEW else []
+    return names

@@ -1,0 +1,262 @@
+"""The degradation of Real-ESRGAN as one `Degrade` step, with the ranges and probabilities of an option file.
+
+As in the gallery's real-esrgan-x4, windows are cut first; each sample is degraded by itself, so that no pool of pairs
+mixes them; plateau-shaped kernels and generalised round ones are drawn as generalised turned ones; Poisson noise is
+drawn in linear light, and always in colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import pi
+from typing import Any
+
+from augrecipes.interop.draft import Item, Line, RecipeDraft
+from augrecipes.interop.sr.options import OptionFile
+from augrecipes.ops.groups import DEGRADE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
+from augrecipes.recipe.nodes import Place
+
+_KERNELS = ["iso", "aniso", "generalized_iso", "generalized_aniso", "plateau_iso", "plateau_aniso"]
+_KERNEL_CHANCES = [0.45, 0.25, 0.12, 0.03, 0.12, 0.03]
+_MODES = {
+    "area": "area", "bilinear": "linear", "bicubic": "cubic", "nearest-exact": "nearest_exact", "nearest": "nearest",
+    "lanczos": "lanczos4",
+}  # fmt: skip
+# ShotNoise of this scale has the mean square error of the option's Poisson noise of scale 1, over all tones.
+_PHOTONS = 0.0041
+_LEAST_PHOTONS = 0.0001
+# A model that degrades the sharpened picture, whatever its network is to make.
+_SHARPENING = "RealESRGAN"
+_WEAK = {"plateau_iso", "plateau_aniso", "generalized_iso"}
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """What two families of option files do differently.
+
+    Attributes:
+        modes: how resizes are made where the file does not say, each as often.
+        kernel_sizes: the smallest and the largest side of a kernel where the file does not say.
+        keeps: whether a second resize that draws `keep` leaves the size as it is.
+        smooth: resizes by `bilinear` and `bicubic` smooth before they make pictures smaller.
+    """
+
+    modes: tuple[str, ...]
+    kernel_sizes: tuple[int, int]
+    keeps: bool
+    smooth: bool
+
+
+BASICSR = Manner(("area", "bilinear", "bicubic"), (7, 21), keeps=False, smooth=False)
+REDUX = Manner(("bilinear", "bicubic", "nearest-exact", "lanczos"), (5, 17), keeps=True, smooth=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Degradation:
+    """One option file's degradation.
+
+    Attributes:
+        options: the file's top and its data set.
+        manner: what its family does.
+        side: of the low resolution's window, px.
+        draft: that remarks go to.
+    """
+
+    options: OptionFile
+    manner: Manner
+    side: int
+    draft: RecipeDraft
+
+    @property
+    def place(self) -> Place:
+        """Where the options start."""
+        return self.options.place
+
+    def line(self) -> Line:
+        """The Degrade step."""
+        steps = [*self.sharpened(), *self.one_pass(""), *self.second(), *self.last()]
+        return Line(DEGRADE, {"source": "hr", "target": "lr"}, self.place, steps)
+
+    def sharpened(self) -> list[Item]:
+        """The high resolution, sharpened before it is degraded."""
+        options = self.options
+        if options.get("thicklines_prob"):
+            self.draft.refuse(
+                "thicklines_prob", "thick lines have no step: leave it out", options.at("thicklines_prob")
+            )
+        low, high = options.range("lq_usm_radius_range", [1, 25]) if options.get("lq_usm") else (50, 50)
+        if not options.get("lq_usm") and not str(options.get("model_type", "")).startswith(_SHARPENING):
+            return []
+        sides = [max(3, int(low) // 2 * 2 + 1), max(3, int(high) // 2 * 2 + 1)]
+        return [self.step("UnsharpMask", blur_limit=sides, sigma_limit=0.0, alpha=[0.5, 0.5], threshold=10, p=1.0)]
+
+    def one_pass(self, number: str) -> list[Item]:
+        """Blur, resize, noise and compression, the first time."""
+        options = self.options
+        up, down, keep = self.ways(number)
+        low, high = options.range(f"resize_range{number}", [0.4, 1.5])
+        sizes = self.scaled(number, (up, 1.0, high), (down, low, 1.0))
+        return [
+            *self.blurred(number, options.chance("blur_prob", 0.0 if self.manner is REDUX else 1.0)),
+            *self.one_of("resize1", [*sizes, (self.step(NO_OP), keep)]),
+            *self.noisy(number),
+            *self.compressed(number),
+        ]
+
+    def second(self) -> list[Item]:
+        """The same again, from the final size, milder; its compression comes last."""
+        options = self.options
+        usual = 0.0 if self.manner is REDUX else 1.0
+        p = options.chance("second_blur_prob" if options.node("second_blur_prob") else "blur_prob2", usual)
+        up, down, keep = self.ways("2")
+        low, high = options.range("resize_range2", [0.6, 1.2])
+        sizes = self.scaled("2", (up, 1.0, high), (down, low, 1.0))
+        towards = self.at_target("2")
+        if self.manner.keeps:
+            total = up + down
+            inside = [*towards, *self.one_of("resize2", [(each, weight / total) for each, weight in sizes if total])]
+            whole = Line(SEQUENTIAL, {}, self.place, inside)
+            resized = self.one_of("size2", [(whole, total), (self.step(NO_OP), keep)])
+        else:
+            resized = [*towards, *self.one_of("resize2", [*sizes, (self.step(NO_OP), keep)])]
+        return [*self.blurred("2", p), *resized, *self.noisy("2")]
+
+    def last(self) -> list[Item]:
+        """The final size and a sinc filter, before or behind the last compression."""
+        options = self.options
+        p = options.chance("final_sinc_prob", 0.0)
+        sides = [int(each) for each in options.range("final_kernel_range", [*self.manner.kernel_sizes])]
+        sinc = self.step("RingingOvershoot", blur_limit=sides, cutoff=[round(pi / 3, 4), 3.1415], p=p)
+        size = [*self.at_target("3"), *([sinc] if p else [])]
+        compressed = self.compressed("2")
+        if not compressed:
+            return size
+        whole = size[0] if len(size) == 1 else Line(SEQUENTIAL, {}, self.place, size)
+        return [Line(RANDOM_ORDER, {}, self.place, [*compressed, whole])]
+
+    def ways(self, number: str) -> tuple[float, float, float]:
+        """How often a resize makes larger, makes smaller, and keeps the size."""
+        usual = [0.3, 0.4, 0.3] if number else [0.2, 0.7, 0.1]
+        given = self.options.numbers(f"resize_prob{number}", 3, usual)
+        total = sum(given)
+        if total <= 0 or min(given) < 0:
+            self.options.wrong(f"resize_prob{number}", "must be three weights, of which one is above 0")
+        up, down, keep = (each / total for each in given)
+        return up, down, keep
+
+    def modes(self, number: str) -> list[tuple[str, float]]:
+        """How a resize may be made, and how often each."""
+        names = self.options.texts(f"resize_mode_list{number}", [*self.manner.modes])
+        weights = self.options.numbers(f"resize_mode_prob{number}", len(names), [1 / len(names)] * len(names))
+        if unknown := [name for name in names if name not in _MODES]:
+            self.options.wrong(f"resize_mode_list{number}", f"{unknown[0]!r} is none of {', '.join(_MODES)}")
+        total = sum(weights) or 1.0
+        return [(name, weight / total) for name, weight in zip(names, weights, strict=True) if weight]
+
+    def scaled(self, number: str, *ways: tuple[float, float, float]) -> list[tuple[Line, float]]:
+        """Resizes by a factor, for each way (how often, from, to) and each mode."""
+        found = []
+        for way, (chance, low, high) in zip(("up", "down"), ways, strict=True):
+            for name, weight in self.modes(number):
+                smooth = {"area_for_downscale": "image"} if self.manner.smooth and name == "bilinear" else {}
+                limit = [round(low - 1, 6), round(high - 1, 6)]
+                line = self.step("RandomScale", scale_limit=limit, interpolation=_MODES[name], **smooth)
+                line.args["id"] = f"{way}-{name}"
+                found.append((line, chance * weight))
+        return found
+
+    def at_target(self, number: str) -> list[Item]:
+        """Resizes to the low resolution's size, in one of the modes."""
+        modes = self.modes(number)
+        found = self.one_of("towards" if number == "2" else "final", [(self.to_target(name), w) for name, w in modes])
+        if any(name not in ("area", "bilinear", "bicubic") for name, _ in modes):
+            found.append(self.step("ResizeToTarget", method="area"))  # which says that it is that size by now
+        return found
+
+    def to_target(self, name: str) -> Line:
+        """One resize to the low resolution's size."""
+        smooth = {"bilinear": "area", "bicubic": "matlab_bicubic"} if self.manner.smooth else {}
+        methods = {"area": "area", "bilinear": "linear", "bicubic": "cubic", **smooth}
+        if name in methods:
+            return self.step("ResizeToTarget", method=methods[name], id=name, p=1.0)
+        return self.step("Resize", height=self.side, width=self.side, interpolation=_MODES[name], id=name, p=1.0)
+
+    def blurred(self, number: str, p: float) -> list[Item]:
+        """One kernel of several shapes, with the probability `p`."""
+        options = self.options
+        if not p:
+            return []
+        names = options.texts(f"kernel_list{number}", _KERNELS)
+        weights = options.numbers(f"kernel_prob{number}", len(names), _KERNEL_CHANCES)
+        sigma = [*options.range(f"blur_sigma{number}", [0.2, 2.0])]
+        beta = [*options.range(f"betag_range{number}", [0.5, 4.0])]
+        sides = [int(each) for each in options.range(f"kernel_range{number}", [*self.manner.kernel_sizes])]
+        sinc = options.chance(f"sinc_prob{number}", 0.0)
+        if unknown := [name for name in names if name not in _KERNELS]:
+            options.wrong(f"kernel_list{number}", f"{unknown[0]!r} is none of {', '.join(_KERNELS)}")
+        total = sum(weights) or 1.0
+        share = dict.fromkeys(("iso", "aniso", "general"), 0.0)
+        for name, weight in zip(names, weights, strict=True):
+            share[name if name in share else "general"] += weight / total * (1 - sinc)
+        if any(name in _WEAK and weight for name, weight in zip(names, weights, strict=True)):
+            self.draft.note("Plateau-shaped kernels, and generalised round ones, are drawn as generalised turned ones.")
+        turned = {"blur_limit": sides, "sigma_x_limit": sigma, "sigma_y_limit": sigma, "noise_limit": [1.0, 1.0]}
+        cutoff = [round(pi / (5 if sides[1] >= 13 else 3), 4), 3.1415]
+        shapes = [
+            (self.step("RingingOvershoot", blur_limit=sides, cutoff=cutoff), sinc),
+            (self.step("GaussianBlur", blur_limit=sides, sigma_limit=sigma), share["iso"]),
+            (self.step("AdvancedBlur", **turned, beta_limit=[0.99, 1.01], id="aniso"), share["aniso"]),
+            (self.step("AdvancedBlur", **turned, beta_limit=beta, id="general"), share["general"]),
+        ]
+        return self.one_of(f"blur{number or 1}", shapes, p)
+
+    def noisy(self, number: str) -> list[Item]:
+        """Gaussian or Poisson noise, each in colour or in grey."""
+        options = self.options
+        gauss, gray = (
+            options.chance(f"gaussian_noise_prob{number}", 0.0),
+            options.chance(f"gray_noise_prob{number}", 0.0),
+        )
+        std = [round(each / 255, 4) for each in options.range(f"noise_range{number}", [0, 0])]
+        strength = options.range(f"poisson_scale_range{number}", [0, 0])
+        photons = [round(max(_PHOTONS * each**2, _LEAST_PHOTONS), 4) for each in strength]
+        choices = [(self.step(NO_OP), (0.0 if std[1] else gauss) + (0.0 if strength[1] else 1 - gauss))]
+        if std[1]:
+            choices.append((self.step("GaussNoise", std_range=std, id="colour"), gauss * (1 - gray)))
+            choices.append((self.step("GaussNoise", std_range=std, per_channel=False, id="grey"), gauss * gray))
+        if strength[1]:
+            choices.append((self.step("ShotNoise", scale_range=photons), 1 - gauss))
+        return self.one_of(f"noise{number or 1}", choices)
+
+    def compressed(self, number: str) -> list[Item]:
+        """JPEG, at a quality of a range."""
+        p = self.options.chance(f"jpeg_prob{number}", 1.0)
+        low, high = self.options.range(f"jpeg_range{number}", [75, 95])
+        args = {"quality_range": [int(low), int(high)], "id": f"jpeg{number or 1}"}
+        return [self.step("ImageCompression", **args, p=p)] if p else []
+
+    def one_of(self, name: str, choices: Sequence[tuple[Line, float]], p: float = 1.0) -> list[Item]:
+        """One of several steps by weight, as simply as it can be said; those that do nothing count as one.
+
+        Their ids, which tell equal steps apart, begin with the name.
+        """
+        idle = sum(weight for line, weight in choices if line.name == NO_OP)
+        acting = [(line, weight) for line, weight in choices if line.name != NO_OP and round(weight, 4) > 0]
+        if not acting:
+            return []
+        if len(acting) == 1:
+            line, weight = acting[0]
+            line.args |= {"id": name, "p": round(p * weight / (weight + idle), 4)}
+            return [line]
+        if idle and p == 1:
+            acting.append((self.step(NO_OP), idle))
+        for line, weight in acting:
+            if "id" in line.args:
+                line.args["id"] = f"{name}-{line.args['id']}"
+            line.args["p"] = round(weight, 4)
+        return [Line(ONE_OF, {"id": name, **({} if p == 1 else {"p": p})}, self.place, [line for line, _ in acting])]
+
+    def step(self, name: str, **args: Any) -> Line:
+        """One step."""
+        return Line(name, args, self.place)

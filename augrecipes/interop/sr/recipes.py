@@ -1,0 +1,192 @@
+"""Option files of BasicSR and its kin as recipes: windows and turns of pairs, or of what a degradation makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.interop.draft import Item, Line, RecipeDraft, name_of
+from augrecipes.interop.reading import Document
+from augrecipes.interop.sr.degradation import BASICSR, REDUX, Degradation
+from augrecipes.interop.sr.options import OptionFile
+from augrecipes.ops.groups import DEGRADE
+from augrecipes.recipe.nodes import MappingNode, Node
+from augrecipes.recipe.write import flow
+
+_DATA, _TRAIN, _VALIDATION = "datasets", "train", "val"
+# One of these beside the data sets tells an option file.
+_BESIDE = ("network_g", "scale", "model_type")
+PAIRS = ("pairedimagedataset", "realesrganpaireddataset")
+MADE = ("realesrgandataset",)
+PLAIN = ("singlegtdataset",)
+FACES = ("ffhqdataset",)
+_MOVING = ("video", "recurrent", "reds", "vimeo")
+_HR, _LR = "hr", "lr"
+
+
+def is_options(document: Document) -> bool:
+    """Whether there are data sets beside a network or a scale."""
+    top = _mapping(document.top)
+    data = _mapping(top.entries.get(_DATA)) if top is not None else None
+    return top is not None and data is not None and any(key in top.entries for key in _BESIDE)
+
+
+def draft_of_options(document: Document) -> RecipeDraft:
+    """What the training data goes through, as a recipe.
+
+    Raises:
+        RecipeError: video, data sets of other kinds, or values that cannot be; names key and line.
+    """
+    top = _mapping(document.top)
+    data = _mapping(top.entries.get(_DATA)) if top is not None else None
+    train = _mapping(data.entries.get(_TRAIN)) if data is not None else None
+    if top is None or data is None or train is None:
+        place = document.place if data is None else data.place
+        message = "no `datasets: train:`: an option file for testing has nothing that a recipe is made of"
+        raise RecipeError(problems=[Diagnostic(message, place.line, place.col, "E603", _DATA, document.file)])
+    validation = _mapping(data.entries.get(_VALIDATION))
+    made = RecipeDraft(name_of(document.file), "an option file of BasicSR's form", train.place)
+    tested = None if validation is None else OptionFile((validation,), validation.place)
+    _fill(made, OptionFile((top,), document.place), OptionFile((train,), train.place), tested)
+    return made
+
+
+def _mapping(node: Node | None) -> MappingNode | None:
+    return node if isinstance(node, MappingNode) else None
+
+
+def _fill(draft: RecipeDraft, top: OptionFile, train: OptionFile, validation: OptionFile | None) -> None:
+    """Put what the training data goes through into a draft, by the file's top-level options and those of its data."""
+    said = train.get("type", "")
+    name = str(said).lower()
+    if any(word in name for word in _MOVING) or top.get("num_frame") or train.get("num_frame"):
+        train.wrong("type", f"{said} is of video, and a recipe works on pictures: there is no import for it")
+    if name in FACES:
+        _faces(draft, train)
+    elif name in PAIRS + MADE + PLAIN:
+        _scaled(draft, top, train, name)
+    else:
+        known = "PairedImageDataset, RealESRGANDataset, RealESRGANPairedDataset, SingleGtDataset, FFHQDataset"
+        train.wrong("type", f"{said!r} is no data set that can be imported; known are {known}")
+    _data(draft, train, validation, made=name in MADE + PLAIN)
+
+
+def _faces(draft: RecipeDraft, train: OptionFile) -> None:
+    """Single pictures, mirrored."""
+    draft.steps = _turns(train, rotated=False)
+    draft.keys["output"] = _output(train)
+    draft.eval = []
+
+
+def _scaled(draft: RecipeDraft, top: OptionFile, train: OptionFile, name: str) -> None:
+    """Windows at two scales."""
+    scale = top.whole("scale", train.whole("scale", 1))
+    side = train.whole("lq_size") if train.node("lq_size") else _low_side(train, top, scale)
+    draft.keys["kind"] = "pair"
+    draft.keys["scales"] = {_LR: 1, _HR: scale}
+    draft.keys["output"] = _output(train)
+    window = Line("RandomCrop", {"height": side, "width": side, "at": _LR}, train.at("gt_size"))
+    draft.steps = [window, *_turns(train)]
+    if name in PAIRS:
+        draft.eval = []
+        return
+    both = OptionFile((*top.sources, *train.sources), train.place)
+    manner = REDUX if top.node("resize_mode_list") or train.node("lq_size") or "lq_usm" in _keys(top) else BASICSR
+    made = Degradation(both, manner, side, draft)
+    if name in PLAIN:
+        draft.steps.append(_plainly(made, train))
+    else:
+        draft.steps += [*_sharp_target(top, train), made.line()]
+        draft.note(
+            "Windows are cut before the degradation, which sees no pixels beyond their edges; no pool mixes pairs."
+        )
+    shrink = Line("ResizeToTarget", {"method": "matlab_bicubic", "round_between": True}, train.place)
+    draft.eval = [Line(DEGRADE, {"source": _HR, "target": _LR}, train.place, [shrink])]
+
+
+def _low_side(train: OptionFile, top: OptionFile, scale: int) -> int:
+    """The window of the low resolution, of an option that counts pixels of the high one."""
+    side = train.whole("gt_size", top.whole("gt_size", 128) if top.node("gt_size") else None)
+    if side % scale:
+        train.wrong("gt_size", f"{side} px are no whole number of pixels at scale {scale}: write a multiple of {scale}")
+    return side // scale
+
+
+def _keys(options: OptionFile) -> set[str]:
+    return {key for source in options.sources for key in source.entries}
+
+
+def _turns(train: OptionFile, *, rotated: bool = True) -> list[Item]:
+    """`use_hflip` mirrors; `use_rot` turns over and transposes, so that with both all eight places are as likely."""
+    mirrored, turned = bool(train.get("use_hflip", rotated)), rotated and bool(train.get("use_rot", True))
+    names = ("D4",) if mirrored and turned else ("HorizontalFlip",) * mirrored + ("VerticalFlip", "Transpose") * turned
+    where = train.at("use_rot" if turned else "use_hflip")
+    return [Line(name, {"p": 1.0 if name == "D4" else 0.5}, where) for name in names]
+
+
+def _sharp_target(top: OptionFile, train: OptionFile) -> list[Item]:
+    """RealESRNet's network is to make the sharpened picture."""
+    if not top.get("gt_usm"):
+        return []
+    args = {"blur_limit": [51, 51], "sigma_limit": 0.0, "alpha": [0.5, 0.5], "threshold": 10, "p": 1.0}
+    return [Line("UnsharpMask", {**args, "target": _HR}, top.at("gt_usm"))]
+
+
+def _plainly(made: Degradation, train: OptionFile) -> Line:
+    """One resize and nothing else."""
+    mode = str(train.get("lq_resize_mode", "bicubic"))
+    resize = made.to_target(mode)
+    del resize.args["id"]
+    steps: list[Item] = [resize]
+    if resize.name != "ResizeToTarget":
+        steps.append(Line("ResizeToTarget", {"method": "area"}, train.at("lq_resize_mode")))
+    return Line(DEGRADE, {"source": _HR, "target": _LR}, train.at("lq_resize_mode"), steps)
+
+
+def _output(train: OptionFile) -> dict[str, Any]:
+    found: dict[str, Any] = {"dtype": "float32", "layout": "chw"}
+    if train.get("color") == "y":
+        found["color"] = "y"
+    if train.node("mean") is not None and train.get("mean") is not None:
+        return {**found, "normalize": {"mean": train.numbers("mean", None), "std": train.numbers("std", None)}}
+    return {**found, "range": [0, 1]}
+
+
+def _data(draft: RecipeDraft, train: OptionFile, validation: OptionFile | None, *, made: bool) -> None:
+    """How the same files are read here."""
+    recipe = f"{draft.name}.yaml"
+    draft.dataset = _call(train, recipe, made=made)
+    draft.note(f"The data: {draft.dataset}")
+    if size := train.get("batch_size_per_gpu"):
+        draft.note(f"The loader: ar.loader(ds, batch_size={size}, shuffle=True)")
+    if validation is not None and validation.node("dataroot_gt"):
+        low = "; its low resolution is made here, too" if made and validation.node("dataroot_lq") else ""
+        draft.note(f"Validation: {_call(validation, recipe, made=made, mode='eval')}{low}")
+    listed = next((key for key in ("meta_info_file", "meta_info") if train.get(key)), None)
+    if listed:
+        draft.note(f'{listed} lists the files; here a CSV file does: files="pairs.csv", a column for each target.')
+    if (train.get("io_backend") or {}).get("type") == "lmdb":
+        draft.note("LMDB is not read: point at the folders of pictures, and `augrecipes pack` them for speed.")
+
+
+def _call(options: OptionFile, recipe: str, *, made: bool, mode: str = "") -> str:
+    more = ', mode="eval"' if mode else ""
+    high = _folders(options, "dataroot_gt")
+    if options.get("type", "").lower() in FACES:
+        return f"ar.ImageFolder({high}, {_quoted(recipe)}{more})"
+    roots = f'"{_HR}": {high}'
+    if not made and options.node("dataroot_lq"):
+        roots = f'"{_LR}": {_folders(options, "dataroot_lq")}, {roots}'
+    template = options.get("filename_tmpl", "{}")
+    names = f', names={{"{_LR}": {_quoted(str(template))}}}' if not made and template != "{}" else ""
+    return f"ar.PairedImages({{{roots}}}, {_quoted(recipe)}{names}{more})"
+
+
+def _folders(options: OptionFile, key: str) -> str:
+    given = [_quoted(each) for each in options.texts(key)]
+    return given[0] if len(given) == 1 else f"[{', '.join(given)}]"
+
+
+def _quoted(text: str) -> str:
+    shown = flow(text)
+    return shown if shown.startswith('"') else f'"{shown}"'

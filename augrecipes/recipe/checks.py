@@ -1,0 +1,274 @@
+"""Checks of groups, of Degrade and of pairs: steps and a chance to run them, targets that come to be, common grids."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Sequence
+from math import gcd
+from typing import Any
+
+from augrecipes.ops import groups, registry
+from augrecipes.ops.capabilities import capability, claims
+from augrecipes.ops.registry import chance
+from augrecipes.recipe.context import Context
+from augrecipes.recipe.grammar import GROUPS, OUTPUT, SCALES
+from augrecipes.recipe.model import Recipe, Step
+from augrecipes.recipe.nodes import ListNode, MappingNode, Place, Scalar, describe
+from augrecipes.recipe.problems import Fix, near
+
+# The message of lint L504, which `document` notes where it meets old names.
+_P = "always acts where no p is written; albumentations' {0} has p: 0.5 then: write `p: 0.5` for that"
+_N = "runs all of its steps where no n is written; albumentations' {0} runs one then: write `n: 1` for that"
+
+
+def check_group(context: Context, step: Step, body: MappingNode, place: Place) -> None:
+    """Note what keeps a group, or a Degrade, from running."""
+    listed = body.entries.get("steps")
+    problems = context.problems
+    if listed is None:
+        problems.add("E310", place, f"needs steps, such as {step.name}: {{steps: [...]}}", step.name)
+    elif isinstance(listed, ListNode) and not listed.items:
+        problems.add("E310", listed.place, "has no steps", step.name)
+    match step.name:
+        case groups.ONE_OF:
+            _weights(context, step, place)
+        case groups.SOME_OF | groups.RANDOM_ORDER:
+            _counts(context, step, body, len(listed.items) if isinstance(listed, ListNode) else 0)
+        case groups.DEGRADE:
+            check_degrade(context, step, body, place)
+
+
+def _weights(context: Context, step: Step, place: Place) -> None:
+    weights = [registry.chance(child) for child in step.steps]
+    if weights and not any(weights):
+        context.problems.add("E310", place, "every step has weight p: 0, so none can be drawn", step.name)
+
+
+def _counts(context: Context, step: Step, body: MappingNode, size: int) -> None:
+    replace = body.entries.get("replace")
+    if replace is not None:
+        context.value(replace, GROUPS[groups.SOME_OF]["properties"]["replace"], "E310", f"{step.name}.replace")
+    count = body.entries.get("n")
+    if count is None or not context.value(count, GROUPS[step.name]["properties"]["n"], "E310", f"{step.name}.n"):
+        return
+    again = isinstance(replace, Scalar) and replace.value is True
+    if isinstance(count, Scalar) and size and count.value > size and not again:
+        message = f"cannot draw {count.value} of {size} steps" + (
+            " without replace: true" if step.name == groups.SOME_OF else ""
+        )
+        context.problems.add("E310", count.place, message, f"{step.name}.n")
+
+
+def other_default(recipe: Recipe) -> tuple[Step, str, Fix] | None:
+    """The first group that does something else than the same group of albumentations, how, and what undoes it."""
+    for step in recipe.walk():
+        if step.name in (groups.ONE_OF, groups.SEQUENTIAL) and step.p is None:
+            return step, f"{step.name} {_P.format(step.name)}", Fix("set", "p: 0.5")
+        if step.name == groups.RANDOM_ORDER and "n" not in step.args:
+            return step, f"{step.name} {_N.format(step.name)}", Fix("set", "n: 1")
+    return None
+
+
+def check_degrade(context: Context, step: Step, body: MappingNode, place: Place) -> None:
+    """Note what keeps one Degrade from making its target."""
+    problems = context.problems
+    names: dict[str, str] = {}
+    for key in ("source", "target"):
+        node = body.entries.get(key)
+        label = f"Degrade.{key}"
+        if node is None:
+            problems.add("E312", place, f"{key!r} is required", groups.DEGRADE)
+        elif not isinstance(node, Scalar) or not isinstance(node.value, str):
+            problems.add("E312", node.place, f"must be the name of one target, got {describe(node)}", label)
+        elif context.facts.scales and node.value not in context.scales:
+            hint = near(node.value, context.scales)
+            problems.add("E314", node.place, f"unknown target {node.value!r}", label, hint)
+        else:
+            names[key] = node.value
+    if step.p is not None and step.p != 1:
+        message = f"p is always 1, got {step.p:g}: without it the sample would have no such target"
+        problems.add("E312", body.at.get("p", place), message, "Degrade.p")
+    if step.at is not None:
+        problems.add("E312", body.at.get("at", place), "'at' has no meaning for Degrade", "Degrade.at")
+    for child in step.steps:
+        for inner in child.walk():
+            for key, value in (("target", inner.target), ("at", inner.at), ("share", inner.share)):
+                if value:
+                    at = inner.places.get(key, inner.position)
+                    problems.add("E312", context.place(at), f"{key!r} has no meaning inside Degrade", inner.name)
+    if len(names) < 2 or not context.facts.scales or not step.steps:
+        return
+    source, target = names["source"], names["target"]
+    if source == target:
+        problems.add("E312", body.entries["target"].place, "source and target are the same", groups.DEGRADE)
+    elif not _run(step.steps, at_target=context.scales[source] == context.scales[target]):
+        message = (
+            f"leaves {target} at another size than its grid's; end its steps in `- ResizeToTarget`, with p: 1 and no "
+            "change of size after it"
+        )
+        problems.add("E312", place, message, groups.DEGRADE)
+
+
+def _run(steps: Sequence[Step], *, at_target: bool) -> bool:
+    """Whether the steps, run one after another, surely end at the target's size."""
+    for step in steps:
+        if _reaches(step):
+            at_target = True
+        elif _changes(step):
+            at_target = False
+    return at_target
+
+
+def _reaches(step: Step, *, drawn: bool = False) -> bool:
+    """Whether the target's size is reached whenever the step's turn comes; `drawn`: its p is a weight, not a gate."""
+    if not drawn and chance(step) < 1:
+        return False
+    if claims(step.name).resizes == "target":
+        return True
+    match step.name:
+        case groups.SEQUENTIAL:
+            return _run(step.steps, at_target=False)
+        case groups.ONE_OF:
+            return all(_reaches(child, drawn=True) for child in step.steps if chance(child) > 0)
+        case groups.RANDOM_ORDER | groups.SOME_OF:
+            count = step.args.get("n", None if step.name == groups.RANDOM_ORDER else 1)
+            if (count is not None and count != len(step.steps)) or step.args.get("replace"):
+                return False
+            reaching = [child for child in step.steps if _reaches(child)]
+            return bool(reaching) and not any(_changes(child) for child in step.steps if child not in reaching)
+    return False
+
+
+def _changes(step: Step) -> bool:
+    """Whether the step may leave another size than the target's, given that size."""
+    if claims(step.name).resizes == "target" or chance(step) <= 0:
+        return False
+    if step.steps:
+        return not _reaches(step) and any(_changes(child) for child in step.steps)
+    return claims(step.name).resizes == "whole" or claims(step.name).action == "window"
+
+
+def check_order(context: Context, steps: Sequence[Step]) -> None:
+    """Note the Degrades of a section whose source is not there yet, and steps limited to targets not made yet."""
+    problems = context.problems
+    maker: dict[str, Step] = {}
+    for step in steps:
+        if step.name != groups.DEGRADE:
+            continue
+        made = step.args.get("target")
+        if made in maker:
+            first = context.place(maker[made].position).line
+            where = context.place(step.places.get("target", step.position))
+            problems.add("E312", where, f"{made} is made already by the Degrade in line {first}", "Degrade.target")
+        elif isinstance(made, str):
+            maker[made] = step
+    waiting = dict(maker)
+    for step in steps:
+        if step.name != groups.DEGRADE:
+            _early(context, step, waiting)
+            continue
+        source = step.args.get("source")
+        if source in waiting and source != step.args.get("target"):
+            where = context.place(step.places.get("source", step.position))
+            line = context.place(waiting[source].position).line
+            message = f"{source} is not there yet: the Degrade in line {line} makes it; put that one first"
+            problems.add("E312", where, message, "Degrade.source")
+        waiting.pop(str(step.args.get("target")), None)
+
+
+def _early(context: Context, step: Step, waiting: dict[str, Step]) -> None:
+    for inner in step.walk():
+        for name in inner.target:
+            if name in waiting:
+                line = context.place(waiting[name].position).line
+                message = f"{name} is not there yet: the Degrade in line {line} makes it; put this step after it"
+                where = context.place(inner.places.get("target", inner.position))
+                context.problems.add("E312", where, message, f"{inner.name}.target")
+
+
+# Keys of samples and of `output:` that no target may take.
+_TAKEN = {
+    "image", "images", "mask", "masks", "boxes", "bboxes", "box_labels", "keypoints", "label", "index", "path", "bag",
+    "coords", "applied", "window", "weight", "split", "group", "out", "force_apply", "self",
+    *OUTPUT["properties"], *keyword.kwlist,
+}  # fmt: skip
+
+
+def build_scales(context: Context, top: MappingNode) -> dict[str, int]:
+    """The relative grid of each target."""
+    node = top.entries.get("scales")
+    problems = context.problems
+    if node is None:
+        if context.facts.scales:
+            problems.add("E403", top.at.get("kind", top.place), "a pair needs scales, such as {lr: 1, hr: 4}", "scales")
+        return {}
+    if not isinstance(node, MappingNode):
+        problems.add("E403", node.place, f"must be a mapping such as {{lr: 1, hr: 4}}, got {describe(node)}", "scales")
+        return {}
+    scales: dict[str, int] = {}
+    for key, place, value in node.pairs():
+        if not key.isidentifier():
+            problems.add("E403", place, f"a target's name is a Python name, got {key!r}", "scales")
+        elif key in _TAKEN:
+            problems.add("E403", place, f"{key!r} means something else in a sample; choose another name", "scales")
+        elif context.value(value, SCALES["additionalProperties"], "E403", f"scales.{key}"):
+            scales[key] = int(value.value)  # type: ignore[union-attr]
+    if context.facts.scales and len(node.entries) < SCALES["minProperties"]:
+        problems.add("E403", node.place, "a pair has two targets or more", "scales")
+    return scales
+
+
+def check_steps(context: Context, recipe: Recipe) -> None:
+    """Note what steps say of targets that cannot be: crops off the common grid, targets outside their group's, ..."""
+    if len(context.scales) < 2:
+        return
+    for section in (recipe.steps, recipe.eval or ()):
+        check_order(context, section)
+        for step in section:
+            if step.name != groups.DEGRADE:  # its steps run on one target
+                _check_step(context, step, ())
+
+
+def _check_step(context: Context, step: Step, inherited: tuple[str, ...]) -> None:
+    foreign = [name for name in step.target if inherited and name not in inherited]
+    if foreign:
+        message = f"names {', '.join(foreign)}, but the group around it is limited to {', '.join(inherited)}"
+        place = context.place(step.places.get("target", step.position))
+        context.problems.add("E309", place, message, f"{step.name}.target")
+    target = step.target or inherited
+    for child in step.steps:
+        _check_step(context, child, target)
+    record = capability(step.name)
+    counted = record.pixels if record is not None else ()
+    if step.at is not None and not counted:
+        where = "on the steps inside" if step.is_group else f"on a step that counts pixels; {step.name} does not"
+        place = context.place(step.places.get("at", step.position))
+        context.problems.add("E309", place, f"'at' stands {where}", f"{step.name}.at")
+        return
+    shared = target or tuple(context.scales)
+    at = step.at or min(shared, key=context.scales.__getitem__)
+    if len(shared) > 1 or at not in shared:
+        values = registry.effective(step) if counted else {}
+        for argument in counted:
+            _check_numbers(context, step, argument, values.get(argument), at)
+
+
+def _check_numbers(context: Context, step: Step, argument: str, value: Any, at: str) -> None:
+    """Every number of pixels is a whole number of cells of the coarsest grid that all targets have in common."""
+    if isinstance(value, list | tuple):
+        for item in value:
+            _check_numbers(context, step, argument, item, at)
+        return
+    scales = context.scales
+    unit = scales[at] // gcd(*scales.values())
+    if isinstance(value, bool) or not isinstance(value, int) or value % unit == 0:
+        return
+    target = next(name for name, scale in scales.items() if value * scale % scales[at])
+    lower = value // unit * unit
+    near = f"{lower} or {lower + unit}" if lower else f"{unit}"
+    message = (
+        f"{value} px of {at} are {value * scales[target] / scales[at]:g} px of {target}; use a multiple of {unit}, "
+        f"such as {near}"
+    )
+    place = step.places.get(argument, step.position)
+    context.problems.add("E313", context.place(place), message, f"{step.name}.{argument}")

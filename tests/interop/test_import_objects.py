@@ -1,0 +1,199 @@
+"""Objects that the caller has, or names in a file of Python; and lists of classes and arguments."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import augrecipes as ar
+from augrecipes.compat.albumentations import A
+from augrecipes.interop.gain import _plain, gain
+from augrecipes.interop.importing import draft_of
+from augrecipes.ops import registry
+
+CODE = """
+import albumentations as A
+
+train = A.Compose([A.Rotate(20), A.HorizontalFlip()], seed=3)
+steps = [A.D4(), A.Blur(p=0.1)]
+saved = A.to_dict(train)
+number = 3
+
+def make():
+    return train
+
+def fails():
+    raise OSError("no such disk")
+"""
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> str:
+    (tmp_path / "mine.py").write_text(CODE, encoding="utf-8")
+    return str(tmp_path / "mine.py")
+
+
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [
+        ("train", ["Rotate", "HorizontalFlip"]),
+        ("make", ["Rotate", "HorizontalFlip"]),
+        ("saved", ["Rotate", "HorizontalFlip"]),
+        ("steps", ["D4", "Blur"]),
+    ],
+)
+def test_what_the_user_names_is_run(code: str, name: str, steps: list[str]) -> None:
+    draft = draft_of(f"{code}:{name}")
+    assert [step.name for step in draft.recipe().steps] == steps
+    assert any("seed 3" in note for note in draft.notes) == (name in ("train", "make"))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("number", "nothing here that can be imported"),
+        ("fails", r"mine.py:\d+: fails\(\), called without arguments, fails: OSError: no such disk"),
+        ("absent", "there is no absent in it, but"),
+    ],
+)
+def test_what_is_none_is_an_error_that_names_it(code: str, name: str, words: str) -> None:
+    with pytest.raises(ar.RecipeError, match=words):
+        draft_of(f"{code}:{name}")
+
+
+def test_a_file_that_is_not_named_so_is_never_run(tmp_path: Path) -> None:
+    (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n", encoding="utf-8")
+    with pytest.raises(ar.RecipeError):
+        draft_of(str(tmp_path / "evil.py"))
+    assert not (tmp_path / "ran").exists()
+
+
+class Rotate(A.Rotate):  # type: ignore[misc]
+    """A class of the user's own, with the name of a known one."""
+
+
+class Mine(A.ImageOnlyTransform):  # type: ignore[misc]
+    """Another."""
+
+    def __init__(self, strength: float = 1.0, p: float = 0.5) -> None:
+        super().__init__(p=p)
+        self.strength = strength
+
+    def apply(self, img: np.ndarray, **_: Any) -> np.ndarray:
+        return img
+
+
+@pytest.mark.parametrize(
+    ("made", "name", "way"),
+    [
+        (A.Lambda(name="x", image=np.copy), "Lambda", "augrecipes.register"),
+        (Rotate(10), "Rotate", "augrecipes.register"),
+        (Mine(), "Mine", "augrecipes.register"),
+        (A.SelectiveChannelTransform([A.Blur()]), "SelectiveChannelTransform", "all channels"),
+        (A.Normalize(normalization="image"), "Normalize", "augrecipes.register"),
+        (A.ToFloat(max_value=65535), "ToFloat", "8 bits"),
+        (A.Compose([A.D4()], additional_targets={"other": "image"}), "additional_targets", "kind pair"),
+        (A.Compose([A.D4()], bbox_params=A.BboxParams("coco", ["a", "b"])), "label_fields", "join them"),
+        (
+            A.Compose([A.D4()], bbox_params=A.BboxParams("coco", max_accept_ratio=3)),
+            "max_accept_ratio",
+            "take others out",
+        ),
+    ],
+)
+def test_what_no_recipe_holds_is_refused_by_name(made: Any, name: str, way: str) -> None:
+    for compose in (made, A.Compose([A.Blur(), made])) if not isinstance(made, A.Compose) else (made,):
+        with pytest.raises(ar.RecipeError) as caught:
+            ar.from_albumentations(compose)
+        (problem,) = caught.value.problems
+        assert (problem.code, problem.name) == ("E602", name)
+        assert way in problem.message
+
+
+def test_a_registered_class_is_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_registered", {})
+    ar.register(Mine)
+    recipe = ar.from_albumentations(A.Compose([Mine(strength=2.0)]))
+    assert (recipe.steps[0].name, recipe.steps[0].args.plain()) == ("Mine", {"strength": 2.0})
+    assert isinstance(recipe.to_albumentations().transforms[0], Mine)
+    registry._live_schema.cache_clear()
+
+
+def test_what_is_no_pipeline_is_a_type_error() -> None:
+    for value in (3, "Rotate", [1], []):
+        with pytest.raises((TypeError, ar.RecipeError)):
+            ar.from_albumentations(value)
+
+
+def test_one_or_other_is_a_choice_with_two_weights() -> None:
+    recipe = ar.from_albumentations(A.OneOrOther(A.Blur(), A.D4(), p=0.2))
+    (step,) = recipe.steps
+    assert (step.name, [child.p for child in step.steps]) == ("OneOf", [0.2, 0.8])
+
+
+def test_a_compose_inside_keeps_its_steps_together() -> None:
+    inner = A.Compose([A.HorizontalFlip(p=1), A.VerticalFlip(p=1)])
+    recipe = ar.from_albumentations(A.Compose([inner, A.OneOf([inner, A.Blur(p=1)], p=1)]))
+    assert [step.name for step in recipe.walk()] == [
+        *("HorizontalFlip", "VerticalFlip", "OneOf", "Sequential", "HorizontalFlip", "VerticalFlip", "Blur")
+    ]
+
+
+def test_a_normalisation_in_the_middle() -> None:
+    """What moves pixels behind it is the same in front of it; what changes their values is not."""
+    image = np.random.default_rng(0).integers(0, 256, (40, 50, 3), np.uint8)
+    hole = A.CoarseDropout(hole_height_range=(9, 9), hole_width_range=(9, 9), fill=0, p=1)
+    compose = A.Compose([A.Normalize(), A.HorizontalFlip(p=1), hole, A.PadIfNeeded(64, 64), A.ToTensorV2()])
+    recipe = ar.from_albumentations(compose)
+    again = recipe.to_albumentations()
+    for made in (compose, again):
+        made.set_random_seed(1)
+    found, wanted = (np.asarray(made(image=image)["image"]) for made in (again, compose))
+    # Values filled in are whole levels in front of it.
+    np.testing.assert_allclose(found, wanted, atol=0.5 / 255 / 0.225)
+    with pytest.raises(ar.RecipeError, match="stood behind the normalisation"):
+        ar.from_albumentations(A.Compose([A.Normalize(), A.ToGray()]))
+
+
+def test_the_gain_counts_the_same_draws() -> None:
+    """Sides that do the same count the same work; what takes longer on one side shows."""
+    image = np.random.default_rng(0).integers(0, 256, (96, 96, 3), np.uint8)
+    for name in ("folder-128", "detection", "segmentation"):
+        found = gain(ar.load(name), image, seconds=0.02)
+        assert set(found) == {"exact", "fast"}
+        assert all(ratio > 0 for ratio in found.values())
+
+
+def test_plain_albumentations_draws_as_the_recipe_does() -> None:
+    """Also behind a ColorJitter, which holds a list of functions that draw nothing."""
+    image = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
+    group = {"OneOf": {"steps": ["HorizontalFlip", "VerticalFlip"]}}
+    recipe = ar.load({"version": 1, "recipe": "jitter", "steps": ["ColorJitter", group, {"RandomGamma": {"p": 1}}]})
+    plain, ours = _plain(recipe, {"image": image}), recipe.compile(optimize="none")
+    for index in range(8):
+        np.testing.assert_allclose(plain(index)["image"], ours.at(index)(image=image)["image"], atol=1e-6)
+
+
+def test_a_table_of_lists_is_imported_one_by_one(tmp_path: Path) -> None:
+    listed = [["Resize", {"height": 32, "width": 48}, []], ["OneOf", {"p": 0.5}, [["Blur", {"p": 1}], ["D4", {}]]]]
+    table = tmp_path / "table.json"
+    table.write_text(json.dumps([{"id": "first", "body": listed}, {"id": "second", "body": [["D4", {}]]}]))
+    assert [step.name for step in draft_of(str(table), "0.body").recipe().walk()] == ["Resize", "OneOf", "Blur", "D4"]
+    with pytest.raises(ar.RecipeError, match=r"several pipelines; name one, as in `--key 0\.body`"):
+        draft_of(str(table))
+    with pytest.raises(ar.RecipeError, match="no pipeline at 'third'"):
+        draft_of(str(table), "third")
+
+
+def test_a_key_that_names_nothing_is_no_silence(tmp_path: Path) -> None:
+    saved, mine = tmp_path / "saved.json", tmp_path / "mine.yaml"
+    A.save(A.Compose([A.D4()]), saved)
+    mine.write_text(ar.load("folder-128").to_yaml(), encoding="utf-8")
+    with pytest.raises(ar.RecipeError, match="--key names one of several pipelines, and this is a pipeline that albu"):
+        draft_of(str(saved), "train")
+    with pytest.raises(ar.RecipeError, match="this is a recipe already"):
+        draft_of(str(mine))

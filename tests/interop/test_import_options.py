@@ -1,0 +1,313 @@
+"""Option files of super-resolution: windows and turns of pairs, degradations by chance and range, refusals."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from math import isclose
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from examples import DEAR, PLANTED
+from hypothesis import given
+from hypothesis import strategies as st
+
+import augrecipes as ar
+from augrecipes.interop.importing import of_document
+from augrecipes.interop.reading import of_text
+from augrecipes.interop.sr.degradation import Degradation
+from augrecipes.recipe.model import Recipe, Step
+
+PAIRS = """
+    name: my-net
+    model_type: SRModel
+    scale: 4
+    datasets:
+      train:
+        name: DIV2K
+        type: PairedImageDataset
+        dataroot_gt: data/HR_sub
+        dataroot_lq: data/LR_sub
+        filename_tmpl: '{}x4'
+        meta_info_file: list.txt
+        io_backend: {type: lmdb}
+        gt_size: 128
+        use_hflip: true
+        use_rot: true
+        batch_size_per_gpu: 16
+      val: {name: Set5, type: PairedImageDataset, dataroot_gt: data/Set5, dataroot_lq: data/Set5x4}
+    train:
+      optim_g: {type: Adam, lr: !!float 1e-4}
+"""
+
+
+def draft(text: str, file: str = "train_net.yml") -> Any:
+    return of_document(of_text(dedent(text), file))
+
+
+def changed(**values: Any) -> str:
+    """The option file above with other values of its training data."""
+    base = {
+        "name": "DIV2K", "type": "PairedImageDataset", "dataroot_gt": "hr", "dataroot_lq": "lr", "gt_size": 128,
+        "use_hflip": True, "use_rot": True,
+    }  # fmt: skip
+    train = {key: value for key, value in (base | values).items() if value is not None}
+    return json.dumps({"scale": 4, "model_type": "SRModel", "datasets": {"train": train}}, indent=1)
+
+
+def test_pairs_with_what_reads_them() -> None:
+    found = draft(PAIRS)
+    recipe = found.recipe()
+    assert (recipe.kind, recipe.scales.plain(), recipe.eval) == ("pair", {"lr": 1, "hr": 4}, ())
+    assert [(step.name, step.at) for step in recipe.steps] == [("RandomCrop", "lr"), ("D4", None)]
+    assert recipe.steps[0].args.plain() == {"height": 32, "width": 32}
+    assert found.dataset == (
+        'ar.PairedImages({"lr": "data/LR_sub", "hr": "data/HR_sub"}, "train-net.yaml", names={"lr": "{}x4"})'
+    )
+    said = " ".join(found.notes)
+    assert 'ar.PairedImages({"lr": "data/Set5x4", "hr": "data/Set5"}, "train-net.yaml", mode="eval")' in said
+    assert "batch_size=16" in said
+    assert "meta_info_file" in said
+    assert "LMDB" in said
+
+
+@pytest.mark.parametrize(
+    ("flip", "turn", "names"),
+    [(True, True, ["D4"]), (True, False, ["HorizontalFlip"]), (False, True, ["VerticalFlip", "Transpose"]), (0, 0, [])],
+)
+def test_turns(flip: bool, turn: bool, names: list[str]) -> None:
+    recipe = draft(changed(use_hflip=flip, use_rot=turn)).recipe()
+    assert [step.name for step in recipe.steps[1:]] == names
+    assert all(step.p == (1.0 if step.name == "D4" else 0.5) for step in recipe.steps[1:])
+
+
+def test_luma_normalisation_and_windows_of_the_low_resolution() -> None:
+    recipe = draft(changed(color="y", lq_size=48, gt_size=None)).recipe()
+    assert (recipe.output.color, recipe.steps[0].args["height"]) == ("y", 48)
+    normal = draft(changed(mean=[0.5, 0.5, 0.5], std=[0.5, 0.5, 0.5])).recipe().output.normalize
+    assert normal is not None
+    assert normal.std == (0.5, 0.5, 0.5)
+
+
+def test_several_folders() -> None:
+    assert draft(changed(dataroot_gt=["a", "b"], dataroot_lq=["c", "d"])).dataset.startswith(
+        'ar.PairedImages({"lr": ["c", "d"], "hr": ["a", "b"]}'
+    )
+
+
+def test_faces_are_single_pictures() -> None:
+    found = draft(changed(type="FFHQDataset", mean=[0.5] * 3, std=[0.5] * 3, dataroot_lq=None))
+    assert ([step.name for step in found.recipe().steps], found.recipe().kind) == (["HorizontalFlip"], "image")
+    assert found.dataset.startswith("ar.ImageFolder(")
+
+
+@pytest.mark.parametrize(
+    ("values", "key", "said"),
+    [
+        ({"type": "REDSRecurrentDataset"}, "type", "is of video"),
+        ({"type": "pairedvideodataset"}, "type", "is of video"),
+        ({"type": "MyDataset"}, "type", "is no data set that can be imported"),
+        ({"type": None}, "type", "is no data set"),
+        ({"gt_size": 130}, "gt_size", "write a multiple of 4"),
+        ({"gt_size": "big"}, "gt_size", "must be a number, got text 'big'"),
+        ({"gt_size": None}, "gt_size", "must be a number, got nothing"),
+        ({"gt_size": -4}, "gt_size", "1 or more, got -4"),
+        ({"dataroot_gt": None}, "dataroot_gt", "must be text"),
+        ({"mean": "imagenet"}, "mean", "must be a list of some numbers"),
+    ],
+)
+def test_errors_name_key_and_line(values: dict[str, Any], key: str, said: str) -> None:
+    text = changed(**values)
+    with pytest.raises(ar.RecipeError) as caught:
+        draft(text).to_yaml()
+    (problem,) = caught.value.problems
+    assert (problem.name, problem.file) == (key, "train_net.yml")
+    assert said in problem.message
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if f'"{key}":' in line]
+    assert problem.line == (lines[0] if lines else 5)
+
+
+def test_a_file_for_testing_is_refused() -> None:
+    with pytest.raises(ar.RecipeError, match="an option file for testing"):
+        draft("scale: 4\ndatasets: {test: {type: PairedImageDataset}}")
+
+
+# Degradations: what an option file says, drawn at random, and how often each of it is to happen.
+
+_SHARE = st.floats(0, 1).map(lambda share: round(share, 2))
+_WEIGHTS = st.lists(st.integers(0, 5), min_size=3, max_size=3).filter(any)
+
+
+@st.composite
+def degradations(draw: st.DrawFn) -> dict[str, Any]:
+    found: dict[str, Any] = {"scale": 4, "model_type": "RealESRNetModel", "gt_usm": draw(st.booleans())}
+    levels, scales = st.sampled_from([[1, 30], [0, 0]]), st.sampled_from([[0.05, 3], [0, 0]])
+    for number in ("", "2"):
+        found |= {
+            f"resize_prob{number}": draw(_WEIGHTS), f"resize_range{number}": [0.3, 1.4],
+            f"gaussian_noise_prob{number}": draw(_SHARE), f"noise_range{number}": draw(levels),
+            f"gray_noise_prob{number}": draw(_SHARE), f"jpeg_range{number}": [30, 95],
+            f"poisson_scale_range{number}": draw(scales),
+        }  # fmt: skip
+    found["second_blur_prob"] = draw(_SHARE)
+    names = ["iso", "aniso", "generalized_iso", "generalized_aniso", "plateau_iso", "plateau_aniso"]
+    blurs = {
+        f"{key}{number}": value
+        for number in ("", "2")
+        for key, value in {
+            "kernel_list": names, "kernel_prob": draw(st.lists(st.integers(0, 4), min_size=6, max_size=6).filter(any)),
+            "sinc_prob": draw(_SHARE), "blur_sigma": [0.2, 3], "betag_range": [0.5, 4], "betap_range": [1, 2],
+        }.items()
+    }  # fmt: skip
+    train = {"type": "RealESRGANDataset", "dataroot_gt": "hr", "gt_size": 256, "final_sinc_prob": draw(_SHARE), **blurs}
+    found["datasets"] = {"train": {**train, "use_hflip": True, "use_rot": False}}
+    return found
+
+
+def _leaves(steps: Sequence[Step], chance: float = 1.0, group: Step | None = None) -> Iterator[tuple[str, float]]:
+    """Every step that is no group, with its id or that of its group, and how often it acts."""
+    picked = group is not None and group.name == "OneOf"
+    total = sum(1.0 if step.p is None else step.p for step in steps) if picked else 1.0
+    for step in steps:
+        share = chance * (1.0 if step.p is None else step.p) / total
+        if step.steps:
+            yield from _leaves(step.steps, share, step)
+        else:
+            yield f"{step.name} {step.id or (group.id if group else '') or ''}", share
+
+
+def _chances(recipe: Recipe) -> dict[str, float]:
+    found: dict[str, float] = defaultdict(float)
+    for label, share in _leaves(next(step for step in recipe.steps if step.name == "Degrade").steps):
+        found[label] += share
+    return found
+
+
+def _expected(options: dict[str, Any]) -> dict[str, float]:
+    """How often what happens, by the option file."""
+    train = options["datasets"]["train"]
+    found: dict[str, float] = {"JPEG": 2.0, "final sinc": train["final_sinc_prob"]}
+    for number, blurred in (("", 1.0), ("2", options["second_blur_prob"])):
+        sinc, kernels = train[f"sinc_prob{number}"], train[f"kernel_prob{number}"]
+        found[f"iso{number}"] = blurred * (1 - sinc) * kernels[0] / sum(kernels)
+        found[f"turned{number}"] = blurred * (1 - sinc) * sum(kernels[1:]) / sum(kernels)
+        found[f"sinc{number}"] = blurred * sinc
+        up, down, _ = (weight / sum(options[f"resize_prob{number}"]) for weight in options[f"resize_prob{number}"])
+        found[f"scaled{number}"] = up + down
+        gauss = options[f"gaussian_noise_prob{number}"]
+        found[f"noise{number}"] = gauss if options[f"noise_range{number}"][1] else 0.0
+        found[f"photons{number}"] = 1 - gauss if options[f"poisson_scale_range{number}"][1] else 0.0
+    return found
+
+
+def _found(recipe: Recipe) -> dict[str, float]:
+    """The same, by the recipe."""
+    found: dict[str, float] = defaultdict(float)
+    for label, share in _chances(recipe).items():
+        name, _, step = label.partition(" ")
+        number = "2" if "2" in step else ""
+        match name:
+            case "ImageCompression":
+                found["JPEG"] += share
+            case "GaussianBlur":
+                found[f"iso{number}"] += share
+            case "AdvancedBlur":
+                found[f"turned{number}"] += share
+            case "RandomScale":
+                found[f"scaled{number}"] += share
+            case "GaussNoise":
+                found[f"noise{number}"] += share
+            case "ShotNoise":
+                found[f"photons{number}"] += share
+    return found
+
+
+def _agrees(options: dict[str, Any]) -> None:
+    recipe = of_document(of_text(json.dumps(options), "opt.yml")).recipe()
+    found, expected = _found(recipe), _expected(options)
+    wrong = {
+        key: (found.get(key, 0.0), value)
+        for key, value in expected.items()
+        if "sinc" not in key and not isclose(found.get(key, 0.0), value, abs_tol=2e-3)
+    }
+    assert wrong == {}
+    sinc = sum(share for label, share in _chances(recipe).items() if label.startswith("RingingOvershoot"))
+    assert isclose(sinc, sum(value for key, value in expected.items() if "sinc" in key), abs_tol=2e-3)
+    assert any(step.name == "UnsharpMask" and step.target == ("hr",) for step in recipe.steps) is options["gt_usm"]
+
+
+@DEAR
+@given(degradations())
+def test_everything_happens_as_often_as_the_options_say(options: dict[str, Any]) -> None:
+    _agrees(options)
+
+
+@pytest.mark.parametrize("fault", ["ways", "blurred", "noisy", "last"])
+def test_the_law_sees_a_degradation_that_differs(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    true = getattr(Degradation, fault)
+    wrong = {
+        "ways": lambda self, number: true(self, number)[::-1],
+        "blurred": lambda self, number, p: true(self, number, 1.0),
+        "noisy": lambda self, number: true(self, ""),
+        "last": lambda self: true(self)[:1] * 2,
+    }[fault]
+    monkeypatch.setattr(Degradation, fault, wrong)
+
+    @PLANTED
+    @given(degradations())
+    def law(options: dict[str, Any]) -> None:
+        _agrees(options)
+
+    with pytest.raises((AssertionError, ar.RecipeError)):
+        law()
+
+
+REDUX = """
+    name: 4x_net
+    scale: 4
+    high_order_degradation: true
+    lq_usm: true
+    lq_usm_radius_range: [1, 25]
+    blur_prob: 0.5
+    resize_mode_list: ['bilinear', 'bicubic', 'nearest-exact', 'lanczos']
+    resize_mode_prob: [0.25, 0.25, 0.25, 0.25]
+    jpeg_prob: 0.0
+    jpeg_prob2: 0.5
+    datasets:
+      train:
+        type: realesrgandataset
+        dataroot_gt: [HR]
+        lq_size: 16
+        sinc_prob: 0.1
+        final_sinc_prob: 0.5
+        use_hflip: true
+        use_rot: true
+"""
+
+
+@pytest.mark.parametrize("form", ["redux", "plain", "basicsr"])
+def test_samples_of_a_degradation_have_the_size_of_their_grid(tmp_path: Path, form: str) -> None:
+    text = dedent(REDUX)
+    if form == "plain":
+        text = changed(type="SingleGtDataset", lq_resize_mode="lanczos", dataroot_lq=None, gt_size=64)
+    if form == "basicsr":
+        options = {"type": "RealESRGANDataset", "final_sinc_prob": 0.8, "dataroot_lq": None, "gt_size": 64}
+        text = changed(**options).replace("SRModel", "RealESRGANModel")
+    noise = np.random.default_rng(0).integers(0, 256, (120, 140, 3), dtype=np.uint8)
+    cv2.imwrite(str(tmp_path / "a.png"), noise)
+    recipe = draft(text, "opt.yml").recipe()
+    assert ar.lint(recipe) == ()
+    for mode, side in (("train", 16), ("eval", None)):
+        sample = ar.PairedImages({"hr": tmp_path}, recipe, mode=mode)[0]
+        assert sample["hr"].shape[1] == 4 * sample["lr"].shape[1]
+        assert side is None or sample["lr"].shape == (3, side, side)
+
+
+def test_what_has_no_step_is_named() -> None:
+    found = draft(REDUX.replace("jpeg_prob: 0.0", "thicklines_prob: 0.5"))
+    assert [(left.name, left.line) for left in found.left_out()] == [("thicklines_prob", 10)]

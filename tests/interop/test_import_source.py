@@ -1,0 +1,276 @@
+"""Python source is read, never run: in all styles, with what is not known named, within bounds, in linear time."""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from examples import DEAR, PLANTED
+from hostile_sources import source as hostile
+from hypothesis import given
+from hypothesis import strategies as st
+from published_styles import STYLES
+
+import augrecipes as ar
+from augrecipes.cli.app import app
+from augrecipes.interop.importing import draft_of, of_document
+from augrecipes.interop.reading import of_text
+from augrecipes.interop.source import expressions, functions
+from augrecipes.interop.source.read import read
+from augrecipes.interop.source.text import SourceText
+
+HEAD = "import albumentations as A\n"
+RESIZE = "Resize 224x224"
+
+
+def draft(text: str, file: str = "train.py", key: str = "", **given: Any) -> Any:
+    return of_document(replace(of_text(text, file), key=key, given=given))
+
+
+def said(steps: Any) -> list[str]:
+    args = [each.args for each in steps]
+    return [
+        f"Resize {arg['height']}x{arg['width']}" if each.name == "Resize" else each.name
+        for each, arg in zip(steps, args, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_every_style_comes_in_whole(style: str) -> None:
+    text, steps, validates = STYLES[style]
+    found = draft(text)
+    assert found.left_out() == ()
+    recipe = found.recipe()
+    assert (said(recipe.steps), recipe.eval is not None) == (steps, validates)
+
+
+def test_nothing_is_run(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    text = f"open({str(told)!r}, 'w')\n{HEAD}__import__('os').mkdir({str(told)!r})\n"
+    text += f"t = A.Compose([A.D4()], save_key=open({str(told)!r}, 'w'))\nraise SystemExit\n"
+    assert [step.name for step in draft(text).recipe().steps] == ["D4"]
+    assert not told.exists()
+
+
+UNKNOWN = f"{HEAD}t = A.Compose([\n  A.D4(),\n  A.Resize(cfg.size, width=int(cfg['size'] * r)),\n  Mine(),\n])\n"
+
+
+def test_what_is_not_known_is_named_at_its_place_and_set_fills_it() -> None:
+    found = draft(UNKNOWN)
+    assert [(left.name, left.line) for left in found.left_out()] == [("Resize", 4), ("Mine", 5)]
+    message = found.left_out()[0].message
+    assert "${cfg.size}" in message
+    assert "--set cfg.size=VALUE" in message
+    assert "--set r=VALUE" in message
+    assert found.to_yaml().count("# left out: ") == 2
+    filled = draft(UNKNOWN, **{"cfg.size": 448, "r": 0.5})
+    assert [left.name for left in filled.left_out()] == ["Mine"]
+    assert filled.recipe().steps[1].args.plain() == {"height": 448, "width": 224}
+    with pytest.raises(ar.RecipeError, match="nothing that is called size"):
+        draft(UNKNOWN, size=3)
+
+
+def test_the_command_sets_and_leaves_one_where_something_is_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(UNKNOWN.replace("  Mine(),\n", "") + "loader = DataLoader(ds)\n")
+    for options, status in (([], 1), (["--set", "cfg.size=224", "--set", "r=1"], 0)):
+        with pytest.raises(SystemExit) as left:
+            app(["import", str(path), "--no-time", "--json", *options])
+        assert left.value.code == status
+        shown = json.loads(capsys.readouterr().out)
+        assert "eval: derived" in shown["recipe"]
+        assert not any("L102" in lint["code"] for lint in shown["lints"])
+        assert sum("In a DataLoader" in note for note in shown["notes"]) == 1
+
+
+def test_unknown_arguments_of_the_compose_and_of_outputs_are_named() -> None:
+    boxes = "A.BboxParams('coco', label_fields=f, min_area=4)"
+    found = draft(f"{HEAD}t = A.Compose([A.D4(), A.Normalize(mean=m)], bbox_params={boxes})")
+    assert sorted(left.name for left in found.left_out()) == ["Normalize", "bbox_params.label_fields"]
+    assert found.recipe().inputs.boxes.min_area == 4
+    assert found.recipe().output.normalize is None
+
+
+@pytest.mark.parametrize(
+    ("steps", "p", "lost"), [("[Mine()]", "0.5", ["Mine"]), ("[A.D4()]", "2", ["p"]), ("[A.D4()]", "'often'", ["p"])]
+)
+def test_a_strange_compose_does_not_end_an_import(steps: str, p: str, lost: list[str]) -> None:
+    found = draft(f"{HEAD}t = A.Compose({steps}, p={p})")
+    assert [left.name for left in found.left_out()] == lost
+    assert found.recipe()
+
+
+def test_both_ways_of_a_test_that_cannot_be_told() -> None:
+    text = f"{HEAD}t = [A.D4()]\nif cfg.heavy:\n    t.append(A.Blur())\ntrain = A.Compose(t)"
+    found = draft(text)
+    assert [step.name for step in found.recipe().steps] == ["D4", "Blur"]
+    (left,) = found.left_out()
+    assert "`cfg.heavy` in line 3 cannot be told; it was taken as true" in left.message
+    weak = draft(
+        f"{HEAD}t = [A.D4()]\nif cfg.heavy:\n    t.append(A.Blur())\ntrain = A.Compose(t)", **{"cfg.heavy": False}
+    )
+    assert weak.left_out() == ()
+    assert [step.name for step in weak.recipe().steps] == ["D4"]
+
+
+def test_several_are_listed_with_lines_and_one_is_named() -> None:
+    text = f"{HEAD}weak = A.Compose([A.D4()])\ndef strong(p=0.5):\n    return A.Compose([A.Blur(p=p)])\n"
+    with pytest.raises(ar.RecipeError, match=r"`--key weak`: there are weak \(line 2\), strong \(line 4\)"):
+        draft(text)
+    assert [step.name for step in draft(text, key="strong").recipe().steps] == ["Blur"]
+    assert any("weak (line 2)" in note for note in draft(text, key="strong").notes)
+    with pytest.raises(ar.RecipeError, match="no pipeline at 'else'"):
+        draft(text, key="else")
+
+
+def test_a_function_that_is_called_can_be_named_too() -> None:
+    text = f"{HEAD}class D:\n    def make(self, n=3):\n        return A.Compose([A.Resize(n, n)])\nt = D().make(224)\n"
+    assert said(draft(text, key="D.make").recipe().steps) == ["Resize 3x3"]
+    assert said(draft(text, key="t").recipe().steps) == [RESIZE]
+
+
+def test_notebooks_are_read_cell_by_cell() -> None:
+    cells: list[dict[str, Any]] = [
+        {"cell_type": "markdown", "source": ["# Title"]},
+        {"cell_type": "code", "source": ["!pip install albumentations\n", "%matplotlib inline\n", HEAD, "df.head?"]},
+        {"cell_type": "code", "source": "this is no python"},
+        {"cell_type": "code", "source": ["size = 224\n", "t = A.Compose([A.Resize(size, size),\n", "  Mine()])"]},
+    ]
+    found = draft(json.dumps({"cells": cells}), "notebook.ipynb")
+    assert said(found.recipe().steps) == [RESIZE]
+    (left,) = found.left_out()
+    assert (left.file, left.line) == ("notebook.ipynb, cell 4", 3)
+    with pytest.raises(ar.RecipeError, match="no notebook"):
+        draft("[]", "notebook.ipynb")
+
+
+def test_a_base_stays_inside_its_folder(tmp_path: Path) -> None:
+    inner = tmp_path / "project" / "configs"
+    inner.mkdir(parents=True)
+    (tmp_path / "project" / "base.py").write_text("size = 64\n")
+    (inner / "top.py").write_text(
+        "_base_ = '../base.py'\ntrain_pipeline = [dict(type='RandomCrop', crop_size=(_base_.size, _base_.size)), "
+        "dict(type='RandomFlip', prob=0.5)]\n"
+    )
+    kept = draft_of(str(inner / "top.py"))
+    assert [left.name for left in kept.left_out()] == ["RandomCrop"]
+    assert any("lies outside" in note and "--base-root" in note for note in kept.notes)
+    assert draft_of(str(inner / "top.py"), base_root=tmp_path / "project").left_out() == ()
+    dropped = draft((inner / "top.py").read_text(), str(inner / "top.py"))  # a text, as dropped on a page
+    assert [left.name for left in dropped.left_out()] == ["RandomCrop"]
+    (inner / "link.py").symlink_to(tmp_path / "project" / "base.py")
+    (inner / "top.py").write_text((inner / "top.py").read_text().replace("../base.py", "link.py"))
+    assert [left.name for left in draft_of(str(inner / "top.py")).left_out()] == ["RandomCrop"]
+
+
+HOSTILE = {
+    "powers": "a = 2**10**10\nb = 9**9**9**9\nc = 1 << 10**9\nd = round(5, -10**9)",
+    "texts": "a = 'a' * 10**9\nb = f'{1:>1000000000}'\nc = '%1000000000d' % 3\nd = 'a'.join(['b' * 10000] * 10000)",
+    "ranges": "a = range(10**12)\nb = list(range(10**9))\nc = [0] * 10**9\nfor i in range(10**9):\n    x = i",
+    "doubled lists": "a = [1]\n" + "a = [a, a, a]\n" * 60 + "b = a == a\nc = str(a)\ntrain = [a, dict(type='Blur')]",
+    "doubled tuples": "a = (1,)\n" + "a = (a, a, a)\n" * 60 + "b = {a: 1}\nc = a in {1: 2}\nd = a < a",
+    "brackets": "x = " + "[" * 5000 + "]" * 5000,
+    "signs": "x = " + "-" * 3000 + "1",
+    "sums": "x = " + "+".join(["1"] * 20_000),
+    "calls": "f" + "(x)" * 3000,
+    "attributes": "x = a" + ".b" * 20_000,
+    "itself": HEAD + "a = []\na.append(a)\nb = {}\nb['b'] = b\n"
+    "t = A.Compose(a)\nu = A.Compose([A.Blur(b)])\nv = [a, b]",
+    "recursion": HEAD + "def f(n):\n    return f(n + 1)\nx = f(1)\n"
+    "def g():\n    return A.Compose([g(), g(), g()])\ny = g()",
+    "doubling calls": HEAD + "".join(f"def f{i}(): return [*f{i + 1}(), *f{i + 1}()]\n" for i in range(60))
+    + "def f60(): return [A.Blur()]\nt = A.Compose(f0())",
+    "loops": HEAD + "for a in range(200):\n for b in range(200):\n  for c in range(200):\n   t = A.Compose([A.Blur()])",
+    "bases": "".join(f"class C{i}(C{i - 1}, C{i - 1}): pass\n" for i in range(1, 500)) + "y = C499.q",
+    "elif": "if a == 0: x = 1\n" + "".join(f"elif a == {i}: x = {i}\n" for i in range(1, 900)),
+    "nul": "a = 1\0",
+    "surrogate": "a = '\ud800'",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_source_is_read_within_bounds(name: str) -> None:
+    assert _work(HOSTILE[name]) < 6_000_000
+
+
+def _work(text: str) -> int:
+    """How many calls reading a text takes, of Python's functions and of its own."""
+    count = 0
+
+    def profile(frame: Any, event: str, arg: Any) -> None:
+        nonlocal count
+        del frame, arg
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        draft(text)
+    except ar.RecipeError:
+        pass
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@DEAR
+@given(st.integers(0, 2**32))
+def test_random_programs_are_read_or_refused(seed: int) -> None:
+    _read_or_refused(seed)
+
+
+def _read_or_refused(seed: int) -> None:
+    try:
+        found = draft(hostile(seed))
+        found.complete()
+        found.to_yaml()
+    except ar.RecipeError:
+        pass
+
+
+@pytest.mark.parametrize("fault", ["held", "operators"])
+def test_the_law_of_random_programs_sees_faults(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    if fault == "held":
+        monkeypatch.setattr(expressions, "binary", lambda op, left, right: left + right)
+    else:
+        monkeypatch.setattr(functions, "COMPARE", {})
+
+    @PLANTED
+    @given(st.integers(0, 2**32))
+    def law(seed: int) -> None:
+        _read_or_refused(seed)
+
+    with pytest.raises((TypeError, KeyError)):
+        law()
+
+
+def _lines(count: int) -> str:
+    return "".join(f"x{i} = [f(g) + {i}, cfg.size]\ny{i} = x{i}[0]\n" for i in range(count))
+
+
+def test_work_is_linear_in_the_file() -> None:
+    assert _work(_lines(1200)) < 2.3 * _work(_lines(600))
+
+
+def test_the_law_of_work_sees_an_expression_searched_from_the_top(monkeypatch: pytest.MonkeyPatch) -> None:
+    def searched(self: SourceText, node: ast.expr) -> str:
+        text = b"\n".join(self.lines).decode()
+        return " ".join((ast.get_source_segment(text, node) or "").split())
+
+    monkeypatch.setattr(SourceText, "text", searched)
+    assert _work(_lines(160)) > 2.8 * _work(_lines(80))
+
+
+def test_names_lead_to_each_pipeline() -> None:
+    text = HEAD + (
+        "class Data:\n    train_tf = A.Compose([A.D4()])\n    def val(self):\n        return A.Compose([A.Blur()])\n"
+        "sets = {'a': make(A.Compose([A.Transpose()]))}\nfit(x, tf=A.Compose([A.VerticalFlip()]))\n"
+    )
+    assert [found.path for found in read(text, "t.py").matches] == ["Data.train_tf", "sets.a", "fit.tf", "Data.val"]
