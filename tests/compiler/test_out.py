@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import tracemalloc
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from every_class import SLOW, STEPS
+from support.every_class import SLOW, STEPS
 
 import augrecipes as ar
 from augrecipes.compiler.run import shared
@@ -155,8 +153,6 @@ steps:
 
 # Pictures that would be too large are refused before they are made, however the recipe is carried out.
 
-
-sys.path.append(str(Path(__file__).parents[1] / "laws"))
 
 PICTURE, LARGER = np.zeros((40, 50, 3), np.uint8), np.zeros((80, 100, 3), np.uint8)
 LARGE = [

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.every_class import _NEEDED
 
 from augrecipes.interop.draft import RecipeDraft
 from augrecipes.interop.objects import draft_of_saved
 from augrecipes.interop.reading import of_text
 from augrecipes.ops import registry
 from augrecipes.recipe import history
-
-sys.path.append(str(Path(__file__).parents[1] / "laws"))
-from every_class import _NEEDED
 
 # Class, first and last release with these arguments, and their defaults. Those of classes that recipes refuse are not
 # among them; `<required>` stands for what has no default.

@@ -12,11 +12,11 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from every_class import EACH, SIZE, SLOW, STEPS, mask_of, neighbour, pictures, run
 from examples import DEAR
 from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, picture
+from support.every_class import EACH, SIZE, SLOW, STEPS, mask_of, neighbour, pictures, run
 
 from augrecipes.compiler.kernels.moves import symmetry_of
 from augrecipes.compiler.prefix import draws_nothing
@@ -314,6 +314,6 @@ def test_every_class(step: Step, dtype: str) -> None:
 
 @pytest.mark.skipif(not (hasattr(cv2, "ipp") and cv2.ipp.useIPP()), reason="OpenCV without IPP is steady")
 def test_the_law_sees_what_is_not_steadied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("every_class.construct", registry.plain)
+    monkeypatch.setattr("support.every_class.construct", registry.plain)
     with pytest.raises(AssertionError):
         check(Step("Illumination", Arguments({"mode": "corner"}), p=1.0, site="Illumination#1"), "float32")

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from every_class import EACH, SIZE, SLOW, STEPS, mask_of, pictures, states
 from hypothesis import given
 from hypothesis import strategies as st
+from support.every_class import EACH, SIZE, SLOW, STEPS, mask_of, pictures, states
 from test_exact_equals_none import build
 
 from augrecipes.compiler.executor.program import Program

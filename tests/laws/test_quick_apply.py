@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from every_class import STEPS
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS, Spoilt
 from noise_in_numpy import lightness
+from support.every_class import STEPS
 from test_native_plan import recipe_of
 
 from augrecipes.compat.normals import normals

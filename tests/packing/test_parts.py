@@ -253,5 +253,6 @@ def test_killed_now_and_then(kills: int, seeds: Any) -> None:
 
 
 @needs_fork
+@pytest.mark.soak
 def test_an_index_before_its_columns_is_caught() -> None:
     assert killed("30", "1", "early")["wrong"]

@@ -20,7 +20,7 @@ import cv2
 import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1] / "laws"))
-from every_class import _NEEDED
+from support.every_class import _NEEDED
 
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.ops import bounds, catalog

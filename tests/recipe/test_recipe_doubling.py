@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import re
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).parents[1] / "laws"))
-from doubling import growth
+from support.doubling import growth
 
 from augrecipes.errors import RecipeError
 from augrecipes.lint import lint, lints

@@ -226,7 +226,8 @@ def stand_in(protocol: str) -> type[shop.Shop]:
     return Other
 
 
-@pytest.mark.parametrize("protocol", ["hf", *(pytest.param(name, marks=pytest.mark.soak) for name in ("gs", "abfs"))])
+@pytest.mark.soak
+@pytest.mark.parametrize("protocol", ["hf", "gs", "abfs"])
 def test_a_store_is_packed_merged_and_read(
     elsewhere: Path, roots: dict[str, Path], protocol: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
