@@ -8,7 +8,7 @@ from typing import Literal
 
 Dtype = Literal["uint8", "float32"]
 # How a sample comes to a pipeline: its image as an array, or as a file that is not decoded yet (uint8, once it is); or
-# `together` with further pictures, masks or volumes, of which the optimiser knows nothing.
+# `together` with further images, masks or volumes, of which the optimiser knows nothing.
 Arrival = Literal["uint8", "float32", "encoded", "together"]
 
 

@@ -1,4 +1,4 @@
-"""How long the studio's server takes from a keystroke to lints and to pictures, and what memory it takes.
+"""How long the studio's server takes from a keystroke to lints and to images, and what memory it takes.
 
 python benchmarks/studio.py            prints
 python benchmarks/studio.py --write    prints, and writes the section `studio` of benchmarks/RESULTS.md
@@ -34,10 +34,10 @@ The server runs in a process of its own, as `augrecipes studio` starts it, and i
 it; what the browser then does is not in it. Each round changes a number of the recipe, so that nothing that was kept
 answers; times are the median and the slowest of {_ROUNDS} rounds after two that are not counted. Beside them stands the
 processor time of a round, all threads together, which says more where the machine has other work. `to lints` is a
-request to check the text. `to pictures` is that, and after its answer {_SAMPLES} samples of {_SIDE}×{_SIDE} px (JPEG)
-in {_EPOCHS} epochs, all {_SAMPLES * _EPOCHS} pictures received, shown at {_SHOWN} px. `a slider` moves an argument in
+request to check the text. `to images` is that, and after its answer {_SAMPLES} samples of {_SIDE}×{_SIDE} px (JPEG)
+in {_EPOCHS} epochs, all {_SAMPLES * _EPOCHS} images received, shown at {_SHOWN} px. `a slider` moves an argument in
 the text and draws the {_SAMPLES * _EPOCHS} again. Memory is the most that is resident of the process after drawing
-pictures of 12 megapixels ({_LARGE[1]}×{_LARGE[0]}, JPEG), less what it was after the first small one."""
+images of 12 megapixels ({_LARGE[1]}×{_LARGE[0]}, JPEG), less what it was after the first small one."""
 _RECIPES = {
     "crop, flip, jitter": "  - RandomResizedCrop: {size: [224, 224], scale: [0.5, 1.0]}\n  - HorizontalFlip\n"
     "  - ColorJitter: {brightness: %s, contrast: 0, saturation: 0.2, hue: 0.05, p: 1.0}\n",
@@ -74,7 +74,7 @@ class _Server:
         return found
 
     def pictures(self, body: dict[str, Any]) -> int:
-        """Draws, and receives every picture; how many they are."""
+        """Draws, and receives every image; how many they are."""
         lines = [json.loads(line) for line in self.ask("POST", "/api/draws", body).splitlines()]
         urls = [one["url"] for line in lines[:-1] for one in line["pictures"]]
         for url in urls:
@@ -135,14 +135,14 @@ def _of_recipe(server: _Server, what: str, steps: str) -> Iterator[Row]:
 
     def draw(text: str) -> None:
         if server.pictures({"text": text, **shown}) != _SAMPLES * _EPOCHS:
-            raise RuntimeError("not every picture was drawn")
+            raise RuntimeError("not every image was drawn")
 
     def slid(number: int) -> None:
         body = {"text": _text(steps, 0), "path": "steps.2", "argument": "brightness", "value": 0.1 + number * 0.003}
         draw(json.loads(server.ask("POST", "/api/slide", body))["text"])
 
     for name, do, goal in (
-        ("to lints", check, _CHECK_MS), ("to pictures", typed, _PICTURES_MS), ("a slider", slid, _SLIDE_MS),
+        ("to lints", check, _CHECK_MS), ("to images", typed, _PICTURES_MS), ("a slider", slid, _SLIDE_MS),
     ):  # fmt: skip
         before = server.cpu_ms()
         found = _timed(do)
@@ -188,7 +188,7 @@ def _memory(_: Any) -> Iterator[Row]:
                 grown = server.megabytes("VmHWM") - before
             finally:
                 server.close()
-            what = f"memory, {optimize}: 72 draws and 4 × stages of 6 pictures of 12 MP"
+            what = f"memory, {optimize}: 72 draws and 4 × stages of 6 images of 12 MP"
             yield Row(what, f"{grown:.0f} MB more", f"goal {_MB} MB", met(grown <= _MB))
 
 

@@ -24,7 +24,7 @@ settings.register_profile(
 settings.register_profile("soak", settings.get_profile("any machine"), max_examples=10_000, derandomize=False)
 settings.load_profile("any machine")
 
-# Where these are set pytest writes out whole differences: of the pictures that planted faults make, for many minutes.
+# Where these are set pytest writes out whole differences: of the images that planted faults make, for many minutes.
 for _name in ("CI", "BUILD_NUMBER"):
     os.environ.pop(_name, None)
 

@@ -22,7 +22,7 @@ Made from what is known of each class (`augrecipes/ops/geometry.py`, `augrecipes
 
 A native class is opaque, too, with other arguments than its row names, and where a probe at its first use finds that
 the installed OpenCV or numpy makes other bits. Samples run natively in `exact` and `fast`, where the kernels are
-built, on uint8 pictures of up to four channels; otherwise every step is a call of its class. `augrecipes explain
+built, on uint8 images of up to four channels; otherwise every step is a call of its class. `augrecipes explain
 RECIPE` says what a recipe does.
 
 Masks, boxes and keypoints **follow** a step that moves pixels, **stay** as they are beside one that changes values,
@@ -62,7 +62,7 @@ def why(record: Capability) -> str:
     if record.draws_from:
         return f"draws by what is in the {' and the '.join(sorted(record.draws_from))}"
     if record.changes_dtype:
-        return "its pictures are floats"
+        return "its images are floats"
     return "no faster kernel for it exists here"
 
 

@@ -38,7 +38,7 @@ Law = Callable[[Path, int], int]
 
 
 def lossless_law(folder: Path, times: int) -> int:
-    """Pictures without loss, as stores keep them."""
+    """Images without loss, as stores keep them."""
     array = (np.add.outer(np.arange(20) * 3, np.arange(11) * 2)[..., None] + np.arange(3)).astype(np.uint8)
     file = folder / "pictures" / "one"
     file.parent.mkdir()
@@ -167,7 +167,7 @@ def test_bytes_that_are_believed_unseen_are_caught(
         CHECKED[name](folder, 3)
 
 
-# -- pictures ---------------------------------------------------------------------------------------------------------
+# -- images ---------------------------------------------------------------------------------------------------------
 
 
 def saved(array: NDArray[np.uint8]) -> bytes:

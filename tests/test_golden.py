@@ -49,7 +49,7 @@ LEVELS = ("none", "exact", "fast")
 
 
 def smooth(seed: int, size: tuple[int, int], channels: int = 3) -> np.ndarray:
-    """A picture with edges and slopes, of whole numbers, so that every processor draws the same."""
+    """An image with edges and slopes, of whole numbers, so that every processor draws the same."""
     rng = np.random.default_rng(seed)
     coarse = rng.integers(0, 256, (size[0] // 8 + 1, size[1] // 8 + 1, channels), np.uint8)
     fine = np.kron(coarse, np.ones((8, 8, 1), np.uint8))[: size[0], : size[1]]

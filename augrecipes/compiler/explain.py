@@ -160,7 +160,7 @@ class Explanation(Displayed):
         """The same with the times of each step, before and after, and of the whole.
 
         Args:
-            measured: on some picture, in seconds.
+            measured: on some image, in seconds.
             what: that was.
         """
         before, after = (

@@ -1,4 +1,4 @@
-"""How long every step takes, on pictures of one's own: a recipe as it is written, and as it is planned.
+"""How long every step takes, on images of one's own: a recipe as it is written, and as it is planned.
 
 Time belongs to what does the work; see `augrecipes.compiler.run.clock.clocked`.
 """
@@ -86,17 +86,17 @@ def measure(
 
     Args:
         recipe: of any kind.
-        targets: what a pipeline is called with: pictures, and what lies on them.
+        targets: what a pipeline is called with: images, and what lies on them.
         mode: `train` or `eval`.
         optimize: of the plan; None: the recipe's own choice.
         seed: of the draws.
         seconds: for each of both, roughly.
         progress: called with (rounds done, rounds in all).
-        resumes: the pictures come as an earlier part of the recipe has left them.
+        resumes: the images come as an earlier part of the recipe has left them.
         between: called before every sample, and every step that Python runs; what it raises ends it.
 
     Raises:
-        DataError: a step fails on the pictures.
+        DataError: a step fails on the images.
         LintError, RecipeError: as `Recipe.compile`.
 
     >>> import numpy as np, augrecipes as ar

@@ -216,9 +216,9 @@ class IndexedRows(Displayed):
         self, samples: int | Sequence[int] | None = None, *, draws: int | None = None, stages: bool = False,
         epoch: int | None = None,
     ) -> Sheet:  # fmt: skip
-        """Some samples as a picture, which a notebook shows and `.save("sheet.png")` writes.
+        """Some samples as an image, which a notebook shows and `.save("sheet.png")` writes.
 
-        Of pictures those that `ds[epoch, i]` hands out; with `draws` or `stages` each source, and beside it what
+        Of images those that `ds[epoch, i]` hands out; with `draws` or `stages` each source, and beside it what
         becomes of it. Of pairs the whole scene with its crops, and the crops; of bags tiles, and where they lie.
 
         Args:
@@ -236,7 +236,7 @@ class IndexedRows(Displayed):
 
     @property
     def decode(self) -> dict[str, Any]:
-        """How pictures are read: arguments of `read_image`."""
+        """How images are read: arguments of `read_image`."""
         return dict(self._source.decode)
 
     def indices(self) -> Indices:
@@ -250,7 +250,7 @@ class IndexedRows(Displayed):
         return made._compiled(self.mode)
 
     def given(self, index: int, *, epoch: int | None = None, tile: int = 0) -> Sample:
-        """Sample `index` as it is read, before the recipe: its pictures by target, mask, boxes and points; no draws.
+        """Sample `index` as it is read, before the recipe: its images by target, mask, boxes and points; no draws.
 
         Args:
             index: as in `ds[index]`.

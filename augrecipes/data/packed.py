@@ -40,7 +40,7 @@ class Packed(RecipeDataset, takes=RunSettings):
     PairedImages or TileBags makes of those files, bit for bit with `optimize` `none` or `exact` and a store of format
     `raw` or `hdf5`, or of JPEGs that `jpeg` keeps as they are. (`fast` merges steps that resample: it does so only
     behind what is baked.) Where steps that draw were baked for K epochs, that holds for the epochs 0 to K - 1; epoch e
-    after them begins with the pictures of epoch e mod K, and the steps behind go on drawing anew. Repeats of a sample
+    after them begins with the images of epoch e mod K, and the steps behind go on drawing anew. Repeats of a sample
     begin with those of later epochs.
 
     Inputs that could not be read when the store was packed are DataErrors, as their files are.
@@ -58,7 +58,7 @@ class Packed(RecipeDataset, takes=RunSettings):
         samples_per_epoch: length of the dataset, when it is not the number of samples packed.
         max_tiles, min_tiles, pick, threads: of bags, see TileBags.
         save_applied_params: add `applied` to every sample: the draws of the steps that are not baked.
-        verify: compare the stored bytes of a picture or mask with their checksum at its `first` read in each process,
+        verify: compare the stored bytes of an image or mask with their checksum at its `first` read in each process,
             or `always`, and raise a StoreError where they differ; None takes what is there (`augrecipes verify-store`
             looks at all of it at once).
         cache_size: of a store elsewhere: how much of the disk all fetched files may take, in bytes or as `"50G"`; None:
@@ -267,7 +267,7 @@ def pairs(
 
 
 def _in_memory(store: Store, target: str, items: RowNumbers) -> InMemory | None:
-    """Some items of a target; None where one is no uint8 picture."""
+    """Some items of a target; None where one is no uint8 image."""
     if (found := _lying(store, target, items)) is not None:
         return found
     arrays = [store.array(target, item) for item in items.tolist()]

@@ -21,9 +21,9 @@ class Samples(RecipeDataset):
     or PairedImages where the recipe is of kind pair, and beside it what else the item has, as it is. `label` is an int
     where it is an integer. Sources that draw by themselves (torchvision's `transform=`) are to be left without.
 
-    An item of the source is a picture, a tuple (picture, label), (picture, mask) or as `keys` says, or a dict of
+    An item of the source is an image, a tuple (image, label), (image, mask) or as `keys` says, or a dict of
     `image` (or `img`, `jpg`, `png`, ...), `mask`, `boxes` and `keypoints` with their labels under the recipe's names,
-    `label`, and anything else. A picture is one of Pillow (as it stands, whatever its EXIF says), an array H×W×C or
+    `label`, and anything else. An image is one of Pillow (as it stands, whatever its EXIF says), an array H×W×C or
     H×W, a tensor C×H×W, of uint8 or of floats 0..1; or encoded, as bytes or a path. Annotations that the recipe does
     not take are left out.
 
@@ -42,12 +42,12 @@ class Samples(RecipeDataset):
         on_error: `raise` a DataError for a sample that cannot be read or transformed, or `skip` it, as in ImageFolder.
         labels: one integer a sample, for `ds.labels` and `weights="balanced"`; None: the source's column or `targets`,
             where it has some. A sample's own label is what its item says.
-        axes: how arrays and tensors of pictures lie, `hwc` or `chw`; `auto`: those of numpy hwc, those of torch chw.
+        axes: how arrays and tensors of images lie, `hwc` or `chw`; `auto`: those of numpy hwc, those of torch chw.
         name: of the source, for `path`, which is `name[index]`, and messages; None: that of its class.
         weights: one number a sample, kept as `ds.weights`.
         samples_per_epoch: length of the dataset, when it is not that of the source.
         channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3.
-        exif, max_pixels, depth, frames: of encoded pictures, as ImageFolder has them; `depth` of arrays of uint16, too.
+        exif, max_pixels, depth, frames: of encoded images, as ImageFolder has them; `depth` of arrays of uint16, too.
         save_applied_params: add `applied` to every sample.
 
     Attributes:

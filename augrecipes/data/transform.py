@@ -25,8 +25,8 @@ _LARGEST, _LARGEST_NAME = 1 << 62, 1 << 40
 class SampleTransform:
     """A recipe as one function, which `Recipe.transform` makes.
 
-    It takes a picture (of Pillow, an array, a tensor, bytes or a path) and gives a tensor; a tuple, of which the
-    picture, and a mask, are replaced; a dict, the same by names, boxes and keypoints too; a dict of lists, as Hugging
+    It takes an image (of Pillow, an array, a tensor, bytes or a path) and gives a tensor; a tuple, of which the
+    image, and a mask, are replaced; a dict, the same by names, boxes and keypoints too; a dict of lists, as Hugging
     Face gives a batch. It pickles, and may be called from many threads.
 
     Draws are keyed by the index that a dict holds, or that is given: `transform(image, index=7)`; without one by the
@@ -65,7 +65,7 @@ class SampleTransform:
     ) -> None:
         if recipe.facts.tiles:
             raise RecipeError(
-                f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}: a bag is no one picture"
+                f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}: a bag is no one image"
             )
         if axes not in AXES:
             raise ValueError(f"axes must be {', '.join(map(repr, AXES))}, got {axes!r}")
@@ -86,8 +86,8 @@ class SampleTransform:
         """The sample, transformed, in the form that it came in.
 
         Args:
-            sample: a picture; a tuple or list; a dict; or a dict of lists, a batch of Hugging Face's.
-            rest: further parts: torchvision's `transforms=` gives picture and target so.
+            sample: an image; a tuple or list; a dict; or a dict of lists, a batch of Hugging Face's.
+            rest: further parts: torchvision's `transforms=` gives image and target so.
             index: what keys its draws.
 
         Raises:
@@ -128,7 +128,7 @@ class SampleTransform:
         return ["image", "mask"] if masked else ["image", *others[1:]]
 
     def _pictures_of(self, sample: Mapping[str, Any]) -> list[str]:
-        """The parts of a dict that are pictures of the recipe, by the names that they have there."""
+        """The parts of a dict that are images of the recipe, by the names that they have there."""
         called = self._called(sample)
         return [name for name in sample if called.get(name, name) in self.pipeline.targets]
 
@@ -157,7 +157,7 @@ class SampleTransform:
         """The parts in their order, those that the recipe takes transformed."""
         pipeline, inputs = self.pipeline, self.pipeline.recipe.inputs
         if stray := sorted((ANNOTATIONS & parts.keys()) - taken_by(inputs)):
-            raise DataError(f"the recipe takes no {stray[0]}, which would no longer fit its picture: leave it out")
+            raise DataError(f"the recipe takes no {stray[0]}, which would no longer fit its image: leave it out")
         taken, beside = split_parts(
             parts, inputs, pipeline.targets, self._axes, undecoded=pipeline.reads, channels=self._channels,
             exif="apply", max_pixels=MAX_PIXELS,
@@ -178,7 +178,7 @@ def _there(name: str, sample: Mapping[str, Any]) -> None:
 class BatchTransform:
     """A recipe as one function of a batch, which `Recipe.map_batches` makes.
 
-    It takes a dict of columns, each an array with an entry for each sample, and gives it back with the pictures, masks,
+    It takes a dict of columns, each an array with an entry for each sample, and gives it back with the images, masks,
     boxes and keypoints transformed: arrays of n of them where they are of one size, arrays of objects where they are
     not. Other columns stay as they are. It pickles, and gives the same samples in every process and batch.
 

@@ -107,7 +107,7 @@ class TargetStage(nn.Module):
     def forward(self, image: Any, padding: Any = None) -> Any:
         """A uint8 tensor of the output's layout, with any dimensions in front, or a list of such.
 
-        `padding` is a bool tensor, True where there is no picture: (..., H, W), or one flag a tile.
+        `padding` is a bool tensor, True where there is no image: (..., H, W), or one flag a tile.
         """
         if isinstance(image, list | tuple):
             return [self(one) for one in image]

@@ -50,10 +50,10 @@ def header(data: bytes) -> ImageHeader:
     except Exception as error:  # whatever its header's text makes numpy raise
         raise UnreadableError(f"truncated or damaged: the header of an array ({error})") from None
     if dtype.kind not in "uib" or dtype.subdtype is not None:
-        raise UnreadableError(f"an array of {dtype}: pictures are uint8 (0 to 255), masks integers")
+        raise UnreadableError(f"an array of {dtype}: images are uint8 (0 to 255), masks integers")
     channels = 1 if len(shape) == 2 else shape[2] if len(shape) == 3 else 0
     if channels not in _CHANNELS:
-        raise UnreadableError(f"an array of shape {shape}: pictures are H×W, or H×W×C of 1, 3 or 4 channels")
+        raise UnreadableError(f"an array of shape {shape}: images are H×W, or H×W×C of 1, 3 or 4 channels")
     saved = Saved(first.tell(), shape, dtype, "F" if columns_first else "C")
     color, bits = "grey" if channels == 1 else "rgb", 16 if dtype == np.int8 else 8 * dtype.itemsize
     return ImageHeader("npy", shape[1], shape[0], bits, color, channels == 4, layout=saved)  # type: ignore[arg-type]
@@ -62,7 +62,7 @@ def header(data: bytes) -> ImageHeader:
 def decode(data: bytes, info: ImageHeader, channels: int | None, part: Area) -> NDArray[Any]:
     """Pixels of a part, uint8 or uint16, H×W or H×W×C. Raises UnreadableError."""
     if info.layout.dtype.kind != "u" or info.bits > 16:
-        raise UnreadableError(f"an array of {info.layout.dtype}: pictures are uint8 (0 to 255)")
+        raise UnreadableError(f"an array of {info.layout.dtype}: images are uint8 (0 to 255)")
     return _values(data, info, part)
 
 

@@ -193,7 +193,7 @@ def encoded(
     Encoded('ramp', pnm, (1, 3, 3))
     >>> encoded(b"GIF8", name="cut.gif")
     Traceback (most recent call last):
-    augrecipes.errors.DataError: cut.gif: not a picture in a known format (JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, ...
+    augrecipes.errors.DataError: cut.gif: not an image in a known format (JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, ...
     """
     if channels not in (1, 3, 4, None):
         raise ValueError(f"channels must be 1, 3, 4 or None, not {channels!r}")
@@ -253,7 +253,7 @@ def seen(raster: NDArray[Any], channels: int | None, orientation: int) -> NDArra
     raster = turned(raster[:, :, None] if raster.ndim == 2 else raster, orientation)
     stored = raster.shape[2]
     if stored not in (1, 3, 4):
-        raise UnreadableError(f"a picture of {stored} channels")
+        raise UnreadableError(f"an image of {stored} channels")
     return converted(raster, channels or stored)
 
 
@@ -278,7 +278,7 @@ def as_mask(raster: NDArray[Any], orientation: int) -> NDArray[Any]:
     if raster.ndim == 3:
         first = raster[:, :, 0]
         if raster.shape[2] >= 3 and not ((first == raster[:, :, 1]).all() and (first == raster[:, :, 2]).all()):
-            raise UnreadableError("a mask must be grey or have a palette; this picture has colours")
+            raise UnreadableError("a mask must be grey or have a palette; this image has colours")
         raster = first
     name = raster.dtype.name
     if name in ("int8", "int16") or (name == "uint32" and int(raster.max(initial=0)) < 2**31):

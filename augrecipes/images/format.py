@@ -197,19 +197,19 @@ def lost(header: ImageHeader, depth: Depth | None = None, frames: Frames | None 
     >>> lost(ImageHeader("png", 4, 4, bits=16), "8bit"), lost(ImageHeader("png", 4, 4, bits=16), mask=True)
     ('', '')
     >>> lost(ImageHeader("png", 4, 4, bits=16))
-    '16 bits a sample, and pictures are read with 8: convert it, or keep the upper 8 with depth="8bit" ...
+    '16 bits a sample, and images are read with 8: convert it, or keep the upper 8 with depth="8bit" ...
     """
     if header.bits <= 8 and header.frames <= 1:
         return ""
     chosen = in_force(depth, frames)
     if header.bits > 8 and not mask and chosen["depth"] == "error":
         return (
-            f"{header.bits} bits a sample, and pictures are read with 8: convert it, or keep the upper 8 with "
+            f"{header.bits} bits a sample, and images are read with 8: convert it, or keep the upper 8 with "
             f'depth="8bit" (for commands: {DEPTH}=8bit)'
         )
     if header.frames > 1 and chosen["frames"] == "error":
         return (
-            "several pages or frames, and one picture is read: split it, or read the first with "
+            "several pages or frames, and one image is read: split it, or read the first with "
             f'frames="first" (for commands: {FRAMES}=first)'
         )
     return ""

@@ -106,7 +106,7 @@ def _space_of(data: bytes, info: ImageHeader, channels: int | None) -> str:
     if info.bits != 8:
         raise UnreadableError(f"a JPEG of {info.bits} bits per sample; 8 are supported")
     if not s.scan:
-        raise UnreadableError("truncated: its JPEG data ends before the picture")
+        raise UnreadableError("truncated: its JPEG data ends before the image")
     if s.frame not in _ARITHMETIC and info.width * info.height > _MOST_PIXELS_PER_BYTE * len(data):
         raise UnreadableError(f"truncated: {len(data)} bytes cannot hold {info.width}×{info.height} pixels")
     if s.frame in _PROGRESSIVE and data.count(b"\xff\xda", s.scan) > _MOST_SCANS:

@@ -1,4 +1,4 @@
-"""Pictures and masks in tiles, each compressed without loss by itself: a window reads the tiles that it lies in.
+"""Images and masks in tiles, each compressed without loss by itself: a window reads the tiles that it lies in.
 
     head      magic, height, width, channels (0: a mask), type of the samples, CRC-32 of the head and the table
     table     of each tile, row by row of tiles, its bytes and their CRC-32
@@ -33,14 +33,14 @@ _HEAD = struct.Struct("<4sIIIBI")
 ACROSS, GREEN = 1, 2  # how a tile is kept
 _SEARCH = {"min_match": 7, "hash_log": 8}  # a sixth quicker to read than what level 1 says, and no larger
 _MOST = 1 << 15  # samples' bytes that one byte of a frame stands for, at most: four are a block of 128 KiB
-_COLOURS = (3, 4)  # channels of pictures that begin with red, green, blue
-_MOST_CHANNELS = 512  # of OpenCV's pictures
+_COLOURS = (3, 4)  # channels of images that begin with red, green, blue
+_MOST_CHANNELS = 512  # of OpenCV's images
 
 Bytes = npt.NDArray[np.uint8]
 
 
 def encode(array: npt.NDArray[Any]) -> bytes:
-    """A picture or mask as bytes.
+    """An image or mask as bytes.
 
     Args:
         array: uint8, uint16 or int32, H×W×C or H×W, not empty.
@@ -69,7 +69,7 @@ def encode(array: npt.NDArray[Any]) -> bytes:
 
 
 class LosslessPicture:
-    """A picture or mask that is not decoded yet: whole by `array`, a part of it by `view`.
+    """An image or mask that is not decoded yet: whole by `array`, a part of it by `view`.
 
     Args:
         data: what `encode` made.
@@ -83,7 +83,7 @@ class LosslessPicture:
     def __init__(self, data: bytes | memoryview, name: str = "it", checked: bool = False) -> None:
         data = memoryview(data)
         if len(data) < _HEAD.size or data[:4] != _MAGIC:
-            raise UnreadableError("it does not begin as a picture that is kept without loss")
+            raise UnreadableError("it does not begin as an image that is kept without loss")
         magic, height, width, channels, sample, stated = _HEAD.unpack_from(data)
         count, start = -(-height // TALL) * -(-width // WIDE), _HEAD.size
         if not count or sample >= len(DTYPES) or channels > _MOST_CHANNELS or len(data) < start + 8 * count:
@@ -127,7 +127,7 @@ class LosslessPicture:
 
         Raises:
             DataError: one of the tiles that are read is damaged.
-            ValueError: no part of the picture.
+            ValueError: no part of the image.
         """
         height, width = self._size
         if reduce != 1 or not (0 <= y0 < y1 <= height and 0 <= x0 < x1 <= width):

@@ -161,7 +161,7 @@ def _opened(data: bytes, name: str) -> Iterator[Any]:
 def _decoded(data: bytes, header: ImageHeader) -> Iterator[Any]:
     """The first image of a file, with its pixels as they are stored."""
     if not _complete(header, data[-64:], len(data)):
-        raise UnreadableError(f"truncated: its {header.format.upper()} data ends before the picture does")
+        raise UnreadableError(f"truncated: its {header.format.upper()} data ends before the image does")
     with _opened(data, header.format) as image:
         turned = image.getexif().get(_ORIENTATION, 1) if header.format == "tiff" else 1
         try:

@@ -180,7 +180,7 @@ def _checked_whole(data: bytes, info: ImageHeader) -> tuple[bytes, bytes]:
         raise UnreadableError(png.fault)
     # One byte of deflate makes at most 1032: a bomb of a header is refused before memory is asked for.
     if sum(rows * width for rows, width in _passes(info)) > 1032 * sum(end - start for start, end in png.pixels):
-        raise UnreadableError("truncated: its PNG data cannot hold the picture")
+        raise UnreadableError("truncated: its PNG data cannot hold the image")
     palette, clear = bytes(_checked(data, png.palette)), bytes(_checked(data, png.clear))
     if png.color_type == _PALETTE and not 3 <= len(palette) <= 768:
         raise UnreadableError("a PNG with colour indices and no palette")

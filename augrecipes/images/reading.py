@@ -56,7 +56,7 @@ def read_header(data: bytes) -> ImageHeader:
     format = sniff(data)
     if format is None:
         known = ", ".join(format.title for format in FORMATS.values())
-        raise UnreadableError(f"not a picture in a known format ({known})")
+        raise UnreadableError(f"not an image in a known format ({known})")
     try:
         return format.header(data)
     except (struct.error, IndexError) as error:

@@ -22,7 +22,7 @@ from augrecipes.recipe.today import unsaid
 from augrecipes.recipe.write import flow
 
 _ONE_PICTURE = (
-    "a recipe of kind image has one picture, a mask, boxes and points: for pictures of the same scene write a recipe "
+    "a recipe of kind image has one image, a mask, boxes and points: for images of the same scene write a recipe "
     "of kind pair; masks can be stacked as channels of one"
 )
 # Arguments of Compose that are told apart below, and those that change no sample.
@@ -188,7 +188,7 @@ def _params(
 
 
 def affine_of(pixels: float, height: float, width: float) -> dict[str, Any]:
-    """Arguments of Affine that move a picture as much as three of its points do that are drawn `pixels` around theirs.
+    """Arguments of Affine that move an image as much as three of its points do that are drawn `pixels` around theirs.
 
     The points were a third of the shorter side off the middle.
 
@@ -203,7 +203,7 @@ def affine_of(pixels: float, height: float, width: float) -> dict[str, Any]:
 
 
 def _add_affines(draft: RecipeDraft) -> None:
-    """Put an Affine in front of each ElasticTransform that had one of its own, in pictures of a known size."""
+    """Put an Affine in front of each ElasticTransform that had one of its own, in images of a known size."""
     if any(_ARGUMENT in line.lost for line in draft.lines()):
         recipe = draft.recipe()
         draft.steps = _all(draft.steps, recipe.steps, arriving(recipe), in_turn=True)

@@ -22,7 +22,7 @@ _SEEDS = """\
 # copy.set_random_state(np.random.default_rng(seed), random.Random(seed)). Not set_random_seed, nor Compose(seed=...):
 # they give all steps the same numbers, so that two flips with p=0.5 always act together."""
 _DEVICE = """\
-# The recipe's output says `where: device`: pictures leave as uint8, and what is left to do is
+# The recipe's output says `where: device`: images leave as uint8, and what is left to do is
 # augrecipes' recipe.device_stage(), a module for the device."""
 _CV2 = {name: f"cv2.INTER_{name.upper()}" for name in INTERPOLATION}
 _CV2 |= {name: f"cv2.BORDER_{name.upper()}" for name in BORDER}
@@ -32,7 +32,7 @@ def python_of(recipe: Recipe) -> str:
     """The recipe as a program that needs albumentations, and of this package the classes that only it has.
 
     Raises:
-        RecipeError: a sample of it is several pictures, or tiles that share draws.
+        RecipeError: a sample of it is several images, or tiles that share draws.
 
     >>> import augrecipes as ar
     >>> code = python_of(ar.load("version: 1\\nrecipe: tiny\\nsteps: [HorizontalFlip]\\noutput: {dtype: uint8}"))

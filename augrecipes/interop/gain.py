@@ -1,4 +1,4 @@
-"""How much sooner a recipe makes a picture than plain albumentations does, on one picture, quickly."""
+"""How much sooner a recipe makes an image than plain albumentations does, on one image, quickly."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def gain(recipe: Recipe, image: np.ndarray, seconds: float = 1.0) -> dict[str, f
         seconds: how long it may take.
 
     Raises:
-        AugrecipesError: the recipe cannot be compiled, or a step fails on the picture.
+        AugrecipesError: the recipe cannot be compiled, or a step fails on the image.
     """
     given = targets_on(recipe, image)
     sides = {"plain": _plain(recipe, given)}
@@ -81,7 +81,7 @@ def _objects(transforms: Sequence[Any]) -> Iterator[Any]:
 
 
 def targets_on(recipe: Recipe, image: np.ndarray) -> dict[str, Any]:
-    """A picture, H×W×3 uint8, and beside it what the recipe's inputs are about: a mask, a box, a point."""
+    """An image, H×W×3 uint8, and beside it what the recipe's inputs are about: a mask, a box, a point."""
     height, width = image.shape[:2]
     given: dict[str, Any] = {"image": image}
     if recipe.inputs.mask == "required" or any(_needs_mask(step.name) for step in recipe.walk()):

@@ -13,7 +13,7 @@ from augrecipes.recipe.model import Normalize, Output
 
 
 class ToOutput(A.ImageOnlyTransform):  # type: ignore[misc]
-    """Scales a picture and turns its colours, as `output:` of a recipe does; stands last in a pipeline.
+    """Scales an image and turns its colours, as `output:` of a recipe does; stands last in a pipeline.
 
     Args:
         dtype: `float32`, `float16` or `uint8`.
@@ -59,6 +59,6 @@ class ToOutput(A.ImageOnlyTransform):  # type: ignore[misc]
         return found
 
     def apply(self, img: np.ndarray, **_: Any) -> np.ndarray:
-        """The picture as the output has it."""
+        """The image as the output has it."""
         sink = Sink(self._output)
         return sink(img if img.ndim > 2 else img[..., None])

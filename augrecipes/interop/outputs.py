@@ -77,11 +77,11 @@ def _one(call: Call) -> dict[str, Any] | str:
             return {"dtype": "float32"}
         if top == 1:
             return {"dtype": "float32", "range": [0, 255]}
-        return f"max_value: {flow(top)}: pictures arrive with 8 bits, whose largest value is 255; convert others first"
+        return f"max_value: {flow(top)}: images arrive with 8 bits, whose largest value is 255; convert others first"
     kind = args.get("normalization", "standard")
     if kind != "standard":
         return (
-            f"normalization: {kind} takes the statistics of each picture, `output:` those of all: give `normalize: "
+            f"normalization: {kind} takes the statistics of each image, `output:` those of all: give `normalize: "
             "{mean, std}`, or write a class and make it known with augrecipes.register(cls)"
         )
     return {"dtype": "float32", "normalize": _normalize(args)}

@@ -136,8 +136,8 @@ def to_albumentations(recipe: Recipe, mode: Mode = "train") -> Any:
 def refuse_several(recipe: Recipe) -> None:
     """RecipeError where a sample is more than one Compose can carry out."""
     if recipe.facts.scales or any(step.share == "bag" for step in recipe.walk()):
-        what = "several pictures of one scene" if recipe.facts.scales else "tiles that share draws"
+        what = "several images of one scene" if recipe.facts.scales else "tiles that share draws"
         raise RecipeError(
             f"{recipe.name}: one Compose of albumentations cannot carry out {what}: run the recipe as it is, by "
-            "`recipe.compile()` or a dataset, or write one without what the pictures share"
+            "`recipe.compile()` or a dataset, or write one without what the images share"
         )

@@ -27,7 +27,7 @@ class SampleState:
         output: `output:` as it stands so far.
         scaled: values are 0..1 by now.
         normalized: mean and deviation were applied by now.
-        sides: height and width that no picture is below, px; None: nothing is known.
+        sides: height and width that no image is below, px; None: nothing is known.
         place: of the transform at hand.
         rest: the transforms behind it.
         boxes: `inputs.boxes`; None: the pipeline has none.
@@ -49,7 +49,7 @@ class SampleState:
         return line(name, args, self.place)
 
     def holds(self, height: int, width: int) -> bool:
-        """Whether a window of that size fits into every picture."""
+        """Whether a window of that size fits into every image."""
         return self.sides is not None and self.sides[0] >= height and self.sides[1] >= width
 
     def finish(self, steps: list[Item]) -> None:

@@ -6,7 +6,7 @@ Each module of a kind's folder belongs to a room of the house and imports what t
     pipeline.py  compiler     PIPELINE: runs a compiled recipe
     reader.py    data         TABLE: what is known of its samples; find: lists files; check: what is wrong with them
     dataset.py   data         DATASET: for PyTorch
-    sheet.py     preview      sheet: what a recipe does, as a picture
+    sheet.py     preview      sheet: what a recipe does, as an image
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Facts:
 
     Attributes:
         dataset: its class in `augrecipes` that reads files.
-        unit: one picture of a bag, or all pictures of a sample that is no bag: what a row of a store holds.
+        unit: one image of a bag, or all images of a sample that is no bag: what a row of a store holds.
         keys: of recipes and of steps, that recipes of other kinds do not have.
-        annotated: a mask, boxes and keypoints may lie on its picture.
-        scales: a sample is several pictures, named by `scales:`, that the steps act on together.
-        tiles: a sample is many pictures that the steps act on one by one, each with draws of its own.
+        annotated: a mask, boxes and keypoints may lie on its image.
+        scales: a sample is several images, named by `scales:`, that the steps act on together.
+        tiles: a sample is many images that the steps act on one by one, each with draws of its own.
     """
 
     dataset: str

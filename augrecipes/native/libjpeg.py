@@ -36,7 +36,7 @@ class Window(ctypes.Structure):
     )
 
 
-@dataclass(slots=True)  # one for each picture; frozen ones take three times as long to make
+@dataclass(slots=True)  # one for each image; frozen ones take three times as long to make
 class Coded:
     """A part of a JPEG that is not decoded yet: `pixels` does it, or kernels that are told of it as `laid_out` says.
 

@@ -36,7 +36,7 @@ def sampled_twice(values: Values) -> float:
 
 
 def filled(values: Values) -> float | None:
-    """Of a step that makes holes: inpainting goes by where the picture is darkest and steepest."""
+    """Of a step that makes holes: inpainting goes by where the image is darkest and steepest."""
     return None if str(values.get("fill", "")).startswith("inpaint") else 1.0
 
 
@@ -95,5 +95,5 @@ def solarized(values: Values) -> float | None:
 
 
 def greyed(values: Values) -> float | None:
-    """Of ToGray: `pca` turns with the colours of the picture, `from_lab` goes through levels of another space."""
+    """Of ToGray: `pca` turns with the colours of the image, `from_lab` goes through levels of another space."""
     return None if values.get("method") in ("pca", "from_lab") else 1.0

@@ -1,4 +1,4 @@
-"""How large numbers may be: what OpenCV's integers and a machine's memory hold, checked before the first picture.
+"""How large numbers may be: what OpenCV's integers and a machine's memory hold, checked before the first image.
 
 The classes accept more than they can carry out: a size of 2³² ends the process, others end in errors of OpenCV that
 do not name the argument.
@@ -16,9 +16,9 @@ Fault = tuple[str, str] | None
 
 LARGEST = 1_000_000  # of any number: pixels, degrees, factors, counts
 SMALLEST = 1e-6  # but for 0: what is less is divided by, squared and lost
-MOST_BYTES = 1 << 30  # of a picture that a recipe makes, unless it says otherwise
+MOST_BYTES = 1 << 30  # of an image that a recipe makes, unless it says otherwise
 
-# Arguments that end much sooner: beyond, memory or time runs out on the smallest picture, or a formula breaks. By the
+# Arguments that end much sooner: beyond, memory or time runs out on the smallest image, or a formula breaks. By the
 # name of the argument in every class, or in one class alone.
 _KERNEL, _RATIO, _SIGMA = (-LARGEST, 1001), (0.02, 50), (0, 250)
 LIMITS: dict[str | tuple[str, str], tuple[float, float]] = {
@@ -27,7 +27,7 @@ LIMITS: dict[str | tuple[str, str], tuple[float, float]] = {
     "num_holes_range": (0, 10_000),
     "num_masks_x": (0, 10_000),
     "num_masks_y": (0, 10_000),
-    "roughness": (0, 100),  # its power of as many as a picture has doublings stays a float32
+    "roughness": (0, 100),  # its power of as many as an image has doublings stays a float32
     ("CLAHE", "tile_grid_size"): (1, 256),
     ("Defocus", "radius"): (0, 500),
     ("Downscale", "scale_range"): (0.01, 1),
@@ -87,12 +87,12 @@ _SIZES = ("size", "height", "min_height", "max_size", "y_max", "scale_limit")
 def fault(name: str, arguments: Mapping[str, Any], max_bytes: int | None = MOST_BYTES) -> Fault:
     """The argument of a class that is out of all bounds, and why; None where all are within. Defaults are merged.
 
-    `max_bytes` is the largest picture, of three channels of uint8, that may be made; None: any.
+    `max_bytes` is the largest image, of three channels of uint8, that may be made; None: any.
 
     >>> fault("PadIfNeeded", {"min_height": 4294967297, "min_width": 8})
     ('min_height', 'numbers are at most 1,000,000 either way, got 4294967297')
     >>> print(fault("Resize", {"height": 50_000, "width": 50_000})[1])
-    makes pictures of 50,000 × 50,000, more than 1 GiB; make them smaller, or raise the recipe's `max_bytes`
+    makes images of 50,000 × 50,000, more than 1 GiB; make them smaller, or raise the recipe's `max_bytes`
     """
     for argument, value in arguments.items():
         low, high = LIMITS.get((name, argument)) or LIMITS.get(argument, (-LARGEST, LARGEST))
@@ -106,7 +106,7 @@ def fault(name: str, arguments: Mapping[str, Any], max_bytes: int | None = MOST_
                 bound = f"at most {high:,}" if number > high else f"at least {low:g}"
                 return argument, f"must be {bound} to be carried out, got {number}"
         if (name, argument) in ABOVE_0 and numbers and max(numbers) == 0:
-            return argument, "must reach beyond 0, which alone makes no picture"
+            return argument, "must reach beyond 0, which alone makes no image"
         more = RISING.get((name, argument))
         if more is not None and any(second < first + more for first, second in _pairs(value)):
             return argument, f"the second number must be {'above' if more else 'at least'} the first, got {value}"
@@ -140,7 +140,7 @@ def _pairs(value: Any) -> Iterator[tuple[float, float]]:
 
 
 def _picture(name: str, arguments: Mapping[str, Any], max_bytes: int) -> Fault:
-    """The argument that makes every picture too large. A crop makes none larger, unless it pads."""
+    """The argument that makes every image too large. A crop makes none larger, unless it pads."""
     record = capability(name)
     if record is None or record.size is None:
         return None
@@ -153,4 +153,4 @@ def _picture(name: str, arguments: Mapping[str, Any], max_bytes: int) -> Fault:
     blamed = next((argument for argument in _SIZES if arguments.get(argument) is not None), None)
     if blamed is None:
         return None  # it keeps the size that it is given
-    return blamed, f"makes pictures of {made}; make them smaller, or raise the recipe's `max_bytes`"
+    return blamed, f"makes images of {made}; make them smaller, or raise the recipe's `max_bytes`"

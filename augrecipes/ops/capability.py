@@ -58,10 +58,10 @@ class Capability:
             that the mean of some pixels may be taken before it or after it: by how many levels it rounds differently
             then, on uint8. A resize may differ from the mean by less than one level, whatever rounds in it: twice that
             for a step that gives whole levels, and one more for one that rounds itself. None: nothing is known.
-        overwrites: the arguments (defaults merged) under which albumentations writes into the picture that it is given,
+        overwrites: the arguments (defaults merged) under which albumentations writes into the image that it is given,
             instead of a new one; None: never.
         channels_of: for how many channels the arguments (defaults merged) have a value each, where the class does not
-            look whether the picture has as many; None: for any.
+            look whether the image has as many; None: for any.
         forgets: parameters that the class at times leaves out of its draws, and then lacks; what stands in for them.
         steadied: of one whose result hangs on where memory lies, or on how many threads OpenCV has: what lets it give
             the same each time; module and name in compat.
@@ -69,28 +69,28 @@ class Capability:
         colour_error: from the arguments (defaults merged) to the levels by which it may differ then, and how hard it
             amplifies; None: two levels, and `gain`.
         draws_from: the targets whose values decide what it draws: of a count of photons in each pixel, say, the number
-            of random bits that were used depends on the picture, and so does all that is drawn after. None: not known.
-        gain: how hard it amplifies: two pictures that differ by so much at most (on uint8 a level more, for rounding)
+            of random bits that were used depends on the image, and so does all that is drawn after. None: not known.
+        gain: how hard it amplifies: two images that differ by so much at most (on uint8 a level more, for rounding)
             come out as different as that times `gain`. A number, or a function of the arguments (defaults merged).
-            None: there is no such number, because thresholds or statistics of the picture decide, and then a level may
+            None: there is no such number, because thresholds or statistics of the image decide, and then a level may
             become a hundred; or it is not known.
-        in_levels: float32 pictures are rounded to levels of 255 on the way, so that the last bit may become a level.
+        in_levels: float32 images are rounded to levels of 255 on the way, so that the last bit may become a level.
         in_place: it changes masks, too, and puts no pixel elsewhere.
         size: from the arguments (defaults merged) and what is known of the size before it to what is known behind it.
             None: the size stays.
-        makes: from the transform, its drawn parameters and the picture's height and width to what it makes of them, of
-            a step that may make a picture larger.
-        resizes: what to which size: `whole` pictures, or a `window` of them, to what the arguments say; whole ones to
+        makes: from the transform, its drawn parameters and the image's height and width to what it makes of them, of
+            a step that may make an image larger.
+        resizes: what to which size: `whole` images, or a `window` of them, to what the arguments say; whole ones to
             the size of a `target` that Degrade makes.
-        crops: which part of a picture it keeps: its `centre`; a window `anywhere` in it; one that is `placed` by a box
+        crops: which part of an image it keeps: its `centre`; a window `anywhere` in it; one that is `placed` by a box
             of the sample or between strips that are cut off. None: it is no crop.
         proportions: of one that resizes a window: from the arguments (defaults merged) to the least and the greatest
             width of windows over their height. None: any.
-        turns: the arguments that say how far it turns, shears or tilts the picture, so that corners show what lies
+        turns: the arguments that say how far it turns, shears or tilts the image, so that corners show what lies
             outside of it.
         symmetry: of a flip or transposition that draws nothing: `h`, `v` or `t`.
         needs: the target without which it raises.
-        effect: what no kernel of several steps does: it bends the picture by a `field` of displacements, paints a
+        effect: what no kernel of several steps does: it bends the image by a `field` of displacements, paints a
             border (`padding`), loses detail all over it (`compression`), or draws each pixel for itself (`noise`).
         chroma: what it does to the differences between channels, and nothing else: `drops`, `swaps` or `turns` them.
         chroma_when: the arguments (defaults merged) under which that is all; None: any.
@@ -102,7 +102,7 @@ class Capability:
         native_when: the arguments with which it is one, in words for people; "": with any.
         native_joined: the same where `fast` joins its colours with others: its pass alone is no part of plans.
         own_noise: what lets `fast` make its noise with a generator of our own: module and name in compiler/kernels.
-        own_noise_when: from the arguments (defaults merged) and the picture's dtype, None where that is not known, to
+        own_noise_when: from the arguments (defaults merged) and the image's dtype, None where that is not known, to
             whether it can.
     """
 
@@ -172,7 +172,7 @@ class Capability:
         return self.action if self.when is None or self.when(arguments) else "opaque"
 
     def is_steady(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether a step with `arguments` (defaults merged), when it acts, does the same to a uint8 picture every time.
+        """Whether a step with `arguments` (defaults merged), when it acts, does the same to a uint8 image every time.
 
         >>> Capability("Resize", random=False).is_steady({}), Capability("RandomCrop").is_steady({})
         (True, False)
@@ -214,7 +214,7 @@ class Capability:
         return self.gain(arguments) if callable(self.gain) else self.gain
 
     def own_noise_for(self, arguments: Mapping[str, Any], dtype: Dtype | None) -> bool:
-        """Whether a step with `arguments` (defaults merged) may take noise of our own, for pictures of this dtype.
+        """Whether a step with `arguments` (defaults merged) may take noise of our own, for images of this dtype.
 
         >>> Capability("GaussNoise", own_noise="own_noise:added").own_noise_for({}, "uint8")
         True

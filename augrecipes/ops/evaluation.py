@@ -2,7 +2,7 @@
 
 One rule holds for every class: a step that acts on every sample and draws nothing stays, a step that draws goes. The
 exceptions are written here, and only here: windows are cut from the centre, sizes stay, and of a step that always acts
-with a strength that is never neutral the middle of its range stays, because training has seen no picture without it.
+with a strength that is never neutral the middle of its range stays, because training has seen no image without it.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _central(given: Arguments, values: Arguments, unit: int) -> Made:
 def _resized_central(given: Arguments, values: Arguments, unit: int) -> Made:
     """The customary share of the shorter side, or what of the training's shares is nearest to it.
 
-    The picture keeps its proportions, unless training stretches every picture: then by the least that training does.
+    The image keeps its proportions, unless training stretches every image: then by the least that training does.
     """
     height, width = values["size"]
     low, high = _span("from_zero", values["scale"])
@@ -161,9 +161,9 @@ _WINDOWS: dict[str, tuple[Callable[[Arguments, Arguments, int], Made], str]] = {
     "CropNonEmptyMaskIfExists": (_central, "the window in the centre, whatever it shows"),
     "RandomResizedCrop": (_resized_central, "the centre, 7/8 of the shorter side where training's scale allows it"),
     "RandomSizedCrop": (_sized_central, "a window of middle size in the centre"),
-    "RandomSizedBBoxSafeCrop": (_whole_resized, "the whole picture, which holds every box"),
-    "BBoxSafeRandomCrop": (_whole, "the whole picture, which holds every box"),
-    "RandomCropFromBorders": (_whole, "the whole picture"),
+    "RandomSizedBBoxSafeCrop": (_whole_resized, "the whole image, which holds every box"),
+    "BBoxSafeRandomCrop": (_whole, "the whole image, which holds every box"),
+    "RandomCropFromBorders": (_whole, "the whole image"),
 }
 
 

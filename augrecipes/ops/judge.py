@@ -15,7 +15,7 @@ from augrecipes.ops.step import Step
 def verdict(step: Step, max_bytes: int | None = bounds.MOST_BYTES) -> Refusal | None:
     """Why the class of `step` refuses its arguments, or None where it takes them. The schema has accepted them.
 
-    `max_bytes`: of the largest picture that it may make.
+    `max_bytes`: of the largest image that it may make.
 
     >>> from augrecipes.ops.frozen import Arguments
     >>> from augrecipes.ops.step import Step

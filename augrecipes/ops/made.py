@@ -1,4 +1,4 @@
-"""How large a picture a step makes, once it has drawn: height and width, not rounded."""
+"""How large an image a step makes, once it has drawn: height and width, not rounded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 Params: TypeAlias = Mapping[str, Any]
 Sides: TypeAlias = tuple[float, float]
-# (transform, what it drew, height and width of the picture that it is given) → those that it makes.
+# (transform, what it drew, height and width of the image that it is given) → those that it makes.
 Made: TypeAlias = Callable[[Any, Params, int, int], Sides]
 
 
@@ -17,12 +17,12 @@ def by_scale(step: Any, drawn: Params, height: int, width: int) -> Sides:
 
 
 def fitting(step: Any, drawn: Params, height: int, width: int) -> Sides:
-    """Affine, which may grow to hold the whole picture."""
+    """Affine, which may grow to hold the whole image."""
     return drawn["output_shape"][:2] if step.fit_output else (height, width)
 
 
 def seen(step: Any, drawn: Params, height: int, width: int) -> Sides:
-    """Perspective, before it is brought back to the picture's size."""
+    """Perspective, before it is brought back to the image's size."""
     return drawn["max_height"], drawn["max_width"]
 
 

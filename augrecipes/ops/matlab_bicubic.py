@@ -33,7 +33,7 @@ def imresize(image: np.ndarray, height: int, width: int, *, round_between: bool 
     """`image` resampled to `height` × `width` by Keys' cubic kernel (a = −1/2), widened when it shrinks (antialiasing).
 
     One axis after the other, the one that shrinks most first, rows (the height) first when both are equal; beyond the
-    edge the picture is mirrored, edge included. Weights are those of pixel centres, normalised, in float64; taps are
+    edge the image is mirrored, edge included. Weights are those of pixel centres, normalised, in float64; taps are
     summed from first to last, so that a tie between two levels falls as it does in MATLAB.
 
     Args:

@@ -273,15 +273,15 @@ def keywords(step: Step) -> dict[str, Any]:
 
 
 def _of_channels(channels: int, apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
-    """Refuse a picture of other channels than there are values for: albumentations leaves the rest as memory was."""
+    """Refuse an image of other channels than there are values for: albumentations leaves the rest as memory was."""
     has = img.shape[2] if img.ndim > 2 else 1
     if has != channels:
-        raise ValueError(f"its arguments have a value for each of {channels} channels, and the picture has {has}")
+        raise ValueError(f"its arguments have a value for each of {channels} channels, and the image has {has}")
     return apply(img, *args, **params)
 
 
 def _on_a_copy(apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
-    """Let a transform that writes into the picture it is given have a copy of it."""
+    """Let a transform that writes into the image it is given have a copy of it."""
     return apply(img.copy(), *args, **params)
 
 

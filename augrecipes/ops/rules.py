@@ -99,7 +99,7 @@ def _coarse_dropout(a: Mapping[str, Any]) -> Fault:
     # Stricter: the class takes both as what the heights are. A width of 0 is 0 either way.
     height, width = a["hole_height_range"][1], a["hole_width_range"][1]
     if height < 1 < width or 0 < width < 1 <= height:
-        what = "hole_height_range and hole_width_range both count pixels, or both are fractions of the picture"
+        what = "hole_height_range and hole_width_range both count pixels, or both are fractions of the image"
         return "hole_width_range", f"{what}, got {a['hole_height_range']} and {a['hole_width_range']}"
     return None
 

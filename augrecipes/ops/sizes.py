@@ -1,4 +1,4 @@
-"""What the arguments of a step say of the sizes of pictures after it."""
+"""What the arguments of a step say of the sizes of images after it."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class BakedSteps:
 
     @property
     def times(self) -> int:
-        """How often every picture is stored."""
+        """How often every image is stored."""
         return max(1, self.epochs)
 
     def about(self) -> dict[str, Any]:
@@ -109,10 +109,10 @@ def plan_pack(
     if count:
         why = f"the steps of {' and '.join(serves)} can begin with what draws nothing"
     elif steps and draws_nothing(steps[0]):
-        why = f"the sections of {recipe.name!r} begin differently (--mode train bakes for one): whole pictures are kept"
+        why = f"the sections of {recipe.name!r} begin differently (--mode train bakes for one): whole images are kept"
     else:
         none = f"{steps[0].site} comes first and draws anew for every sample" if steps else "there are no steps"
-        why = f"{none}: whole pictures are kept"
+        why = f"{none}: whole images are kept"
     return BakedSteps(recipe, mode or "train", serves, count, 0, seed, why)
 
 

@@ -32,7 +32,7 @@ def preview(
     masks: StrPath | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Draw what a recipe does to some pictures, and write it as a picture.
+    """Draw what a recipe does to some images, and write it as an image.
 
     Args:
         recipe: a Recipe, or what `augrecipes.load` takes.

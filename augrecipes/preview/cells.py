@@ -1,4 +1,4 @@
-"""What stands on a sheet, and how large: rows of groups of captioned pictures. It knows nothing of recipes."""
+"""What stands on a sheet, and how large: rows of groups of captioned images. It knows nothing of recipes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _WIDER = 2.6  # than a cell the source may be
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One picture.
+    """One image.
 
     Attributes:
-        picture: uint8 h×w×3 RGB of any size; None for one that is not there: its place stays empty.
+        image: uint8 h×w×3 RGB of any size; None for one that is not there: its place stays empty.
         caption: the line under it, or in its empty place.
-        over: draws on the picture when it has the size that it is shown at, given the factor of its scaling.
+        over: draws on the image when it has the size that it is shown at, given the factor of its scaling.
     """
 
     picture: Picture | None
@@ -30,7 +30,7 @@ class Cell:
     over: Callable[[Picture, float], None] | None = None
 
     def at(self, size: tuple[int, int]) -> Picture:
-        """The picture at a height and width, with what is drawn over it."""
+        """The image at a height and width, with what is drawn over it."""
         assert self.picture is not None
         shown = at_size(self.picture, size)
         if self.over is not None:
@@ -41,7 +41,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class CellGroup:
-    """Pictures that belong together, side by side.
+    """Images that belong together, side by side.
 
     Attributes:
         cells: left to right; all are shown at one size.
@@ -56,12 +56,12 @@ class CellGroup:
     tag: tuple[str, int] | None = None
 
     def size(self, box: tuple[int, int]) -> tuple[int, int]:
-        """Height and width at which its pictures are shown in boxes of this height and width."""
+        """Height and width at which its images are shown in boxes of this height and width."""
         return size_in(self.sizes, box) if self.sizes else box
 
     @property
     def sizes(self) -> list[tuple[int, int]]:
-        """Heights and widths of its pictures."""
+        """Heights and widths of its images."""
         return [(one.picture.shape[0], one.picture.shape[1]) for one in self.cells if one.picture is not None]
 
 

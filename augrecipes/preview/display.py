@@ -26,7 +26,7 @@ INK: Colour = (34, 36, 40)
 QUIET: Colour = (118, 120, 126)
 
 _INPUT = Output(layout="hwc")
-_EMPTIER = 1.35  # so much smaller than their box may pictures be for the sake of whole pixels
+_EMPTIER = 1.35  # so much smaller than their box may images be for the sake of whole pixels
 _SEEN = 0.998  # the share of pixels that the amplified difference leaves below its darkest
 _WEIGHTS = {False: 400, True: 650}
 _HERSHEY_PX = 30.0  # height of OpenCV 4's stroke font at scale 1, ascender to descender
@@ -42,7 +42,7 @@ def size_text(image: NDArray[Any]) -> str:
 
 
 def picture_of_input(image: NDArray[Any]) -> Picture:
-    """An image on its way through the steps (uint8 0..255 or float32 0..1, H×W[×C]) as a picture.
+    """An image on its way through the steps (uint8 0..255 or float32 0..1, H×W[×C]) as an image.
 
     >>> picture_of_input(np.ones((2, 3), np.float32))[0, 0].tolist()
     [255, 255, 255]
@@ -51,7 +51,7 @@ def picture_of_input(image: NDArray[Any]) -> Picture:
 
 
 def picture_of_output(image: NDArray[Any], output: Output) -> Picture:
-    """The last step's image as a picture: layout, normalisation, range and colour order undone.
+    """The last step's image as an image: layout, normalisation, range and colour order undone.
 
     Args:
         image: as the pipeline returned it.
@@ -82,7 +82,7 @@ def picture_of_output(image: NDArray[Any], output: Output) -> Picture:
 
 
 def within(picture: Picture, largest: int) -> Picture:
-    """The picture, made small where it is more than `largest` px high or wide; proportions are kept.
+    """The image, made small where it is more than `largest` px high or wide; proportions are kept.
 
     >>> within(np.zeros((10, 40, 3), np.uint8), 20).shape
     (5, 20, 3)
@@ -93,7 +93,7 @@ def within(picture: Picture, largest: int) -> Picture:
 
 
 def at_size(picture: Picture, size: tuple[int, int]) -> Picture:
-    """The picture at a height and width: pixels that grow to squares stay sharp, what shrinks is averaged."""
+    """The image at a height and width: pixels that grow to squares stay sharp, what shrinks is averaged."""
     whole = size[0] % picture.shape[0] == 0 and size[1] % picture.shape[1] == 0
     large = size[0] >= 3 * picture.shape[0]
     grows = cv2.INTER_NEAREST if whole or large else cv2.INTER_CUBIC
@@ -102,10 +102,10 @@ def at_size(picture: Picture, size: tuple[int, int]) -> Picture:
 
 
 def size_in(sizes: Sequence[tuple[int, int]], box: tuple[int, int]) -> tuple[int, int]:
-    """The size at which a box shows pictures of one scene: whole pixels of the largest, or else of the smallest.
+    """The size at which a box shows images of one scene: whole pixels of the largest, or else of the smallest.
 
     Args:
-        sizes: heights and widths of the pictures, px.
+        sizes: heights and widths of the images, px.
         box: height and width, px.
 
     >>> size_in([(64, 64), (16, 16)], (200, 200)), size_in([(256, 256), (64, 64)], (200, 200))
@@ -124,7 +124,7 @@ def size_in(sizes: Sequence[tuple[int, int]], box: tuple[int, int]) -> tuple[int
 
 
 def amplified(apart: NDArray[np.float32]) -> tuple[Picture, int]:
-    """A difference as a picture, and the power of two, at most 64, that makes it visible and hides little of it.
+    """A difference as an image, and the power of two, at most 64, that makes it visible and hides little of it.
 
     Args:
         apart: absolute differences, levels of 0..255, H×W.
@@ -138,7 +138,7 @@ def amplified(apart: NDArray[np.float32]) -> tuple[Picture, int]:
 
 
 def ink(strength: NDArray[np.float32]) -> Picture:
-    """Strengths of 0..1, H×W, as a picture: 0 is the empty page, 1 is ink.
+    """Strengths of 0..1, H×W, as an image: 0 is the empty page, 1 is ink.
 
     >>> ink(np.zeros((1, 2), np.float32)).shape
     (1, 2, 3)

@@ -30,7 +30,7 @@ _FILL = 0.26
 _LABEL_PX = 11
 _TAG_PX = 14  # height of a tag
 _RIM = 0.7  # how dark the rim of an outline is
-_LABELLED = 16  # with more boxes than this, text would hide the picture; colours and the legend remain
+_LABELLED = 16  # with more boxes than this, text would hide the image; colours and the legend remain
 
 
 def colour_of(number: int) -> Colour:
@@ -49,8 +49,8 @@ def render_mask(picture: Picture, mask: NDArray[Any]) -> None:
     """Tint and outline every id of a mask, in place. 0 stays clear, and so does 255 where ids are 8 bit.
 
     Args:
-        picture: uint8 H×W×3.
-        mask: integers H×W of any size; it is scaled to the picture by nearest neighbour.
+        image: uint8 H×W×3.
+        mask: integers H×W of any size; it is scaled to the image by nearest neighbour.
     """
     height, width = picture.shape[:2]
     ids = np.rint(mask).astype(np.int64) if mask.dtype.kind == "f" else mask.astype(np.int64)
@@ -72,10 +72,10 @@ def render_boxes(
     """Draw boxes, and the labels of a few where there is room for them, in place.
 
     Args:
-        picture: uint8 H×W×3.
-        boxes: float (n, 4): x_min, y_min, x_max, y_max in px of the picture before it was scaled.
+        image: uint8 H×W×3.
+        boxes: float (n, 4): x_min, y_min, x_max, y_max in px of the image before it was scaled.
         labels: one a box, numbers or text, or none at all.
-        scale: factor that the picture was scaled by.
+        scale: factor that the image was scaled by.
         classes: names of the labels where they are numbers.
     """
     labels = labels if len(labels) == len(boxes) else [""] * len(boxes)
@@ -118,7 +118,7 @@ def corners_px(boxes: NDArray[Any], form: str, height: int, width: int) -> NDArr
 
 
 def label_colour(label: Any) -> Colour:
-    """The colour of a box's label: by its number, or by its text, so that it is the same in every picture.
+    """The colour of a box's label: by its number, or by its text, so that it is the same in every image.
 
     >>> label_colour(0), label_colour("nucleus") == label_colour("nucleus")
     ((230, 159, 0), True)
@@ -130,11 +130,11 @@ def label_colour(label: Any) -> Colour:
 
 
 def render_crops(picture: Picture, crops: Sequence[tuple[float, float, float, float]], names: Sequence[str]) -> None:
-    """Outline crops, each in its own colour with a numbered tag, in place; readable over dark and light pictures.
+    """Outline crops, each in its own colour with a numbered tag, in place; readable over dark and light images.
 
     Args:
-        picture: uint8 H×W×3.
-        crops: y0, x0, y1, x1 in px of the picture, ends exclusive.
+        image: uint8 H×W×3.
+        crops: y0, x0, y1, x1 in px of the image, ends exclusive.
         names: what stands in the tags, short; the k-th crop has the colour `colour_of(k + 1)`. A tag for which there is
             no room is left out.
     """
@@ -158,7 +158,7 @@ def render_crops(picture: Picture, crops: Sequence[tuple[float, float, float, fl
 
 
 def _render_tags(picture: Picture, tags: Iterable[tuple[str, Colour, int, Sequence[tuple[int, int]]]]) -> None:
-    """Tags, by name, colour, width and the top left corners that would do: at the first on the picture that is free."""
+    """Tags, by name, colour, width and the top left corners that would do: at the first on the image that is free."""
     taken: list[Place] = []
     for name, colour, width, corners in tags:
         for x, y in corners:

@@ -37,7 +37,7 @@ class DrawnSample:
     Attributes:
         sample: as it was read.
         outputs: what came out, epoch by epoch.
-        stages: each step, and the pictures after it, by target.
+        stages: each step, and the images after it, by target.
     """
 
     sample: Sample
@@ -197,12 +197,12 @@ def label_text(table: Any, row: int) -> str:
 
 
 def annotated(picture: Picture, targets: Mapping[str, Any], recipe: Recipe, classes: Sequence[str] = ()) -> Cell:
-    """A picture with the mask, boxes and keypoints among its targets, drawn over it."""
+    """An image with the mask, boxes and keypoints among its targets, drawn over it."""
     mask, boxes, points = targets.get("mask"), targets.get("boxes"), targets.get("keypoints")
     box_input, point_input = recipe.inputs.boxes, recipe.inputs.keypoints
 
     def over(shown: Picture, scale: float) -> None:
-        # Colours of ids under colours of boxes say nothing: a detector's picture shows the mask only if it needs it.
+        # Colours of ids under colours of boxes say nothing: a detector's image shows the mask only if it needs it.
         if mask is not None and (recipe.inputs.mask == "required" or boxes is None or box_input is None):
             render_mask(shown, np.asarray(mask))
         if boxes is not None and len(boxes) and box_input:
@@ -232,12 +232,12 @@ def stage_groups(
     stages: Iterable[tuple[str, Mapping[Any, NDArray[Any]]]],
     cells: Callable[[Mapping[Any, NDArray[Any]]], list[Cell]],
 ) -> list[CellGroup]:
-    """The pictures after each step; its header is grey where the step changed nothing.
+    """The images after each step; its header is grey where the step changed nothing.
 
     Args:
-        given: the pictures before the first step, by name.
-        stages: each step's label, and the pictures after it.
-        cells: of such pictures.
+        given: the images before the first step, by name.
+        stages: each step's label, and the images after it.
+        cells: of such images.
     """
     groups, before = [], given
     for label, after in stages:

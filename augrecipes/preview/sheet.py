@@ -52,7 +52,7 @@ class Sheet(Displayed):
     >>> import augrecipes as ar
     >>> sheet = ar.load("folder-128").show(stages=True)
     >>> sheet
-    <Sheet folder-128: 1 row, 4 pictures, 1235×479 px; .save("sheet.png") writes it>
+    <Sheet folder-128: 1 row, 4 images, 1235×479 px; .save("sheet.png") writes it>
     >>> sheet.pixels.shape
     (479, 1235, 3)
     """
@@ -142,7 +142,7 @@ def _group(group: CellGroup, box: tuple[int, int], width: int, *, headed: bool, 
 
 
 def _joined(parts: Sequence[Picture], axis: int, gap: int = 0) -> Picture:
-    """Pictures one below the other (axis 0) or side by side (axis 1), `gap` px apart, on the sheet's ground."""
+    """Images one below the other (axis 0) or side by side (axis 1), `gap` px apart, on the sheet's ground."""
     starts = list(accumulate((part.shape[axis] + gap for part in parts), initial=0))
     size = [starts[-1] - gap, starts[-1] - gap]
     size[1 - axis] = max(part.shape[1 - axis] for part in parts)
@@ -200,7 +200,7 @@ def checked_path(out: str | os.PathLike[str]) -> Path:
     """The path of an image; DataError where its ending is not one of an image's, or it is an address."""
     path = local(out)
     if path.suffix.lower() not in {".png", ".jpg", ".jpeg"}:
-        raise DataError("a picture is written as .png or .jpg", path=str(path))
+        raise DataError("an image is written as .png or .jpg", path=str(path))
     return path
 
 

@@ -185,7 +185,7 @@ class Recipe(Displayed):
         """What the recipe does to an image, as a contact sheet: a notebook shows it, `.save("sheet.png")` writes it.
 
         Args:
-            picture: H×W×C or H×W of uint8 or floats 0..1, one of Pillow, a tensor C×H×W, or a file or a folder of them;
+            image: H×W×C or H×W of uint8 or floats 0..1, one of Pillow, a tensor C×H×W, or a file or a folder of them;
                 of pairs `{"hr": ..., "lr": ...}`, of bags a list of tiles. None: a drawn one.
             draws: how many, in successive epochs; `eval` has one, and of bags as many tiles are shown as are given.
             stages: one draw instead, after each step.

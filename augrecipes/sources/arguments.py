@@ -66,7 +66,7 @@ def as_table(
             (columns is not None, "columns= says what a CSV file calls its columns, and these are annotations"),
             (crowds not in ("drop", "keep"), f"crowds must be 'drop' or 'keep', got {crowds!r}"),
             (isinstance(box_classes, str), f"box_classes= is a list of names, got {box_classes!r}"),
-            (isinstance(root, list | tuple), "root= with annotations is the one folder that their pictures lie in"),
+            (isinstance(root, list | tuple), "root= with annotations is the one folder that their images lie in"),
         ):
             if wrong:
                 raise ValueError(what)
@@ -89,9 +89,9 @@ def table_in(data: Any) -> Any:
 def as_given(recipe: Recipe, data: Any) -> DataArguments:
     """The data as a Dataset takes them.
 
-    Folders and pictures are roots; CSV files are files, and of pictures annotations, too (of a folder see
+    Folders and images are roots; CSV files are files, and of images annotations, too (of a folder see
     `is_given_as_data`). `{"files": ..., "split": ...}` names what a Dataset takes beside its files, and
-    by `images` the folder of the pictures of annotations; `{"slides": ..., "mpp": ...}` what `SlideBags` takes.
+    by `images` the folder of the images of annotations; `{"slides": ..., "mpp": ...}` what `SlideBags` takes.
 
     Raises:
         DataError: folders by target for a recipe that has none, or other names than these.

@@ -60,7 +60,7 @@ class BagTable(Columns):
     folders: bool = True
 
     on_slides: ClassVar[bool] = False
-    """Whether there are pictures of whole slides; see `overview`."""
+    """Whether there are images of whole slides; see `overview`."""
 
     @classmethod
     def stored(cls, paths: Mapping[str, PathTable], columns: Mapping[str, Any], **common: Any) -> Self:

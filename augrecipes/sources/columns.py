@@ -56,7 +56,7 @@ class Ragged(SpawnShared):
 
 @dataclass(frozen=True, eq=False)
 class Recorded(SpawnShared):
-    """What annotations say of the sizes of their pictures.
+    """What annotations say of the sizes of their images.
 
     Attributes:
         sizes: int32 (n, 2), width and height in px; 0 where they do not say.
@@ -67,7 +67,7 @@ class Recorded(SpawnShared):
     file: str
 
     def check(self, row: int, path: str, shape: tuple[int, ...], exif: str = "apply") -> None:
-        """DataError where a picture, as it was read with `exif`, is not of the size that its annotations are for."""
+        """DataError where an image, as it was read with `exif`, is not of the size that its annotations are for."""
         width, height = self.sizes[row].tolist()
         if not width or (height, width) == tuple(shape[:2]):
             return

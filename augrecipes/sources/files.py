@@ -1,4 +1,4 @@
-"""Pictures and masks from files: bytes first, then the header against limits, then pixels; or a DataError.
+"""Images and masks from files: bytes first, then the header against limits, then pixels; or a DataError.
 
 Names never reach a decoder, so any name that the system allows is fine, and extensions do not matter. EXIF orientation
 is applied for every format alike; one that is told in XMP alone is not. Colour profiles are not, either: samples are
@@ -32,16 +32,16 @@ def read_image(
     depth: Depth | None = None,
     frames: Frames | None = None,
 ) -> NDArray[np.uint8]:
-    """Reads a picture as uint8 H×W×C in RGB order, 0 to 255.
+    """Reads an image as uint8 H×W×C in RGB order, 0 to 255.
 
     JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, JPEG 2000, AVIF and arrays of uint8 that numpy has saved (`.npy`), told apart
     by content. Palettes are expanded, grey is repeated, CMYK is converted. More than 8 bits a sample, or more than one
-    picture, is an error, unless it is allowed.
+    image, is an error, unless it is allowed.
 
     Args:
         path: the file; text, bytes or a path object.
         channels: 3; 1 for grey; 4 to keep alpha; None for what is stored (1, 3 or 4).
-        exif: whether to turn the picture as its EXIF orientation says; what only its XMP says is not looked at.
+        exif: whether to turn the image as its EXIF orientation says; what only its XMP says is not looked at.
         max_pixels: width times height that is still decoded; checked before anything is.
         max_bytes: file size that is still read.
         depth: `8bit` keeps the upper 8 of 9 to 16 bits a sample, `error` refuses them; None: as AUGRECIPES_DEPTH says.
@@ -52,7 +52,7 @@ def read_image(
         A C-contiguous, writable array that owns its memory.
 
     Raises:
-        DataError: the file cannot be read, or is not a whole picture; names the file.
+        DataError: the file cannot be read, or is not a whole image; names the file.
         MemoryError: there is not enough; never a DataError, so that no sample is skipped for it.
 
     >>> import tempfile, pathlib

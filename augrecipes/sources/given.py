@@ -1,6 +1,6 @@
-"""What somebody hands over as a sample: pictures and masks of Pillow, numpy or torch, or still encoded, boxes, points.
+"""What somebody hands over as a sample: images and masks of Pillow, numpy or torch, or still encoded, boxes, points.
 
-Nothing is imported for it: whoever gives a picture of a library has imported that.
+Nothing is imported for it: whoever gives an image of a library has imported that.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _MOST = 512  # an axis that is longer than this is no axis of channels
 
 
 def as_picture(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **decode: Any) -> NDArray[Any] | Encoded:
-    """A picture as a pipeline takes it: uint8 (0..255) or float32 (0..1), H×W×C.
+    """An image as a pipeline takes it: uint8 (0..255) or float32 (0..1), H×W×C.
 
     Args:
-        value: a picture of Pillow, as it stands (its EXIF orientation is not looked at); an array H×W×C or H×W; a
+        value: an image of Pillow, as it stands (its EXIF orientation is not looked at); an array H×W×C or H×W; a
             tensor C×H×W or H×W; bytes of a file, its path, or a dict with `bytes` or `path`, as Hugging Face has them.
         axes: how arrays and tensors of three axes lie; `auto`: those of numpy H×W×C, those of torch C×H×W.
         undecoded: leave what is encoded so, for steps that decode no more than they need.
@@ -53,7 +53,7 @@ def as_picture(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **de
     channels: int | None = decode.get("channels", 3)
     if _is_pillow(value):
         if value.mode.startswith(_PILLOW_DEEP):
-            raise DataError(f"a picture of Pillow's mode {value.mode}, which has more than 8 bits: convert it")
+            raise DataError(f"an image of Pillow's mode {value.mode}, which has more than 8 bits: convert it")
         mode = {1: "L", 3: "RGB", 4: "RGBA"}.get(channels or len(value.getbands()))
         with stage("decode"):  # which Pillow puts off until now
             pixels = np.asarray(value if mode in (value.mode, None) else value.convert(mode))
@@ -62,16 +62,16 @@ def as_picture(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **de
     array = _laid_out(array, axes, channels)
     if array.dtype == np.uint16:
         if in_force(decode.get("depth"), None)["depth"] == "error":
-            raise DataError('16 bits a sample, and pictures have 8: scale it, or keep the upper 8 with depth="8bit"')
+            raise DataError('16 bits a sample, and images have 8: scale it, or keep the upper 8 with depth="8bit"')
         array = (array >> 8).astype(np.uint8)
     if array.dtype.kind == "f":
         array = array.astype(np.float32, copy=False)
     elif array.dtype != np.uint8:
-        raise DataError(f"a picture of {array.dtype}; uint8 (0 to 255) and floats (0 to 1) are taken")
+        raise DataError(f"an image of {array.dtype}; uint8 (0 to 255) and floats (0 to 1) are taken")
     if channels in (None, array.shape[2]):
         return _sealed(array)
     if array.shape[2] not in _COLOURS or channels not in _COLOURS:
-        raise DataError(f"a picture of {array.shape[2]} channels, and {channels} are wanted")
+        raise DataError(f"an image of {array.shape[2]} channels, and {channels} are wanted")
     return converted(array, channels)
 
 
@@ -79,7 +79,7 @@ def as_labels(value: Any, *, exif: Any = "apply", max_pixels: int, frames: Any =
     """A mask as a pipeline takes it, H×W: uint8, uint16 or int32 labels, or float32.
 
     Args:
-        value: as for `as_picture`; an axis of one in front or behind is left out. A picture of Pillow with a palette
+        value: as for `as_picture`; an axis of one in front or behind is left out. An image of Pillow with a palette
             gives the indices of its colours.
         exif: of what is encoded.
         max_pixels: the same.
@@ -110,7 +110,7 @@ def as_labels(value: Any, *, exif: Any = "apply", max_pixels: int, frames: Any =
 
 
 def is_picture(value: Any) -> bool:
-    """Whether a value looks like a picture: of Pillow, or an array or tensor of two axes or more."""
+    """Whether a value looks like an image: of Pillow, or an array or tensor of two axes or more."""
     return _is_pillow(value) or getattr(value, "ndim", 0) >= 2
 
 
@@ -139,7 +139,7 @@ def _array(value: Any, axes: Axes) -> tuple[NDArray[Any], Axes]:
             axes = "hwc" if first not in _COLOURS and last in _COLOURS else "chw"
         return plain_array(value), axes
     if not hasattr(value, "__array__") and not hasattr(value, "__array_interface__"):
-        raise DataError(f"a {type(value).__name__} is no picture: give one of Pillow, numpy or torch, bytes or a path")
+        raise DataError(f"a {type(value).__name__} is no image: give one of Pillow, numpy or torch, bytes or a path")
     return np.asarray(value), axes
 
 
@@ -148,14 +148,14 @@ def _laid_out(array: NDArray[Any], axes: Axes, channels: int | None) -> NDArray[
     if array.ndim == 2:
         array, axes = array[:, :, None], "hwc"
     if array.ndim != 3 or not array.size:
-        raise DataError(f"a picture of shape {array.shape}; H×W×C, C×H×W and H×W are taken")
+        raise DataError(f"an image of shape {array.shape}; H×W×C, C×H×W and H×W are taken")
     fits = (*_COLOURS, channels)
     if axes == "auto" and array.shape[2] not in fits and array.shape[0] in fits:
         raise DataError(f'an array of shape {array.shape} looks like C×H×W: say axes="chw", or turn it')
     if axes == "chw":
         array = np.ascontiguousarray(array.transpose(1, 2, 0))
     if array.shape[2] > _MOST:
-        raise DataError(f"a picture of {array.shape[2]} channels: say how its axes lie, `hwc` or `chw`")
+        raise DataError(f"an image of {array.shape[2]} channels: say how its axes lie, `hwc` or `chw`")
     return array
 
 
@@ -194,10 +194,10 @@ def split_parts(
     Args:
         parts: of the sample, by name.
         inputs: of the recipe.
-        pictures: that the recipe takes.
+        images: that the recipe takes.
         axes: how arrays of them lie.
         undecoded: leave what is encoded so.
-        names: of the pictures that are wanted; None: all.
+        names: of the images that are wanted; None: all.
         decode: arguments of `read_image`.
 
     Raises:

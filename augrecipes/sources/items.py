@@ -38,7 +38,7 @@ class SourceTable(GivenTable):
     length: int
 
     def read_for(self, recipe: Recipe, targets: Sequence[str]) -> Self:
-        """The same samples for a recipe, and the pictures of it that are read."""
+        """The same samples for a recipe, and the images of it that are read."""
         made = replace(self, rows=RowKeys(self.rows.keys, tuple(targets)))
         there = made.annotations(recipe.inputs)
         return replace(
@@ -81,11 +81,11 @@ class SourceTable(GivenTable):
         return str(paths[unit]) if isinstance(paths, list | tuple | PathTable) else f"{self.name}[{unit}]"
 
     def paths(self, unit: int) -> dict[str, str]:
-        """The pictures of a unit by target."""
+        """The images of a unit by target."""
         return dict.fromkeys(self.rows.pictures, self.path(unit))
 
     def digest(self) -> str:
-        """16 hex digits that name the list of samples, as far as it can be known: the pictures are not looked at."""
+        """16 hex digits that name the list of samples, as far as it can be known: the images are not looked at."""
         opened = self.source.open()
         listed = opened.digest if isinstance(opened, TarShards) else ""
         if self._says_paths and hasattr(opened, "digest"):

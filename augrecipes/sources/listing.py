@@ -1,11 +1,11 @@
-"""The pictures below a folder, and the classes that its subfolders make.
+"""The images below a folder, and the classes that its subfolders make.
 
-Two layouts: *class folders*, ``root/<class>/**/picture``, where each folder directly below the root is a class, even
-an empty one (so that the numbers of a class do not depend on which split is listed); or *flat*, pictures directly in
+Two layouts: *class folders*, ``root/<class>/**/image``, where each folder directly below the root is a class, even
+an empty one (so that the numbers of a class do not depend on which split is listed); or *flat*, images directly in
 the root and no classes. A root with both does not say which of the two was meant: it is listed flat, folders and all,
 and a warning says how to choose.
 
-Pictures are told by extension. Names that start with a dot (``._photo.jpg`` too) and ``__MACOSX`` are passed over.
+Images are told by extension. Names that start with a dot (``._photo.jpg`` too) and ``__MACOSX`` are passed over.
 Order is by class, then by path, compared as bytes: the same on every machine. Links to folders are followed, but not
 into a folder that they lie in.
 
@@ -70,11 +70,11 @@ _Part = tuple[bytes, Scan]  # what stands in front of the names of a folder, and
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Pictures found below one or more folders.
+    """Images found below one or more folders.
 
     Attributes:
-        paths: of the pictures.
-        labels: int64, the class number of each picture; None in a flat folder.
+        paths: of the images.
+        labels: int64, the class number of each image; None in a flat folder.
         classes: class names, sorted as bytes; None in a flat folder.
     """
 
@@ -92,19 +92,19 @@ class Listing:
 
 
 def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layout = "auto") -> Listing:
-    """The pictures below several folders, one after another; folders of equal names are one class.
+    """The images below several folders, one after another; folders of equal names are one class.
 
     Args:
         roots: folders; or addresses of them, or of files by a pattern (``s3://bucket/photos/**/*.jpg``): names are then
             those behind the pattern's fixed part.
         cache: remember what was found. Every folder's times are still checked, so a file that comes or goes is noticed.
             Addresses are always listed.
-        layout: ``classes``: folders below the root are classes, pictures beside them are left out; ``flat``: no
-            classes, pictures of all folders together; ``auto``: what the root looks like, and flat, with a warning
+        layout: ``classes``: folders below the root are classes, images beside them are left out; ``flat``: no
+            classes, images of all folders together; ``auto``: what the root looks like, and flat, with a warning
             in the log, where it looks like both.
 
     Raises:
-        DataError: a folder is missing, unreadable or without pictures, or some roots have class folders and others have
+        DataError: a folder is missing, unreadable or without images, or some roots have class folders and others have
             not; names it.
 
     >>> import tempfile, pathlib
@@ -125,7 +125,7 @@ def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layou
     found = [_list_one(root, cache=cache, layout=layout) for root in encoded]
     flat = [None in groups for groups in found]
     if any(flat) and not all(flat):
-        what = "this folder is flat (pictures directly in it, no classes), but another root has class folders: choose "
+        what = "this folder is flat (images directly in it, no classes), but another root has class folders: choose "
         raise DataError(f"{what}with layout='classes' or layout='flat'", os.fsdecode(encoded[flat.index(True)]))
     tables, classes = [], list[bytes]()
     for root, groups in zip(encoded, found, strict=True):
@@ -147,7 +147,7 @@ def _names(joined: bytes) -> list[bytes]:
 
 
 def _list_one(root: bytes, *, cache: bool, layout: Layout) -> dict[bytes | None, list[_Part]]:
-    """The pictures of each class, in their order, folder by folder; of a flat folder all of them by None."""
+    """The images of each class, in their order, folder by folder; of a flat folder all of them by None."""
     place = remote_place(root)
     here: list[_Part] = []
     below: dict[bytes, list[_Part]] = {}
@@ -163,7 +163,7 @@ def _list_one(root: bytes, *, cache: bool, layout: Layout) -> dict[bytes | None,
     flat = layout == "flat" or (layout == "auto" and bool(direct or not deeper))
     if layout == "auto" and direct and deeper:
         _log.warning(
-            "%s: %s pictures directly in this folder and %s in its subfolders: all are taken, without classes. "
+            "%s: %s images directly in this folder and %s in its subfolders: all are taken, without classes. "
             "layout='classes' makes classes of the subfolders and leaves out the rest; layout='flat' says that "
             "this is meant",
             name,
@@ -172,14 +172,14 @@ def _list_one(root: bytes, *, cache: bool, layout: Layout) -> dict[bytes | None,
         )
     if not (direct or deeper if flat else deeper):
         if is_pattern(name):
-            raise DataError("no picture fits this pattern: * stops at a slash, and ** does not", path=name)
-        raise DataError("no pictures in this folder" + ("" if flat else "'s subfolders"), path=name)
+            raise DataError("no image fits this pattern: * stops at a slash, and ** does not", path=name)
+        raise DataError("no images in this folder" + ("" if flat else "'s subfolders"), path=name)
     _tell_of_formats(name, every)
     return {None: every} if flat else {found: below[found] for found in sorted(below)}
 
 
 def _tell_of_formats(root: str, parts: Iterable[_Part]) -> None:
-    """One line in the log where files of several formats lie together; arrays beside pictures are seldom meant."""
+    """One line in the log where files of several formats lie together; arrays beside images are seldom meant."""
     files = b"\0".join(scan.files for _, scan in parts if scan.files).lower() + b"\0"
     first = files[: files.index(b"\0")].rpartition(b".")[2]
     if files.count(b".%s\0" % first) == files.count(b"\0"):

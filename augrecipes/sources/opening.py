@@ -172,7 +172,7 @@ def read_first(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPat
         DataError: it cannot be read, or is not what the recipe needs.
     """
     files: Mapping[str, Any] = data if isinstance(data, Mapping) else {targets[0]: data}
-    of_files = recipe.facts.tiles or recipe.facts.scales  # a picture in the place of a folder is found as one of it
+    of_files = recipe.facts.tiles or recipe.facts.scales  # an image in the place of a folder is found as one of it
     if not of_files or isinstance(data, Mapping) != recipe.facts.scales or not all(map(_is_picture, files.values())):
         return open_data(recipe, targets, data, masks).read(0)
     if recipe.facts.scales:

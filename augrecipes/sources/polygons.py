@@ -1,4 +1,4 @@
-"""What objects cover of their pictures: polygons and run-length masks, drawn as a mask when a sample is read.
+"""What objects cover of their images: polygons and run-length masks, drawn as a mask when a sample is read.
 
 The value of a pixel is the label of its object and 1; 0 is background. Later objects are drawn over earlier ones. A
 pixel belongs to a polygon where its centre lies inside: neither OpenCV's nor Pillow's fill, which add the outline.
@@ -27,11 +27,11 @@ class Outlines(SpawnShared):
     Attributes:
         values: int32 (r,), what each area is drawn as.
         offsets: int64 (n + 1,); areas `offsets[i]:offsets[i + 1]` are those of sample i.
-        points: float32 (m, 2), the corners (x, y) of polygons, in px or as shares of the picture.
+        points: float32 (m, 2), the corners (x, y) of polygons, in px or as shares of the image.
         point_offsets: int64 (r + 1,); an area's corners; none for run lengths.
         blob: run lengths, as `runs` makes them.
         blob_offsets: int64 (r + 1,); an area's part of it; none for polygons.
-        relative: whether `points` are shares of the picture.
+        relative: whether `points` are shares of the image.
     """
 
     values: npt.NDArray[np.int32]
@@ -49,7 +49,7 @@ class Outlines(SpawnShared):
         """The mask of sample i, H×W of uint8, or uint16 where there are more values.
 
         Raises:
-            DataError: run lengths do not fit the picture.
+            DataError: run lengths do not fit the image.
         """
         mask = np.zeros((height, width), np.uint8 if self.values.max(initial=0) < 256 else np.uint16)
         scale = np.array([width, height] if self.relative else [1, 1], float)
@@ -128,7 +128,7 @@ def _paint_runs(mask: npt.NDArray[Any], entry: bytes, value: np.int32) -> None:
     inside = np.repeat(np.arange(len(counts)) % 2 == 1, counts).reshape(width, height).T
     if whole and mask.shape != inside.shape:
         has = f"{mask.shape[0]}×{mask.shape[1]}"
-        raise DataError(f"its run-length mask is of {height}×{width} px, the picture has {has}")
+        raise DataError(f"its run-length mask is of {height}×{width} px, the image has {has}")
     y, x = max(0, top), max(0, left)
     part = inside[y - top : max(0, mask.shape[0] - top), x - left : max(0, mask.shape[1] - left)]
     mask[y : y + part.shape[0], x : x + part.shape[1]][part] = value

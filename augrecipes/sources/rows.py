@@ -20,7 +20,7 @@ from augrecipes.sources.sample import is_source
 from augrecipes.sources.tar.shards import TarShards
 from augrecipes.user_code import open_module
 
-# What pictures are called in the rows of Hugging Face, WebDataset and others.
+# What images are called in the rows of Hugging Face, WebDataset and others.
 PICTURE_NAMES = (
     "image", "img", "jpg", "jpeg", "png", "webp", "picture", "tif", "tiff", "bmp", "ppm", "pgm", "gif", "jp2", "avif",
 )  # fmt: skip
@@ -36,7 +36,7 @@ class OpenedSource:
 
     Args:
         given: it, or a function without arguments that opens it; or tar archives by their paths, or an `.npy` file,
-            whose first axis counts pictures.
+            whose first axis counts images.
 
     Raises:
         TypeError: it has no length or no items.
@@ -148,7 +148,7 @@ class RowKeys:
     Attributes:
         keys: by the recipe's name the item's own (`"objects.bbox"` for what lies deeper, a number for a place in a
             tuple), or the names of a tuple's places; None: as they are called in it.
-        pictures: that the recipe takes.
+        images: that the recipe takes.
     """
 
     keys: Keys | None
@@ -253,7 +253,7 @@ def _are_archives(given: Any) -> bool:
 
 
 def _holds_archives(folder: Path) -> bool:
-    """Whether a folder has archives in it, and no picture."""
+    """Whether a folder has archives in it, and no image."""
     found = False
     try:
         with os.scandir(folder) as entries:

@@ -99,12 +99,12 @@ class Sample:
         return {**self.images, **self.rest}
 
     def run(self, pipeline: Any, epoch: int, **instead: Any) -> dict[str, Any]:
-        """The sample through a pipeline; `instead` of its own pictures, boxes or keypoints."""
+        """The sample through a pipeline; `instead` of its own images, boxes or keypoints."""
         done: dict[str, Any] = pipeline.at(self.index, epoch, self.tile)(**{**self.targets, **instead})
         return done
 
     def of(self, dtype: Dtype) -> Sample:
-        """The sample with its pictures as uint8 (0..255), which they are read as, or float32 (0..1)."""
+        """The sample with its images as uint8 (0..255), which they are read as, or float32 (0..1)."""
         if dtype == "uint8":
             return self
         return replace(self, images={
@@ -176,7 +176,7 @@ class Held:
     Attributes:
         dataset: one of ours.
         positions: of the samples, in it.
-        most_pixels: files of larger pictures are not read; None: all are.
+        most_pixels: files of larger images are not read; None: all are.
         left_out: nothing: a dataset has said what it left out.
         notes: nothing.
     """
@@ -230,7 +230,7 @@ class Held:
         return found
 
     def check(self, k: int) -> None:
-        """DataError where a file is larger than is to be read; what is no picture is told when it is read."""
+        """DataError where a file is larger than is to be read; what is no image is told when it is read."""
         path = self.path(k)
         if self.most_pixels is None or not Path(path).is_file():
             return
@@ -256,9 +256,9 @@ class DataArguments:
     """The data as a Dataset takes them.
 
     Attributes:
-        root: folders, of a pair by target; with annotations the folder of their pictures; slides; or None.
+        root: folders, of a pair by target; with annotations the folder of their images; slides; or None.
         files: a CSV file or annotations, or None.
-        more: other arguments of the Dataset that go with `files`: `split`, `columns`, and of pictures `box_classes`,
+        more: other arguments of the Dataset that go with `files`: `split`, `columns`, and of images `box_classes`,
             `crowds` and `outside`.
     """
 

@@ -1,4 +1,4 @@
-"""A packed store: rows of pictures and masks in one folder, mapped into memory. It knows nothing of recipes.
+"""A packed store: rows of images and masks in one folder, mapped into memory. It knows nothing of recipes.
 
     STORE/              published by one rename; never modified afterwards
       index.json        version, format, kind, counts, what the caller says about it, sizes and checksums; written last
@@ -6,7 +6,7 @@
       TARGET-00000.bin  the pixels of one target, in shards of bounded size, by format: .bin (raw), .tiles (lossless),
                         .jpgs (jpeg), .h5 (hdf5, one file)
 
-A row is one sample: it has one item (a picture or a mask) a target, many (bags), or none (it could not be read).
+A row is one sample: it has one item (an image or a mask) a target, many (bags), or none (it could not be read).
 
 >>> import numpy as np
 >>> with StoreWriter("pets", format="raw", kind="image", targets={"image": "image"}, rows=1) as writer:

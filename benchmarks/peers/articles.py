@@ -30,7 +30,7 @@ def find() -> str:
 
 
 def small_pictures(folder: Folder) -> Iterator[Side]:
-    """W3, and W3f with flips: the files, and the same pictures in one HDF5 file."""
+    """W3, and W3f with flips: the files, and the same images in one HDF5 file."""
     files = FolderDataset(folder.root, folder.side)
     write_hdf5(folder.scratch / "small.h5", files)
     for form, read in (("HDF5", Hdf5Dataset(folder.scratch / "small.h5")), ("image folder", files)):
@@ -71,7 +71,7 @@ class FolderDataset(Dataset[Any]):
 
 
 class Hdf5Dataset(Dataset[Any]):
-    """The same pictures in one HDF5 file, float32 already; opened in the worker that reads it."""
+    """The same images in one HDF5 file, float32 already; opened in the worker that reads it."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.file = path, None
@@ -88,7 +88,7 @@ class Hdf5Dataset(Dataset[Any]):
 
 
 class Flipped(Dataset[Any]):
-    """Labelled pictures, half of them mirrored."""
+    """Labelled images, half of them mirrored."""
 
     def __init__(self, read: Dataset[Any]) -> None:
         self.read = read
@@ -102,7 +102,7 @@ class Flipped(Dataset[Any]):
 
 
 class PngPairs(Dataset[Any]):
-    """Super-resolution pairs: both pictures decoded whole, then one aligned patch cut out of them."""
+    """Super-resolution pairs: both images decoded whole, then one aligned patch cut out of them."""
 
     def __init__(self, hr: Path, lr: Path, patch: int, scale: int) -> None:
         self.hr, self.lr = sorted(hr.glob("*.png")), sorted(lr.glob("*.png"))

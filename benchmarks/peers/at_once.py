@@ -1,4 +1,4 @@
-"""For those peers that take a batch at once, as float32 tensors of pictures of one size."""
+"""For those peers that take a batch at once, as float32 tensors of images of one size."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def in_parts(
 
     Args:
         chain: what makes a part of the batch of N×C×H×W floats, 0..1.
-        read: a picture by its number, uint8 H×W×C.
-        count: how many pictures there are.
-        at_once: pictures in a part; without it, as many as memory that is kept can hold.
+        read: an image by its number, uint8 H×W×C.
+        count: how many images there are.
+        at_once: images in a part; without it, as many as memory that is kept can hold.
     """
     turn = itertools.count()
     at_once = at_once or min(BATCH, 1 << int(np.log2(max(1, _KEPT_BYTES // (4 * read(0).size)))))

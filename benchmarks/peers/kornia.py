@@ -37,7 +37,7 @@ def tiles(work: Tiles) -> Iterator[Side]:
 
 
 def resized_crops(work: Photos) -> Iterator[Side]:
-    """W2; the pictures are of one size, as a batch of kornia's must be."""
+    """W2; the images are of one size, as a batch of kornia's must be."""
     yield _photographs(work, _augmentations().RandomResizedCrop((work.out, work.out)))
 
 

@@ -46,7 +46,7 @@ def padded(work: Small) -> Iterator[Side]:
 
 
 def resized_crops(work: Photos) -> Iterator[Side]:
-    """W2; the pictures are of one size, as those of a batch must be."""
+    """W2; the images are of one size, as those of a batch must be."""
     yield _photographs(work, _library().RandomResizedCrop(work.out))
 
 

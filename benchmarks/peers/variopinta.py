@@ -117,4 +117,4 @@ WORKLOADS = {
     Folder: small_pictures,
     FlippedFolder: small_pictures,
 }
-WITHOUT = {Stains: "has no jitter of stains", Pairs: "wants pictures of one size"}
+WITHOUT = {Stains: "has no jitter of stains", Pairs: "wants images of one size"}

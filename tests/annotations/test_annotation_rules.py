@@ -61,7 +61,7 @@ def test_classes_are_given(tmp_path: Path) -> None:
             ImageFolder(files=writer(tmp_path / str(k), of), recipe=recipe("coco"), box_classes=["ape"])
 
 
-# -- marked objects, pictures without any ------------------------------------------------------------------------------
+# -- marked objects, images without any ------------------------------------------------------------------------------
 
 
 def test_crowds_are_left_out_of_boxes_and_drawn_in_masks(tmp_path: Path) -> None:
@@ -87,8 +87,8 @@ def test_what_is_cut_and_left_out_is_said_once(tmp_path: Path, caplog: pytest.Lo
         ds = ImageFolder(files=path, recipe=recipe("pascal_voc"))
     assert ds[0]["boxes"].tolist() == [[30, 20, 40, 30]]
     assert [record.getMessage() for record in caplog.records] == [
-        f"{path}: 1 box reaching beyond the picture, cut to it (first: {path}: annotation 1)",
-        f"{path}: 1 box outside of the picture, left out (first: {path}: annotation 2)",
+        f"{path}: 1 box reaching beyond the image, cut to it (first: {path}: annotation 1)",
+        f"{path}: 1 box outside of the image, left out (first: {path}: annotation 2)",
         f"{path}: 2 boxes without width or height, left out (first: {path}: annotation 3)",
     ]
 
@@ -107,7 +107,7 @@ def test_places_count_in_the_picture_as_it_is_read(tmp_path: Path) -> None:
     write(tmp_path / "labels" / "a.txt", "0 0.5 0.5 1 0.5\n")
     assert rows(tmp_path / "labels") == [[0, 10, 30, 30]]
     assert rows(tmp_path / "labels", exif="ignore") == [[0, 7.5, 40, 22.5]]
-    # A size that was recorded says which picture was looked at.
+    # A size that was recorded says which image was looked at.
     for seen, exif in (((30, 40), "apply"), ((40, 30), "ignore")):
         image = {"id": 9, "file_name": "images/a.jpg", "width": seen[0], "height": seen[1]}
         path = instances(tmp_path, {"bbox": [0, 0, 10, 10]}, images=[image])
@@ -203,7 +203,7 @@ def test_errors_name_file_and_record(tmp_path: Path) -> None:
         "annotation 2: there is no category of id 8",
         "annotation 3: `bbox`",
     )
-    refused(instances(tmp_path, images=[{"id": 9, "file_name": "b.png"}]), "its pictures were not found: no 'b.png' in")
+    refused(instances(tmp_path, images=[{"id": 9, "file_name": "b.png"}]), "its images were not found: no 'b.png' in")
     refused(instances(tmp_path, images=[{"id": 9, "file_name": "a.png"}] * 2), "image id 9: there is another")
     refused(write(tmp_path / "x.json", '{"images": [\n{"id": 1},\n}'), "x.json:3: not valid JSON")
     refused(write(tmp_path / "x.json", {"a": 1}), "is no COCO file: no list of images and no annotations")
@@ -339,7 +339,7 @@ def test_defects_are_reported_together(tmp_path: Path, capsys: pytest.CaptureFix
     told = " ".join((told.out + told.err).split())
     assert "annotation 1: `bbox` should be" in told
     assert "has annotations for 60×80 px" in told
-    assert "1 box reaching beyond the picture, cut to it" in told
+    assert "1 box reaching beyond the image, cut to it" in told
 
 
 @pytest.mark.parametrize("mask", ["required", "optional"])

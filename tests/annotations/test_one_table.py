@@ -29,7 +29,7 @@ FEW = tries(6)
 
 
 def expected(picture: Picture, classes: tuple[str, ...]) -> list[tuple[int, list[float]]]:
-    """The rule in plain words: marked ones are left out, the rest cut to the picture, what is empty then left out."""
+    """The rule in plain words: marked ones are left out, the rest cut to the image, what is empty then left out."""
     found = []
     for thing in picture.things:
         x1, x2 = (min(max(v, 0.0), float(picture.width)) for v in thing.corners[::2])
@@ -290,7 +290,7 @@ def test_compressed_run_lengths_of_coco(tmp_path: Path, seed: int) -> None:
         area["segmentation"] = {"size": [30, 40], "counts": wrong}
         refused(instances(tmp_path, area), "annotation 1: `counts` of run", recipe=recipe(mask="required"))
     area["segmentation"] = {"size": [40, 30], "counts": text}
-    with pytest.raises(DataError, match="run-length mask is of 40×30 px, the picture has 30×40"):
+    with pytest.raises(DataError, match="run-length mask is of 40×30 px, the image has 30×40"):
         ImageFolder(files=instances(tmp_path, area), recipe=recipe(mask="required"))[0]
 
 

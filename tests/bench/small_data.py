@@ -19,7 +19,7 @@ _STEPS = {
 
 
 def kind_data(kind: str, root: Path) -> tuple[Any, Any]:
-    """Recipe, and what to read: four pictures, four pairs, or three bags of two tiles."""
+    """Recipe, and what to read: four images, four pairs, or three bags of two tiles."""
     scales = "scales: {lr: 1, hr: 2}\n" if kind == "pair" else ""
     recipe = parse_text(f"version: 1\nrecipe: it\nkind: {kind}\n{scales}steps: {_STEPS[kind]}\neval: []\n")
     draw = np.random.default_rng(0)

@@ -143,7 +143,7 @@ def test_its_own_loss_and_optimiser(tmp_path: Path, file: Path) -> None:
     assert mine.step.endswith("train.py, Sequential; loss(); AdamW")
     assert (mine.name, other.name) == ("it · exact", "it · stock")
     seen = step.module.content.seen  # type: ignore[union-attr]
-    assert seen[:5] == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]  # four pictures again and again, with new draws
+    assert seen[:5] == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]  # four images again and again, with new draws
     assert {tuple(batch) for batch in seen} == {(k, k + 1) for k in range(0, 2 * (mine.steps // 3 + 1), 2)}
     assert not all(torch.equal(was, now) for was, now in zip(before, step.model.parameters(), strict=True))  # type: ignore[union-attr]
 

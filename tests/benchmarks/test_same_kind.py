@@ -13,7 +13,7 @@ _COUNT = 32
 
 
 def pictures(seed: int) -> np.ndarray:
-    """Smooth pictures, the red of them lighter than the blue; N×C×H×W, 0..1."""
+    """Smooth images, the red of them lighter than the blue; N×C×H×W, 0..1."""
     draw = np.random.default_rng(seed)
     coarse = draw.uniform(0, 0.3, (_COUNT, 6, 6, 3)).astype(np.float32)
     large = np.stack([cv2.resize(one, (48, 48), interpolation=cv2.INTER_CUBIC) for one in coarse])
@@ -22,7 +22,7 @@ def pictures(seed: int) -> np.ndarray:
 
 
 def labelled(seed: int, turn: int = 0) -> Batch:
-    """Pictures whose class is in their colours."""
+    """Images whose class is in their colours."""
     labels = np.random.default_rng(seed).permutation(_COUNT) % 4
     image = pictures(seed)
     image += (0.1 * labels).astype(np.float32)[:, None, None, None] * np.array((1, -1, 1), np.float32)[:, None, None]
@@ -30,7 +30,7 @@ def labelled(seed: int, turn: int = 0) -> Batch:
 
 
 def pair(seed: int, shift: int = 0) -> Batch:
-    """Large pictures and their halves, which `shift` takes from the wrong place."""
+    """Large images and their halves, which `shift` takes from the wrong place."""
     large = pictures(seed)
     moved = np.roll(large, shift, axis=3)
     halves = moved.reshape(_COUNT, 3, 24, 2, 24, 2).mean((3, 5))

@@ -54,8 +54,8 @@ def test_a_table_has_every_side_its_ratios_and_goals() -> None:
 
 
 def test_a_goal_that_names_a_maker_is_for_each_of_its_sides() -> None:
-    others = [side("a", "on tensors"), side("a", "on pictures"), side("b")]
-    goals = {"ours": {"a": 0.0, "a, on pictures": 1e9}}
+    others = [side("a", "on tensors"), side("a", "on images"), side("b")]
+    goals = {"ours": {"a": 0.0, "a, on images": 1e9}}
     *_, tensors, pictures, last = cells(compare("w", [side("ours")], others, rounds=1, goals=goals, samples=8))
     assert [row[3].partition(", ")[2] for row in (tensors, pictures, last)] == [
         "goal ×0: met",
@@ -175,7 +175,7 @@ def test_a_peer_that_is_installed_makes_the_same_kind_of_sample(library: Any, ma
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("library", ["articles", "albumentations", "torchtransform", "variopinta", "augrs"])
 def test_flips_are_drawn_for_each_sample(library: str, tmp_path: Path) -> None:
-    """A row of pictures that are dark on the left: some come light on the left."""
+    """A row of images that are dark on the left: some come light on the left."""
     (tmp_path / "jpegs" / "a").mkdir(parents=True)
     for k in range(40):
         ramp = np.tile(np.linspace(0, 255, 64).astype(np.uint8)[None, :, None], (64, 1, 3))

@@ -54,7 +54,7 @@ def test_defects_are_status_1_and_all_told(run, folder):
         "no partner: 1",
         "  HR/1.png: no lr",
         "files that cannot be read: 1",
-        "  HR/2.png: not a picture in a known format (JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, JPEG 2000, AVIF, "
+        "  HR/2.png: not an image in a known format (JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, JPEG 2000, AVIF, "
         "NumPy's .npy) (hr of X4/2x4.png)",
     ]
 

@@ -1,4 +1,4 @@
-"""`augrecipes explain` with a picture."""
+"""`augrecipes explain` with an image."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_unreadable_inputs_are_named_and_counted(run: Any, photos: Path, tmp_pat
     done = run(*PACK)
     assert done.exit_code == 1, done.output
     assert "unreadable inputs: 1" in done.output
-    assert "photos/a/x.png: not a picture" in done.output
+    assert "photos/a/x.png: not an image" in done.output
     (listed,) = json.loads((tmp_path / "store" / "index.json").read_text())["about"]["unreadable"]
     assert listed["path"] == "photos/a/x.png"
     assert run(*PACK[:5], "--out", "other", "--workers", "0", "--on-error", "raise").exit_code == 2
@@ -123,7 +123,7 @@ def test_merging_tells_of_unreadable_inputs(run: Any, photos: Path) -> None:
         run(*PACK[: PACK.index("--out")], "--out", "parts", "--workers", "0", "--part", part)
     done = run("pack", "--merge", "parts")
     assert done.exit_code == 1
-    assert "photos/a/x.png: not a picture" in done.output
+    assert "photos/a/x.png: not an image" in done.output
     for k in range(6):
         (photos / "a" / f"x{k}.png").write_bytes(b"no picture")
     done = run(*PACK[: PACK.index("--out")], "--out", "alone", "--workers", "0", "--part", "1/1")

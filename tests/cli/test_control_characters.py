@@ -49,7 +49,7 @@ def test_errors_and_logs_hold_none(name):
     handler, logger = logging.StreamHandler(printed), logging.getLogger("augrecipes")
     logger.addHandler(handler)
     try:
-        logger.warning("%s: %d pictures%s", name, 3, listed([name]))
+        logger.warning("%s: %d images%s", name, 3, listed([name]))
     finally:
         logger.removeHandler(handler)
     assert raw(printed.getvalue()) == []

@@ -27,7 +27,7 @@ BAG = "{version: 1, recipe: bags, kind: bag, steps: [HorizontalFlip]}"
 
 @pytest.fixture
 def lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """COCO, YOLO, CSV files with columns of other names, and their pictures in a folder that nobody looks into."""
+    """COCO, YOLO, CSV files with columns of other names, and their images in a folder that nobody looks into."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     for split in ("train", "val"):

@@ -129,7 +129,7 @@ def test_a_file_of_json_that_cannot_be_is_told_before_the_work(run, data):
     ("recipe", "where", "said"),
     [
         ("crop.yaml", "nowhere", "nowhere: "),
-        ("crop.yaml", "empty", "no pictures in this folder"),
+        ("crop.yaml", "empty", "no images in this folder"),
         ("crop.yaml", "hr=photos", "kind image"),
         ("crop.yaml", "store", "store"),
         ("broken.yaml", "photos", "broken.yaml:4:5: E302"),

@@ -1,4 +1,4 @@
-"""What travels beside a picture, and what is no target of a recipe."""
+"""What travels beside an image, and what is no target of a recipe."""
 
 from __future__ import annotations
 

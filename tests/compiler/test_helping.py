@@ -228,7 +228,7 @@ class TestHelpersMake:
             check_batch(monkeypatch)
 
 
-# Pictures that threads share: each is handed out once, and no thread waits for more than another's last one.
+# Images that threads share: each is handed out once, and no thread waits for more than another's last one.
 
 
 LARGE = np.zeros((800, 800, 3), np.uint8)
@@ -236,7 +236,7 @@ FILE = encoded(Jpeg(375, 500).data, name="it")
 
 
 def shared(count: int, threads: int, picture: Any) -> tuple[list[list[int]], list[int]]:
-    """Parts in the order in which threads take them that need as long for each picture; and when each thread ends."""
+    """Parts in the order in which threads take them that need as long for each image; and when each thread ends."""
     turns, ends, parts = PictureQueue(count, threads, held=True), [0] * threads, []
     while part := [k for k, _ in turns.take(lambda _: picture)]:
         parts.append(part)

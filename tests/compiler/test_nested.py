@@ -39,7 +39,7 @@ SAMPLES = st.integers(0, 2**32 - 1)
 
 
 def sample(seed: int, form: str) -> dict[str, Any]:
-    """A picture with a mask, boxes and points on it."""
+    """An image with a mask, boxes and points on it."""
     rng = np.random.default_rng(seed)
     height, width = (int(rng.integers(60, 90)) for _ in range(2))
     count = int(rng.integers(0, 5))
@@ -124,11 +124,11 @@ def test_law_the_outer_seed_decides(seed: int) -> None:
 def test_one_pipeline_twice_draws_twice() -> None:
     flip = parse_text(f"{PLAIN}steps: [{{HorizontalFlip: {{p: 0.5}}}}]").compile()
     twice = A.Compose([flip, flip], seed=2)
-    assert len(set(images(twice, 40))) == 2  # were they equal, every picture would be the one that came
+    assert len(set(images(twice, 40))) == 2  # were they equal, every image would be the one that came
 
 
 class Pictures(Dataset):  # type: ignore[type-arg]
-    """One picture, many times."""
+    """One image, many times."""
 
     def __init__(self, transform: Any) -> None:
         self.transform, self.image = transform, sample(3, "coco")["image"]
@@ -230,7 +230,7 @@ def test_saved_as_it_is_ejected(tmp_path: Path, caplog: pytest.LogCaptureFixture
 def test_several_pictures_do_not_nest(kind: str) -> None:
     made = ar.load(kind).compile()
     for attempt in (lambda: A.Compose([made]), lambda: A.OneOf([made]), lambda: A.HorizontalFlip() + made):
-        with pytest.raises(TypeError, match="several pictures make up a sample of this recipe"):
+        with pytest.raises(TypeError, match="several images make up a sample of this recipe"):
             attempt()
     with pytest.raises(TypeError, match="makes this pipeline again"):
         A.to_dict(made)
@@ -268,7 +268,7 @@ def test_another_fault_that_is_planted(monkeypatch: pytest.MonkeyPatch) -> None:
 IMAGE = np.random.default_rng(0).integers(0, 256, (300, 310, 3), dtype=np.uint8)
 KINDS = ("stained-tissue", "stained-tissue-bag", "sr-x4")
 FLIP = A.HorizontalFlip(p=1.0)
-MANY = ("stained-tissue-bag", "sr-x4")  # kinds of several pictures
+MANY = ("stained-tissue-bag", "sr-x4")  # kinds of several images
 SAVED: dict[str, Callable[[Pipeline], Any]] = {
     "A.save": lambda p: A.save(p, io.StringIO()),
     "yaml": lambda p: A.save(p, io.StringIO(), data_format="yaml", on_not_implemented_error="warn"),

@@ -105,7 +105,7 @@ def test_how_a_class_runs() -> None:
 
 def test_why_a_class_is_opaque() -> None:
     assert why(Capability("A", draws_from=frozenset({"mask", "image"}))) == "draws by what is in the image and the mask"
-    assert why(claims("FromFloat")) == "its pictures are floats"
+    assert why(claims("FromFloat")) == "its images are floats"
     assert why(claims("Defocus")) == "no faster kernel for it exists here"
 
 

@@ -151,7 +151,7 @@ steps:
         tracemalloc.stop()
 
 
-# Pictures that would be too large are refused before they are made, however the recipe is carried out.
+# Images that would be too large are refused before they are made, however the recipe is carried out.
 
 
 PICTURE, LARGER = np.zeros((40, 50, 3), np.uint8), np.zeros((80, 100, 3), np.uint8)
@@ -174,11 +174,11 @@ def run(steps: str, optimize: Optimize) -> None:
 @pytest.mark.parametrize("steps", LARGE)
 def test_what_would_be_too_large_is_refused_by_name(steps: str, optimize: Optimize) -> None:
     name = steps.partition(":")[0]
-    with pytest.raises(DataError, match=f"{name}#1: would make a picture of .* more than 1 GiB"):
+    with pytest.raises(DataError, match=f"{name}#1: would make an image of .* more than 1 GiB"):
         run(steps, optimize)
 
 
-# Of each class that may make more of a picture than it is given: arguments with which it does.
+# Of each class that may make more of an image than it is given: arguments with which it does.
 ENLARGE: dict[str, dict[str, Any]] = {
     "Affine": {"scale": 3.0, "fit_output": True},
     "CenterCrop": {"height": 120, "width": 130, "pad_if_needed": True},
@@ -213,9 +213,9 @@ EACH = pytest.mark.parametrize("kind", KINDS)
 
 
 def made(step: Step, kind: str, max_bytes: int | None, optimize: Optimize = "none") -> int | None:
-    """Bytes of the largest picture that a step makes; None where it makes none larger, or not in that kind.
+    """Bytes of the largest image that a step makes; None where it makes none larger, or not in that kind.
 
-    DataError or RecipeError where it would make a picture of more than `max_bytes`.
+    DataError or RecipeError where it would make an image of more than `max_bytes`.
     """
     head, given = KINDS[kind]
     steps = f"[{{{step.name}: {flow({**step.args.plain(), 'p': 1.0})}}}]"

@@ -239,7 +239,7 @@ def test_the_plan_is_chosen_once_a_sample(monkeypatch: pytest.MonkeyPatch, dtype
     assert len(asked) == 3
 
 
-# Floats are 0..1: pictures of 0..255, or normalised ones, are told of instead of being trained on.
+# Floats are 0..1: images of 0..255, or normalised ones, are told of instead of being trained on.
 
 
 SIZES = st.tuples(st.integers(1, 70), st.integers(1, 70), st.integers(1, 5))
@@ -273,7 +273,7 @@ def test_every_other_full_scale_is_told(size: tuple[int, int, int], seed: int, f
 
 @pytest.mark.parametrize("full", [255, 65535])
 def test_photographs_are_told_however_dark(full: int) -> None:
-    """Sixteen rows or more find what is bright on a hundredth of a picture."""
+    """Sixteen rows or more find what is bright on a hundredth of an image."""
     for seed in range(30):
         image = np.zeros((257, 301, 3), np.float32)
         y, x = np.random.default_rng(seed).integers(0, 225, 2)
@@ -289,7 +289,7 @@ def test_normalised_pictures_are_told(size: tuple[int, int, int], seed: int) -> 
 
 @given(st.integers(0, 2**32), st.integers(3, 60), st.integers(3, 60), st.booleans())
 def test_resampled_pictures_are_not(seed: int, height: int, width: int, hard: bool) -> None:
-    """The worst that a Lanczos kernel makes of 0..1: pictures of black and white pixels, at every size."""
+    """The worst that a Lanczos kernel makes of 0..1: images of black and white pixels, at every size."""
     image = np.random.default_rng(seed).integers(0, 2, (31, 37, 3)).astype(np.float32)
     if hard:  # the very pattern that its lobes add up on
         kernel = cv2.resize(np.eye(8, dtype=np.float32), (16, 8), interpolation=cv2.INTER_LANCZOS4)

@@ -176,7 +176,7 @@ def test_a_digest_speaks_of_what_takes_effect() -> None:
     assert of("HorizontalFlip: {id: a}") != of("HorizontalFlip: {id: b}")  # draws of its own
 
 
-# The cheaper of two ways to a picture is taken: an OpenCV resize is not given up for a warp that saves nothing.
+# The cheaper of two ways to an image is taken: an OpenCV resize is not given up for a warp that saves nothing.
 
 
 RESIZE = "{Resize: {height: 256, width: 256}}"

@@ -204,7 +204,7 @@ def test_the_law_sees_an_argument_that_is_forgotten(
     kind = BAG if missing == "max_tiles" else IMAGE
     argument = "seed" if missing == "dataset_seed" else missing
     root, recipe = roots[kind.name], recipe_of(kind)
-    if missing == "exif":  # a picture that says how it is turned
+    if missing == "exif":  # an image that says how it is turned
         root = tmp_path / "turned"
         root.mkdir()
         image = cv2.imencode(".jpg", np.arange(40 * 60, dtype=np.uint16).reshape(40, 60).astype(np.uint8))[1].tobytes()

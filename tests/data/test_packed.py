@@ -62,7 +62,7 @@ def test_samples_are_those_of_the_files(roots: dict[str, Path], kind: Kind, mode
 
 @by_kind
 def test_jpeg_is_near(roots: dict[str, Path], kind: Kind) -> None:
-    """Noise is what JPEG keeps worst; at quality 100 the mean of a picture hardly moves."""
+    """Noise is what JPEG keeps worst; at quality 100 the mean of an image hardly moves."""
     recipe = parse_text(recipe_of(kind))
     near = Packed(packed(kind, roots[kind.name], format="jpeg", quality=100), recipe, seed=3)
     exact = open_packed(kind, roots[kind.name], seed=3)

@@ -240,7 +240,7 @@ test_planted_faults_are_caught = planted_faults(
 RECIPE = parse_text(
     """
 version: 1
-recipe: on-pictures
+recipe: on-images
 inputs: {mask: optional, boxes: {format: pascal_voc, labels: names, min_area: 4}}
 steps:
   - RandomCrop: {height: 20, width: 18}
@@ -264,7 +264,7 @@ FORMS: tuple[Callable[[np.ndarray], Any], ...] = (
     lambda picture: torch.from_numpy(picture).permute(2, 0, 1),
     lambda picture: picture.astype(np.float32) / np.float32(255),
 )
-# What an item may have beside its picture, by the name and the number of the item.
+# What an item may have beside its image, by the name and the number of the item.
 BESIDE: dict[str, Callable[[int], Any]] = {
     "label": lambda k: np.int64(k % 3),
     "cls": lambda k: f"class {k}",
@@ -366,7 +366,7 @@ def test_items_that_are_not_alike_are_told_as_one_by_one(odd: str, where: int) -
 
 
 class Rewritten:
-    """A source whose items are a few arrays, written to again in turn: pictures, or the masks of pictures."""
+    """A source whose items are a few arrays, written to again in turn: images, or the masks of images."""
 
     def __init__(self, arrays: int, *, masks: bool = False) -> None:
         self.pictures = np.random.default_rng(0).integers(0, 256, (N_SOURCES, 30, 26, 3), np.uint8)

@@ -19,7 +19,7 @@ from augrecipes.data.batching import room
 from augrecipes.data.loader import loader
 import torch
 batching.BATCH_BYTES = 0  # how much of this is kept is another law
-class Pictures(Counting):  # 48 kB each, written into batches of 6 MiB
+class Images(Counting):  # 48 kB each, written into batches of 6 MiB
     def __getitem__(self, index):
         image = (room("image") or np.empty)((128, 128, 3), np.dtype(np.uint8))
         image[:] = index % 256
@@ -28,7 +28,7 @@ def resident():
     return int(open("/proc/self/statm").read().split()[1]) * 4096 / 2**20
 if "fault" in sys.argv:
     batching._of_the_system = lambda size: np.empty(size, np.uint8)
-made = loader(Pictures(1500), 128, backend="threads", num_workers=3)
+made = loader(Images(1500), 128, backend="threads", num_workers=3)
 made._readers.reader.has_rows = True  # as it is of datasets of ours
 for k in range(15):
     for batch in made:

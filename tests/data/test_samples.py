@@ -115,7 +115,7 @@ import augrecipes as ar
 stack = np.random.default_rng(0).integers(0, 256, (6, 150, 140, 3), np.uint8)
 
 def rows():
-    return [{"photo": picture, "kind": k} for k, picture in enumerate(stack)]
+    return [{"photo": image, "kind": k} for k, image in enumerate(stack)]
 
 train = ar.Samples(rows(), "folder-128", keys={"image": "photo", "label": "kind"})
 damaged = [*stack, np.zeros(3), stack[0][:40]]
@@ -161,7 +161,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "None": (None, "no image"),
     "an object": (object(), "Pillow"),
     "no file": ("nowhere.png", "nowhere.png"),
-    "no picture": (b"nonsense", "not a picture"),
+    "not an image": (b"nonsense", "not an image"),
     "Pillow's I;16": (Image.fromarray(np.zeros((9, 9), np.uint16)), "8 bits"),
     "no image": ({"photo": GOOD}, "'photo'.*keys="),
     "a mask of another size": ({"image": GOOD, "mask": np.zeros((9, 9), int)}, "9×9 px, but it is 32×28"),

@@ -34,7 +34,7 @@ def of_images(roots: dict[str, Path], tmp_path: Path) -> Any:
 
 
 def handed_out(ds: Any, index: int, epoch: int) -> list[np.ndarray]:
-    """The pictures of a sample as an eye sees them."""
+    """The images of a sample as an eye sees them."""
     found = arrays(ds[epoch, index])
     outputs = {name: ds.recipe.outputs.get(name, ds.recipe.output) for name in ds.pipeline.outputs}
     made = {name: found[name] for name in outputs}
@@ -43,7 +43,7 @@ def handed_out(ds: Any, index: int, epoch: int) -> list[np.ndarray]:
 
 
 def alike(shown: np.ndarray, picture: np.ndarray) -> bool:
-    """Whether both are one picture, however much the first was enlarged."""
+    """Whether both are one image, however much the first was enlarged."""
     places = [
         ((np.arange(old) + 0.5) * new / old).astype(int)
         for new, old in zip(shown.shape[:2], picture.shape[:2], strict=True)
@@ -53,7 +53,7 @@ def alike(shown: np.ndarray, picture: np.ndarray) -> bool:
 
 
 def assert_shows(sheet: Sheet, ds: Any, places: list[int], epochs: range) -> None:
-    """Each row has the pictures of its sample, epoch by epoch; of a bag tiles that it has then."""
+    """Each row has the images of its sample, epoch by epoch; of a bag tiles that it has then."""
     assert len(sheet.rows) == len(places)
     for row, index in zip(sheet.rows, places, strict=True):
         for epoch in epochs:
@@ -106,7 +106,7 @@ def test_what_cannot_be_read_is_left_out_and_named(roots: dict[str, Path], tmp_p
     (tmp_path / "files" / IMAGE.files(11)).write_bytes(b"none")
     with pytest.raises(DataError, match="no image can be shown"):
         ds.show(12)
-    assert "without pictures" in ds._repr_html_()
+    assert "without images" in ds._repr_html_()
 
 
 @pytest.mark.parametrize("wrong", [0, -1, True, []])

@@ -77,7 +77,7 @@ def test_bytes_of_a_neighbour_are_caught(
 def test_errors_name_archive_and_key(tmp_path: Path) -> None:
     path = made.write(tmp_path / "a.tar", {"0.jpg": b"nonsense", "1.cls": b"3"})
     ds = Samples(path, parse_text(PLAIN))
-    with pytest.raises(DataError, match=r"a\.tar/0: .*not a picture"):
+    with pytest.raises(DataError, match=r"a\.tar/0: .*not an image"):
         ds[0]
     with pytest.raises(DataError, match=r"a\.tar/1: .*has no image; there is '__key__', 'label'"):
         ds[1]

@@ -228,7 +228,7 @@ def test_hugging_faces_trainer(tmp_path: Path) -> None:
 
 
 def epoch_of(ds: Any, epoch: int) -> dict[int, bytes]:
-    """The pictures of an epoch by index, made one by one."""
+    """The images of an epoch by index, made one by one."""
     return {i: bytes(ds[epoch, i]["image"].numpy().tobytes()) for i in range(len(ds))}
 
 

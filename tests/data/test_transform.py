@@ -121,7 +121,7 @@ def test_workers_that_are_not_forked_go_on(indexed: bool) -> None:
 
 
 def test_an_index_has_the_draws_of_the_dataset() -> None:
-    """Visit k to index i is sample i of epoch k, as in `ar.Samples` over the same pictures."""
+    """Visit k to index i is sample i of epoch k, as in `ar.Samples` over the same images."""
     ds, t = ar.Samples([PICTURE] * 7, parse_text(RECIPE), seed=5), made(seed=5)
     for epoch in range(3):
         assert [bits(t(PICTURE, index=i)) for i in range(7)] == [bits(ds[epoch, i]["image"]) for i in range(7)]
@@ -234,7 +234,7 @@ def taken(batch: dict[str, Any], rows: Any) -> dict[str, Any]:
 
 
 def rowwise(batch: dict[str, Any]) -> dict[int, bytes]:
-    """The picture of each index."""
+    """The image of each index."""
     return {int(i): image.tobytes() for i, image in zip(batch["index"], batch["image"], strict=True)}
 
 
@@ -304,7 +304,7 @@ def test_without_an_index_nothing_is_drawn() -> None:
         ({"index": np.arange(N) / 2}, "an index is an integer or text"),
         ({"epoch": 3}, "a batch is a dict of columns"),
         ({"image": [None] * N}, "3: has no image"),
-        ({"image": [b"nonsense"] * N}, "3: .*not a picture"),
+        ({"image": [b"nonsense"] * N}, "3: .*not an image"),
     ],
 )
 def test_what_is_wrong_is_told_with_the_row(change: dict[str, Any], said: str) -> None:

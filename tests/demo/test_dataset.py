@@ -63,7 +63,7 @@ def test_tiles_have_the_colours_of_stained_tissue(kind: str, laboratory: tissue.
     assert tile.image.shape == (144, 176, 3)
     assert tile.image.dtype == np.uint8
     red, green, blue = tile.image.reshape(-1, 3).mean(0)
-    # Of the real H&E pictures that it was drawn after, the means lie in 148..204, 98..167 and 144..237.
+    # Of the real H&E images that it was drawn after, the means lie in 148..204, 98..167 and 144..237.
     assert 125 < red < 235
     assert 75 < green < 195
     assert 105 < blue < 235

@@ -1,4 +1,4 @@
-"""Decodes pictures of every format with too little memory, and prints what came of it.
+"""Decodes images of every format with too little memory, and prints what came of it.
 
     python -m images.starving [PLANTED]
 
@@ -21,7 +21,7 @@ from support.encoded_pictures import decode_image
 
 from augrecipes.images import pillow
 
-SIDE = 1200  # px; a picture is larger than what freed memory is lying about
+SIDE = 1200  # px; an image is larger than what freed memory is lying about
 SIZE = SIDE * SIDE * 3
 LIMITS = [round(SIZE * part) for part in (0.5, 1.1, 1.6, 2.2, 3.2, 6, 40)]
 
@@ -38,7 +38,7 @@ def draw(folder: Path) -> None:
 
 
 def pictures() -> dict[str, bytes]:
-    """A picture of every format; drawn in a fork, since memory that was freed here would be used again."""
+    """An image of every format; drawn in a fork, since memory that was freed here would be used again."""
     with tempfile.TemporaryDirectory() as folder:
         if not os.fork():
             draw(Path(folder))

@@ -1,4 +1,4 @@
-"""A part of a picture that is not decoded is the very part of the whole picture; and damage is not taken for pixels."""
+"""A part of an image that is not decoded is the very part of the whole image; and damage is not taken for pixels."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def decoder(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def corners_in(picture: Encoded, fractions: tuple[float, ...], reduce: int = 1) -> Corners:
-    """A part of a picture, from four numbers of 0 to 1."""
+    """A part of an image, from four numbers of 0 to 1."""
     height, width, _ = picture.shape
     y0, x0 = (int(part * size) // reduce * reduce for part, size in zip(fractions, (height, width), strict=False))
     y1, x1 = y0 + 1 + int(fractions[2] * (height - y0)), x0 + 1 + int(fractions[3] * (width - x0))

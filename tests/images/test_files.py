@@ -1,6 +1,6 @@
 # pathlib has no names that are bytes.
 # ruff: noqa: PTH118, PTH123
-"""What is not a picture: a DataError that names the file, without hanging and without a word on stderr."""
+"""What is not an image: a DataError that names the file, without hanging and without a word on stderr."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_jpeg_ends() -> None:
     np.testing.assert_array_equal(decode_image(JPEG[:-2] + b"\0\0" + JPEG[-2:], name="x"), whole)
     with pytest.raises(DataError, match="truncated"):
         decode_image(JPEG[:-2], name="x")
-    # Junk in the header must not hide that the picture is cut.
+    # Junk in the header must not hide that the image is cut.
     with pytest.raises(DataError, match="truncated"):
         decode_image(JPEG[:2] + b"\xff\xe2\x00\x10ICC_PROFILE\0\x00\x00" + JPEG[2:-40], name="x")
 
@@ -188,7 +188,7 @@ def test_what_is_no_picture_has_a_reason(tmp_path):
     heads = read_headers([str(tmp_path / name) for name in names], lambda done, total: calls.append((done, total)))
     assert isinstance(heads[2], ImageHeader)
     assert heads[0] == "the file is empty"
-    assert "not a picture" in str(heads[1])
+    assert "not an image" in str(heads[1])
     assert heads[3] == heads[6] == "no such file"
     assert heads[4] == "not a regular file"
     assert "folder" in str(heads[5]) or "regular" in str(heads[5])

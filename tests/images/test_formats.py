@@ -175,7 +175,7 @@ def test_no_file_begins_like_two_formats() -> None:
         assert [format for format in FORMATS.values() if format.begins(picture.data)] == [sniff(picture.data)]
 
 
-# Bits and frames that one picture of 8 bits has no place for: an error, or what was asked for. Never silence.
+# Bits and frames that one image of 8 bits has no place for: an error, or what was asked for. Never silence.
 
 
 RNG = np.random.default_rng(0)

@@ -88,7 +88,7 @@ LEFT_OVER = re.compile(r"Corrupt JPEG data: \d+ extraneous bytes before marker 0
 
 
 def down_to(picture: Encoded, row: int, reduce: int) -> NDArray[np.uint8] | None:
-    """The picture down to a row, by simplejpeg that is told of no more; None where it has anything to say of it."""
+    """The image down to a row, by simplejpeg that is told of no more; None where it has anything to say of it."""
     changed, s = bytearray(picture.data), picture.header.layout
     struct.pack_into(">H", changed, s.at + 5, row)
     kind = {1: "GRAY", 3: "RGB", 4: "RGBA"}[picture.shape[2]]
@@ -190,7 +190,7 @@ def test_a_library_of_other_pixels_is_not_used() -> None:
 
     picture, found = encoded(Jpeg(52, 61).data, name="it"), Counter[str]()
     check_alike(picture, (3, 16, 40, 34), library=Other(found))
-    assert found["answered"] == 1  # the picture that it was tried out on
+    assert found["answered"] == 1  # the image that it was tried out on
 
 
 # -- damage -----------------------------------------------------------------------------------------------------------

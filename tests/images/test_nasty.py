@@ -94,7 +94,7 @@ def test_nothing_is_said_and_the_law_of_damage_holds(capfd: pytest.CaptureFixtur
     assert all(line.startswith("tempfile.tif: ") for line in said.err.splitlines())  # libtiff, inside of Pillow
 
 
-# Arrays in `.npy` files are pictures like others: whole, by windows, as masks, in folders, pairs, bags and lists.
+# Arrays in `.npy` files are images like others: whole, by windows, as masks, in folders, pairs, bags and lists.
 
 
 RNG = np.random.default_rng(0)
@@ -168,10 +168,10 @@ def test_kinds_are_the_same_samples_as_of_png(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("array", "reason"),
     [
-        (COLOURS.astype(np.float32), "an array of float32: pictures are uint8"),
+        (COLOURS.astype(np.float32), "an array of float32: images are uint8"),
         (COLOURS.astype(np.int16), "16 bits a sample|an array of int16"),
         (np.array([{"a": 1}]), "an array of object"),
-        (COLOURS[..., None], "pictures are H×W, or H×W×C"),
+        (COLOURS[..., None], "images are H×W, or H×W×C"),
         (np.zeros((4, 4, 2), np.uint8), "of 1, 3 or 4 channels"),
         (np.zeros((0, 4), np.uint8), "0 pixels|×0 pixels"),
         (np.zeros((3, 4), "u1,u1"), "an array of"),

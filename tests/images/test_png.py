@@ -62,7 +62,7 @@ def filtered(row: bytes, above: bytes, pixel: int, how: int) -> bytes:
 
 
 def packed(samples: NDArray[Any], bits: int, filters: Iterator[int]) -> bytes:
-    """The rows of a picture, or of a pass, with their filters."""
+    """The rows of an image, or of a pass, with their filters."""
     pixel, out, above = max(samples.shape[2] * bits // 8, 1), b"", b""
     for row in samples.reshape(len(samples), -1):
         if bits == 16:
@@ -279,7 +279,7 @@ def test_masks_are_read_by_windows(tmp_path: Any) -> None:
         np.testing.assert_array_equal(found, of.samples[:, :, 0])
 
 
-# Pictures and masks without loss: the very array comes back, whole or in part, and damage never passes.
+# Images and masks without loss: the very array comes back, whole or in part, and damage never passes.
 
 
 pytest.importorskip("zstandard")
@@ -369,7 +369,7 @@ def test_a_planted_fault_is_caught(name: str, fault: Any, monkeypatch: pytest.Mo
 
 
 def forged(height: int, width: int, channels: int, sample: int, tiles: list[bytes]) -> bytes:
-    """A picture whose head says what it likes, under the right checksums."""
+    """An image whose head says what it likes, under the right checksums."""
     table = np.array([(len(tile), zlib.crc32(tile)) for tile in tiles], "<u4").tobytes()
     head = (lossless._MAGIC, height, width, channels, sample)
     stated = zlib.crc32(table, zlib.crc32(lossless._HEAD.pack(*head, 0)))

@@ -47,7 +47,7 @@ def imported(entry: dict[str, Any], *, always: bool = False) -> RecipeDraft:
 def test_every_class_of_every_release(entry: dict[str, Any]) -> None:
     for always in (False, True):
         draft = imported(entry, always=always)
-        affine = entry["arguments"].get("alpha_affine")  # of pictures whose size nothing tells
+        affine = entry["arguments"].get("alpha_affine")  # of images whose size nothing tells
         assert [left.name for left in draft.left_out()] == ["ElasticTransform.alpha_affine"] * bool(affine)
         recipe = draft.recipe()
         if entry["class"] in OUTPUTS:

@@ -185,7 +185,7 @@ def test_the_law_sees_a_reader_that_differs(monkeypatch: pytest.MonkeyPatch) -> 
         law()
 
 
-# Pixels. How far a step of a recipe is from torchvision's, at most and on average over the picture, in levels.
+# Pixels. How far a step of a recipe is from torchvision's, at most and on average over the image, in levels.
 
 PIXELS: dict[str, tuple[Transform, int, float]] = {
     "CenterCrop": (("CenterCrop", {"size": [60, 50]}, []), 0, 0.0),

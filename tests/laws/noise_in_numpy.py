@@ -41,7 +41,7 @@ def numbers(key: int, count: int, distribution: Distribution, first: int = 0) ->
 
 
 def array(noise: Noise) -> np.ndarray:
-    """All of it, float32, of the picture's shape."""
+    """All of it, float32, of the image's shape."""
     made = numbers(noise.key, noise.count, noise.distribution) * np.float32(noise.deviation) + np.float32(noise.mean)
     if noise.shared and len(noise.shape) == 3:
         return np.broadcast_to(made.reshape(*noise.shape[:2], 1), noise.shape)
@@ -49,7 +49,7 @@ def array(noise: Noise) -> np.ndarray:
 
 
 def added(noise: Noise, image: np.ndarray) -> np.ndarray:
-    """A picture, uint8 or float32, with it."""
+    """An image, uint8 or float32, with it."""
     made: Any = array(noise)
     if image.dtype == np.uint8:
         return np.clip(image + np.trunc(np.clip(made, -256, 256)).astype(np.int16), 0, 255).astype(np.uint8)
@@ -57,7 +57,7 @@ def added(noise: Noise, image: np.ndarray) -> np.ndarray:
 
 
 def multiplied(noise: Noise, image: np.ndarray) -> np.ndarray:
-    """A picture times it."""
+    """An image times it."""
     product: Any = image.astype(np.float32) * array(noise)
     return np.asarray(np.clip(product, 0, 255 if image.dtype == np.uint8 else 1).astype(image.dtype))
 

@@ -40,7 +40,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
 N = 12
-BROKEN, CUT_OFF = 4, 7  # no picture; a JPEG without its end
+BROKEN, CUT_OFF = 4, 7  # no image; a JPEG without its end
 BROKEN_ROW, CUT_OFF_ROW = 2, 9  # even ones come first
 LEVELS: tuple[tuple[Optimize, Optimize], ...] = (("exact", "none"), ("fast", "fast"))  # batches to samples one by one
 ENDS: Pool = (("Resize", {"height": 16, "width": 18}), ("RandomResizedCrop", {"size": [16, 18]}))
@@ -51,7 +51,7 @@ AMONG_PIXELS: Pool = (
     ("MotionBlur", {}),
     ("RandomShadow", {}),
 )
-# Now and then a step that a plan knows nothing of, and a window that small pictures have no room for.
+# Now and then a step that a plan knows nothing of, and a window that small images have no room for.
 STEPS: Pool = (*NATIVE, *WARPED, *BENT, *AMONG_PIXELS, ("Spatter", {}), ("RandomCrop", {"height": 40, "width": 30}))
 
 

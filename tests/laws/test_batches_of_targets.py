@@ -202,7 +202,7 @@ def test_planted_faults_are_found(monkeypatch: pytest.MonkeyPatch, fault: str, l
 
 TEXT = """
 version: 1
-recipe: on-pictures
+recipe: on-images
 inputs: {mask: optional, boxes: {format: pascal_voc, labels: names, min_area: 4}, keypoints: {format: xy}}
 steps:
   - Resize: {height: 30, width: 40, p: 1.0}
@@ -222,7 +222,7 @@ ORDERS = ([3, 0, 5, 5, N + 1], [2], list(range(N)))
 
 @pytest.fixture(scope="module")
 def listed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A CSV file of pictures with masks, boxes and keypoints; and one with masks alone."""
+    """A CSV file of images with masks, boxes and keypoints; and one with masks alone."""
     root: Path = tmp_path_factory.mktemp("listed")
     rng = np.random.default_rng(3)
     rows = ["image,mask,label,boxes,keypoints"]
@@ -301,7 +301,7 @@ def test_stores_and_folders(
 def test_an_address_beside_the_right_one_is_noticed(
     stores: dict[tuple[bool, int], Path], shards: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A planted fault: pictures are read one byte further on, or all from one shard."""
+    """A planted fault: images are read one byte further on, or all from one shard."""
     lie, addresses = Items.lie, MappedShards.addresses
     if shards:
         monkeypatch.setattr(

@@ -102,7 +102,7 @@ RANDOM = [
 
 
 def outcomes(step: Step) -> int:
-    """How many different pictures the step makes of one, with 16 seeds."""
+    """How many different images the step makes of one, with 16 seeds."""
     image, recipe = picture(1, 3, "uint8", (64, 48)), Recipe("one", steps=label([step]))
     return len({recipe.compile(seed=seed).at(0)(image=image)["image"].tobytes() for seed in range(16)})
 
@@ -148,7 +148,7 @@ NO_READERS = [
 
 
 def far_pixels_count(name: str, args: dict) -> bool:
-    """Whether what one half of a picture holds changes what a step makes of the other, with the same draws."""
+    """Whether what one half of an image holds changes what a step makes of the other, with the same draws."""
     here = picture(5, 3, "uint8", (64, 96))
     there = here.copy()
     there[:, 60:] = there[:, 60:] // 3 + np.array([60, 5, 30], np.uint8)
@@ -179,7 +179,7 @@ BOTH = pytest.mark.parametrize("dtype", ["uint8", "float32"])
 
 
 def law(step: Step, dtype: str, seeds: range, every: int = 1) -> None:
-    """On pictures that differ a little a step draws the same, and its results differ no more than its record says."""
+    """On images that differ a little a step draws the same, and its results differ no more than its record says."""
     record = capability(step.name)
     assert record is not None
     assert record.draws_from is not None
@@ -264,12 +264,12 @@ def test_every_class_is_among_them() -> None:
     assert {step.name for step in STEPS} == set(capabilities.known())
 
 
-# A step gives the same bits however many threads OpenCV has, and wherever in memory its picture and results lie.
+# A step gives the same bits however many threads OpenCV has, and wherever in memory its image and results lie.
 
 
-LARGE = 132, 130  # OpenCV shares pictures of 128 × 128 px and more among threads
+LARGE = 132, 130  # OpenCV shares images of 128 × 128 px and more among threads
 _WAYS = ((1, 0), (2, 4), (1, 12))  # OpenCV's threads, and bytes from the beginning of a line of memory
-SMALL = SLOW | {"Morphological"}  # of larger pictures OpenCV 5 refuses to turn its boxes into masks
+SMALL = SLOW | {"Morphological"}  # of larger images OpenCV 5 refuses to turn its boxes into masks
 
 
 @contextmanager

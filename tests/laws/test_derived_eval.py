@@ -110,7 +110,7 @@ def sample(recipe: Recipe, shape: tuple[int, int], channels: int) -> dict[str, A
 def outcome(pipeline: ImagePipeline, index: int, epoch: int, given: dict[str, Any]) -> dict[str, Any] | str:
     try:
         return pipeline.at(index, epoch)(**given)
-    except DataError as error:  # a crop that is larger than its picture
+    except DataError as error:  # a crop that is larger than its image
         return str(error.step)
 
 

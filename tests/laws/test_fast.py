@@ -31,7 +31,7 @@ BORDERS = ("constant", "reflect_101", "reflect", "replicate")
 
 
 def size(seed: int) -> tuple[int, int]:
-    """Of the ramps: large enough that most of a picture is far from its edges; odd and even, never square."""
+    """Of the ramps: large enough that most of an image is far from its edges; odd and even, never square."""
     return 61 + seed % 2, 83 + seed // 2 % 2
 
 
@@ -52,7 +52,7 @@ WARPS: Pool = (
     ("LongestMaxSize", {"max_size": 64}),
     ("RandomScale", {"scale_limit": [-0.3, 0.3]}),
 )
-# Small windows and padding leave nothing to compare; these leave most of the picture.
+# Small windows and padding leave nothing to compare; these leave most of the image.
 WINDOWS: Pool = (
     *(move for move in MOVES if move[0] not in ("RandomCrop", "CenterCrop", "Crop")),
     ("RandomCrop", {"height": 36, "width": 40, "pad_if_needed": True}),
@@ -90,13 +90,13 @@ def places(recipe: Recipe, index: int, seed: int) -> np.ndarray | None:
     return None if out is None else out["image"].transpose(1, 2, 0)
 
 
-PERIOD = 16  # px of the waves that say where the pixels of uint8 pictures come from
+PERIOD = 16  # px of the waves that say where the pixels of uint8 images come from
 BLOCK = 8  # px: a rounded level is 0.01 px of such a wave, and a mean over as many each way a tenth of that
 MOST_APART = 0.015  # px: the contract's hundredth, and what is left of the rounding
 
 
 def shown(recipe: Recipe, optimize: Any, index: int, seed: int) -> np.ndarray | None:
-    """The same of uint8 pictures, h×w×2 in px, but for whole periods; and what a picture of one level becomes."""
+    """The same of uint8 images, h×w×2 in px, but for whole periods; and what an image of one level becomes."""
     height, width = size(seed)
     y, x = np.mgrid[:height, :width] * (2 * np.pi / PERIOD)
     waves = [np.cos(y), np.sin(y), np.cos(x), np.sin(x), np.zeros_like(y), np.zeros_like(y)]
@@ -291,7 +291,7 @@ def test_no_result_lies_in_scratch() -> None:
 
 
 class Waves:
-    """A picture whose value is known at every real place: cosines of at most `highest` cycles a source pixel."""
+    """An image whose value is known at every real place: cosines of at most `highest` cycles a source pixel."""
 
     def __init__(self, highest: float, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -308,7 +308,7 @@ ROUNDING = 0.1 / 255  # fixed-point weights, and levels rounded once or several 
 
 @pytest.mark.parametrize("border", ["constant", "reflect_101"])
 def test_never_further_from_the_truth(border: str) -> None:
-    """On a band-limited picture one resampling is at most as far from the true values as several.
+    """On a band-limited image one resampling is at most as far from the true values as several.
 
     For plans that reduce first there is another measure, see `test_a_reduction_keeps_near_the_area_truth`.
     """
@@ -349,7 +349,7 @@ SHRINKS: Pool = (
 
 
 def border_error(recipe: Recipe, seed: int) -> float:
-    """How far `fast` is from `none` on a picture of long waves, borders included; 1 is full scale."""
+    """How far `fast` is from `none` on an image of long waves, borders included; 1 is full scale."""
     rows, columns = np.mgrid[: size(seed)[0], : size(seed)[1]].astype(np.float64)
     image = np.rint(np.repeat(Waves(0.012, seed)(rows, columns)[..., None], 3, axis=2) * 255).astype(np.uint8)
     none, fast = (run(build(recipe, optimize, seed), 0, image=image) for optimize in ("none", "fast"))  # type: ignore[arg-type]
@@ -422,7 +422,7 @@ class TestPlantedFaults:
         assert not survives()
 
     def test_a_border_that_stands_elsewhere(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """As if a reduced picture had a border of its own."""
+        """As if a reduced image had a border of its own."""
         self.planted(monkeypatch, lambda steps: with_border(steps, "replicate"))
         steps = label(
             [Step("Rotate", Arguments({"limit": 40}), p=1.0), Step("Resize", Arguments({"height": 8, "width": 12}))]

@@ -376,7 +376,7 @@ def test_a_transform_runs_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.skipif(not SMOOTH, reason="no native kernel gives this OpenCV's bits")
 @pytest.mark.parametrize("parts", [41, 60, 100])
 def test_grids_of_many_parts_are_made_natively(parts: int) -> None:
-    """More than the pictures have rows that steps are first tried on."""
+    """More than the images have rows that steps are first tried on."""
     recipe = recipe_of(("GridDistortion", {"num_steps": parts, "p": 1.0}))
     image = np.random.default_rng(parts).integers(0, 256, (150, 171, 3), np.uint8)
     plain, exact = build(recipe, "none"), build(recipe, "exact")

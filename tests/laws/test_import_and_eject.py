@@ -175,7 +175,7 @@ def is_last(made: Any) -> bool:
 
 
 def given_to(compose: Any, image: np.ndarray, mask: np.ndarray, *, ours: bool = False) -> dict[str, Any]:
-    """A picture with its mask, and with boxes and points where the pipeline takes them."""
+    """An image with its mask, and with boxes and points where the pipeline takes them."""
     given: dict[str, Any] = {"image": image.copy(), "mask": mask.copy()}
     params = {key: processor.params for key, processor in compose.processors.items()}
     if "bboxes" in params:
@@ -189,7 +189,7 @@ def given_to(compose: Any, image: np.ndarray, mask: np.ndarray, *, ours: bool = 
 
 
 def outcome(run: Callable[[], dict[str, Any]]) -> Any:
-    """The sample, or the class of what was raised: some classes fail on some pictures, alone as in a recipe."""
+    """The sample, or the class of what was raised: some classes fail on some images, alone as in a recipe."""
     try:
         done = run()
     except Exception as error:

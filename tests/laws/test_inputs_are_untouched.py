@@ -168,7 +168,7 @@ def test_classes_that_are_known_to_overwrite(case: CASE) -> None:
 @pytest.mark.parametrize("channels", [1, 3, 5])
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_class_in_every_way(name: str, channels: int, dtype: str) -> None:
-    # With more channels than ranges albumentations leaves some of the picture to chance.
+    # With more channels than ranges albumentations leaves some of the image to chance.
     for case in [*cases(name), *([ALSO] if ALSO[0] == name and channels < 5 else [])]:
         check(case, channels, dtype)
 

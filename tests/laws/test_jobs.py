@@ -1,4 +1,4 @@
-"""Jobs, which warp, colour and write a picture in one native pass, equal their definition on every instruction set."""
+"""Jobs, which warp, colour and write an image in one native pass, equal their definition on every instruction set."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SIDES = st.integers(1, 70)
 TYPES = ("uint8", "float32", "float16")
 
 
-# The fields of `Job` in order: picture; matrix; border, fill, reduction; size; target; scales and shifts; the rest.
+# The fields of `Job` in order: image; matrix; border, fill, reduction; size; target; scales and shifts; the rest.
 HEAD = struct.Struct("=5q9d3q2q5q6d5q")
 OPERATION = struct.Struct("=q12dq")
 
@@ -55,7 +55,7 @@ class Kernel:
 def carried_out(kernels: Any, job: Job, out: np.ndarray, begins: tuple[int, int] = (0, 0), far: bool = False) -> bool:
     """A job by the kernel, into an H×W×C array of any strides; False where it is refused.
 
-    `begins`: the column and row of a larger picture, else of the fill alone, at which the job's own begins. `far`: the
+    `begins`: the column and row of a larger image, else of the fill alone, at which the job's own begins. `far`: the
     result is not read soon.
     """
     works = Kernel(kernels.kernel("fused", "p"))

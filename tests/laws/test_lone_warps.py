@@ -98,7 +98,7 @@ def body() -> int:
 @pytest.mark.skipif(library() is None, reason="no native kernels")
 @given(seed=st.integers(0, 2**31), turn=st.sampled_from([None, "Transpose", "HorizontalFlip", "VerticalFlip"]))
 def test_hue_saturation_and_value_are_those_of_the_step(seed: int, turn: str | None) -> None:
-    """Of a picture that the warp leaves as it is: behind one that moves it a level may become several.
+    """Of an image that the warp leaves as it is: behind one that moves it a level may become several.
 
     In what is left of a row behind whole registers of 32 pixels OpenCV rounds, where it drops fractions before.
     """
@@ -163,7 +163,7 @@ def test_stain_stands_first_among_the_colours_that_are_joined() -> None:
     assert _fused(f"[ToSepia, Sequential: {{steps: [ToGray, {stain}]}}]")[0] == "ToSepia#1"
 
 
-# Every class behind every kind of merge: the draws of `none`, and its picture within what the merge promises.
+# Every class behind every kind of merge: the draws of `none`, and its image within what the merge promises.
 
 
 def sure(name: str, **arguments: Any) -> Step:
@@ -187,7 +187,7 @@ ACTS = pytest.mark.parametrize("merge", MERGES)
 def recipe_of_behind(merge: str, *behind: Step) -> Recipe:
     output = Output(dtype="uint8", layout="hwc")
     steps = label((*MERGES[merge], *behind))
-    # Noise of our own is no merge, and no two pictures with it are near each other.
+    # Noise of our own is no merge, and no two images with it are near each other.
     return Recipe("law", without_rules=("own_noise",), steps=steps, inputs=Inputs(min_size=SIZE), output=output)
 
 

@@ -1,4 +1,4 @@
-"""Boxes and keypoints beside pictures that a program makes are those of the steps, bit for bit."""
+"""Boxes and keypoints beside images that a program makes are those of the steps, bit for bit."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_windows_about_boxes_are_made_by_plans_and_of_boxes_alone(step: Any, mon
     assert exact.native.many(0, [(0, 0), (1, 0)], [seen["image"]] * 2, lambda *_: None) == [0, 1]
     monkeypatch.setattr(Program, "take_given", lambda _: None)
     if step[0] != "RandomSizedBBoxSafeCrop":
-        assert check(recipe, 5) == 0  # of a size that is not that of the boxes' picture
+        assert check(recipe, 5) == 0  # of a size that is not that of the boxes' image
         return
     with pytest.raises(AssertionError):
         check(recipe, 5)

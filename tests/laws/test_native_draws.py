@@ -120,7 +120,7 @@ def check(name: str, found: NativeOp, made: Any, seed: int, keys: list[tuple[int
             continue
         try:
             wanted = list(found.seen(draw({"image": stand_in((*size, 3), np.dtype(np.uint8))})))
-        except Exception:  # the picture is too small
+        except Exception:  # the image is too small
             assert not np.isfinite(numbers[0])  # left to Python, which says so
             continue
         assert wanted == numbers[: len(wanted)]

@@ -1,4 +1,4 @@
-"""Merged warps and colours run natively, whatever lies beside pictures, and alike on every instruction set."""
+"""Merged warps and colours run natively, whatever lies beside images, and alike on every instruction set."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ MERGED: Pool = (
 
 
 def at_once(recipe: Recipe, pipeline: Any, pictures: list[np.ndarray], floats: int) -> int:
-    """Holds a batch of pictures to each of them alone; says how many a plan has made."""
+    """Holds a batch of images to each of them alone; says how many a plan has made."""
     keys = [(7 * k, k) for k in range(len(pictures))]
     room = np.empty((len(pictures), floats), np.float32)
     made: list[np.ndarray] = []
@@ -135,7 +135,7 @@ def picture(seed: int, channels: int = 3) -> np.ndarray:
 
 
 class File(Picture):
-    """A picture that pretends to be a file; beside what is read of it there is nothing."""
+    """An image that pretends to be a file; beside what is read of it there is nothing."""
 
     def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> np.ndarray:
         return guarded(super().view(y0, x0, y1, x1, reduce), (y0 + x0) % 2 == 0)
@@ -196,12 +196,12 @@ def test_masks_change_no_picture() -> None:
 
 
 def as_files(recipe: Recipe, image: np.ndarray, seed: int) -> int:
-    """Holds pictures in files, of which no more is read than is needed, to the same in memory."""
+    """Holds images in files, of which no more is read than is needed, to the same in memory."""
     file = File(image)
     found = made_by(recipe, file, seed, SETS[-1])
     memory = made_by(replace(recipe, without_rules=("read_scaled",)), image, seed, SETS[-1])
     for one, two in zip(found, memory, strict=True):
-        # What decoding costs may decide between two ways to the same picture, which round otherwise.
+        # What decoding costs may decide between two ways to the same image, which round otherwise.
         if one is not None and two is not None and not recipe_resamples(recipe):
             np.testing.assert_array_equal(one["image"], two["image"], str(recipe))
     return sum(one is not None for one in found)

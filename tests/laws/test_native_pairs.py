@@ -59,7 +59,7 @@ def carried_out_by_albumentations(which: int) -> Iterator[None]:
 
 
 def scene_of(pipeline: PairPipeline, recipe: Recipe, seed: int, at_end: bool, *, alike: bool) -> Scene:
-    """Pictures of some cells, up to a pixel less than one more; between pages that nobody may read."""
+    """Images of some cells, up to a pixel less than one more; between pages that nobody may read."""
     rng = np.random.default_rng(seed)
     rows, columns = (24, 29) if alike else (int(n) for n in rng.integers(22, 40, 2))
     units, made = unit_of(dict(recipe.scales)), {}

@@ -134,7 +134,7 @@ def picture(seed: int, channels: int = 3) -> np.ndarray:
 
 
 def labels(seed: int, image: np.ndarray, dtype: Any = np.uint8) -> np.ndarray:
-    """A mask of a picture, whose values need all bytes of its dtype."""
+    """A mask of an image, whose values need all bytes of its dtype."""
     values = np.random.default_rng(seed + 1).integers(0, 256, image.shape[:2], np.uint8)
     return values.astype(dtype) if np.dtype(dtype).itemsize == 1 else (values.astype(np.int64) * 127).astype(dtype)
 
@@ -352,7 +352,7 @@ def test_a_planted_fault_is_found(kernels: Library, monkeypatch: pytest.MonkeyPa
 
 
 def test_steps_that_do_something_else_to_masks_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(masks, "_seen_by_mask", lambda step: step)  # as if it were a picture
+    monkeypatch.setattr(masks, "_seen_by_mask", lambda step: step)  # as if it were an image
     pipeline = build(recipe_of(("Pad", {"padding": 7, "fill": 1, "fill_mask": 2})), "exact")
     assert isinstance(pipeline.native, Program)
     assert isinstance(pipeline.native_masks, str)

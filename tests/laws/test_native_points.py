@@ -1,4 +1,4 @@
-"""Steps of programs that change values: their draws are the samplers', their pictures those of the steps."""
+"""Steps of programs that change values: their draws are the samplers', their images those of the steps."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_each_class_on_images_of_every_size(name: str) -> None:
 @pytest.mark.parametrize("turn", ["VerticalFlip", "HorizontalFlip", "Transpose", "NoOp"])
 @pytest.mark.parametrize("name", [*sorted(ARGUMENTS), *WARPS])
 def test_what_the_last_step_makes_lies_in_the_result_at_once(name: str, turn: str) -> None:
-    """A step before a turn, whose picture is written once more, and behind it; and as the last of a group."""
+    """A step before a turn, whose image is written once more, and behind it; and as the last of a group."""
     step, other, image = Step(name, p=1.0), Step(turn, p=1.0), picture(8)[:41, :41].copy()
     for steps in ((step, other), (other, step), (Step("Sequential", steps=(other, step), p=1.0),)):
         recipe = Recipe("law", steps=label(steps), output=Output(dtype="uint8", layout="hwc"))
@@ -211,7 +211,7 @@ def placed(pipeline: Any) -> tuple[Any, Op]:
 
 
 def is_made(name: str, arguments: dict[str, Any], optimize: Optimize = "exact") -> bool:
-    """Whether a step alone, in pictures of any size, is made by a plan."""
+    """Whether a step alone, in images of any size, is made by a plan."""
     recipe = recipe_of((name, {**arguments, "p": 1.0}))
     return check(recipe, optimize, picture(8)[:60, :60].copy(), 3, SETS[-1]) == 4
 
@@ -237,7 +237,7 @@ def test_draws_are_those_of_the_sampler(name: str) -> None:
                 assert found is not None
                 try:
                     wanted = keyed.numbers.seen(draw(data))
-                except ValueError:  # a hole that is larger than the picture
+                except ValueError:  # a hole that is larger than the image
                     continue
                 assert list(wanted) == found[: len(wanted)]
 

@@ -1,4 +1,4 @@
-"""Pictures of one row or column come back from every warp, border and interpolation, with the pixels that they have."""
+"""Images of one row or column come back from every warp, border and interpolation, with the pixels that they have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from augrecipes.recipe.sites import label
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
-BORDERS = ("replicate", "reflect", "reflect_101")  # of these nothing but pixels of the picture comes in
+BORDERS = ("replicate", "reflect", "reflect_101")  # of these nothing but pixels of the image comes in
 OPTIMIZE: tuple[Optimize, ...] = ("none", "exact", "fast")
 UINT8 = Output("uint8", "hwc")
 SAMPLINGS = ("nearest", "linear", "cubic", "area", "lanczos4")
@@ -34,7 +34,7 @@ BESIDE: dict[str, tuple[dict[str, Any], ...]] = {  # in place of no arguments
 
 
 def warps() -> list[tuple[str, dict[str, Any]]]:
-    """All classes that sample a picture and look beyond it."""
+    """All classes that sample an image and look beyond it."""
     looking = {"border_mode", "interpolation"}
     found = [name for name in names() if looking <= ((arguments(name) or {}).get("properties") or {}).keys()]
     return [(name, args) for name in found for args in BESIDE.get(name, ({},))]

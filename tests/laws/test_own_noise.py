@@ -35,7 +35,7 @@ SHAPES = st.one_of(
 
 
 def picture(shape: tuple[int, ...], seed: int, dtype: str = "uint8", view: bool = False) -> np.ndarray:
-    """A picture, read-only; as a view: every second column of a larger one, from the right."""
+    """An image, read-only; as a view: every second column of a larger one, from the right."""
     rng = np.random.default_rng(seed)
     wide = (shape[0], 2 * shape[1], *shape[2:]) if view else shape
     image = rng.choice(np.array([0, 1, 127, 255], np.uint8), wide) if seed % 3 else rng.integers(0, 256, wide, np.uint8)
@@ -46,7 +46,7 @@ def picture(shape: tuple[int, ...], seed: int, dtype: str = "uint8", view: bool 
 
 
 def alike(noise: Noise, image: np.ndarray, kernels: Any) -> None:
-    """Holds kernels to numpy: the numbers, and pictures with them."""
+    """Holds kernels to numpy: the numbers, and images with them."""
     with using(kernels):
         made = np.asarray(noise), noise.added_to(image), noise.times(image)
     wanted = numpys.array(noise), numpys.added(noise, image), numpys.multiplied(noise, image)
@@ -128,7 +128,7 @@ N, OF_KEYS = 1 << 16, 12
 
 
 def drawn(make: Callable[[int], np.ndarray]) -> np.ndarray:
-    """Numbers of keys as samples have them, keys × 256 × 64 × 4: rows, columns and channels of pictures."""
+    """Numbers of keys as samples have them, keys × 256 × 64 × 4: rows, columns and channels of images."""
     keys = (int.from_bytes(hashlib.sha256(bytes([k])).digest()[:8], "little") for k in range(OF_KEYS))
     return np.array([make(key) for key in keys]).reshape(OF_KEYS, 256, 64, 4).astype(np.float64)
 

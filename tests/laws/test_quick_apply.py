@@ -1,4 +1,4 @@
-"""A quick `apply` does what that of its class does, to the bit, whatever is drawn and whatever picture comes."""
+"""A quick `apply` does what that of its class does, to the bit, whatever is drawn and whatever image comes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ PICTURES = st.builds(
 
 
 def outcome(apply: Any, image: np.ndarray, drawn: dict[str, Any]) -> Any:
-    """What comes of a picture: an array, or the error."""
+    """What comes of an image: an array, or the error."""
     given = image.copy()
     try:
         done = apply(given, **drawn)
@@ -67,7 +67,7 @@ def outcome(apply: Any, image: np.ndarray, drawn: dict[str, Any]) -> Any:
 
 
 def check(step: Step, image: np.ndarray, seed: int) -> None:
-    """Holds a quick way to its class, for one draw and one picture."""
+    """Holds a quick way to its class, for one draw and one image."""
     own, quick = construct(step), construct(step)
     draws = Draws(seed)
     own.random_generator, own.py_random = draws.add(step.name)
@@ -75,7 +75,7 @@ def check(step: Step, image: np.ndarray, seed: int) -> None:
     try:
         drawn = draw(own, {"image": image})
     except Exception:
-        return  # it takes no such picture at all
+        return  # it takes no such image at all
     quick_apply.attach([quick])
     expected, done = outcome(own.apply, image, drawn), outcome(quick.apply, image, drawn)
     alike_in_all(done, expected, f"{step.name} {drawn}")

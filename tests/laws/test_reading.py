@@ -1,4 +1,4 @@
-"""Pictures that come undecoded: the same samples as from arrays, of which no more is decoded than is needed."""
+"""Images that come undecoded: the same samples as from arrays, of which no more is decoded than is needed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FIRST: Pool = (
 
 
 def check(recipe: Recipe, level: Any, channels: int, seed: int) -> int:
-    """Samples from a picture are those from its array; how many pixels were not read."""
+    """Samples from an image are those from its array; how many pixels were not read."""
     sample = targets(recipe, seed, channels, "uint8")
     pipeline = build(recipe, level, seed)
     saved = 0
@@ -190,7 +190,7 @@ def test_a_decoder_without_such_a_scale_decodes_all() -> None:
     assert off(steps, 0, ())[1] == 1
 
 
-# What the sink makes of a picture is said by arithmetic alone: however the picture, and what it is written to, lie.
+# What the sink makes of an image is said by arithmetic alone: however the image, and what it is written to, lie.
 
 
 OUTPUTS = st.builds(
@@ -255,7 +255,7 @@ def check_sink(
     symmetry: Symmetry = IDENTITY,
     kernels: Any = None,
 ) -> None:
-    """Holds a sink to `said`, for one picture that lies somehow, in memory of the sink's choice and of the caller's."""
+    """Holds a sink to `said`, for one image that lies somehow, in memory of the sink's choice and of the caller's."""
     given = lying(image)
     np.testing.assert_array_equal(given, image)
     before, expected = given.copy(), said(output, np.ascontiguousarray(symmetry.view(image)))

@@ -95,8 +95,8 @@ def test_is_idempotent_and_loses_no_step(recipe: Recipe, rule: Rule, dtype: str 
 def test_draws_are_those_of_none(recipe: Recipe, seed: int, level: str) -> None:
     """The parameters that acted, label by label: not only the same pixels, which could be luck.
 
-    Some steps work out a parameter from the picture; `fast` may have changed that by a few levels, and those that
-    another picture changes are left out.
+    Some steps work out a parameter from the image; `fast` may have changed that by a few levels, and those that
+    another image changes are left out.
     """
     made = [
         applied(recipe, optimize, seed, picture_of) for optimize, picture_of in (("none", 0), (level, 0), ("none", 1))

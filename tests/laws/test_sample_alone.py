@@ -1,4 +1,4 @@
-"""The sample alone decides what its picture is: not how arrays lie, what lies beside it, or who asks for it and how."""
+"""The sample alone decides what its image is: not how arrays lie, what lies beside it, or who asks for it and how."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ LAID: dict[str, Lay] = {
 }
 
 KERNELS = pytest.mark.skipif(library() is None, reason="no native kernels")
-_LAID = 4  # ways in which one picture is laid
+_LAID = 4  # ways in which one image is laid
 
 
 def ways(recipe: Recipe, optimize: Optimize, seed: int) -> dict[str, ImagePipeline]:
@@ -97,7 +97,7 @@ def ways(recipe: Recipe, optimize: Optimize, seed: int) -> dict[str, ImagePipeli
 
 
 def variations(made: dict[str, ImagePipeline], sample: Sample, index: int, wanted: np.ndarray) -> Iterator[Any]:
-    """(what is varied, what then makes the picture)."""
+    """(what is varied, what then makes the image)."""
     pipeline = made["as it is"]
 
     def at(**others: Any) -> Any:
@@ -147,7 +147,7 @@ def check(recipe: Recipe, optimize: Optimize, sample: Sample, seed: int) -> None
 
 
 def alone(pool: Pool) -> Pool:
-    """Without the classes whose draws go by what lies on a picture."""
+    """Without the classes whose draws go by what lies on an image."""
     return tuple((name, args) for name, args in pool if "BBox" not in name and "mask" not in claims(name).draws_from)
 
 
@@ -188,7 +188,7 @@ def test_on_pictures_of_floats() -> None:
 
 
 def test_a_group_that_nobody_knows_among_merged_warps() -> None:
-    """SomeOf that may run a step twice is albumentations' to run, and there is no picture for it to begin with."""
+    """SomeOf that may run a step twice is albumentations' to run, and there is no image for it to begin with."""
     turn = Step("Rotate", Arguments({"limit": 30}), p=1.0)
     steps = (turn, turn, Step("SomeOf", Arguments({"n": 1, "replace": True}), p=0.5, steps=(turn,)))
     recipe = Recipe("law", steps=label(steps))
@@ -263,7 +263,7 @@ class TestPlantedFaults:
     """A law that cannot fail proves nothing: each of these faults must be caught by the same check."""
 
     def caught(self, pool: Pool) -> str:
-        """What the picture depends on."""
+        """What the image depends on."""
         try:
             law_for(pool, 3, "fast", kept=PLANTED)()
         except AssertionError as error:
@@ -305,7 +305,7 @@ ALL = {**STACKS, **ADDED}
 
 
 def beside(names: set[str], seed: int, channels: int, dtype: str, *, lists: bool) -> dict[str, Any]:
-    """Pictures and masks of the size of `targets`, under these names."""
+    """Images and masks of the size of `targets`, under these names."""
     rng = np.random.default_rng(seed)
     made: dict[str, Any] = {}
     for k, name in enumerate(sorted(names)):

@@ -267,7 +267,7 @@ def test_low_resolution_is_kept(recipe: Recipe) -> None:
 
 
 def test_the_law_sees_a_merge_that_looks_at_its_ends_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if a picture had never been made small in between."""
+    """As if an image had never been made small in between."""
     honest = shown
 
     def merged(recipe: Recipe, optimize: Any, seed: int, image: np.ndarray) -> np.ndarray | None:

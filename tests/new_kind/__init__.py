@@ -1,4 +1,4 @@
-"""Recipes of kind views: two draws of one picture. What a newcomer writes; see tests/test_new_kind.py."""
+"""Recipes of kind views: two draws of one image. What a newcomer writes; see tests/test_new_kind.py."""
 
 from augrecipes.kinds import Facts
 

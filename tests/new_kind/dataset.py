@@ -1,4 +1,4 @@
-"""Two views of each picture, as a torch Dataset."""
+"""Two views of each image, as a torch Dataset."""
 
 from augrecipes.kinds import Kind
 from augrecipes.kinds.image.dataset import ImageFolder

@@ -1,4 +1,4 @@
-"""Recipes of kind views: one picture through the steps twice, each time with draws of its own."""
+"""Recipes of kind views: one image through the steps twice, each time with draws of its own."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ class ViewsPipeline(ImagePipeline):
 
     def __init__(self, compiled: Any, *arrival: Any) -> None:
         super().__init__(compiled, *arrival)
-        if not compiled.pauses:  # what is packed is the picture: both views begin with the same steps
+        if not compiled.pauses:  # what is packed is the image: both views begin with the same steps
             self.outputs = ("a", "b")
 
     def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Any = np.empty) -> Any:

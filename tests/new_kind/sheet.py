@@ -1,4 +1,4 @@
-"""Sheets of views: both views of a picture beside each other."""
+"""Sheets of views: both views of an image beside each other."""
 
 from typing import Any
 

@@ -24,7 +24,7 @@ GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "matlab_bicubic.j
 
 
 def formula(height: int, width: int, channels: int | None) -> np.ndarray:
-    """A picture with edges, ramps and texture that is the same everywhere: whole numbers only."""
+    """An image with edges, ramps and texture that is the same everywhere: whole numbers only."""
     y, x, c = np.ogrid[:height, :width, : channels or 1]
     image = ((x * x * 3 + y * 7 + c * 31 + (x // 5 + y // 3) % 2 * 90) % 256).astype(np.uint8)
     return image if channels else image[..., 0]
@@ -179,7 +179,7 @@ def test_the_step_runs_opencv(method: str, channels: int) -> None:
 # What records say of one draw on several grids, held against albumentations itself, for every class.
 
 
-# Some steps warn of pictures so small, or of so little colour.
+# Some steps warn of images so small, or of so little colour.
 
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("AdditiveNoise", {"spatial_mode": "per_pixel"}),
@@ -194,7 +194,7 @@ DRAWN = ("random_seed", "seed")
 
 
 def image_only() -> list[tuple[str, dict[str, Any]]]:
-    """Every class that changes pictures alone, with its defaults, and the variants above."""
+    """Every class that changes images alone, with its defaults, and the variants above."""
     plain = [(name, {}) for name in known() if "mask" not in capability(name).targets]  # type: ignore[union-attr]
     return [(name, args) for name, args in plain + VARIANTS if name not in ("ResizeToTarget", "FromFloat")]
 
@@ -209,7 +209,7 @@ def claims(*wanted: str) -> list[Any]:
 
 
 def scene() -> tuple[np.ndarray, np.ndarray]:
-    """A smooth picture, and the same one where every pixel is two by two."""
+    """A smooth image, and the same one where every pixel is two by two."""
     rng = np.random.default_rng(0)
     small = cv2.resize(rng.integers(0, 256, (6, 8, 3), dtype=np.uint8), (64, 48), interpolation=cv2.INTER_CUBIC)
     return small, doubled(small)

@@ -40,7 +40,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def overwrite(path: Path, rng: random.Random, kind: Kind) -> None:
-    """Another picture in a file's place, of the same time or a later one; or one that is cut off."""
+    """Another image in a file's place, of the same time or a later one; or one that is cut off."""
     about, head = path.stat(), read_header(path.read_bytes())
     draw(path, seed=rng.randrange(10**6), size=(head.height, head.width))
     match rng.randrange(2 if kind.name == "pair" else 3):  # pairs that are cut off are told before anything is packed
@@ -182,7 +182,7 @@ FILES = {"image": N, "pair": 2 * N, "bag": None}  # how many are opened
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often each picture is opened to be decoded."""
+    """How often each image is opened to be decoded."""
     counted: Counter[str] = Counter()
     real = files.open_encoded
 
@@ -226,7 +226,7 @@ def test_a_file_for_each_row_is_caught(
 def test_huge_pictures_are_windows_of_theirs(
     roots: dict[str, Path], tmp_path: Path, kind: Kind, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether pictures are decoded whole or by windows, in one process or several: the same bytes."""
+    """Whether images are decoded whole or by windows, in one process or several: the same bytes."""
     arguments: Any = (parse_text(EPOCHS[kind.name]), data_of(kind, roots[kind.name]))
     pack(*arguments, tmp_path / "whole", epochs=3, workers=workers)
     monkeypatch.setattr(bake, "_WHOLE", 0)
@@ -235,7 +235,7 @@ def test_huge_pictures_are_windows_of_theirs(
 
 
 def listed_often(folder: Path, order: list[int]) -> Path:
-    """A CSV file with a few pictures, each in many rows with a box of its own."""
+    """A CSV file with a few images, each in many rows with a box of its own."""
     for k in set(order):
         draw(folder / f"{k}.png", seed=k, size=(40, 36))
     rows = [f'{k}.png,{i % 3},"[[{i % 7}, 2, 20, 30.5]]"' for i, k in enumerate(order)]

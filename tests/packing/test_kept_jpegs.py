@@ -46,7 +46,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def differences(recipe: dict[str, Any], photos: Path, store: Path, **options: Any) -> list[bool]:
-    """Of each picture, whether its sample from a jpeg store is another than that of its file."""
+    """Of each image, whether its sample from a jpeg store is another than that of its file."""
     pack(recipe, photos, store, format="jpeg", **options)
     packed, files = ar.Packed(store, recipe, seed=1), ar.ImageFolder(photos, recipe, seed=1)
     return [not bool((packed[i]["image"] == files[i]["image"]).all()) for i in range(len(files))]

@@ -156,7 +156,7 @@ def test_baked_epochs_are_the_epochs_of_the_files(roots: dict[str, Path], tmp_pa
     assert len(ds) == len(files) == N
     for epoch in range(3):
         assert [pixels(ds[epoch, i]) for i in range(N)] == [pixels(files[epoch, i]) for i in range(N)]
-    # Later epochs begin with the same pictures, and draw anew behind them.
+    # Later epochs begin with the same images, and draw anew behind them.
     later = [pixels(ds[epoch, i]) for epoch in range(3, 6) for i in range(N)]
     assert len(set(later)) > N
     assert not set(later) & {pixels(files[epoch, i]) for epoch in range(3, 6) for i in range(N)}

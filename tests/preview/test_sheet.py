@@ -1,4 +1,4 @@
-"""Sheets from pictures made here: sizes, text, overlays."""
+"""Sheets from images made here: sizes, text, overlays."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_keypoints_are_dots_at_their_places() -> None:
     picture = np.zeros((60, 80, 3), np.uint8)
     overlay.render_keypoints(picture, np.array([[10.0, 20.0]]), 2.0)
     rows, cols = np.nonzero(picture.any(-1))
-    # The middle of pixel 10 lies at 20.5 px of the picture that is twice as large.
+    # The middle of pixel 10 lies at 20.5 px of the image that is twice as large.
     assert abs(rows.mean() - 40.5) < 0.6
     assert abs(cols.mean() - 20.5) < 0.6
 
@@ -188,7 +188,7 @@ def flat(value: int, height: int = 64, width: int = 64) -> Cell:
 
 
 def extent(picture: NDArray[np.uint8], value: int) -> tuple[int, int, int, int]:
-    """Rows and columns that a flat picture of this grey spans: top, bottom, left, right; ink may hit the same grey."""
+    """Rows and columns that a flat image of this grey spans: top, bottom, left, right; ink may hit the same grey."""
     same = (picture == value).all(-1)
     rows, columns = (np.nonzero(same.sum(axis) > 20)[0] for axis in (1, 0))
     return int(rows[0]), int(rows[-1]) + 1, int(columns[0]), int(columns[-1]) + 1
@@ -250,7 +250,7 @@ def test_what_is_drawn_over_a_picture_knows_its_scale() -> None:
     assert (cell.at((30, 30)) == 9).all()
     assert scales == [3.0]
     assert cell.picture is not None
-    assert not cell.picture.any(), "the picture itself stays as it was"
+    assert not cell.picture.any(), "the image itself stays as it was"
 
 
 def test_pixels_are_shown_as_squares_of_one_size() -> None:

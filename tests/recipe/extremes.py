@@ -124,7 +124,7 @@ def outcome(case: Case) -> str:
 
 def is_fault(case: Case, told: str) -> bool:
     """Whether the check should have refused it."""
-    if told in ("ok", "refused") or (told.startswith("DataError") and "would make a picture" in told):
+    if told in ("ok", "refused") or (told.startswith("DataError") and "would make an image" in told):
         return False
     return not (told.startswith(("DataError", "not finite")) and set(case[1]) <= OF_PICTURES)
 

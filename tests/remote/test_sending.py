@@ -166,7 +166,7 @@ def test_parts_elsewhere(elsewhere: Path, roots: dict[str, Path]) -> None:
     assert ar.verify_store("shop://parts") == []
 
 
-# -- pictures, and requests --------------------------------------------------------------------------------------------
+# -- images, and requests --------------------------------------------------------------------------------------------
 
 
 def test_requests_are_repeated_after_pauses(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +205,7 @@ def moved(path: Any, root: Path) -> str:
     return f"shop://all/{Path(path).relative_to(root).as_posix()}".removesuffix("/.")
 
 
-# A real server of S3, with faults: a store and pictures are packed, merged and read there.
+# A real server of S3, with faults: a store and images are packed, merged and read there.
 
 
 pytest.importorskip("s3fs")

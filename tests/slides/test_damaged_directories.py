@@ -36,7 +36,7 @@ opened.open_slide(sys.argv[1]).read(0, Part(0, 0, 80, 80))
 
 
 def with_tag(slide: Path, to: Path, picture: int, tag: str, value: int, *, count: bool = False) -> Path:
-    """A copy of a slide whose picture says something else; its value, or how many values there are."""
+    """A copy of a slide whose image says something else; its value, or how many values there are."""
     raw = bytearray(slide.read_bytes())
     with tifffile.TiffFile(slide) as file:
         at = file.pages[picture].aspage().tags[tag].offset
@@ -75,7 +75,7 @@ def test_no_number_in_a_directory_ends_the_process(
 ) -> None:
     """As libraries in C do that take sizes on trust: by no memory for a tile, or a division by 0."""
     slide = slide_in(folder, kind)
-    below = kind == "below" and picture  # sub-pictures, which OpenSlide does not look at
+    below = kind == "below" and picture  # sub-images, which OpenSlide does not look at
     path = with_tag(slide, folder / f"damaged{slide.suffix}", 0 if below else picture, tag, value, count=count)
     try:
         read(path)

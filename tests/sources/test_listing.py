@@ -110,7 +110,7 @@ def test_a_root_of_both_layouts_is_flat_with_a_warning(tmp_path: Path, caplog: p
     root = fill(tmp_path, "1.jpg", "a/2.jpg", "b/c/3.jpg")
     assert names(list_folder(root)) == ["1.jpg", "a/2.jpg", "b/c/3.jpg"]
     (told,) = caplog.messages
-    assert told.startswith(f"{root}: 1 pictures directly in this folder and 2 in its subfolders")
+    assert told.startswith(f"{root}: 1 images directly in this folder and 2 in its subfolders")
     assert "layout='classes'" in told
     caplog.clear()
     assert names(list_folder(root, layout="flat")) == ["1.jpg", "a/2.jpg", "b/c/3.jpg"]
@@ -127,7 +127,7 @@ def test_a_root_of_both_layouts_is_flat_with_a_warning(tmp_path: Path, caplog: p
 
 def test_nothing_to_list(tmp_path: Path) -> None:
     fill(tmp_path, "a/x.txt", "file.jpg")
-    for path, reason in (("a", "no pictures"), ("gone", "no such folder"), ("file.jpg", "not a folder")):
+    for path, reason in (("a", "no images"), ("gone", "no such folder"), ("file.jpg", "not a folder")):
         with pytest.raises(DataError, match=reason) as caught:
             list_folder(tmp_path / path)
         assert caught.value.path == str(tmp_path / path)
@@ -146,7 +146,7 @@ def test_links(tmp_path: Path) -> None:
     (root / "b").symlink_to(tmp_path / "elsewhere")
     (root / "b" / "back").symlink_to(root / "b")
     (root / "a" / "gone.jpg").symlink_to(tmp_path / "nowhere")
-    # A picture that is a dangling link is listed: reading it says what is wrong, rather than nobody.
+    # An image that is a dangling link is listed: reading it says what is wrong, rather than nobody.
     assert names(list_folder(root)) == ["a/1.jpg", "a/gone.jpg", "b/2.jpg"]
 
 

@@ -96,7 +96,7 @@ class Page:
         return [json.loads(line) for line in reply.body.splitlines()]
 
     def pixels(self, url: str) -> NDArray[np.uint8]:
-        """A picture, RGB or RGBA."""
+        """An image, RGB or RGBA."""
         reply = self.ask("GET", url)
         assert reply.status == 200, reply.body
         found = cv2.imdecode(np.frombuffer(reply.body, np.uint8), cv2.IMREAD_UNCHANGED)
@@ -106,7 +106,7 @@ class Page:
 
 
 def picture(number: int, height: int = 120, width: int = 160) -> Any:
-    """A smooth picture with some noise, H×W×3."""
+    """A smooth image with some noise, H×W×3."""
     random = np.random.default_rng(number)
     y, x = np.mgrid[0:height, 0:width]
     smooth = np.stack([np.sin(x / (9 + number)), np.cos(y / (7 + number)), np.sin((x + y) / 13)], axis=-1)

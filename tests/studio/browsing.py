@@ -87,11 +87,11 @@ class Tab:
             self.page.keyboard.press(key)
 
     def addresses(self) -> list[str]:
-        """Which pictures of the server the grid shows."""
+        """Which images of the server the grid shows."""
         return list(self.page.eval_on_selector_all(".cell img", "all => all.map(one => one.dataset.url)"))
 
     def pixels(self, selector: str) -> NDArray[np.uint8]:
-        """A picture as the page shows it, read off its image element: RGB."""
+        """An image as the page shows it, read off its image element: RGB."""
         self.page.wait_for_selector(f"{selector}[data-url]", timeout=PATIENCE)
         width, height, data = self.page.eval_on_selector(
             selector,

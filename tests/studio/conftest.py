@@ -1,4 +1,4 @@
-"""A studio over a few drawn pictures."""
+"""A studio over a few drawn images."""
 
 from __future__ import annotations
 

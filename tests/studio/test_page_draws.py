@@ -1,4 +1,4 @@
-"""The pictures of the page: they are the pipeline's, come where they are looked at, and give way to edits."""
+"""The images of the page: they are the pipeline's, come where they are looked at, and give way to edits."""
 
 from __future__ import annotations
 

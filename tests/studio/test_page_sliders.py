@@ -62,7 +62,7 @@ def test_stages_show_each_step_and_switch_it_off(tab: Tab) -> None:
     tab.page.click(".stage-card:nth-child(2) .switch")
     tab.until("document.querySelector('.stage-card:nth-child(2)').dataset.off === 'true'")
     tab.until("before => document.querySelector('.stage-card:nth-child(3) img').dataset.url !== before", before)
-    assert tab.text == RECIPE  # a switch is of the pictures
+    assert tab.text == RECIPE  # a switch is of the images
     assert tab.page.is_visible("#switched")
     tab.press("w")
     tab.until("before => document.querySelector('.stage-card:nth-child(3) img').dataset.url === before", before)

@@ -22,7 +22,7 @@ from augrecipes.studio.studio import opened
 
 PICTURES = """\
 version: 1
-recipe: pictures
+recipe: images
 optimize: {optimize}
 steps:
   - SmallestMaxSize: {{max_size: 80}}
@@ -113,7 +113,7 @@ def differing(page: Page, data: Any, text: str, seed: int = 3) -> list[str]:
             else:
                 wanted = picture_of_output(np.asarray(whole[name]), output)
             if not np.array_equal(page.pixels(shown["url"]), wanted):
-                found.append(f"{index} {epoch} {name}: another picture")
+                found.append(f"{index} {epoch} {name}: another image")
             if number == 0 and not np.array_equal(picture_of_output(np.asarray(made[name]), output), wanted):
                 found.append(f"{index} {epoch} {name}: {line['python']}")
     assert len(lines) == 3 * count + 1
@@ -231,7 +231,7 @@ def test_planted_the_first_epoch_alone_is_noticed(packed: Any, monkeypatch: pyte
     page, store = packed("image", text, epochs=2, through="Rotate", seed=3)
     read = StoredSource.read
     monkeypatch.setattr(StoredSource, "read", lambda self, k, epoch=0, **how: read(self, k, 0, **how))
-    assert any(re.match(r"\d [15] image: another picture", one) for one in differing(page, store, text))
+    assert any(re.match(r"\d [15] image: another image", one) for one in differing(page, store, text))
 
 
 def test_masks_of_a_store_lie_on_its_pictures(tmp_path: Path, open_page: Callable[..., Page]) -> None:

@@ -274,7 +274,7 @@ def told_of_broken(open_page: Callable[..., Page], folder: Path) -> None:
     for path in ("/api/cost", "/api/compare", "/api/extremes"):
         body = {"a": {"text": TEXT}, "b": {"text": TEXT}, "text": TEXT, "path": "steps.0", "index": broken}
         reply = page.ask("POST", path, body)
-        assert (reply.status, "not a picture" in reply.json["error"]["message"]) == (422, True), path
+        assert (reply.status, "not an image" in reply.json["error"]["message"]) == (422, True), path
 
 
 def test_broken_files_of_hostile_names_are_told(open_page: Callable[..., Page], tmp_path: Path) -> None:

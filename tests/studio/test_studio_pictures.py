@@ -1,4 +1,4 @@
-"""Pictures on their way to the page: files that are kept decoded give the same pixels, and a PNG loses none."""
+"""Images on their way to the page: files that are kept decoded give the same pixels, and a PNG loses none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from augrecipes.studio.images import png_of, shown_of, shrunk
 
 
 def file_of(form: str, height: int, width: int, turn: int = 1) -> Encoded:
-    """A picture in its format, turned by its EXIF data where it is a JPEG."""
+    """An image in its format, turned by its EXIF data where it is a JPEG."""
     done, data = cv2.imencode(form, picture(height, height, width))
     assert done
     whole = data.tobytes()

@@ -138,7 +138,7 @@ eval:
 
 
 def sizes_behind_eval(page: Page) -> list[tuple[int, ...]]:
-    """Of the pictures behind each step of a section whose steps have the labels of another section's."""
+    """Of the images behind each step of a section whose steps have the labels of another section's."""
     found = (page.post("/api/extremes", text=SECTIONS, path=f"eval.{k}", index=1) for k in range(3))
     return [page.pixels(one["most"]["url"]).shape[:2] for one in found]
 

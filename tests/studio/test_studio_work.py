@@ -234,7 +234,7 @@ def test_planted_listings_of_one_number_are_noticed(page: Page) -> None:
 
 
 def test_large_pictures_are_kept_as_files(open_page: Callable[..., Page], tmp_path: Path) -> None:
-    """Of a picture of 12 MP the plan decodes what it needs: decoded whole it would take 36 MB each time."""
+    """Of an image of 12 MP the plan decodes what it needs: decoded whole it would take 36 MB each time."""
     assert cv2.imwrite(str(tmp_path / "large.jpg"), np.repeat(np.repeat(picture(1), 25, 0), 25, 1))
     page = open_page(None, tmp_path)
     text = "version: 1\nrecipe: x\noptimize: {}\nsteps:\n  - RandomCrop: {{height: 256, width: 256}}\neval: derived\n"

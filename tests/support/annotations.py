@@ -41,7 +41,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture by its name, its size, and what is in it."""
+    """An image by its name, its size, and what is in it."""
 
     name: str
     width: int
@@ -51,7 +51,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Set:
-    """Pictures in the order of their names."""
+    """Images in the order of their names."""
 
     pictures: tuple[Picture, ...]
     classes: tuple[str, ...] = CLASSES
@@ -59,7 +59,7 @@ class Set:
 
 
 def draw(folder: Path, pictures: Sequence[Picture]) -> None:
-    """Write the pictures' files."""
+    """Write the images' files."""
     for k, picture in enumerate(pictures):
         path = folder / picture.name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def draw(folder: Path, pictures: Sequence[Picture]) -> None:
 
 
 def coco(folder: Path, given: Set) -> Path:
-    """instances.json, with ids that have gaps, annotations before images, and pictures in a folder beside it."""
+    """instances.json, with ids that have gaps, annotations before images, and images in a folder beside it."""
     draw(folder / "images", given.pictures)
     ids = {name: 7 * k + 3 for k, name in enumerate(given.classes)}
     annotations = [
@@ -112,7 +112,7 @@ def yolo(folder: Path, given: Set) -> Path:
             lines.append(f"{given.classes.index(thing.label)} {text}\n")
         path = folder / "labels" / "train" / f"{picture.name.rpartition('.')[0]}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
-        if lines or len(picture.name) % 2:  # some pictures without objects have an empty file, others none
+        if lines or len(picture.name) % 2:  # some images without objects have an empty file, others none
             path.write_text("".join(lines), encoding="utf-8")
     names = "".join(f"  {k}: {json.dumps(name)}\n" for k, name in enumerate(given.classes))
     path = folder / "data.yaml"
@@ -143,7 +143,7 @@ def voc(folder: Path, given: Set) -> Path:
 
 
 def labelme(folder: Path, given: Set) -> Path:
-    """A JSON file beside each picture, and labels.txt."""
+    """A JSON file beside each image, and labels.txt."""
     draw(folder / "set", given.pictures)
     for picture in given.pictures:
         shapes = [

@@ -25,7 +25,7 @@ def _replaced(data: bytearray, at: int, size: int, by: bytes) -> None:
     data[at : at + size] = by
 
 
-# What happens to bytes at a place; of a picture the first few.
+# What happens to bytes at a place; of an image the first few.
 DAMAGES: list[Callable[[bytearray, int, random.Random], None]] = [
     lambda data, at, rng: _replaced(data, at, 1, bytes([rng.randrange(256)])),
     lambda data, at, rng: _replaced(data, at, 1, bytes([data[at] ^ 1 << rng.randrange(8)])),
@@ -41,7 +41,7 @@ DAMAGES: list[Callable[[bytearray, int, random.Random], None]] = [
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:
-    """A picture after some damages, most of them in its header; of PNGs mostly with checksums that fit again."""
+    """An image after some damages, most of them in its header; of PNGs mostly with checksums that fit again."""
     out = bytearray(data)
     for _ in range(rng.choice((1, 1, 2, 8))):
         at = rng.randrange(len(out) if rng.random() < 0.4 else min(len(out), 120))
@@ -97,7 +97,7 @@ def survives(folder: Path, read: Callable[[], Any], wanted: Any, damages: Iterat
     return refused
 
 
-# -- pictures ---------------------------------------------------------------------------------------------------------
+# -- images ---------------------------------------------------------------------------------------------------------
 
 
 def read_or_none(
@@ -122,7 +122,7 @@ def some_window(rng: random.Random, height: int, width: int) -> tuple[int, int, 
 
 
 def check(data: bytes, rng: random.Random) -> str:
-    """What becomes of a picture, in a word; anything but an array as promised, or a DataError, fails."""
+    """What becomes of an image, in a word; anything but an array as promised, or a DataError, fails."""
     try:
         it = encoded(data, name="it", max_pixels=1_000_000)
     except DataError as error:

@@ -138,13 +138,13 @@ class Names:
 
 
 class Gathering(RecipeDataset):
-    """Row r is a picture of r, drawn over with a hash of the key.
+    """Row r is an image of r, drawn over with a hash of the key.
 
     Args:
         n: of rows.
-        size: of the pictures.
+        size: of the images.
         broken: rows that cannot be read.
-        ragged: pictures differ in size, and are never read at once.
+        ragged: images differ in size, and are never read at once.
     """
 
     kind = "image"

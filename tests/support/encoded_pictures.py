@@ -1,4 +1,4 @@
-"""Small pictures in every format and mode, made by Pillow, with the arrays that they must be read as."""
+"""Small images in every format and mode, made by Pillow, with the arrays that they must be read as."""
 
 from __future__ import annotations
 
@@ -173,9 +173,9 @@ JPEGS = st.builds(
 )
 
 
-# Bytes of a picture to its pixels, as the readers of files do it.
+# Bytes of an image to its pixels, as the readers of files do it.
 
 
 def decode_image(data: bytes, **how: Any) -> NDArray[np.uint8]:
-    """The whole picture; arguments as `encoded` has them."""
+    """The whole image; arguments as `encoded` has them."""
     return encoded_decoding(data, **how).array()

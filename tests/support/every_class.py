@@ -1,4 +1,4 @@
-"""Every class that a recipe may name, with arguments that bring out what it does, and pictures that differ a little."""
+"""Every class that a recipe may name, with arguments that bring out what it does, and images that differ a little."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ EACH = pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step.name} {st
 
 
 def pictures(seed: int, dtype: str) -> Iterator[np.ndarray]:
-    """Noisy, smooth, nearly grey, flat, dark, bright and gaudy pictures; floats lie anywhere between levels."""
+    """Noisy, smooth, nearly grey, flat, dark, bright and gaudy images; floats lie anywhere between levels."""
     draw = np.random.default_rng(seed)
     height, width = SIZE
     shape = (height, width, 3)
@@ -141,7 +141,7 @@ def pictures(seed: int, dtype: str) -> Iterator[np.ndarray]:
 
 
 def neighbour(image: np.ndarray, seed: int) -> np.ndarray:
-    """A picture that differs by a level, or in float32 by some last bits: at random, everywhere, or here and there."""
+    """An image that differs by a level, or in float32 by some last bits: at random, everywhere, or here and there."""
     draw = np.random.default_rng(seed + 77)
     unit, most = (1.0, 255) if image.dtype == np.uint8 else ((3e-7, 2e-5)[seed // 3 % 2], 1.0)
     moved = (
@@ -185,7 +185,7 @@ def states() -> Iterator[list[bytes]]:
 
 
 class Ran(NamedTuple):
-    """What a step has made of a picture, where its generators stand afterwards, and its parameters."""
+    """What a step has made of an image, where its generators stand afterwards, and its parameters."""
 
     image: np.ndarray
     drawn: list[bytes]

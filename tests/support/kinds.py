@@ -179,10 +179,10 @@ def folders(make: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
-# The pictures of image folders and of pairs as sources of a user's own, in every form that pictures come in.
+# The images of image folders and of pairs as sources of a user's own, in every form that images come in.
 
 
-# How one picture, a file, may be given.
+# How one image, a file, may be given.
 FORMS: dict[str, Callable[[str], Any]] = {
     "array": read_image,
     "array that cannot be written to": lambda path: np.frombuffer(
@@ -205,7 +205,7 @@ class Files:
     Args:
         kind: of the folder.
         root: it.
-        form: of the pictures.
+        form: of the images.
     """
 
     def __init__(self, kind: Kind, root: Path, form: str) -> None:

@@ -51,7 +51,7 @@ class Layout:
         sampling: of chroma, across and down.
         tables: that the tiles lack.
         below: levels stand below the first one, as OME-TIFFs have it, not behind it.
-        about: text of the first picture; "Aperio Image Library" makes the file one of theirs.
+        about: text of the first image; "Aperio Image Library" makes the file one of theirs.
         mpp: micrometres a pixel; None leaves it out.
     """
 
@@ -102,7 +102,7 @@ def jpeg_layout(example: np.ndarray, quality: int = 85, sampling: str = "420", *
     """A layout of JPEG tiles whose tables stand once in the file, as scanners write it.
 
     Args:
-        example: a picture that is encoded for its tables, uint8 H×W×3.
+        example: an image that is encoded for its tables, uint8 H×W×3.
         quality: 1 to 100.
         sampling: `444`, `422` or `420`.
         options: others of `Layout`.

@@ -61,7 +61,7 @@ def labels(height: int, width: int, seed: int) -> NDArray[np.uint8]:
 
 
 def draw_data(folder: Path, count: int = 3) -> Path:
-    """Pictures, masks, and a CSV file with boxes and keypoints."""
+    """Images, masks, and a CSV file with boxes and keypoints."""
     lines = ["image,mask,boxes,keypoints"]
     for k in range(count):
         for name, made in (("images", picture(*SIZE, k)), ("masks", labels(*SIZE, k))):
@@ -171,7 +171,7 @@ def last_two_swapped(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 def shifted(picture: NDArray[Any], dx: float, how: int = cv2.INTER_LINEAR) -> NDArray[Any]:
-    """The picture, some px to the right."""
+    """The image, some px to the right."""
     height, width = picture.shape[:2]
     matrix = np.array([[1, 0, dx], [0, 1, 0]], np.float32)
     made = cv2.warpAffine(picture, matrix, (width, height), flags=how, borderMode=cv2.BORDER_REPLICATE)

@@ -116,7 +116,7 @@ def step(rng: random.Random, channels: int, depth: int = 1) -> Step:
 
 
 def random_recipe(seed: int) -> tuple[Recipe, int, tuple[int, int]]:
-    """A recipe of up to five steps, and the channels and size of its pictures."""
+    """A recipe of up to five steps, and the channels and size of its images."""
     rng = random.Random(seed)
     channels = rng.choice((3, 3, 3, 1, 4, 5))
     steps = label([step(rng, channels) for _ in range(rng.randint(2, 5))])

@@ -298,7 +298,7 @@ def mask_forgets(steps: list[Op], labels: bool) -> list[Op]:
 # Of the programs themselves: what they get to do, in which recipe, and the laws that are broken then.
 NATIVE: dict[str, tuple[Any, str, str]] = {
     "a turn that goes too far": (too_far, MOVES, "image displacement"),
-    "a border that shows the picture": (other_border, MOVES, "image hidden"),
+    "a border that shows the image": (other_border, MOVES, "image hidden"),
     "steps in the wrong order": (other_order, MOVES, "image displacement"),
     "a mask that is not mirrored": (mask_forgets, MOVES, "mask nearest"),
 }

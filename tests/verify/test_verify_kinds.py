@@ -1,4 +1,4 @@
-"""`verify` on pairs and bags, its replay and its picture."""
+"""`verify` on pairs and bags, its replay and its image."""
 
 from __future__ import annotations
 

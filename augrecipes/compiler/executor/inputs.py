@@ -1,4 +1,4 @@
-"""Pictures as the kernels read them: arrays as they lie, files as far as a window of them goes."""
+"""Images as the kernels read them: arrays as they lie, files as far as a window of them goes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _FARTHEST = (1 << 30) - 1  # bytes from the first row to behind the last
 _AT_ONCE = 1 << 20  # bytes of decoded pixels
 _MASKS = (np.dtype(np.uint8), np.dtype(bool))
 Picture = np.ndarray | Decodable | Undecoded
-# Pixels as they lie, and the row and the column of the picture that they begin at.
+# Pixels as they lie, and the row and the column of the image that they begin at.
 Pixels = tuple[np.ndarray, int, int]
 
 
 @dataclass(slots=True)  # one for each batch; frozen ones take three times as long to make
 class InMemory:
-    """uint8 pictures in memory whose pixels lie side by side: those of a mapped file, for instance.
+    """uint8 images in memory whose pixels lie side by side: those of a mapped file, for instance.
 
     Attributes:
         lie: int64 (n, 4), of each its address, bytes from row to row, and the row and column that lie there: 0 and 0.
@@ -55,14 +55,14 @@ class InMemory:
 
 
 def is_picture(picture: Any, *, files: bool) -> bool:
-    """Whether it is a file, or where no `files` are taken a uint8 picture H×W×C, however that lies in memory."""
+    """Whether it is a file, or where no `files` are taken a uint8 image H×W×C, however that lies in memory."""
     if files:
         return is_encoded(picture)
     return isinstance(picture, np.ndarray) and picture.ndim == 3 and picture.size > 0 and picture.dtype == np.uint8
 
 
 def is_mask(mask: Any, picture: Picture) -> bool:
-    """Whether it is one of uint8 or bool, H×W or H×W×1, that lies on the picture; in memory or still in its file."""
+    """Whether it is one of uint8 or bool, H×W or H×W×1, that lies on the image; in memory or still in its file."""
     return (
         (isinstance(mask, np.ndarray) or is_encoded(mask))
         and mask.dtype in _MASKS
@@ -139,7 +139,7 @@ def reduced_pixels(picture: Picture, window: Sequence[int], reduce: int) -> Pixe
 def decoded(
     places: Sequence[int], windows: Sequence[Sequence[int]], pictures: Sequence[Picture]
 ) -> Iterator[tuple[list[int], list[tuple[int, int, int, int]], list[np.ndarray]]]:
-    """Places of pictures that can be read, where the pixels of each lie (address, step, top, left), and these.
+    """Places of images that can be read, where the pixels of each lie (address, step, top, left), and these.
 
     Of files, and of what has to be copied, not many at once, so that this is still in the cache.
     """
@@ -169,7 +169,7 @@ def decoded(
 
 
 def lies_well(picture: np.ndarray) -> bool:
-    """Whether kernels read a uint8 picture H×W×C where it lies: row below row, with its pixels side by side.
+    """Whether kernels read a uint8 image H×W×C where it lies: row below row, with its pixels side by side.
 
     >>> picture = np.zeros((4, 5, 3), np.uint8)
     >>> lies_well(picture[1:, 2:]), lies_well(picture[::-1]), lies_well(picture[:, ::2]), lies_well(picture[..., ::-1])

@@ -58,7 +58,7 @@ class NativeOp:
 
     @property
     def changes(self) -> bool:
-        """Whether it changes values by itself, so that it is held to the step on some pictures when a plan is made."""
+        """Whether it changes values by itself, so that it is held to the step on some images when a plan is made."""
         return self.effect in (EFFECTS.WARPS, EFFECTS.TILTS) or (
             self.effect >= EFFECTS.BENDS_GRID and self.effect != EFFECTS.STAINS
         )

@@ -48,7 +48,7 @@ Places = Callable[[tuple[int, ...], np.dtype[Any]], tuple[np.ndarray, Sequence[i
 
 
 class Stopped(NamedTuple):
-    """A sample that has come to a step which albumentations carries out: its place in the plan, and the picture."""
+    """A sample that has come to a step which albumentations carries out: its place in the plan, and the image."""
 
     place: int
     picture: np.ndarray
@@ -73,10 +73,10 @@ class Program(ProgramMemory):
             epoch: of its key.
             index: of its key.
             tile: of its key.
-            picture: it, or what the step at `begin` has left of it.
+            image: it, or what the step at `begin` has left of it.
             allocate: gives memory for the result.
             begin: place of the step that was carried out last.
-            reduce: 1: a picture that is not decoded yet is decoded as it is.
+            reduce: 1: an image that is not decoded yet is decoded as it is.
         """
         rows, columns, channels = shape = picture.shape
         if not self._takes(channels):
@@ -157,11 +157,11 @@ class Program(ProgramMemory):
         Args:
             epoch: of all.
             keys: index and tile of each.
-            pictures: of as many channels.
+            images: of as many channels.
             places: gives where the results lie, (shape, dtype) → an array of them and the row of each; None: nowhere.
 
         Returns:
-            Which of them Python has to make: their pictures may be damaged. None where sizes differ.
+            Which of them Python has to make: their images may be damaged. None where sizes differ.
         """
         count = len(pictures)
         if isinstance(pictures, InMemory):

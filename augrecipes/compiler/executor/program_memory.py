@@ -34,19 +34,19 @@ KEY, SIZE, LIES, FILE, TARGET, MADE, WINDOW, BEGIN, STOP, ANSWER, REDUCE = (
 FIELDS = 25  # numbers of a sample
 IDLE, REFUSED = 1, -1
 END = -1  # no step: where a sample begins, and where it has run through
-_RAW = Sink(Output(dtype="uint8", layout="hwc"))  # of pictures between two steps
+_RAW = Sink(Output(dtype="uint8", layout="hwc"))  # of images between two steps
 
 
 class ProgramMemory:
-    """Steps as the native kernels take them, and what makes the last picture a result. One thread at a time.
+    """Steps as the native kernels take them, and what makes the last image a result. One thread at a time.
 
     Args:
         kernels: the native kernels.
         steps: in order.
         sink: of the pipeline.
         seed: of the pipeline.
-        most: pixels that a picture may have on its way.
-        labels: pictures are masks.
+        most: pixels that an image may have on its way.
+        labels: images are masks.
 
     Attributes:
         labels: of its steps; empty of what is done between two of them.
@@ -87,7 +87,7 @@ class ProgramMemory:
                 *numbers.does, *[0.0] * (LIMITS.EFFECT_ARGUMENTS - len(numbers.does)),
             )  # fmt: skip
         self._begun: tuple[Any, ...] = ()  # what the head says
-        self._fresh: dict[Any, ResultAt | None] = {}  # results in arrays of their own, by pictures' shapes
+        self._fresh: dict[Any, ResultAt | None] = {}  # results in arrays of their own, by images' shapes
         self._one = ctypes.create_string_buffer(SAMPLE.size)
         self._one_at = ctypes.addressof(self._one)
 
@@ -122,7 +122,7 @@ class ProgramMemory:
         struct.pack_into(f"={len(numbers)}d", self._plan, _HEAD.size + place * _STEP.size + _ARGUMENTS, *numbers)
 
     def resize_to(self, place: int, size: tuple[int, int]) -> None:
-        """Let a step that resizes make pictures of this height and width, px."""
+        """Let a step that resizes make images of this height and width, px."""
         does = _ARGUMENTS + 8 * LIMITS.DRAW_ARGUMENTS
         struct.pack_into("=2d", self._plan, _HEAD.size + place * _STEP.size + does, *size)
 
@@ -141,7 +141,7 @@ class ProgramMemory:
             yield None if answer == IDLE else [np.nan] * LIMITS.DRAWN if answer == REFUSED else made
 
     def _takes(self, channels: int) -> bool:
-        """Whether a result may be made of pictures of so many channels."""
+        """Whether a result may be made of images of so many channels."""
         return channels == _RGB or (channels <= LIMITS.MOST_CHANNELS and self._sink.output.color != "bgr")
 
     def _begin(

@@ -70,7 +70,7 @@ class Workspace:
         self._number()
 
     def decoded(self) -> None:
-        """No more is decoded for now: keep what most pictures take."""
+        """No more is decoded for now: keep what most images take."""
         self._codec = None
         if len(self._pixels) > _KEPT:
             self._pixels = np.empty(0, np.uint8)

@@ -1,11 +1,11 @@
-"""What resampling costs on uint8 RGB, in nanoseconds: enough to choose between two ways to the same picture.
+"""What resampling costs on uint8 RGB, in nanoseconds: enough to choose between two ways to the same image.
 
 The constants were measured once, and are the same everywhere, so that a sample is.
 """
 
 from __future__ import annotations
 
-# cv2.resize weighs rows, then columns: each row of the picture that is needed once, each pixel of the result once.
+# cv2.resize weighs rows, then columns: each row of the image that is needed once, each pixel of the result once.
 _ROW, _COLUMN = 0.67, 0.7
 _HALVED = 1.1  # a pixel of the result, at 2 : 1 exactly
 # cv2.warpAffine on four channels, and what is read made RGBA, and the result RGB again.

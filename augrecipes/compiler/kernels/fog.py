@@ -1,4 +1,4 @@
-"""Fog painted where it is: albumentations blends, and compares, the whole picture for each of its particles.
+"""Fog painted where it is: albumentations blends, and compares, the whole image for each of its particles.
 
 Discs of light are blended in one after another, in one native pass, however many there are.
 """
@@ -43,7 +43,7 @@ def quick(step: Any) -> Apply | None:
 
 
 def paint(out: np.ndarray, alpha: float, positions: Sequence[tuple[int, int]], radii: Sequence[int]) -> bool:
-    """Blend discs into a picture; False where that is not done, and the picture is as it was.
+    """Blend discs into an image; False where that is not done, and the image is as it was.
 
     Args:
         out: H×W×C uint8 of up to three channels, contiguous.

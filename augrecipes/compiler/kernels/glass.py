@@ -13,7 +13,7 @@ from augrecipes.native.kernels import Library, library
 
 
 class NativeGlass:
-    """What GlassBlur makes of a picture.
+    """What GlassBlur makes of an image.
 
     Args:
         kernels: of this machine.
@@ -23,7 +23,7 @@ class NativeGlass:
         self._all, self._each = kernels.kernel("swap_all", "ppplllll"), kernels.kernel("swap_each", "ppllllli")
 
     def __call__(self, step: Any, img: NDArray[Any], dxy: NDArray[np.int64]) -> NDArray[Any] | None:
-        """The picture, of any dtype that OpenCV blurs; None where that is albumentations' to do.
+        """The image, of any dtype that OpenCV blurs; None where that is albumentations' to do.
 
         Args:
             step: the transform.

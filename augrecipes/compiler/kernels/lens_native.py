@@ -12,7 +12,7 @@ from augrecipes.native.kernels import Library
 
 Maps = tuple[np.ndarray, np.ndarray]  # x and y, H×W float32
 _ARGUMENTS = "lldllppp"
-# Pictures and amounts at which the bits tell how many columns OpenCV takes at once, and where it fuses; and small ones.
+# Images and amounts at which the bits tell how many columns OpenCV takes at once, and where it fuses; and small ones.
 _PROBED = (
     (25, 1175, 2.55), (21, 1735, 1.69), (20, 1736, 1.88), (25, 1283, -1.46), (28, 1122, 2.8), (28, 1527, 0.47),
     (33, 1524, 1.99), (300, 7, 0.7), (512, 5, -0.05), (1, 1, 0.3), (61, 83, 0.0),
@@ -32,7 +32,7 @@ def same_bits(kernels: Library) -> bool:
 
 
 def made(kernels: Library, shape: Sequence[int], amount: float) -> Maps | None:
-    """The maps for a picture of so many rows and columns; None where the kernel does not make them."""
+    """The maps for an image of so many rows and columns; None where the kernel does not make them."""
     rows, columns = shape
     kernel: Callable[..., int] = kernels.kernel("lens", _ARGUMENTS)
     x, y = (np.empty((rows, columns), np.float32) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Pictures whose levels are a product or a sum of three numbers, one for each colour of the pixel: one native pass.
+"""Images whose levels are a product or a sum of three numbers, one for each colour of the pixel: one native pass.
 
 It rounds otherwise than the step that it stands for, so a value that lies next to a half might become one level or the
 other. Such pixels, a few in a thousand, are told, and are done again as the step does them; all others are sure.
@@ -29,7 +29,7 @@ class OfThree:
         self._kernel, self._sums = kernels.kernel("of_three", "plpfiplpp"), int(sums)
 
     def __call__(self, img: np.ndarray, tables: np.ndarray, off: float) -> tuple[np.ndarray, np.ndarray] | None:
-        """A picture, and the places of pixels that are to be done again; None where that is none of its work.
+        """An image, and the places of pixels that are to be done again; None where that is none of its work.
 
         Args:
             img: H×W×3 uint8, contiguous.

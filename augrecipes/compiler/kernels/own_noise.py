@@ -1,4 +1,4 @@
-"""Noise of our own in place of OpenCV's or numpy's: added to a picture, or multiplied with it, as it is made.
+"""Noise of our own in place of OpenCV's or numpy's: added to an image, or multiplied with it, as it is made.
 
 A step draws its parameters as ever, from its own generators. Only the numbers of its noise come by counting, see
 `own_numbers`, from the key of its sample: they are never kept in an array of their own.
@@ -36,13 +36,13 @@ _CHANNELS = 4  # the most of which one number is for all
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The noise of one picture, not made yet; `np.asarray` makes it, float32.
+    """The noise of one image, not made yet; `np.asarray` makes it, float32.
 
     Attributes:
         distribution: of its numbers, centred at 0 and of scale 1.
-        shape: H×W or H×W×C, of the picture.
+        shape: H×W or H×W×C, of the image.
         shared: the channels of a pixel have the same number.
-        mean: that is added to the numbers, in the range of the picture.
+        mean: that is added to the numbers, in the range of the image.
         deviation: that they are multiplied with before.
         key: of the sample and the step, 64 bits.
     """
@@ -67,11 +67,11 @@ class Noise:
         return made.reshape(self.shape).astype(dtype or np.float32, copy=False)
 
     def added_to(self, image: NDArray[Any]) -> NDArray[Any]:
-        """The picture, uint8 or float32 (0..1), with the noise added to it: whole levels of it, to uint8."""
+        """The image, uint8 or float32 (0..1), with the noise added to it: whole levels of it, to uint8."""
         return self._by_kernel(image, multiplies=False)
 
     def times(self, image: NDArray[Any]) -> NDArray[Any]:
-        """The picture, uint8 or float32 (0..1), with each value multiplied by its number; levels are cut off."""
+        """The image, uint8 or float32 (0..1), with each value multiplied by its number; levels are cut off."""
         return self._by_kernel(image, multiplies=True)
 
     def _by_kernel(self, image: NDArray[Any], *, multiplies: bool) -> NDArray[Any]:
@@ -112,13 +112,13 @@ def added(step: Any) -> None:
 
 
 def multiplied(step: Any) -> None:
-    """For a step that multiplies a picture by numbers between two."""
+    """For a step that multiplies an image by numbers between two."""
     step.get_params_dependent_on_data = partial(_multipliers, step)
     wrap_apply(step, _multiply)
 
 
 def fits(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
-    """Whether a picture is one that own noise is made for."""
+    """Whether an image is one that own noise is made for."""
     return dtype in (np.uint8, np.float32) and 0 < prod(shape) < MOST
 
 

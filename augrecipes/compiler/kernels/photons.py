@@ -1,4 +1,4 @@
-"""Photons counted by our own numbers: the noise of ISONoise and ShotNoise on uint8 pictures, in native passes.
+"""Photons counted by our own numbers: the noise of ISONoise and ShotNoise on uint8 images, in native passes.
 
 How many there are goes by a word of the pixel and by how likely each count is: the word is above so many bounds.
 """
@@ -67,13 +67,13 @@ def _key(step: Any, seed: int) -> int:
 
 
 def iso_noise(img: Picture, color_shift: float, intensity: float, key: int, kernels: Library) -> Picture | None:
-    """An RGB picture as a sensor at a high gain shows it; None where it is not for us.
+    """An RGB image as a sensor at a high gain shows it; None where it is not for us.
 
     Args:
         img: H×W×3, contiguous.
         color_shift: of hues, times intensity: the deviation in degrees.
         intensity: what a photon adds, of what is missing to white; and how many there are, times the deviation of the
-            picture's lightness.
+            image's lightness.
         key: of the sample and the step.
         kernels: that do it.
     """
@@ -117,7 +117,7 @@ def _bounds(rate: float, intensity: float) -> NDArray[np.int32] | None:
 
 
 def shot_noise(img: Picture, scale: float, key: int, kernels: Library) -> Picture | None:
-    """A picture as its photons are counted, 1 / scale of them for white; None where they are too many.
+    """An image as its photons are counted, 1 / scale of them for white; None where they are too many.
 
     Args:
         img: uint8, contiguous.

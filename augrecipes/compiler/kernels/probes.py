@@ -1,4 +1,4 @@
-"""Pictures that tell apart what rounds otherwise: kernels and quick functions are held to a class's own on them."""
+"""Images that tell apart what rounds otherwise: kernels and quick functions are held to a class's own on them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def pictures() -> tuple[np.ndarray, ...]:
 
 @cache
 def squares() -> tuple[np.ndarray, ...]:
-    """A picture without colours and, with and without, one of which JPEGs of quality 1 make levels below -400: so far
+    """An image without colours and, with and without, one of which JPEGs of quality 1 make levels below -400: so far
     from levels, decoders that hold them by a table of 1024 begin anew.
     """
     bits = np.array([0xA442FF4D55E3B68F], ">u8").view(np.uint8)
@@ -51,7 +51,7 @@ def squares() -> tuple[np.ndarray, ...]:
 
 @cache
 def many_colours() -> tuple[np.ndarray, ...]:
-    """Colours in such numbers that each number of the tables for Lab decides some of them, and a grey picture."""
+    """Colours in such numbers that each number of the tables for Lab decides some of them, and a grey image."""
     words = np.arange(1 << 18, dtype=np.uint32) * np.uint32(0x9E3779B1)
     colours = words.view(np.uint8).reshape(512, 512, 4)[..., 1:].copy()
     return colours, colours[:61, :67, :1].copy()

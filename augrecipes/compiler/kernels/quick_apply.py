@@ -26,7 +26,7 @@ from augrecipes.ops.capabilities import claims
 
 # (image, **what was drawn) → the result, in memory of its own or the image itself; None: that is albumentations' to do.
 Apply = Callable[..., np.ndarray | None]
-_SEEDS = 2  # of what is drawn for each picture
+_SEEDS = 2  # of what is drawn for each image
 
 
 def attach(steps: Iterable[Any]) -> None:
@@ -56,21 +56,21 @@ def quicker(step: Any) -> Apply | None:
 
 
 def takes(img: np.ndarray) -> bool:
-    """Whether a picture is uint8 RGB, contiguous, and OpenCV's Python sees that."""
+    """Whether an image is uint8 RGB, contiguous, and OpenCV's Python sees that."""
     if img.shape[:2] == (4, 1):
         return False  # a plane of it is a number with four parts to OpenCV's Python, and some classes fail on that
     return img.dtype == np.uint8 and img.ndim == 3 and img.shape[2] == 3 and img.size > 0 and img.flags.c_contiguous
 
 
 def same_bits(step: Any, works: Apply) -> bool:
-    """Whether it makes of pictures what the class does, of what the step draws: asked once a process."""
+    """Whether it makes of images what the class does, of what the step draws: asked once a process."""
     cls = type(step)
     known = cls, "quick", cls.apply, repr(step.get_transform_init_args()), library()
     return holds(known, lambda: _agree(step, works))
 
 
 def _agree(step: Any, works: Apply) -> Iterator[bool]:
-    """Of each picture that the class takes, and some draws, whether both make the same of it."""
+    """Of each image that the class takes, and some draws, whether both make the same of it."""
     draw = sampler_of(step)
     for seed, picture in product(range(_SEEDS), pictures()):
         step.set_random_seed(seed)

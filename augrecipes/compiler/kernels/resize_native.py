@@ -14,7 +14,7 @@ from augrecipes.ops.constants import AREA, CUBIC, LINEAR, NEAREST
 ARGUMENTS = "plllill" + "plllll"
 _HOW = {"resize": LINEAR, "cubic": CUBIC, "shrink": AREA, "blocks": AREA, "nearest": NEAREST}
 KERNELS = {NEAREST: ("nearest",), LINEAR: ("resize", "blocks"), CUBIC: ("cubic",), AREA: ("shrink", "blocks")}
-# Pictures and sizes of results, and the kernels that are tried on them: larger and smaller, halves, and one pixel wide.
+# Images and sizes of results, and the kernels that are tried on them: larger and smaller, halves, and one pixel wide.
 _TRIED = (
     ("resize cubic nearest", (61, 47, 3), (90, 133)),
     ("resize cubic shrink nearest", (61, 97, 3), (23, 41)),

@@ -61,7 +61,7 @@ class Sink:
         return out
 
     def _natively(self, image: np.ndarray, out: np.ndarray) -> bool:
-        """Whether the kernel could write it: one pass over uint8 pictures."""
+        """Whether the kernel could write it: one pass over uint8 images."""
         channels = image.shape[2]
         colours = self._color in ("rgb", "bgr") and channels <= _CHANNELS
         if image.dtype != _UINT8 or not colours or self.dtype == _FLOAT16:
@@ -74,7 +74,7 @@ class Sink:
         return (planes, height, width) if self._chw else (height, width, planes)
 
     def numbers(self, channels: int) -> SinkNumbers:
-        """Those of the output for pictures of uint8, kept."""
+        """Those of the output for images of uint8, kept."""
         known = self._native.get(channels)
         if known is None:
             check_color(self._color, channels)
@@ -133,7 +133,7 @@ def _levels(plane: np.ndarray, full: float) -> np.ndarray:
 
 
 class SinkNumbers:
-    """Scales and shifts of one output for uint8 pictures of some channels, as kernels take them.
+    """Scales and shifts of one output for uint8 images of some channels, as kernels take them.
 
     Args:
         affines: (scale, shift) of each channel that leaves.

@@ -20,7 +20,7 @@ def draw(step: Any, data: dict[str, Any]) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def stand_in(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-    """A read-only array without pixels and without memory: all that a step needs to see of a picture to draw.
+    """A read-only array without pixels and without memory: all that a step needs to see of an image to draw.
 
     np.broadcast_to would do, in ten times the time; a step that draws asks for this once.
 

@@ -1,4 +1,4 @@
-"""Undecoded: a picture that is still in its file, as a kernel cuts it; only what is left of it is decoded."""
+"""Undecoded: an image that is still in its file, as a kernel cuts it; only what is left of it is decoded."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from augrecipes.native.libjpeg import Coded
 
 
 class Decodable(Protocol):
-    """What the compiler asks of a picture in its file format; `augrecipes.images.encoded` has one.
+    """What the compiler asks of an image in its file format; `augrecipes.images.encoded` has one.
 
     Attributes:
-        shape: H×W×C, px, of the picture as `array` gives it.
+        shape: H×W×C, px, of the image as `array` gives it.
         dtype: of its pixels.
     """
 
@@ -22,7 +22,7 @@ class Decodable(Protocol):
     dtype: np.dtype[Any]
 
     def array(self) -> np.ndarray:
-        """The whole picture."""
+        """The whole image."""
 
     def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> np.ndarray:
         """A window, ends exclusive, `reduce` × `reduce` pixels as one; the bits are those of a cut from the whole."""
@@ -36,10 +36,10 @@ class Decodable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Undecoded:
-    """A window of an encoded picture. Slicing it is free; `array` decodes.
+    """A window of an encoded image. Slicing it is free; `array` decodes.
 
     Attributes:
-        source: the picture.
+        source: the image.
         y0: the window, ends exclusive.
         x0: the same.
         y1: the same.
@@ -80,10 +80,10 @@ class Undecoded:
 
 
 def is_encoded(picture: Any) -> TypeGuard[Decodable]:
-    """Whether a picture is still in its file format; `isinstance` would take longer than the decoder's own check."""
+    """Whether an image is still in its file format; `isinstance` would take longer than the decoder's own check."""
     return not isinstance(picture, np.ndarray) and callable(getattr(picture, "scales", None))
 
 
 def undecoded(picture: Decodable) -> Undecoded:
-    """All of a picture."""
+    """All of an image."""
     return Undecoded(picture, 0, 0, *picture.shape[:2])

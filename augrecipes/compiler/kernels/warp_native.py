@@ -17,7 +17,7 @@ from augrecipes.ops.constants import LINEAR, NEAREST
 Kind = Literal["affine", "perspective", "maps"]
 _NUMBERS: dict[Kind, int] = {"affine": 0, "perspective": 1, "maps": 2}  # as warp.c numbers them
 _ARGUMENTS = "plllii" + "ip" + "pll" * 2 + "iil" + "plll"
-# Interpolation, dtype and channels of pictures that the kernel takes.
+# Interpolation, dtype and channels of images that the kernel takes.
 _SORTS = frozenset([*product((NEAREST, LINEAR), "B", (1, 3, 4)), (NEAREST, "H", 1), (NEAREST, "f", 1)])
 _VECTORS = (16, 8, 4)  # pixels that OpenCV's vectors may hold
 _NO_MAP = (0, 0, 0)
@@ -26,7 +26,7 @@ _Nine = ctypes.c_double * 9
 
 
 class NativeWarp:
-    """Pictures sampled by a native kernel, where its bits are OpenCV's.
+    """Images sampled by a native kernel, where its bits are OpenCV's.
 
     Args:
         kernels: of this machine.
@@ -45,7 +45,7 @@ class NativeWarp:
         border_mode: int,
         value: Any = None,
     ) -> np.ndarray:
-        """Albumentations' function of this name: a picture whose pixels are taken from where two maps H×W say."""
+        """Albumentations' function of this name: an image whose pixels are taken from where two maps H×W say."""
         made = None
         if map_x.dtype == map_y.dtype == np.float32:
             made = self.sampled("maps", img, interpolation, border_mode, value, map_x.shape, maps=(map_x, map_y))
@@ -70,16 +70,16 @@ class NativeWarp:
         maps: Any = (),
         body: int | None = None,
     ) -> np.ndarray | None:
-        """A picture H×W or H×W×C, sampled between its pixels; None where that is OpenCV's to do.
+        """An image H×W or H×W×C, sampled between its pixels; None where that is OpenCV's to do.
 
         Args:
             kind: how places are told.
-            image: the picture.
+            image: the image.
             interpolation: as OpenCV numbers it.
             border: the same.
             fill: of a constant border, as OpenCV takes it.
             size: of the result, rows and columns.
-            matrix: nine numbers, from result to picture.
+            matrix: nine numbers, from result to image.
             maps: or these.
             body: pixels that OpenCV takes at once, where that is known.
         """
@@ -133,7 +133,7 @@ def as_word(fill: Any, dtype: np.dtype[Any]) -> int:
 
 
 def border_of(fill: Any) -> int:
-    """A border of a uint8 picture, as albumentations fills it: a number is that of every channel. −1 as `as_word`.
+    """A border of a uint8 image, as albumentations fills it: a number is that of every channel. −1 as `as_word`.
 
     >>> hex(border_of(2)), hex(border_of((1, 2, 3)))
     ('0x2020202', '0x30201')
@@ -151,7 +151,7 @@ def _inverse(values: list[float]) -> tuple[float, ...]:
 
 
 def agrees(kind: Kind, linear: bool, body: int, native: NativeWarp) -> bool:
-    """Whether the kernel gives OpenCV's bits on pictures of black and white noise, with every border and turned."""
+    """Whether the kernel gives OpenCV's bits on images of black and white noise, with every border and turned."""
     sampling, fill = LINEAR if linear else NEAREST, (250, 3, 99, 200)
     pictures = [(image, size) for image, size in _pictures() if (sampling, image.dtype.char, image.shape[2]) in _SORTS]
     for (number, (image, size)), border in product(enumerate(pictures), range(5)):
@@ -181,7 +181,7 @@ def agrees(kind: Kind, linear: bool, body: int, native: NativeWarp) -> bool:
 
 @cache
 def _pictures() -> list[tuple[np.ndarray, tuple[int, int]]]:
-    """Pictures, and sizes of results, of which few fill OpenCV's vectors."""
+    """Images, and sizes of results, of which few fill OpenCV's vectors."""
     random = np.random.default_rng(0)
     shapes: Any = (
         ((61, 47, 3), (53, 77)),

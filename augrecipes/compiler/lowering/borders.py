@@ -18,7 +18,7 @@ _PAIR, _ALL_SIDES = 2, 4
 
 
 def random_window(step: Any) -> NativeOp | None:
-    """A window of a size anywhere in the picture."""
+    """A window of a size anywhere in the image."""
     return _window(step, DRAWS.ANY_WINDOW)
 
 
@@ -32,7 +32,7 @@ def _window(step: Any, draw: int) -> NativeOp | None:
 
 
 def fixed_window(step: Any) -> NativeOp | None:
-    """The same window of every picture."""
+    """The same window of every image."""
     box = (step.x_min, step.y_min, step.x_max, step.y_max)
     if not step.pad_if_needed:
         return NativeOp(DRAWS.NOTHING, EFFECTS.CUTS, box, of("crop_coords"))
@@ -64,7 +64,7 @@ def padding(step: Any) -> NativeOp | None:
 
 
 def padding_if_needed(step: Any) -> NativeOp | None:
-    """A border that makes the picture as large as it has to be, or a multiple of a size."""
+    """A border that makes the image as large as it has to be, or a multiple of a size."""
     least = (-1 if n is None else n for n in (step.min_height, step.min_width))
     divisors = (n or 0 for n in (step.pad_height_divisor, step.pad_width_divisor))
     return _pads(step, DRAWS.PADDING, (*least, *divisors, _position(step.position)))
@@ -76,7 +76,7 @@ def _pads(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeOp | None
 
 
 def cut_or_padded(step: Any) -> NativeOp | None:
-    """Some pixels, or some part of the picture, off or around each side."""
+    """Some pixels, or some part of the image, off or around each side."""
     parts = step.px is None
     amount: Any = step.percent if parts else step.px
     if isinstance(amount, int | float):
@@ -99,7 +99,7 @@ def cut_or_padded(step: Any) -> NativeOp | None:
 
 
 def _cut_and_padded(params: Mapping[str, Any]) -> tuple[float, ...]:
-    """The window, and the border around it; without a window, what is left of the result is the picture."""
+    """The window, and the border around it; without a window, what is left of the result is the image."""
     top, bottom, left, right = params["pad_params"] or (0, 0, 0, 0)
     rows, columns = params["result_shape"]
     window = params["crop_params"] or (0, 0, columns - left - right, rows - top - bottom)
@@ -107,7 +107,7 @@ def _cut_and_padded(params: Mapping[str, Any]) -> tuple[float, ...]:
 
 
 def _position(name: str) -> int:
-    """Where a picture lies within what is added to it."""
+    """Where an image lies within what is added to it."""
     return int(getattr(OPTIONS, name.upper()))
 
 

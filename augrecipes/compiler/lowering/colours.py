@@ -32,7 +32,7 @@ def uniform(step: Any, effect: int, does: tuple[float, ...] = (), draw: int = DR
 
 
 def scaled(step: Any) -> NativeOp | None:
-    """Brightness and contrast, of which none is measured in the picture."""
+    """Brightness and contrast, of which none is measured in the image."""
     if not step.brightness_by_max or step.ensure_safe_range:
         return None
     limits = ranges(step.contrast_limit, step.brightness_limit)

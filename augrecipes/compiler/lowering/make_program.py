@@ -34,7 +34,7 @@ class ProgramMaker:
         sites: of all that draws: the transform, its label, and whether the tiles of a bag draw as one.
         seed: of the pipeline.
         position: moves the generators of its steps.
-        most: bytes that a picture may have on its way; None: any.
+        most: bytes that an image may have on its way; None: any.
 
     Attributes:
         made: of each transform, by its id: its label, and whether the tiles of a bag draw as one.
@@ -46,7 +46,7 @@ class ProgramMaker:
         self._seed, self._few = seed, _MOST if most is None else min(_MOST, most // _BYTES)
 
     def pictures(self, lowered: Sequence[Lowered], sink: Sink, *, files: bool) -> Program:
-        """A plan of lowered steps, for pictures alone, which come undecoded if they are `files`."""
+        """A plan of lowered steps, for images alone, which come undecoded if they are `files`."""
         walk = Walk(self.made, files)
         plan = self.steps(walk.keyed(lowered), sink)
         plan.apart = walk.apart
@@ -68,7 +68,7 @@ class ProgramMaker:
             if step is not None and keyed.numbers is not OPAQUE and not draws_alike(alone, step, keyed, self.position):
                 why = "draws otherwise here"
             elif step is not None and keyed.numbers.changes and not self._works_alike(kernels, step, keyed):
-                why = "changes pictures otherwise here"
+                why = "changes images otherwise here"
             if why and not keyed.alone:
                 raise OpaqueError(f"{keyed.label} {why}")
             stops = keyed.alone and (why or keyed.numbers in (LEFT, OPAQUE))
@@ -90,13 +90,13 @@ class ProgramMaker:
         dtype: np.dtype[Any] = _BYTE,
         exactly: bool = False,
     ) -> Program:
-        """What happens to the masks of pictures that a plan carries out, with the same draws.
+        """What happens to the masks of images that a plan carries out, with the same draws.
 
         It takes the bytes of their pixels, H×W×B: of uint8 one, of float32 four.
 
         Args:
             lowered: the steps.
-            pictures: the plan.
+            images: the plan.
             wide: results are int64, not uint8.
             dtype: of the masks.
             exactly: no pixel may be another than the step takes, as OpenCV does of int16 in warps; otherwise these are

@@ -1,4 +1,4 @@
-"""Masks in programs: pictures of one channel, whose pixels are only ever moved."""
+"""Masks in programs: images of one channel, whose pixels are only ever moved."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class MaskSink(Sink):
 
 
 def numbers_of(step: Any, as_numbers: Callable[[Any, int], NativeOp | None]) -> NativeOp | None:
-    """What a step does to a mask, as numbers; None: Python does that, or what it does to the picture.
+    """What a step does to a mask, as numbers; None: Python does that, or what it does to the image.
 
     Args:
         step: the transform.
-        as_numbers: gives its numbers, or those of what happens to the picture.
+        as_numbers: gives its numbers, or those of what happens to the image.
     """
     found, record = as_numbers(step, LINEAR), claims(type(step).__name__)
     if found is None:
@@ -65,7 +65,7 @@ def refuses(step: Any, numbers: NativeOp, dtype: np.dtype[Any], *, exactly: bool
 
 
 def _seen_by_mask(step: Any) -> Any:
-    """A step that does to pictures what this one does to masks."""
+    """A step that does to images what this one does to masks."""
     seen = copy(step)
     for name, like in (("interpolation", "mask_interpolation"), ("fill", "fill_mask")):
         if hasattr(step, like):

@@ -84,24 +84,24 @@ def _resized(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeOp | N
 
 
 def resize(step: Any) -> NativeOp | None:
-    """A picture of one size."""
+    """An image of one size."""
     both = _interpolations(step)
     return both and NativeOp(DRAWS.NOTHING, EFFECTS.RESIZES, does=(step.height, step.width, *both))
 
 
 def to_target(step: Any) -> NativeOp | None:
-    """A picture of the size of a target that is being made: see `ProgramMemory.resize_to`."""
+    """An image of the size of a target that is being made: see `ProgramMemory.resize_to`."""
     how = step.interpolation
     return None if how is None else NativeOp(DRAWS.NOTHING, EFFECTS.RESIZES, does=(0, 0, how, how))
 
 
 def shorter_side(step: Any) -> NativeOp | None:
-    """A picture whose shorter side is of one length, or of one of several; or that covers a size."""
+    """An image whose shorter side is of one length, or of one of several; or that covers a size."""
     return _to_side(step, OPTIONS.SHORTER_SIDE, OPTIONS.COVERS)
 
 
 def longer_side(step: Any) -> NativeOp | None:
-    """A picture whose longer side is of one length, or of one of several; or that fits into a size."""
+    """An image whose longer side is of one length, or of one of several; or that fits into a size."""
     return _to_side(step, OPTIONS.LONGER_SIDE, OPTIONS.FITS)
 
 
@@ -121,7 +121,7 @@ def _to_side(step: Any, side: int, of_both: int) -> NativeOp | None:
 
 
 def scaled(step: Any) -> NativeOp | None:
-    """A picture larger or smaller by a factor."""
+    """An image larger or smaller by a factor."""
     return _scaled(step, DRAWS.SCALE, step.scale_limit, rounds=False)
 
 

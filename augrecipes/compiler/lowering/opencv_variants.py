@@ -1,7 +1,7 @@
 """How the installed OpenCV and numpy round on this processor: native steps are told, and do the same.
 
 OpenCV works through a row so many numbers at a time, and rounds otherwise in what is left of it; where the processor
-fuses products and sums, so may OpenCV. Each question is asked once a process, of pictures whose levels give the answer.
+fuses products and sums, so may OpenCV. Each question is asked once a process, of images whose levels give the answer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from augrecipes.compat.normals import normals
 from augrecipes.native.kernels import Library
 
-_ASKED = 255  # of the pictures that OpenCV is asked with
+_ASKED = 255  # of the images that OpenCV is asked with
 _ALL = 1 << 30  # a row, however long
 _STRIPS, _TRIED = 256, 40_000
 # A weight on both sides of the middle; levels in the middle and beside it whose sum is another level where products are

@@ -66,7 +66,7 @@ def _convolved(step: Any, draw: int, amount: tuple[float, float], name: str) -> 
 
 
 def compressed(step: Any) -> NativeOp | None:
-    """What a JPEG leaves of a picture."""
+    """What a JPEG leaves of an image."""
     if step.compression_type != "jpeg":
         return None
     return uniform(step, EFFECTS.COMPRESSES, draw=DRAWS.WHOLE_NUMBERS, quality="quality_range")

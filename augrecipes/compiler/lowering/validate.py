@@ -26,13 +26,13 @@ _EPOCH = 3
 Position = Callable[[int, int, int], None]  # of epoch, index and tile
 _TRIED = tuple((index, index * 7) for index in range(4))  # keys at which draws are compared
 _SIZES = ((40, 61), (300, 200))
-_LARGE = 1 << 14  # pixels of a picture with which one key is tried
+_LARGE = 1 << 14  # pixels of an image with which one key is tried
 _AS_IT_IS = Output(dtype="uint8", layout="hwc")
 _NEARLY = 1 - 2.0**-53  # a probability below which every draw is
 # What does nothing, or nothing alone.
 _NOTHING = frozenset({EFFECTS.KEEPS, EFFECTS.GROUPS, EFFECTS.EXITS})
 _OWN = frozenset({EFFECTS.ADDS_OWN_NOISE, EFFECTS.ADDS_OWN_PHOTONS})  # what transforms do by a function of our own
-# More pictures, by what steps do with them.
+# More images, by what steps do with them.
 _MORE: dict[int, Callable[[], tuple[np.ndarray, ...]]] = {
     EFFECTS.COMPRESSES: probes.squares,
     EFFECTS.EVENS_OUT: probes.many_colours,
@@ -57,7 +57,7 @@ def draws_alike(plan: Program, step: Any, keyed: Op, position: Position) -> bool
 def works_alike(
     kernels: Library, step: Any, keyed: Op, seed: int, position: Position, labels: np.dtype[Any] | None = None
 ) -> bool:
-    """Whether the kernel makes of some pictures, or of masks of a dtype, what the step does, of what it draws.
+    """Whether the kernel makes of some images, or of masks of a dtype, what the step does, of what it draws.
 
     Asked once a process of each class and its arguments, whatever its place and seed.
     """
@@ -94,7 +94,7 @@ def _does_alike(
     labels: np.dtype[Any] | None,
 ) -> Iterator[bool]:
     draw = sampler_of(step)
-    yield True  # of pictures that the kernels refuse nothing is asked
+    yield True  # of images that the kernels refuse nothing is asked
     for image in pictures:
         for index, tile in _TRIED[: 1 if image.size > _LARGE else None]:
             position(_EPOCH, index, tile)
@@ -111,7 +111,7 @@ def _pictures(effect: int) -> tuple[np.ndarray, ...]:
 
 @cache
 def _masks(dtype: np.dtype[Any]) -> tuple[np.ndarray, ...]:
-    """A scatter of labels, and every one: what is only moved shows in few pictures where it went."""
+    """A scatter of labels, and every one: what is only moved shows in few images where it went."""
     _, _, scatter, levels, *_ = probes.pictures()
     return tuple(image[..., 0].astype(dtype) * dtype.type(97) for image in (scatter, levels))
 
@@ -119,6 +119,6 @@ def _masks(dtype: np.dtype[Any]) -> tuple[np.ndarray, ...]:
 def _equal(found: Sequence[float], draw: Callable[[], Mapping[str, Any]], numbers: NativeOp) -> bool:
     try:
         wanted = numbers.seen(draw())
-    except Exception:  # the picture is too small for it
+    except Exception:  # the image is too small for it
         return not np.isfinite(found[0])
     return list(wanted) == list(found[: len(wanted)])

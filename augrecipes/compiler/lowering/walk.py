@@ -51,7 +51,7 @@ class Walk:
 
     Attributes:
         made: of each that draws, by its id: its label, and whether the tiles of a bag draw as one.
-        files: pictures come undecoded.
+        files: images come undecoded.
         labels: numbers are those of what happens to a mask.
         apart: merged steps, by their sites, that run one by one, because not all of them are known merged.
     """

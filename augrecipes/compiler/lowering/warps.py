@@ -26,12 +26,12 @@ def rotate(step: Any) -> NativeOp | None:
 
 
 def safe_rotation(step: Any) -> NativeOp | None:
-    """A rotation about the middle that keeps the size, and all that the picture shows."""
+    """A rotation about the middle that keeps the size, and all that the image shows."""
     return _warp(step, DRAWS.SAFE_ROTATION, tuple(step.limit))
 
 
 def affine(step: Any) -> NativeOp | None:
-    """A picture turned, scaled, sheared and shifted, in its own size."""
+    """An image turned, scaled, sheared and shifted, in its own size."""
     ranges = (*step.scale.values(), *step.shear.values())
     if step.fit_output or step.balanced_scale or not all(isinstance(one, tuple) for one in ranges):
         return None
@@ -48,7 +48,7 @@ def affine(step: Any) -> NativeOp | None:
 
 
 def perspective(step: Any) -> NativeOp | None:
-    """A picture seen from the side."""
+    """An image seen from the side."""
     constant = step.border_mode == cv2.BORDER_CONSTANT
     fill = border_of(step.fill) if constant else 0
     one_by_one = not constant or fill == warp_native.as_word(step.fill, np.dtype(np.uint8))  # as OpenCV takes it
@@ -77,7 +77,7 @@ def interpolation_of(warp: NativeOp) -> int:
 def exactly(found: NativeOp) -> NativeOp | None:
     """The same by itself, with albumentations' bits; None where the kernel does not have them.
 
-    Its matrix has other last bits than albumentations' own, which no picture shows: see native/warped.h.
+    Its matrix has other last bits than albumentations' own, which no image shows: see native/warped.h.
     """
     native = warp_native.here()
     how = interpolation_of(found)

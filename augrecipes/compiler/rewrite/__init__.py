@@ -24,7 +24,7 @@ class Plan:
     Attributes:
         steps: what runs, in order: steps as they were written, or what rules have made of them.
         fired: the rules that made them.
-        reads: its first steps leave a part of a picture, so that the rest of a file need not be decoded.
+        reads: its first steps leave a part of an image, so that the rest of a file need not be decoded.
     """
 
     steps: Nodes
@@ -69,7 +69,7 @@ class Compiled:
 
 
 def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: Arrival) -> Plan:
-    """The rewritten steps for samples that come as `arrival` says; of floats, and of several pictures that come
+    """The rewritten steps for samples that come as `arrival` says; of floats, and of several images that come
     together, which no kernel takes, the steps as they are written."""
     if arrival in PLAIN:
         return Plan(steps)
@@ -78,7 +78,7 @@ def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: A
 
 
 def _leaves_a_part(nodes: Nodes) -> bool:
-    """Whether the first steps, as long as they cut and turn, or are resampled together, leave a part of a picture."""
+    """Whether the first steps, as long as they cut and turn, or are resampled together, leave a part of an image."""
     for node in nodes:
         if isinstance(node, Fused):
             return node.kernel == "JoinedWarps" or node.reads

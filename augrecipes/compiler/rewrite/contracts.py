@@ -16,7 +16,7 @@ from augrecipes.recipe.model import Step
 Contract = Literal["EXACT", "LEVELS", "GEOMETRY", "DISTRIBUTION"]
 INEXACT: tuple[Contract, ...] = ("LEVELS", "GEOMETRY", "DISTRIBUTION")
 
-ALL = 255  # levels: no two pictures are further apart
+ALL = 255  # levels: no two images are further apart
 _MOST = 2.0  # the largest gain behind a merge: beyond, a few levels are no few levels any more
 
 
@@ -24,12 +24,12 @@ def held(behind: Iterable[Node], flow: Flow, contract: Contract) -> str | None:
     """Why no merge of a contract may be made in front of the steps `behind`; None where one may.
 
     A merge that changes a bit must come before no step whose draws depend on what it changes: that step would draw
-    something else, and all settings make the same draws. A merge of colours changes the picture alone, a merged
+    something else, and all settings make the same draws. A merge of colours changes the image alone, a merged
     resampling the mask as well.
 
     A merge that promises levels must come before no step that amplifies without bound, or more than twofold. A merged
     resampling may: its promise is where pixels come from, it never was by how many levels they differ. Other noise may
-    come before other noise: what goes by the picture there is no parameter, but noise.
+    come before other noise: what goes by the image there is no parameter, but noise.
 
     >>> held([Step("Blur", site="Blur#1"), Step("ShotNoise", site="ShotNoise#1")], Flow(), "GEOMETRY")
     'ShotNoise#1 draws by what is in the image'

@@ -24,9 +24,9 @@ class Fused:
     Attributes:
         kernel: what carries them out.
         steps: as they were written, in order.
-        reads: it takes a picture that is not decoded yet; only at the beginning of a plan.
-        reduces: joined warps that may reduce a picture before they warp it.
-        scales: and the decoder may do that, for a picture that is not decoded yet.
+        reads: it takes an image that is not decoded yet; only at the beginning of a plan.
+        reduces: joined warps that may reduce an image before they warp it.
+        scales: and the decoder may do that, for an image that is not decoded yet.
 
     >>> Fused("JoinedWarps", (Step("Rotate", site="Rotate#1"), Step("Resize", site="Resize#1"))).site
     'JoinedWarps(Rotate#1 + Resize#1)'
@@ -131,7 +131,7 @@ def action_of(node: Node) -> Action:
 
 
 def after(node: Node, size: SizeBounds) -> SizeBounds:
-    """What is known of a picture's size behind a node."""
+    """What is known of an image's size behind a node."""
     if isinstance(node, Fused):
         return UNKNOWN
     return walk.after(node if isinstance(node, Step) else node.written, size)

@@ -80,7 +80,7 @@ class Firing:
         before: the labels that it read.
         after: the labels that it left in their place.
         contract: the rule's.
-        levels: of a `LEVELS` rule: what this adds to how far the pictures behind it may be apart, of 255.
+        levels: of a `LEVELS` rule: what this adds to how far the images behind it may be apart, of 255.
     """
 
     rule: str
@@ -167,7 +167,7 @@ def _edited(rule: Rule, steps: Nodes, flow: Flow, fired: list[Firing]) -> Nodes:
 def _inside(node: Node, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]) -> Node:
     if isinstance(node, Fused) or not is_open(node):
         return node
-    # Here a picture is decoded already, and does not leave.
+    # Here an image is decoded already, and does not leave.
     flow = replace(flow, encoded=False, floats=False)
     singly = tuple(rule for rule in rules if rule.singly)
     if node.name == groups.DEGRADE:

@@ -19,14 +19,14 @@ from augrecipes.display import Displayed
 from augrecipes.recipe.model import named
 
 _NESTED = (
-    "several pictures make up a sample of this recipe, and A.Compose, A.OneOf and other groups hand over one: a "
+    "several images make up a sample of this recipe, and A.Compose, A.OneOf and other groups hand over one: a "
     "pipeline of kind {} cannot be a step of theirs. Write their steps into the recipe (OneOf and other groups too; a "
     "class of your own: ar.register), or call one after the other"
 )
 _MASKS = "a compiled pipeline keeps its masks' interpolation: say it in the recipe, step by step"
 _BEHIND = (
     "what leaves this recipe is chw, and steps of albumentations take H×W×C. Write the steps into the recipe, or put "
-    "them in front, A.Compose([step, pipeline]), or let pictures leave as they are: ar.load(..., "
+    "them in front, A.Compose([step, pipeline]), or let images leave as they are: ar.load(..., "
     "overrides={'output': {'dtype': 'uint8', 'layout': 'hwc'}})"
 )
 _NO_LESS = (
@@ -65,7 +65,7 @@ class AsCompose(Displayed, Compose):
     TypeError: what leaves this recipe is chw, and steps of albumentations take H×W×C. Write the steps into the ...
     """
 
-    nests: ClassVar[bool] = False  # whether one picture is a sample
+    nests: ClassVar[bool] = False  # whether one image is a sample
     nested: Nested | None = None
 
     compiled: Compiled

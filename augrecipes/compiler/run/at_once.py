@@ -1,4 +1,4 @@
-"""Work on many pictures that several threads share: who takes which, and how many at once."""
+"""Work on many images that several threads share: who takes which, and how many at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from augrecipes.compiler.executor.work_sharing import SharingThreads
 from augrecipes.compiler.run.quiet import quiet
 
-_MOST, _BYTES = 32, 1 << 22  # pictures, and bytes of them, that are taken at once
+_MOST, _BYTES = 32, 1 << 22  # images, and bytes of them, that are taken at once
 _LEAST = 1 << 20  # bytes of pixels that threads take at least: handing out smaller work takes longer than what it evens
 _FILE = 4  # times as long as on pixels in memory works who has to decode them
 
@@ -21,12 +21,12 @@ Read = Callable[[int], Any]
 
 
 class PictureQueue:
-    """The numbers of the pictures of a batch, some at a time, as threads ask for them.
+    """The numbers of the images of a batch, some at a time, as threads ask for them.
 
     At first they are many, for few calls, and fewer towards the end: no thread waits long for another's last ones.
 
     Args:
-        count: of pictures.
+        count: of images.
         threads: that share them.
         held: all are in memory anyway, so that only their number matters.
         evened: who is done helps the others: each takes its share at once.
@@ -56,13 +56,13 @@ class PictureQueue:
 
 
 def _pixels(picture: Any) -> int:
-    """How many values of pixels a picture is; of a file as many as take as long."""
+    """How many values of pixels an image is; of a file as many as take as long."""
     shown = math.prod(getattr(picture, "shape", ()) or (_LEAST,))
     return shown if isinstance(picture, np.ndarray) else _FILE * shown
 
 
 def busy_threads(threads: int, pictures: Sequence[Any]) -> int:
-    """How many of these threads a batch of pictures keeps busy: to begin one takes as long as some small pictures.
+    """How many of these threads a batch of images keeps busy: to begin one takes as long as some small images.
 
     >>> small = [np.zeros((32, 32, 3), np.uint8)] * 256
     >>> busy_threads(4, small), busy_threads(4, 3 * small), busy_threads(1, [])

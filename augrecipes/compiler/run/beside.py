@@ -1,4 +1,4 @@
-"""What travels beside a picture: more pictures, masks and volumes, under albumentations' names or under added ones."""
+"""What travels beside an image: more images, masks and volumes, under albumentations' names or under added ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Like:
     """What a target of albumentations' consists of.
 
     Attributes:
-        picture: it holds pictures; else masks.
+        image: it holds images; else masks.
         axes: in front of rows and columns.
         deep: the last of those is a depth: in a layout that begins with channels they come before it.
     """
@@ -46,12 +46,12 @@ STACKS = {name: name for name in LIKE if name not in ("image", "mask")}
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """One target beside the picture, on its way through the steps.
+    """One target beside the image, on its way through the steps.
 
     Attributes:
         name: its key.
         like: what it consists of.
-        array: as it came in, pictures with their channel axis.
+        array: as it came in, images with their channel axis.
         listed: it came in as a list, and comes out as one.
     """
 
@@ -71,16 +71,16 @@ class Beside:
         return array
 
     def pictures(self) -> Iterator[tuple[str, np.ndarray]]:
-        """(name, picture) of each picture in it."""
+        """(name, image) of each image in it."""
         for place in np.ndindex(self.array.shape[: self.like.axes]):
             yield self.name + "".join(f"[{k}]" for k in place), self.array[place]
 
     def out(self, done: np.ndarray, sink: Finish, output: Output) -> Any:
-        """What comes out: each picture as `sink` makes it, masks as `mask`."""
+        """What comes out: each image as `sink` makes it, masks as `mask`."""
         if not self.like.picture:
             made = mask_out(done, self.array.dtype, output, None, self.like.axes)
         else:
-            # Some steps drop the channel axis of grey pictures.
+            # Some steps drop the channel axis of grey images.
             done = done if done.ndim > self.like.axes + 2 else done[..., None]
             made = self._laid(done, sink, output.layout == "chw")
         return list(made) if self.listed else made
@@ -93,9 +93,9 @@ class Beside:
 
 
 def take_beside(data: dict[str, Any], likes: Mapping[str, str], inputs: Inputs) -> list[Beside]:
-    """What travels beside the picture of the sample `data`, checked; `likes`: what each target is like.
+    """What travels beside the image of the sample `data`, checked; `likes`: what each target is like.
 
-    Without an `image` the first of the other pictures stands in for it, so that steps have something to draw by.
+    Without an `image` the first of the other images stands in for it, so that steps have something to draw by.
     """
     found = []
     for name in [name for name in data if name in likes]:
@@ -136,7 +136,7 @@ def _stacked(values: Any, name: str) -> np.ndarray:
 
 
 def _with_channels(array: Any, name: str, like: Like) -> np.ndarray:
-    """Pictures with a channel axis; DataError where there are none."""
+    """Images with a channel axis; DataError where there are none."""
     dimensions = (like.axes + 2, like.axes + 3)
     if not isinstance(array, np.ndarray) or array.ndim not in dimensions or not array.size:
         got = f"shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__

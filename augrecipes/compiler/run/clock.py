@@ -114,7 +114,7 @@ def clocked(
     Args:
         pipeline: of its own; it is changed.
         clock: that times it.
-        arrival: how pictures come, for the labels; None: as this very pipeline takes them.
+        arrival: how images come, for the labels; None: as this very pipeline takes them.
         between: called before each step that Python runs; what it raises ends the sample.
 
     Returns:

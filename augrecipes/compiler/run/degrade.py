@@ -92,11 +92,11 @@ class Degrading:
     called: Callable[..., Any]
 
     def made(self, key: Key, picture: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-        """What becomes of a picture of the source, at this height and width.
+        """What becomes of an image of the source, at this height and width.
 
         Args:
             key: of the sample.
-            picture: of the source.
+            image: of the source.
             size: of the target, px.
         """
         self.degrade.reach(size)

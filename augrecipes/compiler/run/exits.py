@@ -21,12 +21,12 @@ class NotHereError(Exception):
 
 
 class OnTheWay:
-    """A picture, and its mask, that programs carry from exit to exit. No step comes twice.
+    """An image, and its mask, that programs carry from exit to exit. No step comes twice.
 
     Args:
-        plan: of the picture.
+        plan: of the image.
         key: epoch, index and tile.
-        image: the picture.
+        image: the image.
 
     Attributes:
         dtype: of the mask that goes along.
@@ -39,11 +39,11 @@ class OnTheWay:
         self._of_masks: Program | None = None
 
     def take_mask(self, plan: Program, labels: Picture, dtype: np.dtype[Any]) -> None:
-        """Let a mask go along: as a picture, uint8 H×W×B, of the bytes of its pixels of a dtype."""
+        """Let a mask go along: as an image, uint8 H×W×B, of the bytes of its pixels of a dtype."""
         self._of_masks, self._labels, self.dtype, self._masks_begin = plan, labels, dtype, END
 
     def to(self, place: int) -> Sample:
-        """The picture, and the mask, as the step at this place of the plan finds them."""
+        """The image, and the mask, as the step at this place of the plan finds them."""
         made = self._next(np.empty)
         if not isinstance(made, Stopped) or made.place != place:
             raise NotHereError
@@ -90,7 +90,7 @@ class OnTheWay:
 
 
 def in_between(picture: Any) -> np.ndarray:
-    """A picture that a step has left, H×W×C of uint8."""
+    """An image that a step has left, H×W×C of uint8."""
     if not isinstance(picture, np.ndarray) or picture.dtype != np.uint8 or not picture.size:
         raise NotHereError
     return picture if picture.ndim == _AXES else picture.reshape(*picture.shape[:2], -1)

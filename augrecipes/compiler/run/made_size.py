@@ -1,4 +1,4 @@
-"""Pictures that a step would make too large: refused when it has drawn, before any memory is asked for."""
+"""Images that a step would make too large: refused when it has drawn, before any memory is asked for."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from augrecipes.ops.capabilities import claims
 from augrecipes.ops.made import Made
 
 _MOST = 8  # bytes of a value
-_CHANNELS = 4  # most pictures have no more
+_CHANNELS = 4  # most images have no more
 
 
 def guard(sites: Sites, max_bytes: int | None, cells: Mapping[int, int] | None = None) -> None:
-    """Let transforms refuse draws that would make a picture of more than `max_bytes`: a DataError.
+    """Let transforms refuse draws that would make an image of more than `max_bytes`: a DataError.
 
     Args:
         sites: the transforms.
-        max_bytes: the largest picture; None: any.
+        max_bytes: the largest image; None: any.
         cells: of those that draw for a pair, pixels along a common cell on the largest of their targets; by `id`.
     """
     if max_bytes is None:
@@ -45,8 +45,8 @@ def _guarded(step: Any, site: str, size_of: Made, max_bytes: int, cell: int) -> 
         height, width = cell * height, cell * width
         if height * width * prod(shape[2:]) * _MOST > max_bytes and height * width * _value(shape, data) > max_bytes:
             raise DataError(
-                f"would make a picture of {height:,.0f} × {width:,.0f} out of one of {cell * shape[0]:,} × "
-                f"{cell * shape[1]:,}, more than {size_text(max_bytes)}; draw smaller factors, leave out pictures of "
+                f"would make an image of {height:,.0f} × {width:,.0f} out of one of {cell * shape[0]:,} × "
+                f"{cell * shape[1]:,}, more than {size_text(max_bytes)}; draw smaller factors, leave out images of "
                 "such a size, or raise the recipe's `max_bytes`",
                 step=site,
             )

@@ -1,4 +1,4 @@
-"""Batches of samples through programs: pictures and their masks side by side, boxes and keypoints beside them."""
+"""Batches of samples through programs: images and their masks side by side, boxes and keypoints beside them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class NativeBatches(NativelyRun):
         out: Any = None,
         threads: int = 1,
     ) -> np.ndarray:
-        """Pictures alone as one array: row k is `at(indices[k], epoch)(image=images[k])["image"]`, to the bit.
+        """Images alone as one array: row k is `at(indices[k], epoch)(image=images[k])["image"]`, to the bit.
 
         Where all steps are known to the native kernels, as `explain` says, no Python runs between them.
 
@@ -46,7 +46,7 @@ class NativeBatches(NativelyRun):
             threads: that may share them; a batch that is made before a second one has begun is made by one.
 
         Raises:
-            DataError: a picture is not what the recipe's inputs say, or a step fails on it: of several the first.
+            DataError: an image is not what the recipe's inputs say, or a step fails on it: of several the first.
             CollateError: they come out with different sizes.
 
         >>> import augrecipes as ar
@@ -57,7 +57,7 @@ class NativeBatches(NativelyRun):
         pictures = [*images]
         keys = [(key_part("indices", index), 0) for index in (range(len(pictures)) if indices is None else indices)]
         if len(keys) != len(pictures) or not keys:
-            raise ValueError(f"a batch needs pictures, and an index for each: got {len(pictures)} and {len(keys)}")
+            raise ValueError(f"a batch needs images, and an index for each: got {len(pictures)} and {len(keys)}")
         allocate: Allocate = np.empty if out is None else output_buffer(out, "the batch", pictures)
         take: Allocate = lambda shape, dtype: allocate((len(keys), *shape), dtype)  # noqa: E731
         batch = SampleBatch(key_part("epoch", epoch), keys, lambda _, shape, dtype: take(shape, dtype))
@@ -68,9 +68,9 @@ class NativeBatches(NativelyRun):
 
     @property
     def at_once(self) -> Program | str:
-        """What carries out batches of pictures without Python, or why nothing does."""
+        """What carries out batches of images without Python, or why nothing does."""
         if len(self.outputs) > 1:
-            return "a sample is more than one picture"
+            return "a sample is more than one image"
         return self.coming("encoded" if self.reads else "uint8").native
 
     def _takes_all(self, pictures: Sequence[Any]) -> bool:
@@ -94,9 +94,9 @@ class NativeBatches(NativelyRun):
         return f"samples and batches{moved}" + (f"; not those with masks: {masks}" if masks else "")
 
     def kept_apart(self, beside: Set[str] = frozenset(), *, files: bool = True) -> str | None:
-        """Why batches of samples with these targets beside their pictures are made one by one; None: they are not.
+        """Why batches of samples with these targets beside their images are made one by one; None: they are not.
 
-        `files`: pictures come undecoded, where the pipeline takes them so.
+        `files`: images come undecoded, where the pipeline takes them so.
         """
         found = self.at_once if files else self.coming("uint8").native
         if isinstance(found, str):
@@ -128,7 +128,7 @@ class NativeBatches(NativelyRun):
         places: Places,
         beside: Set[str],
     ) -> list[int] | None:
-        """Pictures side by side, as far as programs carry them out, with some targets `beside` them."""
+        """Images side by side, as far as programs carry them out, with some targets `beside` them."""
         alone = not self.compiled.save_applied_params and self._required <= beside
         if alone and isinstance(self.native, Program) and self._are_taken(pictures):
             return self.native.many(epoch, keys, pictures, places)
@@ -146,7 +146,7 @@ class NativeBatches(NativelyRun):
             places: gives where the results of `image` and `mask` lie, masks as int64: see `Program.many`.
 
         Returns:
-            Which of them Python has to make; and what each of the others has beside picture and mask. None where
+            Which of them Python has to make; and what each of the others has beside image and mask. None where
             sizes differ.
         """
         arrival = "uint8" if isinstance(samples.image, InMemory) else arrival_of(samples.image[0])
@@ -155,7 +155,7 @@ class NativeBatches(NativelyRun):
     def _several(
         self, epoch: int, keys: Sequence[tuple[int, int]], samples: Together, places: Callable[[str], Places]
     ) -> tuple[list[int], dict[int, dict[str, Any]]] | None:
-        """The same of pictures that come as this pipeline's own plan takes them."""
+        """The same of images that come as this pipeline's own plan takes them."""
         names, everything = samples.names(), [*range(len(samples))]
         if not self._usual.issuperset(names) or not self._masks_are_taken(samples):
             return everything, {}
@@ -223,7 +223,7 @@ class NativeBatches(NativelyRun):
         return [*range(len(masks))] if left is None else left
 
     def _are_taken(self, pictures: Sequence[Any] | InMemory) -> bool:
-        """Whether pictures are ones that programs take, and what the recipe's inputs say."""
+        """Whether images are ones that programs take, and what the recipe's inputs say."""
         files = self.takes_files
         try:
             if isinstance(pictures, InMemory):

@@ -1,4 +1,4 @@
-"""Samples through programs: pictures, and what lies on them."""
+"""Samples through programs: images, and what lies on them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def kept_from_plans(pipeline: Pipeline) -> str | None:
     if pipeline.optimize == "none":
         return "`none` runs its steps as albumentations does"
     if pipeline.arrival in PLAIN:
-        return "pictures are no uint8, or come together with others"
-    return "pictures come decoded" if pipeline.arrival == "encoded" and not pipeline.takes_files else None
+        return "images are no uint8, or come together with others"
+    return "images come decoded" if pipeline.arrival == "encoded" and not pipeline.takes_files else None
 
 
 class NativelyRun(Pipeline):
@@ -66,7 +66,7 @@ class NativelyRun(Pipeline):
 
     @cached_property
     def native(self) -> Program | str:
-        """What carries out samples of a picture alone without Python, or why nothing does."""
+        """What carries out samples of an image alone without Python, or why nothing does."""
         if (why := kept_from_plans(self)) is not None:
             return why
         try:
@@ -80,7 +80,7 @@ class NativelyRun(Pipeline):
 
     @cached_property
     def _required(self) -> frozenset[str]:
-        """What has to lie on a picture, by the recipe's inputs."""
+        """What has to lie on an image, by the recipe's inputs."""
         inputs = self.recipe.inputs
         said = {"mask": inputs.mask}
         said |= {name: of.presence for name in ("boxes", "keypoints") if (of := getattr(inputs, name)) is not None}
@@ -88,7 +88,7 @@ class NativelyRun(Pipeline):
 
     @cached_property
     def _pixelless(self) -> list[Prepared]:
-        """The steps without pixels, of samples whose pictures are made natively."""
+        """The steps without pixels, of samples whose images are made natively."""
         opaque = {} if isinstance(self.native, str) else self.native.opaque
         exits = {id(step): partial(partial, self._with_pixels, place) for place, (step, _) in opaque.items()}
         return point_steps(self.transforms, self, exits, all_draw=self.compiled.save_applied_params)
@@ -117,7 +117,7 @@ class NativelyRun(Pipeline):
     def _natively(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
     ) -> dict[str, Any] | None:
-        """A sample of a picture, and of what lies on it, through programs; None: that is Python's."""
+        """A sample of an image, and of what lies on it, through programs; None: that is Python's."""
         if isinstance(self.native, str) or not self._required <= targets.keys():
             return None
         image = targets.get("image")
@@ -153,7 +153,7 @@ class NativelyRun(Pipeline):
     def _take_mask(self, on_the_way: OnTheWay, mask: Any, image: Picture) -> bool:
         """Let a mask go along; False where it is made apart, as the recipe is written.
 
-        What `fast` makes of a picture goes by no mask; in `exact` both ways make the same, so that one is enough.
+        What `fast` makes of an image goes by no mask; in `exact` both ways make the same, so that one is enough.
         """
         if is_mask(mask, image):
             plan, labels, dtype = self.native_masks, as_picture(mask), _BYTE
@@ -183,12 +183,12 @@ class NativelyRun(Pipeline):
     def _without_pixels(
         self, key: tuple[int, int, int], data: dict[str, Any], on_the_way: OnTheWay | None = None
     ) -> dict[str, Any]:
-        """A sample with its boxes and keypoints where they belong, and what stands for a picture of the size that it
+        """A sample with its boxes and keypoints where they belong, and what stands for an image of the size that it
         then has. Steps that a program stops at have pixels; else all draw from the key and the size alone.
 
         Args:
             key: epoch, index and tile.
-            data: the sample, with its picture as it came; changed in place.
+            data: the sample, with its image as it came; changed in place.
             on_the_way: what has pixels for steps that need them; None: there are none.
 
         Raises:
@@ -228,7 +228,7 @@ class NativelyRun(Pipeline):
         return done
 
     def _at_an_exit(self, key: tuple[int, int, int], place: int, data: dict[str, Any]) -> dict[str, Any]:
-        """What the step that a program has stopped at leaves of picture and mask."""
+        """What the step that a program has stopped at leaves of image and mask."""
         self.position(*key)
         try:
             return self._called(place, self._opaque_steps[place], data)

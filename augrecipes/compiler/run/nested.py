@@ -23,7 +23,7 @@ class Nested:
     """How a pipeline runs where it is a step of another Compose, or of a group.
 
     In and out go what albumentations' steps leave for one another: boxes and keypoints in its own terms, with the
-    labels as columns; masks in the dtype that they came with; arrays that no step knows. The picture leaves as the
+    labels as columns; masks in the dtype that they came with; arrays that no step knows. The image leaves as the
     recipe's output says, as a tensor where that is `chw`, as of ToTensorV2. Every draw is decided by one number of the
     generator that the outer Compose hands on, so that they are its seed's, and move on with its calls.
 
@@ -102,7 +102,7 @@ def _keypoints(declared: Keypoints | None, limits: Any) -> Keypoints:
 
 
 def _handed_over(inner: Any, given: Mapping[str, Any], done: Mapping[str, Any]) -> dict[str, Any]:
-    """Pictures and masks as the next step takes them."""
+    """Images and masks as the next step takes them."""
     likes, chw = {"image": "image", "mask": "mask", **inner.likes}, inner.recipe.output.layout == "chw"
     found: dict[str, Any] = {}
     for name in likes.keys() & done.keys():

@@ -51,7 +51,7 @@ class Pipeline(AsCompose):
     Attributes:
         targets: names of the image arrays that go in.
         outputs: names of the image arrays that come out.
-        sinks: what makes each of them out of the last step's picture.
+        sinks: what makes each of them out of the last step's image.
     """
 
     targets: tuple[str, ...] = ("image",)
@@ -104,12 +104,12 @@ class Pipeline(AsCompose):
 
     @property
     def reads(self) -> bool:
-        """Whether it takes pictures that are not decoded yet, and decodes no more of them than it needs."""
+        """Whether it takes images that are not decoded yet, and decodes no more of them than it needs."""
         return "encoded" in self.compiled.plans and self.compiled.plans["encoded"].reads
 
     @property
     def takes_files(self) -> bool:
-        """Whether this very pipeline runs the plan for pictures that are not decoded yet."""
+        """Whether this very pipeline runs the plan for images that are not decoded yet."""
         return self.arrival == "encoded" and self.reads
 
     @property
@@ -151,7 +151,7 @@ class Pipeline(AsCompose):
         """One sample at one key, in the thread that this pipeline belongs to."""
 
     def stages(self, index: int, epoch: int = 0, tile: int = 0) -> Stages:
-        """Like `at`, but the call returns [(label, picture)] after each outermost step as written, before the sink."""
+        """Like `at`, but the call returns [(label, image)] after each outermost step as written, before the sink."""
         return Stages(self, key_part("index", index), key_part("epoch", epoch), key_part("tile", tile))
 
     @abstractmethod

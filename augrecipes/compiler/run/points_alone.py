@@ -1,4 +1,4 @@
-"""Steps without pixels: they draw, and move boxes and keypoints, of samples whose pictures programs make."""
+"""Steps without pixels: they draw, and move boxes and keypoints, of samples whose images programs make."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def point_steps(
 
 
 def _moves_points(self: Any, takes: bool, *, draws: bool = False) -> Act:
-    """What a transform does to points, and to the shape of what stands for the picture."""
+    """What a transform does to points, and to the shape of what stands for the image."""
     if not draws and claims(type(self).__name__).targets.isdisjoint(_POINTS):
         return lambda data: data
     draw, functions, take, numbers = sampler_of(self), functions_of(self), self.py_random.random, encode(self)

@@ -57,7 +57,7 @@ class Prepared(NamedTuple):
 
 
 def prepared(step: Any, group: Any, executors: Executors | None = None) -> Prepared:
-    """A step of `group`, which may be the pipeline, for samples of one picture and what lies on it.
+    """A step of `group`, which may be the pipeline, for samples of one image and what lies on it.
 
     Args:
         step: a transform or a group.

@@ -20,7 +20,7 @@ class Scene:
         arrays: by target, H×W×C; targets that a Degrade makes appear when it has run.
         units: pixels of each target along one common cell.
         region: the cells of the scene that are left, or None once a step has padded or resampled them.
-        stages: where pictures after each step are kept, (label, {target: picture}); None: nowhere.
+        stages: where images after each step are kept, (label, {target: image}); None: nowhere.
     """
 
     arrays: dict[str, np.ndarray]
@@ -29,7 +29,7 @@ class Scene:
     stages: list[tuple[str, dict[str, np.ndarray]]] | None = None
 
     def show(self, label: str, **more: np.ndarray) -> None:
-        """Keep copies of the pictures as they are now; `more`: instead of those of the same name, or beside them."""
+        """Keep copies of the images as they are now; `more`: instead of those of the same name, or beside them."""
         if self.stages is not None:
             pictures = {**self.arrays, **more}
             self.stages.append((label, {name: np.array(pictures[name]) for name in self.units if name in pictures}))
@@ -49,7 +49,7 @@ class Scene:
 
 
 def common_cells(pictures: Mapping[str, Any], units: Mapping[str, int]) -> tuple[int, int]:
-    """Rows and columns of common cells of pictures, which may not be decoded yet; DataError where they do not fit."""
+    """Rows and columns of common cells of images, which may not be decoded yet; DataError where they do not fit."""
     found = set()
     for name, picture in pictures.items():
         k = units[name]

@@ -23,7 +23,7 @@ from augrecipes.recipe.model import Output
 _OTHERS = Op("", False, 1.0, KEPT)  # a step of other targets
 _DEGRADES = Op("", False, 1.0, OPAQUE, alone=True)
 _MOVES: dict[str, tuple[int, ...]] = {"window": (EFFECTS.CUTS, EFFECTS.PADS_AND_CUTS), "dihedral": (EFFECTS.TURNS,)}
-_WARPS = (EFFECTS.WARPS, EFFECTS.TILTS)  # whose pictures may be of another size
+_WARPS = (EFFECTS.WARPS, EFFECTS.TILTS)  # whose images may be of another size
 _RESIZES = (EFFECTS.RESIZES, EFFECTS.SCALES)
 _AS_IT_IS = Output(dtype="uint8", layout="hwc")
 

@@ -70,7 +70,7 @@ class ScenePlans:
 
         Args:
             key: epoch, index and tile.
-            pictures: of the targets that are given, without what they have beyond their last whole cells.
+            images: of the targets that are given, without what they have beyond their last whole cells.
             allocate: gives what makes the memory for the result of a target.
         """
         try:
@@ -90,7 +90,7 @@ class ScenePlans:
         Args:
             epoch: of the draws.
             indices: that key the draws.
-            pictures: by target; what they have beyond their last whole cells is left out.
+            images: by target; what they have beyond their last whole cells is left out.
             places: gives where the results of a target lie.
 
         Returns:
@@ -119,12 +119,12 @@ class ScenePlans:
 
 
 class SceneOnTheWay:
-    """Pictures of one scene that programs carry from exit to exit. No step comes twice.
+    """Images of one scene that programs carry from exit to exit. No step comes twice.
 
     Args:
         plans: that carry them.
         key: of the sample.
-        pictures: of the targets that are given.
+        images: of the targets that are given.
     """
 
     __slots__ = ("_begins", "_key", "_made", "_pictures", "_plans", "_stops")
@@ -181,7 +181,7 @@ class SceneOnTheWay:
         raise NotHereError
 
     def _act(self, place: int) -> dict[str, np.ndarray]:
-        """The pictures that the step at a place leaves, which go on from there."""
+        """The images that the step at a place leaves, which go on from there."""
         step, forced, names = self._plans.exits[place]
         try:
             if isinstance(step, Degrading):

@@ -95,7 +95,7 @@ class Shared(A.BaseCompose):  # type: ignore[misc]
         return params
 
     def _changed(self, params: dict[str, Any], array: np.ndarray, name: str) -> np.ndarray:
-        """The picture of a target after the step, by what it has drawn."""
+        """The image of a target after the step, by what it has drawn."""
         unit = self.units[name]
         if self.how == "resampled":
             return with_channels(resample(self.by_target[name], params, array, unit))

@@ -113,7 +113,7 @@ class SampleBatch:
         Args:
             lanes: a pipeline for each thread.
             read: gives the targets of a sample by its place; called from several threads. DataError: it is broken.
-            held: all pictures are in memory anyway.
+            held: all images are in memory anyway.
             evened: see `PictureQueue`.
         """
         turns = PictureQueue(len(self.keys), len(lanes), held=held, evened=evened)
@@ -181,14 +181,14 @@ class SampleBatch:
         self.failed[k] = error
 
     def row(self, k: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-        """Memory for one picture."""
+        """Memory for one image."""
         if (out := self.rows("image", shape, dtype)) is None:
             self.uneven = self.stopped = True
             return np.empty(shape, dtype)
         return out[k]
 
     def image(self) -> np.ndarray:
-        """All pictures.
+        """All images.
 
         Raises:
             DataError: what was wrong with the first that is broken.
@@ -197,9 +197,7 @@ class SampleBatch:
         if self.failed:
             raise self.failed[min(self.failed)]
         if self.uneven or "image" not in self.out:
-            raise CollateError(
-                "pictures come out with different sizes; end the recipe in a crop or resize of fixed size"
-            )
+            raise CollateError("images come out with different sizes; end the recipe in a crop or resize of fixed size")
         return self.out["image"]
 
     def rows(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray | None:

@@ -18,7 +18,7 @@ _UINT8, _FLOAT32 = np.dtype(np.uint8), np.dtype(np.float32)
 PICTURES = (_UINT8, _FLOAT32)  # the dtypes of images
 _MASKS = (_UINT8, np.dtype(np.uint16), np.dtype(np.int16), _FLOAT32)
 _EXACT_FLOAT32 = 1 << 24  # integers up to here are exact in float32
-# Resampling overshoots: of pictures in 0..1 the sharpest kernel that there is, Lanczos', makes −0.97..1.97 at worst.
+# Resampling overshoots: of images in 0..1 the sharpest kernel that there is, Lanczos', makes −0.97..1.97 at worst.
 _LEAST, _MOST = -1.0, 2.0
 _ROWS = 16  # at least as many are looked at
 
@@ -40,7 +40,7 @@ def check_image(image: Any, inputs: Inputs, name: str = "image") -> np.ndarray:
 
 
 def check_range(image: np.ndarray, name: str) -> None:
-    """DataError where a float32 picture H×W×C is plainly not one of 0..1; sixteen of its rows or more are looked at.
+    """DataError where a float32 image H×W×C is plainly not one of 0..1; sixteen of its rows or more are looked at.
 
     >>> check_range(np.full((40, 40, 3), 200, np.float32), "image")
     Traceback (most recent call last):
@@ -62,7 +62,7 @@ def arrival_of(image: Any) -> Arrival:
 
 
 def picture_in(image: Any, inputs: Inputs, name: str = "image", *, lazily: bool = False) -> Any:
-    """What `check_image` says of an array; a picture that is not decoded yet is decoded, unless `lazily`."""
+    """What `check_image` says of an array; an image that is not decoded yet is decoded, unless `lazily`."""
     if isinstance(image, np.ndarray) or not is_encoded(image):
         return check_image(image, inputs, name)
     return undecoded(check_size(image, inputs, name)) if lazily else check_image(image.array(), inputs, name)

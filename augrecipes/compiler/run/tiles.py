@@ -41,7 +41,7 @@ class BagBatch(SampleBatch):
 
     Attributes:
         skip: tiles that are broken, or of another size than most, are left out.
-        name: of the picture at a position, for errors.
+        name: of the image at a position, for errors.
         sizes: of the tiles that are done, by place.
         odd: the tiles of another size than the one that was done first: theirs may turn out to be most tiles' size.
     """

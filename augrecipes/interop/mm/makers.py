@@ -91,7 +91,7 @@ def _sized(scales: list[list[int]], keep: Any, sample: SampleState, how: dict[st
     line = sample.line("SmallestMaxSize", max_size=shortest if len(shortest) > 1 else shortest[0], **how)
     line.beside.append(f"the longer side is not held below {max(longest)}")
     sample.draft.note(
-        f"Resize keeps the longer side below {max(longest)} in the framework: pictures longer than "
+        f"Resize keeps the longer side below {max(longest)} in the framework: images longer than "
         f"{max(longest) / max(shortest):.2f} times their shorter side become larger here."
     )
     return line
@@ -120,7 +120,7 @@ def _flipped(sample: SampleState, names: tuple[str, ...], p: float) -> Item:
 
 
 def pad(args: Args, sample: SampleState) -> list[Item]:
-    """To a size, or to a multiple of one; the picture stays at the top left."""
+    """To a size, or to a multiple of one; the image stays at the top left."""
     divisor, size = args.get("size_divisor"), args.get("size")
     if args.get("pad_to_square"):
         raise Unheld("pad_to_square has no step: write `PadIfNeeded` with a fixed size")
@@ -142,7 +142,7 @@ def _fills(args: Args) -> dict[str, Any]:
 
 
 def random_crop(args: Args, sample: SampleState) -> list[Item]:
-    """A window; of pictures that are smaller, as much as there is, which a Pad behind it fills up."""
+    """A window; of images that are smaller, as much as there is, which a Pad behind it fills up."""
     kind = args.get("crop_type", "absolute")
     if kind != "absolute":
         raise Unheld(f"crop_type {kind!r} draws the window's size: write `RandomSizedCrop` or `RandomResizedCrop`")

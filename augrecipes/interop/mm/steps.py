@@ -29,7 +29,7 @@ NAMES = CARRIERS | frozenset({
 })  # fmt: skip
 _ALBU = ("Albu", "Albumentations")
 _BGR = (
-    "MMDetection and MMSegmentation give Albu BGR pictures, and recipes work on RGB: steps that tell channels apart "
+    "MMDetection and MMSegmentation give Albu BGR images, and recipes work on RGB: steps that tell channels apart "
     "(HueSaturationValue, RGBShift, ToGray, CLAHE, ...) act on the colours that their names say here."
 )
 _TELLS_CHANNELS = frozenset({
@@ -39,7 +39,7 @@ _TELLS_CHANNELS = frozenset({
 _APART = {
     "AutoAugment": "its policies are lists of transforms: write `OneOf: {steps: [...]}` with a `Sequential` for each",
     "CopyPaste": "it needs other samples: copy and paste batches in the training loop",
-    "Expand": "it puts the picture on a larger canvas: for a like effect at one size write "
+    "Expand": "it puts the image on a larger canvas: for a like effect at one size write "
     "`Affine: {scale: [0.25, 1.0], keep_ratio: true, p: 0.5}`",
     "MinIoURandomCrop": "its windows keep a share of some box: write `AtLeastOneBBoxRandomCrop` or "
     "`RandomSizedBBoxSafeCrop`, which keep boxes in their own ways",
@@ -127,5 +127,5 @@ def _albu(call: Call, sample: SampleState) -> list[Item]:
     if any(inner.name in _TELLS_CHANNELS for inner in call.walk()):
         sample.draft.note(_BGR)
     if call.args.get("skip_img_without_anno"):
-        sample.draft.note("Albu skipped pictures that lost all of their boxes; here they come without boxes.")
+        sample.draft.note("Albu skipped images that lost all of their boxes; here they come without boxes.")
     return albumentations.lines(call.children or ())

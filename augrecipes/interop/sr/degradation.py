@@ -26,7 +26,7 @@ _MODES = {
 # ShotNoise of this scale has the mean square error of the option's Poisson noise of scale 1, over all tones.
 _PHOTONS = 0.0041
 _LEAST_PHOTONS = 0.0001
-# A model that degrades the sharpened picture, whatever its network is to make.
+# A model that degrades the sharpened image, whatever its network is to make.
 _SHARPENING = "RealESRGAN"
 _WEAK = {"plateau_iso", "plateau_aniso", "generalized_iso"}
 
@@ -39,7 +39,7 @@ class Manner:
         modes: how resizes are made where the file does not say, each as often.
         kernel_sizes: the smallest and the largest side of a kernel where the file does not say.
         keeps: whether a second resize that draws `keep` leaves the size as it is.
-        smooth: resizes by `bilinear` and `bicubic` smooth before they make pictures smaller.
+        smooth: resizes by `bilinear` and `bicubic` smooth before they make images smaller.
     """
 
     modes: tuple[str, ...]

@@ -60,7 +60,7 @@ def _fill(draft: RecipeDraft, top: OptionFile, train: OptionFile, validation: Op
     said = train.get("type", "")
     name = str(said).lower()
     if any(word in name for word in _MOVING) or top.get("num_frame") or train.get("num_frame"):
-        train.wrong("type", f"{said} is of video, and a recipe works on pictures: there is no import for it")
+        train.wrong("type", f"{said} is of video, and a recipe works on images: there is no import for it")
     if name in FACES:
         _faces(draft, train)
     elif name in PAIRS + MADE + PLAIN:
@@ -72,7 +72,7 @@ def _fill(draft: RecipeDraft, top: OptionFile, train: OptionFile, validation: Op
 
 
 def _faces(draft: RecipeDraft, train: OptionFile) -> None:
-    """Single pictures, mirrored."""
+    """Single images, mirrored."""
     draft.steps = _turns(train, rotated=False)
     draft.keys["output"] = _output(train)
     draft.eval = []
@@ -125,7 +125,7 @@ def _turns(train: OptionFile, *, rotated: bool = True) -> list[Item]:
 
 
 def _sharp_target(top: OptionFile, train: OptionFile) -> list[Item]:
-    """RealESRNet's network is to make the sharpened picture."""
+    """RealESRNet's network is to make the sharpened image."""
     if not top.get("gt_usm"):
         return []
     args = {"blur_limit": [51, 51], "sigma_limit": 0.0, "alpha": [0.5, 0.5], "threshold": 10, "p": 1.0}
@@ -166,7 +166,7 @@ def _data(draft: RecipeDraft, train: OptionFile, validation: OptionFile | None, 
     if listed:
         draft.note(f'{listed} lists the files; here a CSV file does: files="pairs.csv", a column for each target.')
     if (train.get("io_backend") or {}).get("type") == "lmdb":
-        draft.note("LMDB is not read: point at the folders of pictures, and `augrecipes pack` them for speed.")
+        draft.note("LMDB is not read: point at the folders of images, and `augrecipes pack` them for speed.")
 
 
 def _call(options: OptionFile, recipe: str, *, made: bool, mode: str = "") -> str:

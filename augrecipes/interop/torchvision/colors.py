@@ -71,7 +71,7 @@ def posterize(args: Args, picture: SampleState) -> list[Item]:
 
 
 def solarize(args: Args, picture: SampleState) -> list[Item]:
-    """Values from a level on turned round; the level counts as the picture does where it stands."""
+    """Values from a level on turned round; the level counts as the image does where it stands."""
     level = float(numbers(args["threshold"], "threshold")[0])
     share = level if picture.scaled else level / 255
     if not 0 <= share <= 1:
@@ -87,7 +87,7 @@ def gray(args: Args, picture: SampleState) -> list[Item]:
 
 
 def erasing(args: Args, picture: SampleState) -> list[Item]:
-    """A hole; its value counts as the picture does where it stands."""
+    """A hole; its value counts as the image does where it stands."""
     value = args.get("value", 0)
     fill = {"fill": "random"} if value == "random" else levels(value, picture)
     ranges = {key: list(span(args[key], key)) for key in ("scale", "ratio") if args.get(key) is not None}
@@ -139,7 +139,7 @@ def to_dtype(args: Args, picture: SampleState) -> list[Item]:
 
 
 def _dtype(value: Any) -> str:
-    """The name of a type; of a mapping, that of pictures. What torchvision does not print is float32, as always."""
+    """The name of a type; of a mapping, that of images. What torchvision does not print is float32, as always."""
     if isinstance(value, Mapping):
         value = next((each for each in value.values() if each is not None), None)
     name = str(value or "float32").rpartition(".")[2]
@@ -189,7 +189,7 @@ def _weights(args: Args, picture: SampleState) -> list[Item]:
 
 
 def clamp_boxes(args: Args, picture: SampleState) -> list[Item]:
-    """Boxes cut at the picture's edges."""
+    """Boxes cut at the image's edges."""
     picture.boxes = picture.boxes or {}
     return []
 

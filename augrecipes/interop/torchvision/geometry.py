@@ -26,7 +26,7 @@ def resize(args: Args, picture: SampleState) -> list[Item]:
         return [picture.line("SmallestMaxSize", max_size=int(given[0]), **how)]
     if longest is not None:
         raise Unheld(
-            f"max_size {longest} limits the longer side as well: write `SmallestMaxSize` where no picture is so long, "
+            f"max_size {longest} limits the longer side as well: write `SmallestMaxSize` where no image is so long, "
             "or `LongestMaxSize` for that side alone"
         )
     height, width = size(given)
@@ -35,7 +35,7 @@ def resize(args: Args, picture: SampleState) -> list[Item]:
 
 
 def center_crop(args: Args, picture: SampleState) -> list[Item]:
-    """The middle; of pictures that are smaller, with a black border."""
+    """The middle; of images that are smaller, with a black border."""
     height, width = size(args["size"])
     pad = {} if picture.holds(height, width) else {"pad_if_needed": True}
     picture.sides = height, width
@@ -43,7 +43,7 @@ def center_crop(args: Args, picture: SampleState) -> list[Item]:
 
 
 def random_crop(args: Args, picture: SampleState) -> list[Item]:
-    """A window, of a picture with a border where one is asked for."""
+    """A window, of an image with a border where one is asked for."""
     height, width = size(args["size"])
     edge = {"border_mode": border(args.get("padding_mode", "constant")), **levels(args.get("fill"), picture)}
     found = pad(args, picture) if args.get("padding") not in (None, 0) else []
@@ -72,7 +72,7 @@ def random_resized_crop(args: Args, picture: SampleState) -> list[Item]:
 
 
 def random_rotation(args: Args, picture: SampleState) -> list[Item]:
-    """By an angle, counter-clockwise; with `expand` the picture grows until it is whole."""
+    """By an angle, counter-clockwise; with `expand` the image grows until it is whole."""
     limit = span(args["degrees"], "degrees")
     _no_centre(args)
     how = {"interpolation": interpolation(args.get("interpolation", "nearest")), **levels(args.get("fill"), picture)}
@@ -114,7 +114,7 @@ def _turned(angles: list[float]) -> list[float]:
 
 def _no_centre(args: Args) -> None:
     if args.get("center") is not None:
-        raise Unheld(f"center {args['center']}: pictures turn about their middle here; leave it out, or pad one side")
+        raise Unheld(f"center {args['center']}: images turn about their middle here; leave it out, or pad one side")
 
 
 def elastic(args: Args, picture: SampleState) -> list[Item]:

@@ -22,9 +22,9 @@ APART: dict[str, str] = {
     "`Sharpen: {alpha: [0.2, 0.5], p: 0.5}`, below 1 a weak `GaussianBlur`",
     "RandomIoUCrop": "its windows keep a share of some box: write `AtLeastOneBBoxRandomCrop` or "
     "`RandomSizedBBoxSafeCrop`, which keep boxes in their own ways",
-    "RandomPerspective": "it shrinks the picture into a random quadrangle, where Perspective enlarges one: for like "
+    "RandomPerspective": "it shrinks the image into a random quadrangle, where Perspective enlarges one: for like "
     "strength write `Perspective: {scale: [0.05, 0.1], p: 0.5}`",
-    "RandomZoomOut": "it puts the picture on a larger canvas: for a like effect at one size write "
+    "RandomZoomOut": "it puts the image on a larger canvas: for a like effect at one size write "
     "`Affine: {scale: [0.25, 1.0], keep_ratio: true, p: 0.5}`",
     "Lambda": "a recipe holds no code: write a class and make it known with augrecipes.register(cls)",
     "SanitizeKeyPoints": "write `inputs: {keypoints: {remove_invisible: true}}`",

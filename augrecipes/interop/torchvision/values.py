@@ -12,7 +12,7 @@ _INTERPOLATIONS = {
     "bicubic": "cubic", "lanczos": "lanczos4", "box": "area", "hamming": "linear",
     "0": "nearest", "1": "lanczos4", "2": "linear", "3": "cubic", "4": "area", "5": "linear",
 }  # fmt: skip
-# Which of them torchvision smooths before it makes pictures smaller.
+# Which of them torchvision smooths before it makes images smaller.
 _SMOOTHED = frozenset({"linear", "cubic"})
 _BORDERS = {"constant": "constant", "edge": "replicate", "reflect": "reflect_101", "symmetric": "reflect"}
 
@@ -93,7 +93,7 @@ def fills(value: Any) -> dict[str, Any]:
 
 
 def levels(value: Any, picture: SampleState) -> dict[str, Any]:
-    """The same in levels of 0..255, as the picture counts where it stands."""
+    """The same in levels of 0..255, as the image counts where it stands."""
     found = fills(value)
     if picture.scaled and not picture.normalized and "fill" in found:
         fill = found["fill"]

@@ -74,11 +74,11 @@ class BagPipeline(ImagePipeline):
             index: of the bag.
             epoch: of the draws.
             tiles: number of each tile within its bag: with (index, epoch) the key of its draws.
-            read: gives the picture at a position in `tiles`; called from several threads.
+            read: gives the image at a position in `tiles`; called from several threads.
             threads: that work on them; None: as the pipeline was compiled.
             skip: leave out the tiles that cannot be read, that a step fails on, or that come out with another size
                 than most.
-            name: gives the file of the picture at a position, for errors.
+            name: gives the file of the image at a position, for errors.
             allocate: gives the memory for the result, (shape, dtype) → array.
 
         Raises:

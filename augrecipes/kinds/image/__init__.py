@@ -1,4 +1,4 @@
-"""Recipes of kind image: one picture, and what lies on it."""
+"""Recipes of kind image: one image, and what lies on it."""
 
 from augrecipes.kinds import Facts
 

@@ -38,7 +38,7 @@ class ImageFolder(RecipeDataset):
         root: a folder of class folders or of images, or a list of such folders.
         recipe: a Recipe, the name of a gallery recipe, or the path of a recipe file.
         files: instead of `root`: a CSV file, see `augrecipes.sources.csv_list`; or annotations of COCO, YOLO, Pascal
-            VOC or labelme, see `augrecipes.sources.annotations`: with them `root` is the folder of the pictures, where
+            VOC or labelme, see `augrecipes.sources.annotations`: with them `root` is the folder of the images, where
             it is not found beside them.
         masks: with `root`: folder or folders of masks, matched by relative name or, where unique, by file name; or
             names of masks by a template, `masks/{stem}_mask.png`, or `{stem}_mask.png` for masks beside the images.
@@ -59,7 +59,7 @@ class ImageFolder(RecipeDataset):
             Masks keep all their bits.
         frames: `first` reads the first of several pages or frames; `error` refuses such files; None: as
             AUGRECIPES_FRAMES says, or `error`.
-        layout: of `root`: `classes` (each folder in it is a class), `flat` (no classes, pictures of all folders), or
+        layout: of `root`: `classes` (each folder in it is a class), `flat` (no classes, images of all folders), or
             `auto`: what it looks like, and `flat`, with a warning in the log, where it looks like both.
         cache: keep the folder listing in the user's cache folder, because listing takes seconds for many files.
         save_applied_params: add `applied` to every sample.
@@ -133,7 +133,7 @@ class ImageFolder(RecipeDataset):
 
     @property
     def ids(self) -> npt.NDArray[np.int64] | None:
-        """The number that annotations give each sample's picture, int64 (n,), for COCO's evaluation; or None."""
+        """The number that annotations give each sample's image, int64 (n,), for COCO's evaluation; or None."""
         return cast("npt.NDArray[np.int64] | None", self._column(self.table.ids))
 
 

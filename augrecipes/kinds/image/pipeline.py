@@ -1,4 +1,4 @@
-"""Recipes of kind image: one picture, what lies on it (mask, boxes, keypoints), and what travels beside it."""
+"""Recipes of kind image: one image, what lies on it (mask, boxes, keypoints), and what travels beside it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Finish = Callable[[dict[str, Any]], dict[str, Any]]
 class ImagePipeline(NativeBatches):
     """A compiled recipe of kind image.
 
-    Targets in: `image` uint8 (0..255) or float32 (0..1), H×W or H×W×C, or a picture that is not decoded yet, of which
+    Targets in: `image` uint8 (0..255) or float32 (0..1), H×W or H×W×C, or an image that is not decoded yet, of which
     no more is decoded than the first steps leave (`augrecipes.images.encoded`); `mask` H×W of labels; `boxes` (n, 4)
     in the recipe's format with the labels under their own key; `keypoints` (n, 2 or more). `bboxes` is understood too.
     Targets out: `image` as the recipe's `output` says; `mask` H×W, int64 or, of an output of uint8, with the dtype that
@@ -44,7 +44,7 @@ class ImagePipeline(NativeBatches):
 
     Beside the image, or without it, may come what albumentations knows (`images` N×H×W×C, `volume` D×H×W×C, `volumes`,
     `masks`, `mask3d`, `masks3d`) and what `add_targets` has named. One draw is for all of a sample, whose steps run as
-    they are written, whatever `optimize` says. Pictures come out as `output` says (a volume as C×D×H×W or D×H×W×C),
+    they are written, whatever `optimize` says. Images come out as `output` says (a volume as C×D×H×W or D×H×W×C),
     masks as `mask` does. An array of any other name is an error; whatever is no array comes out as it went in.
 
     `out`, an array or a torch tensor of the very shape and dtype, is written to and comes out as `image`. It may also
@@ -64,7 +64,7 @@ class ImagePipeline(NativeBatches):
         labels = [of.labels for of in declared if of is not None and of.labels is not None]
         self._usual = frozenset({"image", "mask", "boxes", "bboxes", "keypoints", *labels})
         self._sites = sites
-        # Albumentations prepares points, and lists of pictures; a picture alone would only wait for it.
+        # Albumentations prepares points, and lists of images; an image alone would only wait for it.
         self._prepares = bool(self.processors) or arrival == "together"
         for inner, processor in self.processors.items():
             quicken(processor, rows_of(inner))
@@ -143,7 +143,7 @@ class ImagePipeline(NativeBatches):
         return sorted(keys - {*LIKE, "bboxes", "keypoints", *self.likes})
 
     def add_targets(self, additional_targets: dict[str, str] | None) -> None:
-        """Let further pictures or masks travel with the image: {name: the target that it is like}.
+        """Let further images or masks travel with the image: {name: the target that it is like}.
 
         Args:
             additional_targets: for instance {"left": "image", "cells": "mask"}; or like `images`, `masks`, `volume`, …
@@ -170,7 +170,7 @@ class ImagePipeline(NativeBatches):
         self.renew(replace(self.compiled, added=dict(self.additional_targets)))
 
     def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
-        """The picture after each outermost step."""
+        """The image after each outermost step."""
         arrival = self._arrival_of(targets)
         mine = self.coming(arrival) if arrival in PLAIN else self.plain
         found: list[tuple[str, Any]] = []

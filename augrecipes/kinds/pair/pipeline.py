@@ -37,7 +37,7 @@ from augrecipes.recipe.model import Inputs, Step
 Take = Callable[[str, tuple[int, ...], np.dtype[Any]], np.ndarray]
 Pictures = Mapping[str, np.ndarray | Undecoded]
 
-# What lies on one picture cannot lie on a scene of several.
+# What lies on one image cannot lie on a scene of several.
 _FOREIGN = ("image", "images", "mask", "masks", "boxes", "bboxes", "keypoints")
 
 
@@ -48,7 +48,7 @@ class _UnevenError(Exception):
 class PairPipeline(Pipeline):
     """A compiled recipe of kind pair.
 
-    Targets in: one array H×W or H×W×C a target of `scales:`, all uint8 (0..255) or all float32 (0..1), or pictures that
+    Targets in: one array H×W or H×W×C a target of `scales:`, all uint8 (0..255) or all float32 (0..1), or images that
     are not decoded yet; those that a
     Degrade makes are not given. Up to scale − 1 pixels too many are cut off at the bottom and at the right.
     Targets out: every target of `scales:`, each as its output says; with `save_applied_params` also `window`: of each
@@ -101,7 +101,7 @@ class PairPipeline(Pipeline):
         return rest
 
     def _run(self, key: Key, pictures: Pictures, allocate: Callable[[str], Allocate]) -> dict[str, Any]:
-        """What comes out of one sample, of pictures that have whole cells alone."""
+        """What comes out of one sample, of images that have whole cells alone."""
         asked, scene = self.compiled.save_applied_params, None
         if self.optimize == "none" or self.arrival in PLAIN:
             scene = self._steps(key, pictures)
@@ -127,7 +127,7 @@ class PairPipeline(Pipeline):
         Args:
             epoch: of the draws.
             indices: that key the draws.
-            pictures: by target, as an earlier part of the recipe left them: not checked again.
+            images: by target, as an earlier part of the recipe left them: not checked again.
             take: gives the memory for a target's results: (target, shape of one, dtype) → array (n, *shape).
         """
         mine, out, everything = self.for_this_thread(), dict[str, np.ndarray](), range(len(indices))
@@ -187,7 +187,7 @@ class PairPipeline(Pipeline):
         return {name: (array, output_buffer(array, name, given, f"out[{name!r}]")) for name, array in out.items()}
 
     def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
-        """The pictures after each outermost step, and each of those inside a Degrade, by target."""
+        """The images after each outermost step, and each of those inside a Degrade, by target."""
         found: list[tuple[str, Any]] = []
         self._steps((epoch, index, tile), self._pictures(targets)[0], found)
         return found

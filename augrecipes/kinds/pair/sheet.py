@@ -41,7 +41,7 @@ def _scene(one: DrawnSample, pipeline: PairPipeline, request: SheetRequest) -> S
     sizes = {name: (image.shape[0], image.shape[1]) for name, image in images.items()}
     used = tuple(count * pipeline.units[base] for count in cells(sizes, pipeline.units))  # what all targets share
     windows = [out["window"][base] for out in one.outputs]
-    # A window that is the whole picture needs no outline.
+    # A window that is the whole image needs no outline.
     outlined = [k for k, window in enumerate(windows) if window is not None and window != (0, 0, *used)]
 
     def outline(picture: Picture, scale: float) -> None:

@@ -1,1 +1,1 @@
-"""Annotations of objects in pictures, as other tools write them: boxes, polygons, masks and keypoints as a table."""
+"""Annotations of objects in images, as other tools write them: boxes, polygons, masks and keypoints as a table."""

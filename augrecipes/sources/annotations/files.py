@@ -128,7 +128,7 @@ def folder_of(asked: AnnotationOptions, names: Iterable[str], places: Sequence[P
         if not wanted or any("://" in name or is_there(place / name) for name in wanted):
             return place
     looked = ", ".join(map(str, places))
-    what = f"its pictures were not found: no {wanted[0]!r} in {looked}; give their folder (root=, or images=FOLDER)"
+    what = f"its images were not found: no {wanted[0]!r} in {looked}; give their folder (root=, or images=FOLDER)"
     raise DataError(what, str(path))
 
 

@@ -1,4 +1,4 @@
-"""labelme: a JSON file a picture, with its `shapes`.
+"""labelme: a JSON file an image, with its `shapes`.
 
 Polygons, rectangles, circles and masks are objects; their boxes are what they reach over. Points are keypoints. Lines
 cover nothing and are left out. The image is the one of `imagePath`, relative to the JSON file; the copy in
@@ -30,7 +30,7 @@ from augrecipes.sources.annotations.records import (
 from augrecipes.sources.polygons import bitmap_runs
 
 TITLE = "labelme"
-LOOKS = "a folder of JSON files, one a picture, with `shapes`"
+LOOKS = "a folder of JSON files, one an image, with `shapes`"
 _MOST = 1 << 29  # bytes, with an image in base64
 _AT = np.arange(64) * 2 * np.pi / 64  # corners of a circle
 _LINES = frozenset({"line", "linestrip"})
@@ -134,6 +134,6 @@ def _bitmap(found: AnnotationSet, thing: int, given: Any, corners: tuple[float, 
     if bitmap is None:
         return "`mask` should be a PNG in base64"
     if not all(abs(value) < 1 << 30 for value in corners):
-        return "its corners are no places in a picture"
+        return "its corners are no places in an image"
     found.area(thing, runs=bitmap_runs(round(corners[0]), round(corners[1]), bitmap > 0))
     return ""

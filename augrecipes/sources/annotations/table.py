@@ -44,8 +44,8 @@ SHARES = ("yolo", "albumentations")  # formats of boxes that count in shares of 
 _BATCH = 1 << 16  # objects, so that little memory is used beside them
 _NEGLIGIBLE = 1e-5  # of an image: what rounding leaves outside of it
 _SAID = {
-    1: "reaching beyond the picture, cut to it",
-    2: "outside of the picture, left out",
+    1: "reaching beyond the image, cut to it",
+    2: "outside of the image, left out",
     3: "without width or height, left out",
 }
 _FINE = 1  # states up to this one
@@ -108,7 +108,7 @@ def table_of_annotations(path: PathLike, wanted: AnnotationOptions, findings: Fi
     format.read(source, wanted, found)
     if not found.names:
         findings.refuse()
-        raise DataError("lists no pictures", str(source.path))
+        raise DataError("lists no images", str(source.path))
     classes, ids = _classes(found, wanted)
     images = _paths(found, wanted)
     flags = np.asarray(found.flags)
@@ -169,7 +169,7 @@ def _paths(found: AnnotationSet, wanted: AnnotationOptions) -> PathTable:
         found.fault(found.files[i], what)
         missing += what.endswith("no such file")
     if missing == len(images) > 1:
-        what = f"none of its {len(images):,} pictures is there (first: {images[0]})"
+        what = f"none of its {len(images):,} images is there (first: {images[0]})"
         raise DataError(f"{what}; give their folder (root=, or images=FOLDER)", found.path)
     return images
 
@@ -278,7 +278,7 @@ def _points_of(found: AnnotationSet, taken: Chosen, sizes: Floats, declared: Key
         (x, y, v), (width, height) = values.T, sizes[image].T
         inside, seen = (x >= 0) & (y >= 0) & (x < width) & (y < height), labelled | (v > 0)
         if outside := int((~inside & seen & (width > 0)).sum()):
-            found.findings.notes.append(f"{counted(outside, 'keypoint')} outside of the picture, left out")
+            found.findings.notes.append(f"{counted(outside, 'keypoint')} outside of the image, left out")
         there = inside & seen
         values, numbers, counts = values[there], numbers[there], np.bincount(image[there], minlength=len(sizes))
     if declared.format == "yx":

@@ -1,4 +1,4 @@
-"""Pascal VOC: a folder of XML files, one a picture, as LabelImg and many others write them.
+"""Pascal VOC: a folder of XML files, one an image, as LabelImg and many others write them.
 
 Coordinates are taken as they stand, in px from the image's corner: tools count from 0, whatever the challenge's own
 files did. `difficult` marks what is left out. A split is a list of names in `../ImageSets/Main/SPLIT.txt`. The image
@@ -15,7 +15,7 @@ from augrecipes.sources.annotations.files import PathView, folder_of, is_picture
 from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet, numbers_of
 
 TITLE = "Pascal VOC"
-LOOKS = "a folder of XML files, one a picture (`<annotation>`)"
+LOOKS = "a folder of XML files, one an image (`<annotation>`)"
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 _BELOW = "Annotations/"
 _GUESSED = (".jpg", ".png", ".jpeg")

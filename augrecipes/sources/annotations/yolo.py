@@ -27,7 +27,7 @@ from augrecipes.sources.annotations.records import LEAST_CORNERS, AnnotationOpti
 from augrecipes.sources.paths import OUTSIDE, DataFolder
 
 TITLE = "YOLO"
-LOOKS = "a data.yaml with `train` and `names`, or a folder of text files, one a picture (`0 0.5 0.5 0.1 0.2`)"
+LOOKS = "a data.yaml with `train` and `names`, or a folder of text files, one an image (`0 0.5 0.5 0.1 0.2`)"
 _YAML = ("data.yaml", "data.yml", "dataset.yaml")
 _MOST_YAML = 1 << 20  # bytes
 _SPLITS = ("train", "val", "test")
@@ -103,11 +103,11 @@ def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> No
         else:
             without.append(image)
     if without and len(without) == len(files):
-        many = f"none of {len(without):,} pictures has a label file; looked for {files[0][1]}"
+        many = f"none of {len(without):,} images has a label file; looked for {files[0][1]}"
         raise DataError(many, str(source.path))
     for paths, what, so in (
         (without, "picture", "without a label file, so without objects"),
-        (sorted(orphans), "label file", "without a picture, not read"),
+        (sorted(orphans), "label file", "without an image, not read"),
     ):
         if paths:
             found.findings.notes.append(f"{counted(len(paths), what)} {so} (first: {paths[0]})")
@@ -202,7 +202,7 @@ def _of_yaml(path: Path, said: dict[Any, Any], asked: AnnotationOptions) -> File
         elif place.suffix == ".txt" and is_there(place):
             files += _listed(place, within)
         else:
-            what = f"its pictures are in {place}: no such folder; give the data set's folder (root=)"
+            what = f"its images are in {place}: no such folder; give the data set's folder (root=)"
             raise DataError(what, str(path))
     return files, folders
 
@@ -219,7 +219,7 @@ def _swapped(path: Path, old: str, new: str) -> Path | None:
 def _in_folder(images: Path, labels: Path) -> list[tuple[str, str]]:
     names = [name for name in PathView(images).names if is_picture(name)]
     if not names:
-        raise DataError(f"no pictures in this folder, which {labels} has the labels of", str(images))
+        raise DataError(f"no images in this folder, which {labels} has the labels of", str(images))
     return [(f"{images}/{name}", f"{labels}/{name.rpartition('.')[0]}.txt") for name in names]
 
 
@@ -271,7 +271,7 @@ def _add_line(words: list[str], k: int, image: int, objects: _Objects, found: An
         return f"class {label:g} should be a whole number from 0 to {objects.classes - 1}"
     places = values[:4] if pose else values
     if min(places) < 0.5 - _FAR or max(places) > 0.5 + _FAR:
-        return "coordinates should be shares of the picture, 0..1, not px"
+        return "coordinates should be shares of the image, 0..1, not px"
     if len(values) == 4 or (pose and len(values) == 4 + pose):
         x, y, width, height = values[:4]
         thing = found.add(image, int(label), (x - width / 2, y - height / 2, x + width / 2, y + height / 2), k)

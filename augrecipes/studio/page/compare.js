@@ -1,4 +1,4 @@
-// The view A/B: two recipes or two settings on the same sample and draws, the difference as a picture and in words.
+// The view A/B: two recipes or two settings on the same sample and draws, the difference as an image and in words.
 
 import {chooser} from "./chooser.js"
 import {choice, fill, icon, make} from "./dom.js"
@@ -107,7 +107,7 @@ export function refresh() {
       pictures[side].element.hidden = !given
       if (given) pictures[side].show({...(typeof given === "string" ? {url: given, ...(answer.size ?? {})} : given), words: side === "difference" ? "difference of A and B" : side.toUpperCase()})
     }
-    fill(apart, answer.largest === 0 ? "no difference" : answer.difference ? `difference${answer.times > 1 ? `, ${answer.times} times as strong` : ""}` : "of different sizes: no difference picture")
+    fill(apart, answer.largest === 0 ? "no difference" : answer.difference ? `difference${answer.times > 1 ? `, ${answer.times} times as strong` : ""}` : "of different sizes: no difference image")
     const said = [answer.words ?? []].flat()
     const equal = answer.largest === 0
     fill(words,

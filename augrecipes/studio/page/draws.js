@@ -65,7 +65,7 @@ function indicesShown() {
   return Array.from({length: Math.min(settings.samples, source.count - from)}, (_, at) => from + at)
 }
 
-// Lays out strips and cells for what is asked; pictures that are there stay until newer ones come.
+// Lays out strips and cells for what is asked; images that are there stay until newer ones come.
 function lay() {
   const indices = indicesShown()
   const epochs = epochsShown()
@@ -163,7 +163,7 @@ async function request(signal, progress) {
   if (waiting().some(([, strip]) => strip.seen)) drawing.waiting ??= request
 }
 
-// Only what lies over some picture can be switched on and off.
+// Only what lies over some image can be switched on and off.
 const CARRIES = {masks: "mask", boxes: "boxes", keypoints: "keypoints", labels: "labels"}
 const laid = (name) => {
   const button = find(`[data-overlay="${name}"]`, root)
@@ -216,7 +216,7 @@ function scene(strip, line) {
   strip.scene.picture.show({...whole, windows})
 }
 
-// Arrow keys go from picture to picture as they stand on the page.
+// Arrow keys go from image to image as they stand on the page.
 function walk(event) {
   const cells = [...grid.querySelectorAll(".cell")]
   const at = cells.indexOf(document.activeElement)

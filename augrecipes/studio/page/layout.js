@@ -1,4 +1,4 @@
-// The tabs of the views, the border between recipe and pictures, and the light.
+// The tabs of the views, the border between recipe and images, and the light.
 
 import {find, fill, icon, make} from "./dom.js"
 import {lasting} from "./session.js"

@@ -150,7 +150,7 @@ async function learn() {
   announce("schema")
 }
 
-// What data there are, as the recipe reads them: a recipe of pairs sees other files than one of pictures.
+// What data there are, as the recipe reads them: a recipe of pairs sees other files than one of images.
 async function data() {
   const found = await ask("POST", "api/source", {text: recipe.good})
   if (JSON.stringify(found) === seen) return

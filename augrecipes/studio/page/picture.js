@@ -1,4 +1,4 @@
-// One picture with what belongs to it drawn over it: a mask, boxes, keypoints, labels, the window of a crop.
+// One image with what belongs to it drawn over it: a mask, boxes, keypoints, labels, the window of a crop.
 
 import {make} from "./dom.js"
 import {picture as fetched} from "./server.js"
@@ -8,7 +8,7 @@ import {on, settings} from "./state.js"
 export const COLOURS = ["#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#0072b2"]
 const css = (colour) => (Array.isArray(colour) ? `rgb(${colour.join(" ")})` : colour)
 
-// Draws what lies over a picture with a pen whose unit is a pixel of the screen; `scale` is screen per picture.
+// Draws what lies over an image with a pen whose unit is a pixel of the screen; `scale` is screen per image.
 export function drawOver(pen, {overlay = {}, mask = null, windows = []}, width, height, scale) {
   if (settings.masks && mask) pen.drawImage(mask, 0, 0, width, height)
   const small = width < 240 ? 0.6 : 1 // lines must not hide a thumbnail
@@ -64,7 +64,7 @@ function loaded(address) {
   })
 }
 
-// A picture on the page: `show` gives it another one; the old one stays until the new one is there.
+// An image on the page: `show` gives it another one; the old one stays until the new one is there.
 export class Picture {
   constructor(words = "") {
     this.image = make("img", {alt: words, draggable: "false"})
@@ -140,7 +140,7 @@ on("settings", (changed) => {
   }
 })
 
-// The whole scene that a picture was cut out of, in the pixels of the scene, or null.
+// The whole scene that an image was cut out of, in the pixels of the scene, or null.
 export function sceneOf(shown) {
   if (!shown?.source?.url) return null
   const [top, left, bottom, right] = shown.window ?? []

@@ -43,7 +43,7 @@ async function send(method, path, body, signal, lane = "", used = token()) {
   throw new Refused(answer.status, problem)
 }
 
-// A picture that the server keeps, as an address of this page.
+// An image that the server keeps, as an address of this page.
 export async function picture(path, signal) {
   return URL.createObjectURL(await (await send("GET", path, undefined, signal)).blob())
 }

@@ -37,7 +37,7 @@ export const recipe = {
 export const source = {kind: "images", count: 0, names: [], demo: true}
 export const schema = {steps: {}, top: {}}
 
-// Steps that are switched off, and probabilities that are forced: they hold for the pictures, not for the text.
+// Steps that are switched off, and probabilities that are forced: they hold for the images, not for the text.
 export const switches = {off: new Set(), force: new Map()}
 export const switched = () => switches.off.size + switches.force.size
 
@@ -46,7 +46,7 @@ export function flip(work) {
   announce("switches")
 }
 
-// What a request for pictures says of the recipe and of which draws it wants.
+// What a request for images says of the recipe and of which draws it wants.
 export const asked = (extra = {}) => ({
   text: recipe.good ?? recipe.text, optimize: settings.optimize || null, seed: settings.seed,
   off: [...switches.off], force: Object.fromEntries(switches.force), ...chosen(), ...extra,

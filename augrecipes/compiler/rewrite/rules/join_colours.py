@@ -1,4 +1,4 @@
-"""Colour steps in a row are matrices: a few passes over the picture instead of several for each."""
+"""Colour steps in a row are matrices: a few passes over the image instead of several for each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def joins(step: Step) -> bool:
     """Whether a step, or every step of a group, changes colours by little more than a matrix."""
     if step.is_group:
         return all(joins(child) and not _is_steep(child) for child in step.steps)
-    return recolours(step)  # otherwise it may read the picture to draw
+    return recolours(step)  # otherwise it may read the image to draw
 
 
 def _is_steep(step: Step) -> bool:

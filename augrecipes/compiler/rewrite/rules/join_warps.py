@@ -18,7 +18,7 @@ _STILL = ("identity", "window", "dihedral")
 
 
 def joins(step: Step) -> bool:
-    """Whether a step, or every step of a group, maps grids: pictures linearly, masks by nearest, or neither."""
+    """Whether a step, or every step of a group, maps grids: images linearly, masks by nearest, or neither."""
     if step.is_group:
         return all(joins(child) for child in step.steps)
     action = action_of(step)
@@ -35,10 +35,10 @@ def joins(step: Step) -> bool:
 def _pays(run: Steps, size: SizeBounds, flow: Flow) -> bool:
     """Whether pixels are saved: something is resampled, and afterwards scaled or cut.
 
-    A rotation or its kin looks beyond its picture nearly always, and must then be carried out on it as it is.
-    OpenCV's resize is so much quicker than its warp that where pictures are resized and then cut, that pays only where
+    A rotation or its kin looks beyond its image nearly always, and must then be carried out on it as it is.
+    OpenCV's resize is so much quicker than its warp that where images are resized and then cut, that pays only where
     most of what was resized is cut off, or where the decoder is spared what is cut off. `size` is what is known of the
-    pictures before the run.
+    images before the run.
     """
     leaves = [leaf for step in run for leaf in step.walk() if not leaf.is_group]
     actions = [action_of(leaf) for leaf in leaves]
@@ -53,7 +53,7 @@ def _pays(run: Steps, size: SizeBounds, flow: Flow) -> bool:
 def _pays_at_last(run: Steps, behind: Nodes, flow: Flow) -> bool:
     """Whether a native pass warps, changes colours and writes floats in less time than the steps one by one.
 
-    Where a picture is only scaled kernels that resize are quicker, and where it is tilted OpenCV is.
+    Where an image is only scaled kernels that resize are quicker, and where it is tilted OpenCV is.
     """
     leaves = [leaf for step in run for leaf in step.walk() if not leaf.is_group]
     warped = [leaf for leaf in leaves if action_of(leaf) == "warp"]
@@ -70,7 +70,7 @@ def recolours(step: Step) -> bool:
 
 
 def arriving(flow: Flow) -> SizeBounds:
-    """What is known of the pictures where the steps begin."""
+    """What is known of the images where the steps begin."""
     return UNKNOWN if flow.least is None else SizeBounds(flow.least, declared=True)
 
 
@@ -84,7 +84,7 @@ def _only_scales(step: Step) -> bool:
 
 
 def _is_resize(step: Step) -> bool:
-    """Whether a step resizes the whole picture: of a window that was scaled before, that makes one resize of both."""
+    """Whether a step resizes the whole image: of a window that was scaled before, that makes one resize of both."""
     return claims(step.name).resizes == "whole"
 
 

@@ -1,4 +1,4 @@
-"""A picture that is made much smaller is decoded smaller: a JPEG at a half, a quarter or an eighth is quicker."""
+"""An image that is made much smaller is decoded smaller: a JPEG at a half, a quarter or an eighth is quicker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A warp that shrinks its picture reads a reduced one: fewer pixels to gather, and none of them left out."""
+"""A warp that shrinks its image reads a reduced one: fewer pixels to gather, and none of them left out."""
 
 from __future__ import annotations
 

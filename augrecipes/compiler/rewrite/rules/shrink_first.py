@@ -51,7 +51,7 @@ def refusals(steps: Nodes, flow: Flow) -> dict[int, str | None]:
 
 
 def is_downscale(step: Node) -> TypeGuard[Step]:
-    """Whether a step is a window, or a resize of the whole picture or of a window."""
+    """Whether a step is a window, or a resize of the whole image or of a window."""
     if not is_single(step):
         return False
     action = action_of(step)
@@ -85,7 +85,7 @@ def _no_mean(step: Step, size: SizeBounds) -> str | None:
 
 
 def _apart(stretch: Nodes, flow: Flow) -> float:
-    """By how many levels pictures may be apart once all colours of a stretch were moved behind all its downscales.
+    """By how many levels images may be apart once all colours of a stretch were moved behind all its downscales.
 
     A step that commutes with means enlarges no difference; it adds what it rounds.
     """
