@@ -134,9 +134,7 @@ WALKS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name == "README" else pytest.mark.soak) for name in WALKS]
-)
+@pytest.mark.parametrize("name", WALKS)
 def test_from_top_to_bottom_everything_works(name: str, tmp_path: Path, programs: Programs) -> None:
     """In one empty folder, in the page's order: all runs, and prints what is shown or said."""
     for module in NEEDS.get(name, ()):
