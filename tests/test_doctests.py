@@ -12,7 +12,12 @@ import pytest
 
 import augrecipes
 
-MODULES = sorted(m.name for m in pkgutil.walk_packages(augrecipes.__path__, "augrecipes.") if "__main__" not in m.name)
+LEFT_OUT = ("augrecipes.__main__", "augrecipes.bring")  # runs; warns when it is imported
+MODULES = sorted(
+    found.name
+    for found in pkgutil.walk_packages(augrecipes.__path__, "augrecipes.")
+    if not found.name.startswith(LEFT_OUT)
+)
 
 
 @pytest.mark.parametrize("name", ["augrecipes", *MODULES])

@@ -1,4 +1,4 @@
-"""Numbers as extreme as a class may be given, and what becomes of a image then: each case in a process of its own.
+"""Numbers as extreme as a class may be given, and what becomes of an image then: each case in a process of its own.
 
 As a program: reads cases, `[class, arguments]` a line, and answers each with a line: `refused` by the check, `ok`, or
 what went wrong. Memory and processor time of each are bounded. `--without-bounds`: the check knows no bounds.
@@ -19,7 +19,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-sys.path.append(str(Path(__file__).parents[1] / "laws"))
+sys.path.append(str(Path(__file__).parents[1]))
 from support.every_class import _NEEDED
 
 from augrecipes.errors import DataError, RecipeError
@@ -32,7 +32,7 @@ Case = tuple[str, dict[str, Any]]
 # Whatever passes the check is tried with these, and with both ends of every bound.
 NUMBERS = (0, 1, 2, 3, 7, 255, 256, 1000, 32768, bounds.LARGEST, -1, -bounds.LARGEST, bounds.SMALLEST, 1e-3, 0.5, -0.5)
 NEEDED = {**_NEEDED, "FromFloat": {"dtype": "uint8"}}
-# Whether these can be carried out a image decides, or a mask: by size, channels or dtype. A DataError names the step.
+# Whether these can be carried out an image decides, or a mask: by size, channels or dtype. A DataError names the step.
 OF_PICTURES = {
     *("height", "width", "x_max", "y_max", "px", "hole_height_range", "hole_width_range", "unit_size_range"),
     *("freq_mask_param", "time_mask_param", "mask_x_length", "mask_y_length", "drop_length", "channel_drop_range"),

@@ -309,7 +309,7 @@ def test_explain_shows_it_in_both_modes():
     for mode in ("train", "eval"):
         told = explain(made, mode).to_json()["derived"]
         assert [(row["site"], row["becomes"]) for row in told] == [
-            ("RandomCrop#1", ("CenterCrop(height: 8, width: 8)",)), ("OneOf#1", ())
+            ("RandomCrop#1", ["CenterCrop(height: 8, width: 8)"]), ("OneOf#1", [])
         ]  # fmt: skip
         assert all(row["why"] for row in told)
     assert "derived" not in explain(ar.load("imagenet-train"), "eval").to_json()

@@ -84,7 +84,7 @@ def test_images_that_are_too_large_are_told(step: str, fine: bool) -> None:
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_the_least_limit_is_no_stumbling_block(name: str) -> None:
-    """Steps that keep a image's size have no argument that could make it smaller: none is blamed."""
+    """Steps that keep an image's size have no argument that could make it smaller: none is blamed."""
     try:
         parse_text(f"version: 1\nrecipe: t\nmax_bytes: 1\nsteps: [{name}]")
     except RecipeError as error:

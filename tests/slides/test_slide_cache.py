@@ -231,7 +231,11 @@ def test_whatever_changes_is_noticed(
 
 
 def law_of(how: Any, *done: tuple[str, int]) -> Callable[[Callable[[str], Any]], None]:
-    return lambda fixture: law(fixture("drawn"), fixture("tmp_path"), fixture("monkeypatch"), how, list(done))
+    def check(fixture: Callable[[str], Any]) -> None:
+        fixture("at_rest")
+        law(fixture("drawn"), fixture("tmp_path"), fixture("monkeypatch"), how, list(done))
+
+    return check
 
 
 test_planted_faults_are_caught = planted_faults({
