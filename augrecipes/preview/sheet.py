@@ -96,7 +96,7 @@ class Sheet(Displayed):
 
     def __repr__(self) -> str:
         pictures = sum(len(group.sizes) for row in self.rows for group in row.everything)
-        what = f"{counted(len(self.rows), 'row')}, {counted(pictures, 'picture')}, {size_text(self.pixels)} px"
+        what = f"{counted(len(self.rows), 'row')}, {counted(pictures, 'image')}, {size_text(self.pixels)} px"
         return f'<Sheet {harmless(self.title)}: {what}; .save("sheet.png") writes it>'
 
 

@@ -169,7 +169,7 @@ def _warn_of_loose_tiles(root: PathLike) -> None:
         names = [entry.name for entry in entries if entry.name.rpartition(b".")[2].lower() in EXTENSIONS]
     if loose := sorted(os.fsdecode(name) for name in names if not name.startswith(b".")):
         message = "%s: %s beside the bags, not read (%s first): each bag is a folder of its own"
-        _log.warning(message, os.fsdecode(root), counted(len(loose), "picture"), loose[0])
+        _log.warning(message, os.fsdecode(root), counted(len(loose), "image"), loose[0])
 
 
 def label_files(roots: Sequence[PathLike], labels: PathLike | None) -> list[str]:

@@ -106,7 +106,7 @@ def read(source: PathView, asked: AnnotationOptions, found: AnnotationSet) -> No
         many = f"none of {len(without):,} images has a label file; looked for {files[0][1]}"
         raise DataError(many, str(source.path))
     for paths, what, so in (
-        (without, "picture", "without a label file, so without objects"),
+        (without, "image", "without a label file, so without objects"),
         (sorted(orphans), "label file", "without an image, not read"),
     ):
         if paths:
