@@ -167,8 +167,8 @@ def bench(
 
         answer(found, json_, tell, lambda path: write(found, path))
         if out is not None:
-            with progress("rendering") as advance:
-                page = write_report(found, out, loaded, setting, judgement, advance)
+            with progress("rendering") as rendered:
+                page = write_report(found, out, loaded, setting, judgement, rendered)
             say_line(page, err=json_ == STDOUT)
     if judgement is not None and not judgement.passes:
         raise typer.Exit(1)
