@@ -233,8 +233,8 @@ def fills(recipe: Recipe, mode: Mode) -> set[float]:
     for top in recipe.section(mode) or ():
         for step in top.walk():
             if not step.steps:
-                values = np.ravel(effective(step).get("fill_mask")).tolist()
-                found.update(float(value) for value in values if isinstance(value, int | float))
+                fill: Any = effective(step).get("fill_mask")
+                found.update(float(value) for value in np.ravel(fill).tolist() if isinstance(value, int | float))
     return found
 
 
