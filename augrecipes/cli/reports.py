@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from augrecipes.diff import words
-from augrecipes.diff.differences import Difference
-from augrecipes.diff.words import text
+from augrecipes.diff.differences import Difference, text
 from augrecipes.errors import counted
 from augrecipes.recipe.derive import ONE_BY_ONE
 from augrecipes.report import Note, Report, TextTable
@@ -126,12 +124,12 @@ def of_difference(found: Difference) -> Report:
         name: f"{side.recipe} · {side.file} · digest {side.digest[:_DIGITS]}"
         for name, side in (("A", found.a), ("B", found.b))
     }
-    settings = [(one.key, words.of_change(one)) for one in found.settings]
+    settings = [(one.key, one.text) for one in found.settings]
     tables = [TextTable("Settings", ("setting", "what differs"), settings)]
     for mode in found.modes:
         steps = [one for one in found.steps if one.mode == mode]
         rows = [
-            (_MARKS[one.what][0], one.site, one.draws if one.draws in ("kept", "changed") else "", words.of_step(one))
+            (_MARKS[one.what][0], one.site, one.draws if one.draws in ("kept", "changed") else "", one.text)
             for one in steps
         ]
         styles = [_MARKS[one.what][1] for one in steps]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from augrecipes.diff.differences import Change as Change
-from augrecipes.diff.differences import Difference as Difference
-from augrecipes.diff.differences import Placed as Placed
-from augrecipes.diff.differences import StepDifference as StepDifference
-from augrecipes.diff.recipes import diff as diff
+from augrecipes.diff.differences import Change, Difference, Placed, StepDifference
+from augrecipes.diff.recipes import diff
 
 __all__ = ["Change", "Difference", "Placed", "StepDifference", "diff"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from augrecipes.display import Displayed
-from augrecipes.errors import counted
+from augrecipes.errors import counted, harmless
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.report import to_plain
 
@@ -28,6 +28,18 @@ class Change:
     key: str
     a: Any
     b: Any
+
+    @property
+    def text(self) -> str:
+        """The value that was, and the one that is.
+
+        >>> Change("p", 0.5, None).text
+        '0.5 → none'
+        """
+        values = (self.a, self.b)
+        return " → ".join(
+            "none" if one is None else f"{{{text(one)}}}" if isinstance(one, Mapping) else text(one) for one in values
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +88,19 @@ class StepDifference:
         """Its label; both labels, where they differ."""
         sites = dict.fromkeys(placed.site for placed in (self.a, self.b) if placed is not None)
         return " → ".join(sites)
+
+    @property
+    def text(self) -> str:
+        """What differs in the step, or where it stands now."""
+        placed = self.b or self.a
+        if placed is not None and (self.a is None or self.b is None):
+            arguments = {name: value for name, value in placed.arguments.items() if value is not None}
+            return f"{self.what} at {_dotted(placed.place)}: {text(arguments)}"
+        parts = [f"{change.key}: {change.text}" for change in self.changes]
+        if self.what == "moved" and self.a and self.b:
+            now = f"behind {self.b.behind}" if self.b.behind else "to the front"
+            parts.insert(0, f"moved {now}, from {_dotted(self.a.place)} to {_dotted(self.b.place)}")
+        return ", ".join(parts) or "another label, so other draws"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +153,22 @@ class Difference(Displayed):
     def to_json(self) -> dict[str, Any]:
         """Returns plain dicts, lists, strings, numbers and null: `same`, and every attribute."""
         return {"same": self.same, **to_plain(self)}
+
+
+def text(value: Any) -> str:
+    """A value as recipes write it, without braces.
+
+    >>> text({"size": (224, 224), "pad": None})
+    'size: [224, 224], pad: null'
+    """
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {text(part)}" for key, part in value.items())
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(text(part) for part in value)}]"
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    return harmless(str(value))
+
+
+def _dotted(place: Sequence[int]) -> str:
+    return ".".join(map(str, place))

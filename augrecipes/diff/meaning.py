@@ -1,19 +1,25 @@
-"""What a step means: its arguments with defaults merged, what it inherits, and whether it draws at all."""
+"""What takes effect in a recipe: its settings, and what each step means, with defaults merged and what it inherits."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from augrecipes.kinds import Facts
+from augrecipes.compat.guard import albumentations
+from augrecipes.diff.differences import Change
+from augrecipes.errors import RecipeError
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
+from augrecipes.ops.fills import FILL_FIRST
 from augrecipes.ops.ranges import makes_draws
 from augrecipes.ops.registry import chance, effective
-from augrecipes.recipe.model import Recipe, Step
+from augrecipes.ops.registry import plain as instance
+from augrecipes.recipe.model import Arguments, Bag, Mode, Output, Recipe, Step
+
+_RGB = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,72 +55,50 @@ class Meaning:
             yield from child.walk()
 
 
-@dataclass(frozen=True, slots=True)
-class _StepContext:
-    """What steps inherit from where they stand."""
-
-    facts: Facts
-    scales: Mapping[str, int]
-    targets: tuple[str, ...] = ()
-    share: str = "tile"
-    degrade: bool = False
-
-
-def meanings(recipe: Recipe, steps: tuple[Step, ...]) -> tuple[Meaning, ...]:
+def meanings(recipe: Recipe, steps: Sequence[Step]) -> tuple[Meaning, ...]:
     """The steps of a section of `recipe`.
 
     >>> flip = Step("HorizontalFlip", site="HorizontalFlip#1")
     >>> [(one.p, one.draws, one.place) for one in meanings(Recipe("tiny"), (flip,))]
     [(0.5, True, (1,))]
     """
-    scales: dict[str, int] = dict(recipe.scales)
-    return _all(steps, _StepContext(recipe.facts, scales, tuple(sorted(scales))), ())
+    return tuple(_meanings(recipe, steps, (), tuple(sorted(recipe.scales)), "tile", in_degrade=False))
 
 
-def _all(
-    steps: tuple[Step, ...], context: _StepContext, place: tuple[int, ...], *, one_of: bool = False
-) -> tuple[Meaning, ...]:
-    weights = sum(chance(step) for step in steps) if one_of else 0.0
-    befores = (None, *(step.site for step in steps))
-    return tuple(
-        _meaning(step, context, (*place, number), behind, weights)
-        for number, (step, behind) in enumerate(zip(steps, befores, strict=False), 1)
-    )
-
-
-def _meaning(step: Step, context: _StepContext, place: tuple[int, ...], behind: str | None, weights: float) -> Meaning:
-    values = _arguments(step)
-    p = float(values.pop("p"))
-    weight = p / weights if weights else None
-    draws = _draws(step, p, weight)
-    targets, share = tuple(sorted(step.target)) or context.targets, step.share or context.share
-    inside = _StepContext(context.facts, context.scales, targets, share, context.degrade or step.name == groups.DEGRADE)
-    if context.facts.scales and not step.steps and not context.degrade:  # a group's targets are its children's
-        values |= {"target": list(targets), **_at(step, context, targets)}
-    if context.facts.tiles and draws:
-        values["share"] = share
-    children = _all(step.steps, inside, place, one_of=step.name == groups.ONE_OF)
-    parts = [step.name, values, p, [child.key for child in children]]
-    key = hashlib.sha256(word(parts).encode()).hexdigest()
-    return Meaning(step, place, behind, values, p, weight, draws, children, key)
-
-
-def _arguments(step: Step) -> dict[str, Any]:
-    values = effective(step)
-    match step.name:
-        case groups.SOME_OF:
+def _meanings(
+    recipe: Recipe, steps: Sequence[Step], inside: tuple[int, ...], targets: tuple[str, ...], share: str, *,
+    in_degrade: bool, weights: float = 0.0,
+) -> Iterator[Meaning]:  # fmt: skip
+    """Steps of one list, which inherit targets and share from where they stand."""
+    behind = None
+    for number, step in enumerate(steps, 1):
+        values = effective(step)
+        if step.name == groups.SOME_OF:
             values = {"n": 1, "replace": False, **values}
-        case groups.RANDOM_ORDER:
+        elif step.name == groups.RANDOM_ORDER:
             values = {"n": len(step.steps), **values}
-    return values
+        p, place = float(values.pop("p")), (*inside, number)
+        weight = p / weights if weights else None
+        draws = _draws(step, p, weight)
+        its_targets, its_share = tuple(sorted(step.target)) or targets, step.share or share
+        if recipe.facts.scales and not step.steps and not in_degrade:  # a group's targets are its children's
+            values |= {"target": list(its_targets), **_at(step, recipe, its_targets)}
+        if recipe.facts.tiles and draws:
+            values["share"] = its_share
+        children = tuple(_meanings(
+            recipe, step.steps, place, its_targets, its_share, in_degrade=in_degrade or step.name == groups.DEGRADE,
+            weights=sum(map(chance, step.steps)) if step.name == groups.ONE_OF else 0.0,
+        ))  # fmt: skip
+        key = hashlib.sha256(word([step.name, values, p, [child.key for child in children]]).encode()).hexdigest()
+        yield Meaning(step, place, behind, values, p, weight, draws, children, key)
+        behind = step.site
 
 
-def _at(step: Step, context: _StepContext, targets: tuple[str, ...]) -> dict[str, str]:
+def _at(step: Step, recipe: Recipe, targets: Sequence[str]) -> dict[str, str]:
     """The target whose pixels the numbers count; of those of one scale the first by name, as they count alike."""
-    record = capability(step.name)
+    record, scales = capability(step.name), recipe.scales
     if record is None or not record.pixels:
         return {}
-    scales = context.scales
     scale = scales[step.at] if step.at is not None else min(scales[name] for name in targets)
     return {"at": min(name for name in scales if scales[name] == scale)}
 
@@ -128,6 +112,57 @@ def _draws(step: Step, p: float, weight: float | None) -> bool:
         return step.name not in (groups.SEQUENTIAL, groups.DEGRADE)
     # Nothing is known of a class of the user's own, so it may draw.
     return capability(step.name) is None or makes_draws(step)
+
+
+def settings(a: Recipe, b: Recipe, modes: Sequence[Mode]) -> tuple[Change, ...]:
+    """The settings that differ, by their place in the file.
+
+    >>> [change.key for change in settings(Recipe("a"), Recipe("b", output=Output(layout="hwc")), ("train",))]
+    ['output.layout']
+    """
+    mine, other = (_settings(recipe, modes) for recipe in (a, b))
+    if a.facts.scales and b.facts.scales:
+        outputs = [list(each["output"].values()) for each in (mine, other)]
+        if all(equal(output, each[0]) for each in outputs for output in each):  # all targets of a pair leave alike
+            mine["output"], other["output"] = (each[0] for each in outputs)
+    return tuple(compared(mine, other))
+
+
+def _settings(recipe: Recipe, modes: Sequence[Mode]) -> dict[str, Any]:
+    """Every setting with its default, nested as the file has it."""
+    inputs = asdict(recipe.inputs)
+    outputs = {name: _output(recipe.outputs.get(name, recipe.output)) for name in recipe.scales}
+    return {
+        "kind": recipe.kind,
+        "scales": dict(recipe.scales),
+        "bag": asdict(recipe.bag or Bag()) if recipe.facts.tiles else {},
+        "allow_resampling": recipe.allow_resampling,
+        "inputs": {"image": {key: inputs.pop(key) for key in ("channels", "min_size")}, **inputs},
+        "output": outputs if recipe.facts.scales else _output(recipe.output),
+        "eval": "there" if "eval" in modes and recipe.eval is not None else None,
+    }
+
+
+def _output(output: Output) -> dict[str, Any]:
+    """An output without what says nothing: normalised values have no range, and uint8 has one only."""
+    values = asdict(output)
+    if output.normalize is not None:
+        values["range"] = None
+    elif output.dtype == "uint8":
+        values["range"] = (0, 255)
+    return values
+
+
+def compared(a: Mapping[str, Any], b: Mapping[str, Any], prefix: str = "") -> list[Change]:
+    """The values that differ; mappings on both sides are looked into."""
+    found = []
+    for key in dict.fromkeys([*a, *b]):
+        mine, other = a.get(key), b.get(key)
+        if isinstance(mine, Mapping) and isinstance(other, Mapping) and key != "normalize":
+            found += compared(mine, other, f"{prefix}{key}.")
+        elif not equal(mine, other):
+            found.append(Change(f"{prefix}{key}", plain(mine), plain(other)))
+    return found
 
 
 def plain(value: Any) -> Any:
@@ -155,3 +190,65 @@ def equal(a: Any, b: Any) -> bool:
     (True, False, True)
     """
     return word(a) == word(b)
+
+
+def equivalent(a: Step, b: Step, changes: Sequence[Change]) -> set[str]:
+    """The keys of the changes from `a` to `b`, two steps of one class, that change nothing of what the class makes.
+
+    Only the class itself knows, as of a limit of 25 and of [-25, 25]. What a change does depends on the arguments next
+    to it, so it is tried among those of both steps.
+
+    >>> one, other = Arguments({"limit": 25}), Arguments({"limit": [-25, 25], "crop_border": True})
+    >>> changes = [Change("limit", 25, [-25, 25]), Change("crop_border", False, True)]
+    >>> equivalent(Step("Rotate", one), Step("Rotate", other), changes)
+    {'limit'}
+    """
+    written = {*a.args, *b.args} if a.name == b.name else set()
+    names = {change.key: change.key.partition(".")[0] for change in changes}
+    tried = [name for name in dict.fromkeys(names.values()) if name in written]
+    b = replace(b, p=a.p)
+
+    def changes_nothing(some: Sequence[str]) -> bool:
+        return _alike(before, _state(_with(a, b, some))) and _alike(after, _state(_with(b, a, some)))
+
+    try:
+        before, after = (_state(step) for step in (a, b)) if tried else ({}, {})
+        if not _alike(before, after):
+            tried = [name for name in tried if changes_nothing([name])]
+            if not changes_nothing(tried):
+                return set()
+    except RecipeError:
+        return set()
+    return {key for key, name in names.items() if name in tried}
+
+
+def _with(step: Step, other: Step, names: Sequence[str]) -> Step:
+    """The step with some arguments as they are in another one."""
+    args = {name: value for name, value in step.args.plain().items() if name not in names}
+    args |= {name: value for name, value in other.args.plain().items() if name in names}
+    return replace(step, args=Arguments(args))
+
+
+def _state(step: Step) -> dict[str, Any]:
+    """What a transform holds beyond what every transform has; one number for three equal ones that fill pixels."""
+    common = vars(albumentations().NoOp()).keys() - {"p"}
+    held = {name: value for name, value in vars(instance(step)).items() if name not in common}
+    fill = held.get("fill")
+    if isinstance(fill, list | tuple) and len(fill) == _RGB and fill.count(fill[0]) == _RGB:
+        held["fill"] = fill if fill[0] and step.name in FILL_FIRST else fill[0]
+    return held
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two values are equal for certain; what cannot be compared is not."""
+    if type(a) is not type(b):
+        return False
+    import numpy as np  # late: who only reads an explanation does not wait for it
+
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b)
+    if isinstance(a, Mapping):
+        return a.keys() == b.keys() and all(_alike(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(_alike, a, b))
+    return a is b or (isinstance(a, bool | int | float | str) and a == b)

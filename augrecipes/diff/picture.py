@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.diff.samples import ComparedSample, RecipeRun, run_sample
+from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
@@ -17,6 +17,30 @@ from augrecipes.preview.sheet import Sheet
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.opening import Data, StrPath, open_data, words_of
+from augrecipes.sources.sample import Sample
+
+
+class RecipeRun(NamedTuple):
+    """One recipe, compiled.
+
+    Attributes:
+        name: that it is shown under.
+        recipe: what it was compiled from.
+        pipeline: of it.
+        reader: of the data, as the recipe takes them.
+    """
+
+    name: str
+    recipe: Recipe
+    pipeline: Pipeline
+    reader: Any
+
+
+class ComparedSample(NamedTuple):
+    """One sample, and what each recipe makes of it."""
+
+    given: Sample
+    outputs: tuple[dict[str, Any], ...]
 
 
 def compared(
@@ -91,6 +115,30 @@ def render(*given: Any, **how: Any) -> NDArray[np.uint8]:
     return compared(*given, **how).pixels
 
 
+def run_sample(sides: Sequence[RecipeRun], k: int, epoch: int) -> ComparedSample:
+    """Read a sample for every recipe, and run it.
+
+    Args:
+        sides: the recipes.
+        k: number of the sample.
+        epoch: of the draws.
+
+    Raises:
+        DataError: it cannot be read, a step fails, or a recipe reads another file; the file is named.
+    """
+    given = [side.reader.read(k) for side in sides]
+    path = given[0].path
+    for one, side in zip(given, sides, strict=True):
+        if one.path != path:
+            raise DataError(f"sample {k} of {side.name} is another file, {one.path}: they do not read the same", path)
+    try:
+        return ComparedSample(
+            given[0], tuple(s.run(side.pipeline, epoch) for s, side in zip(given, sides, strict=True))
+        )
+    except DataError as error:
+        raise error if error.path else error.with_path(path) from None
+
+
 def _row(drawn: ComparedSample, name: str, first: RecipeRun, second: RecipeRun) -> SheetRow:
     """One target of one sample: the source, what each makes of it, and their difference."""
     given = drawn.given
@@ -102,9 +150,9 @@ def _row(drawn: ComparedSample, name: str, first: RecipeRun, second: RecipeRun) 
         pictures.append(picture)
         groups.append(CellGroup([cell], f"{side.name} · {size_text(picture)} · {out[name].dtype}"))
     groups.append(_apart(*pictures, *(out[name] for out in drawn.outputs)))
-    target = [name] if first.recipe.facts.scales else []
-    tile = [f"tile {given.tile}"] if first.recipe.facts.tiles else []
-    notes = [*target, f"index {given.index}", *tile, *_beside(drawn)]
+    facts = first.recipe.facts
+    target, tile = [name] if facts.scales else [], [f"tile {given.tile}"] if facts.tiles else []
+    notes = [*target, f"index {given.index}", *tile, *_targets_that_differ(drawn)]
     header = f"source · {size_text(source)}"
     return SheetRow(groups, CellGroup([Cell(source)], header, quiet=True), short_path(given.path), [" · ".join(notes)])
 
@@ -118,8 +166,8 @@ def _apart(a: Picture, b: Picture, values_a: NDArray[Any], values_b: NDArray[Any
     return difference_group(apart, "identical" if same else "looks the same, other values")
 
 
-def _beside(drawn: ComparedSample) -> Iterator[str]:
-    """What else came out differently: labels of masks, boxes, keypoints."""
+def _targets_that_differ(drawn: ComparedSample) -> Iterator[str]:
+    """What else differs: labels of masks, boxes, keypoints."""
     for name in ("mask", "boxes", "keypoints"):
         if any(name not in out for out in drawn.outputs):
             continue

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from difflib import SequenceMatcher
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
 
-from augrecipes.diff import settings
 from augrecipes.diff.differences import Change, ComparedRecipe, Difference, Draws, Placed, StepDifference
-from augrecipes.diff.equivalent import equivalent
-from augrecipes.diff.matching import match, pair_off
-from augrecipes.diff.meaning import Meaning, equal, meanings, plain
-from augrecipes.diff.words import of_change
+from augrecipes.diff.meaning import Meaning, compared, equal, equivalent, meanings, plain, settings
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Recipe
 
 _BOTH: tuple[Mode, ...] = ("train", "eval")
+# What makes two steps the same one, the surest first.
+_KEYS = (("step.site", "key"), ("key",), ("step.site", "step.name"), ("step.name",))
+_IN_ORDER = tuple(attrgetter(*names) for names in _KEYS)
+_ANYWHERE = (_IN_ORDER[0], _IN_ORDER[2], _IN_ORDER[1])
+# Fields of recipes that change no sample, and what is said of both values.
+_UNSEEN = {
+    "name": "recipe: {} → {}",
+    "about": "about: other words",
+    "optimize": "optimize: {} → {}: the same recipe and the same draws, planned differently",
+    "without_rules": "without_rules: {} → {}: the same recipe and the same draws, planned differently",
+    "plugins": "plugins: {} → {}: where classes of steps come from",
+    "max_bytes": "max_bytes: {} → {}: the same samples, where they are made",
+}
+
+Numbered = Sequence[tuple[int, Meaning]]
+Places = list[tuple[int, int]]  # in two lists
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
+class _Pair(NamedTuple):
     """A step of both recipes, or of one."""
 
     a: Meaning | None
     b: Meaning | None
     moved: bool = False
-
-    def mirrored(self) -> _Pair:
-        return _Pair(self.b, self.a, self.moved)
 
 
 def diff(a: Recipe | Source, b: Recipe | Source, modes: Sequence[Mode] = _BOTH) -> Difference:
@@ -53,54 +63,85 @@ def diff(a: Recipe | Source, b: Recipe | Source, modes: Sequence[Mode] = _BOTH) 
     alike = 0
     for mode in chosen:
         pairs = _section(meanings(a, a.section(mode) or ()), meanings(b, b.section(mode) or ()))
-        compared = [(pair, _difference(pair, mode, remarks, with_class=not a.facts.scales)) for pair in pairs]
-        hints += _hints([(pair, one) for pair, one in compared if one is not None])
-        steps += [one for _, one in compared if one is not None]
-        alike += sum(one is None for _, one in compared)
-    changed = settings.changes(a, b, chosen)
+        found = [(pair, _difference(pair, mode, remarks, with_class=not a.facts.scales)) for pair in pairs]
+        differing = [(pair, one) for pair, one in found if one is not None]
+        hints += _hints(differing)
+        steps += [one for _, one in differing]
+        alike += len(found) - len(differing)
+    changed = settings(a, b, chosen)
     written = _without_effect(a, b, same=not changed and not steps)
+    mine, other = (ComparedRecipe(recipe.name, recipe.file, recipe.digest) for recipe in (a, b))
     return Difference(
-        _side(a), _side(b), chosen, changed, tuple(steps), alike, tuple(dict.fromkeys(hints)),
+        mine, other, chosen, changed, tuple(steps), alike, tuple(dict.fromkeys(hints)),
         (*written, *dict.fromkeys(remarks)), pictured=(a, b),
     )  # fmt: skip
 
 
-def _side(recipe: Recipe) -> ComparedRecipe:
-    return ComparedRecipe(recipe.name, recipe.file, recipe.digest)
-
-
-def _section(a: tuple[Meaning, ...], b: tuple[Meaning, ...]) -> list[_Pair]:
+def _section(a: Sequence[Meaning], b: Sequence[Meaning]) -> list[_Pair]:
     """All steps of a section, paired; the same pairs whichever recipe comes first."""
-    swapped = _in_words(a) > _in_words(b)
-    pairs = list(_paired(b, a) if swapped else _paired(a, b))
-    gone = [(number, pair.a) for number, pair in enumerate(pairs) if pair.a is not None and pair.b is None]
-    come = [(number, pair.b) for number, pair in enumerate(pairs) if pair.b is not None and pair.a is None]
-    stands = {pair.a.place: pair.b.place for pair in pairs if pair.a is not None and pair.b is not None}
-    merged: dict[int, _Pair | None] = {}
-    for i, j in sorted(pair_off(gone, come)):
-        one, other = pairs[i].a, pairs[j].b
-        if one is not None and other is not None:
-            stands[one.place] = other.place
-            along = stands.get(one.place[:-1]) == other.place[:-1] and one.place[-1] == other.place[-1]
-            merged[i], merged[j] = None, _Pair(one, other, moved=not along)
-    all_pairs = [merged.get(number, pair) for number, pair in enumerate(pairs)]
-    return [pair.mirrored() if swapped else pair for pair in all_pairs if pair is not None]
+    swapped = _names(a) > _names(b)
+    pairs: list[_Pair | None] = [*(_paired(b, a) if swapped else _paired(a, b))]
+    stands = {pair.a.place: pair.b.place for pair in pairs if pair and pair.a and pair.b}
+    gone = [(number, pair.a) for number, pair in enumerate(pairs) if pair and pair.a and not pair.b]
+    come = [(number, pair.b) for number, pair in enumerate(pairs) if pair and pair.b and not pair.a]
+    by_number = dict([*gone, *come])
+    for i, j in sorted(_pair_off(gone, come)):
+        one, other = by_number[i], by_number[j]
+        stands[one.place] = other.place
+        along = stands.get(one.place[:-1]) == other.place[:-1] and one.place[-1] == other.place[-1]
+        pairs[i], pairs[j] = None, _Pair(one, other, moved=not along)
+    return [_Pair(pair.b, pair.a, pair.moved) if swapped else pair for pair in pairs if pair]
 
 
-def _in_words(steps: tuple[Meaning, ...]) -> list[tuple[str, str]]:
+def _names(steps: Sequence[Meaning]) -> list[tuple[str, str]]:
     return [(one.key, one.step.site) for step in steps for one in step.walk()]
+
+
+def _match(a: Sequence[Meaning], b: Sequence[Meaning]) -> tuple[Places, Places]:
+    """Pair the steps of two lists: those in order in both, and those moved; of different classes are never a pair.
+
+    What is in order pairs where it means the same, then between such pairs where it has the same site, then by its
+    class. What is left pairs where it means the same or has the same site, and counts as moved.
+    """
+    kept = sorted(_in_order(list(enumerate(a)), list(enumerate(b)), _IN_ORDER))
+    done = {i for i, _ in kept}, {j for _, j in kept}
+    rest = ([(i, one) for i, one in enumerate(steps) if i not in of] for steps, of in zip((a, b), done, strict=True))
+    return kept, sorted(_pair_off(*rest), key=itemgetter(1))
+
+
+def _in_order(a: Numbered, b: Numbered, keys: Sequence[Callable[[Meaning], Any]]) -> Iterator[tuple[int, int]]:
+    if not (a and b and keys):
+        return
+    key, *others = keys
+    blocks = SequenceMatcher(None, [key(one) for _, one in a], [key(one) for _, one in b], autojunk=False)
+    i = j = 0
+    for mine, other, size in blocks.get_matching_blocks():
+        yield from _in_order(a[i:mine], b[j:other], others)
+        yield from ((a[mine + k][0], b[other + k][0]) for k in range(size))
+        i, j = mine + size, other + size
+
+
+def _pair_off(a: Numbered, b: Numbered) -> Places:
+    """Pairs of numbered steps of one class with one site, or else with one meaning; each step is in one at most."""
+    pairs: Places = []
+    for key in _ANYWHERE:
+        open_b: dict[Any, list[int]] = {}
+        done_a, done_b = {i for i, _ in pairs}, {j for _, j in pairs}
+        for j, other in reversed(b):
+            if j not in done_b:
+                open_b.setdefault(key(other), []).append(j)
+        pairs += [(i, open_b[key(one)].pop()) for i, one in a if i not in done_a and open_b.get(key(one))]
+    return pairs
 
 
 def _paired(a: Sequence[Meaning], b: Sequence[Meaning]) -> Iterator[_Pair]:
     """The steps of two lists and of the groups in them, in the order of the second; what is gone before what came."""
-    kept, moved = match(a, b)
-    here = {j: (i, False) for i, j in kept} | {j: (i, True) for i, j in moved}
-    stay = {i for i, _ in (*kept, *moved)}
+    kept, moved = _match(a, b)
+    here = {j: (i, elsewhere) for pairs, elsewhere in ((kept, False), (moved, True)) for i, j in pairs}
+    stay = {i for i, _ in here.values()}
     gone, come = 0, 0
     for i, j in [*kept, (len(a), len(b))]:
-        for k in range(gone, i):
-            if k not in stay:
-                yield from (_Pair(inner, None) for inner in a[k].walk())
+        yield from (_Pair(inner, None) for k in range(gone, i) if k not in stay for inner in a[k].walk())
         for k in range(come, min(j + 1, len(b))):
             if k in here:
                 number, elsewhere = here[k]
@@ -113,31 +154,31 @@ def _paired(a: Sequence[Meaning], b: Sequence[Meaning]) -> Iterator[_Pair]:
 
 def _difference(pair: _Pair, mode: Mode, remarks: list[str], *, with_class: bool) -> StepDifference | None:
     """What is to be said of a pair; None where its steps are the same. Equivalent arguments are a remark."""
-    a, b = pair.a, pair.b
+    a, b, moved = pair
     if a is None or b is None:
         return StepDifference(mode, "removed" if b is None else "added", _placed(a), _placed(b))
     changes = _changes(a, b)
     if with_class:
         same = equivalent(a.step, b.step, changes)
-        if neutral := [change for change in changes if change.key in same]:
-            remarks.append(_equivalence(a, neutral))
+        if neutral := [f"{change.key}: {change.text}" for change in changes if change.key in same]:
+            # They are equivalent together: one may take the place of another.
+            remarks.append(f"{a.step.site}, the same in effect: {', '.join(neutral)}")
         changes = [change for change in changes if change.key not in same]
     draws = _draws(a, b)
-    if not (changes or pair.moved or draws == "changed"):
+    if not (changes or moved or draws == "changed"):
         return None
-    return StepDifference(mode, "moved" if pair.moved else "changed", _placed(a), _placed(b), tuple(changes), draws)
+    return StepDifference(mode, "moved" if moved else "changed", _placed(a), _placed(b), tuple(changes), draws)
 
 
 def _placed(meaning: Meaning | None) -> Placed | None:
     if meaning is None:
         return None
-    step = meaning.step
-    arguments = {**plain(meaning.values), "p": plain(meaning.p)}
+    step, arguments = meaning.step, plain({**meaning.values, "p": meaning.p})
     return Placed(step.site, step.name, meaning.place, meaning.behind, step.position.line, arguments)
 
 
 def _changes(a: Meaning, b: Meaning) -> list[Change]:
-    found = settings.compared(a.values, b.values)
+    found = compared(a.values, b.values)
     # In a OneOf all weights may be twice as large, and the chances are the same.
     if a.p != b.p and (a.weight is None or a.weight != b.weight):
         found.append(Change("p", plain(a.p), plain(b.p)))
@@ -150,17 +191,10 @@ def _draws(a: Meaning, b: Meaning) -> Draws:
     return "kept" if a.step.site == b.step.site and equal(a.values.get("share"), b.values.get("share")) else "changed"
 
 
-def _equivalence(meaning: Meaning, changes: Sequence[Change]) -> str:
-    """The changes are equivalent together: one may take the place of another."""
-    written = ", ".join(f"{change.key}: {of_change(change)}" for change in changes)
-    return f"{meaning.step.site}, the same in effect: {written}"
-
-
 def _hints(compared: list[tuple[_Pair, StepDifference]]) -> Iterator[str]:
     """How to keep draws; steps whose group has other draws follow its `id`."""
     changed = {one.b.place for _, one in compared if one.b is not None and one.draws == "changed"}
-    for pair, one in compared:
-        a, b = pair.a, pair.b
+    for (a, b, _), one in compared:
         if a is None or b is None or one.draws != "changed" or a.step.site == b.step.site or b.place[:-1] in changed:
             continue
         if a.step.id is None and b.step.id is not None:
@@ -173,19 +207,9 @@ def _hints(compared: list[tuple[_Pair, StepDifference]]) -> Iterator[str]:
 
 def _without_effect(a: Recipe, b: Recipe, *, same: bool) -> Iterator[str]:
     """What differs and changes no sample."""
-    if a.name != b.name:
-        yield f"recipe: {a.name} → {b.name}"
-    if a.about != b.about:
-        yield "about: other words"
-    if a.optimize != b.optimize:
-        yield f"optimize: {a.optimize} → {b.optimize}: the same recipe and the same draws, planned differently"
-    if a.without_rules != b.without_rules:
-        rules = (", ".join(one.without_rules) or "none" for one in (a, b))
-        yield f"without_rules: {' → '.join(rules)}: the same recipe and the same draws, planned differently"
-    if a.plugins != b.plugins:
-        names = (", ".join(one.plugins) or "none" for one in (a, b))
-        yield f"plugins: {' → '.join(names)}: where classes of steps come from"
-    if a.max_bytes != b.max_bytes:
-        yield f"max_bytes: {a.max_bytes} → {b.max_bytes}: the same samples, where they are made"
+    for name, said in _UNSEEN.items():
+        values = [getattr(recipe, name) for recipe in (a, b)]
+        if values[0] != values[1]:
+            yield said.format(*((", ".join(one) or "none") if isinstance(one, tuple) else one for one in values))
     if same and a.digest != b.digest:
         yield "digest: the same in effect, in other words"

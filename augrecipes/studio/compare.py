@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.diff import words
 from augrecipes.diff.recipes import diff
 from augrecipes.errors import DataError
 from augrecipes.preview.display import amplified, picture_of_output
@@ -57,11 +56,11 @@ def compared(studio: Studio, request: CompareRequest) -> dict[str, Any]:
 
 def _words(a: View, b: View) -> list[str]:
     found = diff(a.switched, b.switched)
-    lines = [f"{one.key}: {words.of_change(one)}" for one in found.settings]
+    lines = [f"{one.key}: {one.text}" for one in found.settings]
     for one in found.steps:
         draws = " (other draws)" if one.draws == "changed" else ""
         where = "eval " if one.mode == "eval" else ""
-        lines.append(f"{_MARKS[one.what]} {where}{one.site}: {words.of_step(one)}{draws}")
+        lines.append(f"{_MARKS[one.what]} {where}{one.site}: {one.text}{draws}")
     lines += [f"to keep draws: {hint}" for hint in found.hints]
     if a.pipeline.optimize != b.pipeline.optimize:
         lines.append(f"optimize: {a.pipeline.optimize} → {b.pipeline.optimize}")

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from augrecipes.preview.sheet import checked_path as checked_path
+from augrecipes.preview.sheet import checked_path
 from augrecipes.preview.sheet import save_sheet as save_worst
-from augrecipes.verify.metrics import LAWS as LAWS
-from augrecipes.verify.metrics import Figure as Figure
-from augrecipes.verify.metrics import SampleRef as SampleRef
-from augrecipes.verify.metrics import Worst as Worst
-from augrecipes.verify.metrics import number as number
-from augrecipes.verify.picture import render_worst as render_worst
-from augrecipes.verify.run import Verification as Verification
-from augrecipes.verify.run import replay as replay
-from augrecipes.verify.run import verify as verify
+from augrecipes.verify.contract import LAWS, Figure, SampleRef, Worst, number
+from augrecipes.verify.picture import render_worst
+from augrecipes.verify.run import Verification, replay, verify
 
 __all__ = [
     "LAWS",
@@ -21,6 +15,7 @@ __all__ = [
     "Verification",
     "Worst",
     "checked_path",
+    "number",
     "render_worst",
     "replay",
     "save_worst",

@@ -1,18 +1,16 @@
-"""What a plan promises: the contracts of the rules that made it; and the two pipelines that are compared for it."""
+"""What a plan promises, by the contracts of the rules that made it, and what was measured of it over all samples."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Any, NamedTuple, cast
 
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
-from augrecipes.recipe.model import Optimize, Recipe, RuleName
-
-# What float32 and float16 outputs round off, in levels of 0..255: the sinks of `none` and `fast` agree to 1e-6.
-_ROUNDING = {"uint8": 0.0, "float32": 1e-3, "float16": 0.15}
+from augrecipes.recipe.model import Recipe, RuleName
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +35,9 @@ class Promise:
     random: tuple[RuleName, ...] = ()
 
     def __str__(self) -> str:
-        parts = [self.geometry and "GEOMETRY", self.levels and self.colours, self.random and "DISTRIBUTION"]
+        levels = self.levels and f"LEVELS({self.levels:g})"
+        parts = [self.geometry and "GEOMETRY", levels, self.random and "DISTRIBUTION"]
         return " + ".join(part for part in parts if part) or "EXACT"
-
-    @property
-    def colours(self) -> str:
-        """The contract of the colours alone."""
-        return f"LEVELS({self.levels:g})" if self.levels else "EXACT"
 
     def compared(self, recipe: Recipe) -> Recipe:
         """The recipe with the random numbers of `none`: what its images can be compared by, value by value."""
@@ -59,15 +53,6 @@ def promise_of(pipeline: Pipeline, dtype: Dtype) -> Promise:
         rules=tuple(firing.rule for firing in fired),
         random=tuple(dict.fromkeys(cast(RuleName, f.rule) for f in fired if f.contract == "DISTRIBUTION")),
     )
-
-
-def rounding(optimize: Optimize, dtype: str) -> float:
-    """By how many levels two equal images may differ in an output of `dtype`.
-
-    >>> rounding("exact", "float32"), rounding("fast", "float32")
-    (0.0, 0.001)
-    """
-    return _ROUNDING[dtype] if optimize == "fast" else 0.0
 
 
 class Two(NamedTuple):
@@ -105,3 +90,176 @@ class Planned:
             return done
 
         return run
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRef:
+    """A sample that can be run again.
+
+    Attributes:
+        index: of the sample, for bags of the bag.
+        epoch: of its draws.
+        tile: of a bag; 0 for other kinds.
+        number: of the sample in the data, in the order in which it is read.
+        path: the file.
+        dtype: of the images that go in.
+    """
+
+    index: int
+    epoch: int
+    tile: int = 0
+    number: int = 0
+    path: str = ""
+    dtype: Dtype = "uint8"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One law, measured on one target over all samples of one dtype.
+
+    Attributes:
+        target: `image`, `mask`, `boxes`, `keypoints`, or a pair's target.
+        law: which one; see `LAWS`.
+        limit: the largest value that is allowed, or None: nothing is promised.
+        worst: the largest value.
+        mean: of all samples.
+        share: of the pixels that were compared (levels, labels: that differ), or None.
+        samples: how many were measured.
+        broken: how many break the law.
+        where: the worst sample, one that breaks the law before all others.
+        dtype: of the images that go in.
+    """
+
+    target: str
+    law: str
+    limit: float | None
+    worst: float
+    mean: float
+    share: float | None
+    samples: int
+    broken: int
+    where: SampleRef | None
+    dtype: Dtype = "uint8"
+
+    @property
+    def ok(self) -> bool:
+        """Whether the law holds on every sample."""
+        return self.broken == 0
+
+
+# Name: (unit, what it says).
+LAWS: dict[str, tuple[str, str]] = {
+    "outcome": ("samples", "both give the same targets of the same sizes, or both refuse the sample"),
+    "levels": ("levels", "largest difference of an image's values, 0..255 before normalisation"),
+    "colours": ("levels", "the same for colours and distortions alone, on the image as the other steps leave it"),
+    "displacement": ("px", "how far apart the sources of one output pixel are, in px of the output"),
+    "hidden": ("px", "pixels that show the image where the other shows what lies beyond it"),
+    "truth": ("×", "distance to a band-limited image that is known everywhere: optimised over unoptimised"),
+    "labels": ("labels", "labels that neither the mask nor a fill has"),
+    "nearest": ("px", "from the pixel that a label is taken from to where the image comes from, in px of the source"),
+    "draws": ("steps", "that acted in one only, or drew other numbers, besides the noise itself"),
+    "noise": ("errors", "how far the noise's moments and histogram are from the recipe's, in standard errors"),
+    "independence": ("errors", "the same for products of neighbours: pixels, channels, samples"),
+    "equal": ("px", "largest difference of coordinates"),
+}
+
+
+def number(value: float) -> str:
+    """A value for people, two or three digits of it.
+
+    >>> number(0.0), number(0.00314159), number(3.14159), number(31415.9)
+    ('0', '0.0031', '3.14', '31416')
+    """
+    if value == 0:
+        return "0"
+    return f"{value:.2g}" if abs(value) < 1 else f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One law on one sample; attributes as of `Figure`."""
+
+    target: str
+    law: str
+    value: float
+    limit: float | None
+    mean: float
+    share: float | None
+    broken: bool
+
+    def rank(self) -> tuple[bool, float, float]:
+        """Broken laws first; then what is nearest to its limit; then what has none."""
+        if self.limit is None:
+            return self.broken, 0.0, self.value
+        return self.broken, self.value / self.limit if self.limit else self.value, 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """A sample near to, or beyond, what is allowed.
+
+    Attributes:
+        place: where it is.
+        readings: what was measured on it, the worst first.
+    """
+
+    place: SampleRef
+    readings: tuple[Measurement, ...]
+
+
+@dataclass
+class Metrics:
+    """All that was measured, by sample."""
+
+    readings: dict[SampleRef, list[Measurement]] = field(default_factory=dict)
+
+    def add(
+        self,
+        target: str,
+        law: str,
+        value: float,
+        place: SampleRef,
+        *,
+        limit: float | None = None,
+        mean: float | None = None,
+        share: float | None = None,
+        broken: bool | None = None,
+    ) -> None:
+        """One sample's value; `broken` where that is more than `value > limit` says."""
+        if broken is None:
+            broken = limit is not None and not value <= limit
+        mean = value if mean is None else mean
+        self.readings.setdefault(place, []).append(Measurement(target, law, value, limit, mean, share, broken))
+
+    def figures(self) -> tuple[Figure, ...]:
+        """All laws, by dtype and by target in the order in which they were first measured."""
+        found: dict[tuple[Dtype, str, str], list[tuple[SampleRef, Measurement]]] = {}
+        for place, readings in self.readings.items():
+            for one in readings:
+                found.setdefault((place.dtype, one.target, one.law), []).append((place, one))
+        dtypes = list(dict.fromkeys(dtype for dtype, _, _ in found))
+        targets = list(dict.fromkeys(("sample", *(target for _, target, _ in found))))
+        laws = list(LAWS)
+        order = sorted(found, key=lambda key: (dtypes.index(key[0]), targets.index(key[1]), laws.index(key[2])))
+        return tuple(_figure(key, found[key]) for key in order)
+
+    def worst(self, count: int) -> tuple[Worst, ...]:
+        """The samples nearest to, or furthest beyond, what is allowed; the worst first."""
+        found = [
+            Worst(place, tuple(sorted(readings, key=Measurement.rank, reverse=True)))
+            for place, readings in self.readings.items()
+        ]
+        found.sort(key=lambda one: [reading.rank() for reading in one.readings], reverse=True)
+        return tuple(found[:count])
+
+
+def _figure(key: tuple[Dtype, str, str], found: list[tuple[SampleRef, Measurement]]) -> Figure:
+    dtype, target, law = key
+    where, worst = max(found, key=lambda one: (one[1].broken, one[1].value))
+    each = [one for _, one in found]
+    shares = [one.share for one in each if one.share is not None]
+    return Figure(
+        target, law, worst.limit, max(one.value for one in each), fmean(one.mean for one in each),
+        fmean(shares) if shares else None, len(each), sum(one.broken for one in each),
+        where, dtype,
+    )  # fmt: skip

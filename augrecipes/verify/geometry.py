@@ -7,7 +7,7 @@ outside, on images of the dtype that it is for, as samples are made.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,17 +16,14 @@ from numpy.typing import NDArray
 
 from augrecipes.flow import Dtype
 from augrecipes.sources.sample import Sample
-from augrecipes.verify.contract import Two
-from augrecipes.verify.maps import F32, Map, certain, shrunk
-from augrecipes.verify.metrics import Metrics, SampleRef
-from augrecipes.verify.probe import Plane, Probe, RampProbe, values
-from augrecipes.verify.targets import MOST_ASTRAY_PX, MOST_BESIDE_PX, PointGrid, beside, beyond
+from augrecipes.verify.contract import Metrics, SampleRef, Two
+from augrecipes.verify.maps import F32, Map, Plane, Probe, RampProbe, certain, shrunk, values
 from augrecipes.verify.variants import order
 from augrecipes.verify.waves import MOST_APART_PX, Grating, Waves, rms
 
 _SHRINKS = 2.0  # source px per output px
 _TRUTH_SLACK = 0.1  # levels: positions of float32, weights of seven bits, and levels that round to either side
-_ASTRAY_SLACK = 0.02  # px
+_MOST_LABELS_PX = 1.0  # of the source; albumentations' own nearest neighbour may be further
 _CONSTANTS = ((94, 157, 61), (171, 52, 139))  # levels of images that are alike all over: no fill is likely to be both
 _ROUNDED = 1.5 / 255  # what is left of such a level where nothing else is blended in
 
@@ -66,7 +63,6 @@ class Geometry:
         Returns:
             the first target's image as the recipe's geometry leaves it.
         """
-        given, points = self._with_points(given)
         maps = self._ramps.maps(given, place.epoch, self._origins)
         plain, fast = (probe.send(given, place.epoch, given.images) for probe in self._both)
         (shown, labels), (its_shown, its_labels) = (self._flat(probe, given, place) for probe in self._both)
@@ -79,27 +75,11 @@ class Geometry:
             self._metrics.add(name, "hidden", float(hidden), place, limit=0.0)
             seen = Seen(name, where, certain(where, its_shown[name]), given, place)
             self._displacement(seen)
-            self._points(seen, points, self._ramps.done, fast)
             if seen.wanted.any():
                 self._truth(seen)
             if labels:
                 self._mask(seen, labels, its_labels)
         return plain[next(iter(maps))]
-
-    def _with_points(self, given: Sample) -> tuple[Sample, PointGrid]:
-        """The sample with points of our own, where the recipe takes some."""
-        inputs = self._ramps.pipeline.recipe.inputs
-        points = PointGrid.over(*next(iter(given.images.values())).shape[:2])
-        mask = {name: value for name, value in given.rest.items() if name == "mask"}
-        own = points.targets(boxes=inputs.boxes is not None, keypoints=inputs.keypoints is not None)
-        return replace(given, rest=mask | own), points
-
-    def _points(self, seen: Seen, points: PointGrid, plain: dict[str, Any], fast: dict[str, Any]) -> None:
-        """Boxes and keypoints of our own: do they lie where the image shows them?"""
-        its, mine = (points.astray(done, seen.where, seen.wanted) for done in (plain, fast))
-        for name, far in mine.items():
-            broken = not far <= max(MOST_ASTRAY_PX, its[name] + _ASTRAY_SLACK)
-            self._metrics.add(name, "follows", far, seen.place, limit=MOST_ASTRAY_PX, broken=broken)
 
     def _flat(
         self, probe: Probe, given: Sample, place: SampleRef
@@ -140,7 +120,7 @@ class Geometry:
         """
         where, place = seen.where, seen.place
         waves = Waves.for_scale(where.coarsest(), (self._seed & 0xFFFFFFFF, place.index, place.epoch))
-        its, mine = (self._sent(probe, seen, [waves.picture])[0] for probe in self._both)
+        its, mine = (self._sent(probe, seen, [waves.image])[0] for probe in self._both)
         ratio, broken = 1.0, False
         if not np.array_equal(mine, its):
             known = [waves.at(where.x, where.y)]
@@ -152,13 +132,26 @@ class Geometry:
         self._metrics.add(seen.name, "truth", ratio, place, limit=1.0, broken=broken)
 
     def _mask(self, seen: Seen, plain: list[NDArray[Any]], fast: list[NDArray[Any]]) -> None:
-        its, mine = (beside(masks, seen.where, seen.wanted) for masks in (plain, fast))
+        its, mine = (label_distance(masks, seen.where, seen.wanted) for masks in (plain, fast))
         # The nearest pixel of a coarse grid is further off.
-        most = MOST_BESIDE_PX + sum(max(grid.scales[1] - 1, 0.0) for grid in seen.where.grids[:-1])
-        hidden, broken = beyond(plain[0], fast[0], seen.where), not mine <= max(most, its) + MOST_APART_PX
-        self._metrics.add("mask", "hidden", float(hidden), seen.place, limit=0.0)
-        self._metrics.add("mask", "nearest", mine, seen.place, limit=MOST_BESIDE_PX, broken=broken)
+        most = _MOST_LABELS_PX + sum(max(grid.scales[1] - 1, 0.0) for grid in seen.where.grids[:-1])
+        hidden = float(shrunk((plain[0] < 0) ^ (fast[0] < 0), seen.where.smear()).sum())
+        broken = not mine <= max(most, its) + MOST_APART_PX
+        self._metrics.add("mask", "hidden", hidden, seen.place, limit=0.0)
+        self._metrics.add("mask", "nearest", mine, seen.place, limit=_MOST_LABELS_PX, broken=broken)
 
 
 def _constant(level: int, height: int, width: int) -> F32:
     return np.full((height, width), level / 255, np.float32)
+
+
+def label_distance(masks: Sequence[NDArray[Any]], where: Map, seen: NDArray[np.bool_]) -> float:
+    """How far masks of places took their pixels from where the image comes from: the largest, px of the source.
+
+    Args:
+        masks: what became of a `places_mask` of either axis, h×w.
+        where: the image's map.
+        seen: bool h×w, the pixels whose map can be trusted.
+    """
+    both = zip(masks, (where.x, where.y), strict=True)
+    return max(float(np.abs(-1 - mask - along)[seen & (mask < 0)].max(initial=0.0)) for mask, along in both)

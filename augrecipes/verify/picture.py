@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,11 +17,9 @@ from augrecipes.preview.rows import difference_group, short_path
 from augrecipes.preview.sheet import Sheet
 from augrecipes.sources.opening import Data, StrPath, open_data
 from augrecipes.sources.sample import RecipeSource
-from augrecipes.verify.compare import Build
-from augrecipes.verify.contract import Two
-from augrecipes.verify.metrics import LAWS, Worst, number
+from augrecipes.verify.compare import Build, levels_of
+from augrecipes.verify.contract import LAWS, Worst, number
 from augrecipes.verify.run import Verification, builder, replay_from
-from augrecipes.verify.targets import levels_of
 
 
 def render_worst(
@@ -40,18 +39,12 @@ def render_worst(
     recipe, make = verification.recipe, build or builder(verification.mode, verification.seed)
     reader = open_data(recipe, make(recipe, "none").targets, data, masks)
     steady = verification.promise.compared(recipe)
-    two = Two(make(steady, "none"), make(steady, verification.optimize))
-    rows = [row for worst in verification.worst for row in _rows(verification, worst, reader, two)]
+    both = [make(steady, optimize) for optimize in ("none", verification.optimize)]
+    rows = [row for worst in verification.worst for row in _rows(verification, worst, reader, both)]
     if not rows:
         raise DataError("there is nothing to show: a pipeline refuses the worst samples, or they cannot be read")
-    verdict = (
-        "all contracts hold"
-        if verification.ok
-        else "broken: "
-        + ", ".join(
-            f"{figure.law} of {figure.target} in {figure.broken} of {figure.samples}" for figure in verification.broken
-        )
-    )
+    broken = [f"{one.law} of {one.target} in {one.broken} of {one.samples}" for one in verification.broken]
+    verdict = f"broken: {', '.join(broken)}" if broken else "all contracts hold"
     lines = [
         f"{verification.optimize} against none · {verification.promise} · {verdict}",
         f"the worst of {verification.samples} samples · digest {recipe.digest[:8]} · seed {verification.seed} · "
@@ -60,11 +53,11 @@ def render_worst(
     return Sheet(rows, title=recipe.name, lines=lines).pixels
 
 
-def _rows(verification: Verification, worst: Worst, reader: RecipeSource, two: Two) -> list[SheetRow]:
+def _rows(verification: Verification, worst: Worst, reader: RecipeSource, both: Sequence[Any]) -> list[SheetRow]:
     """A sample's target that differs most, and its mask in a row of its own; none where one of both refuses it."""
     recipe, place, optimize = verification.recipe, worst.place, verification.optimize
     try:
-        again = replay_from(reader, two, place.number, place.epoch, place.dtype)
+        again = replay_from(reader, both, place.number, place.epoch, place.dtype)
     except DataError:
         return []
     outputs = {name: recipe.outputs.get(name, recipe.output) for name in verification.origins}
@@ -83,14 +76,9 @@ def _rows(verification: Verification, worst: Worst, reader: RecipeSource, two: T
     rows = [SheetRow(groups, _group(source, f"source · {size_text(source)}", quiet=True))]
     if "mask" in again.plain and "mask" in again.given.rest:
         given, without, within = (np.asarray(of["mask"]) for of in (again.given.rest, again.plain, again.fast))
-        differs = without != within
-        share = float(differs.mean())
-        text = f"labels that differ · {100 * share:.2g} %" if share else "the same labels"
-        groups = [
-            _group(plain, "none", without),
-            _group(fast, optimize, within),
-            _group(ink(differs.astype(np.float32)), text),
-        ]
+        differs = (without != within).astype(np.float32)
+        text = f"labels that differ · {100 * float(differs.mean()):.2g} %" if differs.any() else "the same labels"
+        groups = [_group(plain, "none", without), _group(fast, optimize, within), _group(ink(differs), text)]
         rows.append(SheetRow(groups, _group(source, "mask", given, quiet=True)))
     reading = worst.readings[0]
     unit = LAWS[reading.law][0]

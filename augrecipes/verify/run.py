@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from augrecipes.compiler.compile import build as build_pipeline
 from augrecipes.errors import DataError
@@ -15,8 +16,7 @@ from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.opening import Data, StrPath, open_data
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.verify.compare import Build, Comparison
-from augrecipes.verify.contract import Promise, Two, promise_of
-from augrecipes.verify.metrics import Figure, Metrics, SampleRef, Worst
+from augrecipes.verify.contract import Figure, Metrics, Promise, SampleRef, Worst, promise_of
 
 _WORST = 3
 _SPARE_TRIES = 50  # broken files that are passed over before nothing more is tried
@@ -54,11 +54,9 @@ class Verification:
     def promise(self) -> Promise:
         """The contract of the plan, whatever the dtype."""
         every = self.promises.values()
-        rules, random = (
-            tuple(dict.fromkeys(name for promise in every for name in getattr(promise, names)))
-            for names in ("rules", "random")
-        )
-        return Promise(any(p.geometry for p in every), max(p.levels for p in every), rules, random)
+        rules = dict.fromkeys(rule for promise in every for rule in promise.rules)
+        random = dict.fromkeys(rule for promise in every for rule in promise.random)
+        return Promise(any(p.geometry for p in every), max(p.levels for p in every), (*rules,), (*random,))
 
     @property
     def broken(self) -> tuple[Figure, ...]:
@@ -71,8 +69,7 @@ class Verification:
         return not self.broken
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(NamedTuple):
     """One sample again.
 
     Attributes:
@@ -209,13 +206,13 @@ def replay(
     """
     reader = open_data(recipe, recipe.compile(mode, optimize, seed).targets, data, masks)
     make = build or builder(mode, seed)
-    return replay_from(reader, Two(make(recipe, "none"), make(recipe, optimize)), number, epoch, dtype)
+    return replay_from(reader, [make(recipe, "none"), make(recipe, optimize)], number, epoch, dtype)
 
 
-def replay_from(reader: RecipeSource, two: Two, number: int, epoch: int, dtype: Dtype) -> Replay:
+def replay_from(reader: RecipeSource, both: Sequence[Any], number: int, epoch: int, dtype: Dtype) -> Replay:
     """The same, from what is open already."""
     given = reader.read(number).of(dtype)
-    return Replay(given, given.run(two.plain, epoch), given.run(two.fast, epoch))
+    return Replay(given, *(given.run(pipeline, epoch) for pipeline in both))
 
 
 def builder(mode: Mode, seed: int) -> Build:

@@ -19,7 +19,7 @@ from augrecipes.flow import Dtype
 from augrecipes.ops.capabilities import capability, claims
 from augrecipes.ops.groups import NO_OP
 from augrecipes.ops.registry import chance, effective, get_class
-from augrecipes.recipe.model import Arguments, Boxes, Keypoints, Mode, Output, Recipe, Step
+from augrecipes.recipe.model import Arguments, Mode, Output, Recipe, Step
 
 # What stands in the place of a single step; None: a step that does nothing.
 Change = Callable[[Step], Step | None]
@@ -98,14 +98,6 @@ def without_noise(recipe: Recipe, mode: Mode) -> Recipe:
 def does_something(recipe: Recipe, mode: Mode) -> bool:
     """Whether a variant has any step left."""
     return any(not step.steps and step.name != NO_OP for top in recipe.section(mode) or () for step in top.walk())
-
-
-def with_free_points(recipe: Recipe) -> Recipe:
-    """The recipe with boxes and keypoints declared so that none is dropped or cut."""
-    inputs = recipe.inputs
-    boxes = Boxes(labels="box_labels") if inputs.boxes else None
-    keypoints = Keypoints(labels="point_labels", remove_invisible=False) if inputs.keypoints else None
-    return replace(recipe, inputs=replace(inputs, boxes=boxes, keypoints=keypoints))
 
 
 def _with(recipe: Recipe, mode: Mode, change: Change) -> Recipe:

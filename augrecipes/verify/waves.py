@@ -69,7 +69,7 @@ class Waves:
         kept = np.sinc(along / (2 * np.pi)) * np.sinc(down / (2 * np.pi))
         return (0.5 + 0.4 * (kept * np.cos(self.phases(where.x, where.y))).mean(axis=0)).astype(np.float32)
 
-    def picture(self, height: int, width: int) -> F32:
+    def image(self, height: int, width: int) -> F32:
         """The values at the centres of pixels, H×W."""
         return self.at(np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32)[:, None])
 

@@ -78,10 +78,10 @@ def test_json(run, photos):
 
 
 def test_infinite_figures_are_json(run, photos, monkeypatch):
-    from augrecipes.verify import targets
+    from augrecipes.verify import compare
 
-    monkeypatch.setattr(targets.np, "array_equal", lambda *a, **k: False)
-    monkeypatch.setattr(targets, "levels_of", lambda image, output: np.full((2, 2, 1), np.nan, np.float32))
+    monkeypatch.setattr(compare.np, "array_equal", lambda *a, **k: False)
+    monkeypatch.setattr(compare, "levels_of", lambda image, output: np.full((2, 2, 1), np.nan, np.float32))
     result = run("verify", "tiny.yaml", "--data", photos, "--samples", "1", "--format", "json")
     assert result.exit_code == 1
     json.loads(result.stdout, parse_constant=pytest.fail)

@@ -16,53 +16,38 @@ def recipe(rest: str = "", name: str = "test") -> Recipe:
     return parse_text(f"version: 1\nrecipe: {name}\nsteps: []\n{rest}")
 
 
-def pair(output: str) -> Recipe:
-    return recipe(f"kind: pair\nscales: {{lr: 1, hr: 4}}\noutput: {output}")
-
-
 def told(a: Recipe, b: Recipe) -> dict[str, tuple[Any, Any]]:
     return {change.key: (change.a, change.b) for change in diff(a, b).settings}
 
 
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        ("output: {}", "output: {range: [0, 1.0], dtype: float32, layout: chw, color: rgb, where: host}"),
-        ("output: {dtype: uint8}", "output: {dtype: uint8, range: [0, 255]}"),
-        (
-            "output: {normalize: imagenet}",
-            "output: {normalize: {std: [0.229, 0.224, 0.225], mean: [0.485, 0.456, 0.406]}}",
-        ),
-        ("inputs: {mask: optional}", "inputs: {}"),
-        ("inputs: {boxes: optional}", "inputs: {boxes: {format: pascal_voc}}"),
-        ("inputs: {boxes: absent, keypoints: absent}", ""),
-        ("kind: image", "allow_resampling: false\nkind: pair\nscales: {a: 1, b: 2}"),
-    ],
-)  # fmt: skip
-def test_other_words_for_the_same(a: str, b: str) -> None:
-    if "pair" in b:
-        assert told(recipe(b), recipe("scales: {b: 2, a: 1}\nkind: pair")) == {}
-    else:
-        assert told(recipe(a), recipe(b)) == {}
+PAIR, OUTPUT = "kind: pair\nscales: {lr: 1, hr: 4}", "kind: pair\nscales: {lr: 1, hr: 4}\noutput: "
+ALL_DEFAULTS = "output: {range: [0, 1.0], dtype: float32, layout: chw, color: rgb, where: host}"
+IMAGENET = "output: {normalize: {std: [0.229, 0.224, 0.225], mean: [0.485, 0.456, 0.406]}}"
+NORMALIZED = {"output.normalize": (None, {"mean": [0.5], "std": [0.5]}), "output.range": ([0, 1], None)}
+SETTINGS: list[tuple[str, str, dict[str, Any]]] = [
+    ("output: {}", ALL_DEFAULTS, {}),
+    ("output: {dtype: uint8}", "output: {dtype: uint8, range: [0, 255]}", {}),
+    ("output: {normalize: imagenet}", IMAGENET, {}),
+    ("inputs: {mask: optional}", "inputs: {}", {}),
+    ("inputs: {boxes: optional}", "inputs: {boxes: {format: pascal_voc}}", {}),
+    ("inputs: {boxes: absent, keypoints: absent}", "", {}),
+    ("scales: {b: 2, a: 1}\nkind: pair", "allow_resampling: false\nkind: pair\nscales: {a: 1, b: 2}", {}),
+    (f"{OUTPUT}{{layout: hwc}}", f"{OUTPUT}{{lr: {{layout: hwc}}, hr: {{layout: hwc}}}}", {}),
+    ("", "output: {layout: hwc}", {"output.layout": ("chw", "hwc")}),
+    ("", "output: {where: device}", {"output.where": ("host", "device")}),
+    ("", "output: {normalize: {mean: 0.5, std: 0.5}}", NORMALIZED),
+    ("", "inputs: {image: {channels: 1}}", {"inputs.image.channels": (None, 1)}),
+    ("", "inputs: {image: {min_size: [8, 9]}}", {"inputs.image.min_size": (None, [8, 9])}),
+    ("", "inputs: {mask: required}", {"inputs.mask": ("optional", "required")}),
+    ("inputs: {boxes: coco}", "inputs: {boxes: {format: coco, clip: true}}", {"inputs.boxes.clip": (False, True)}),
+    ("inputs: {keypoints: xy}", "inputs: {keypoints: yx}", {"inputs.keypoints.format": ("xy", "yx")}),
+    (PAIR, "kind: pair\nscales: {lr: 1, hr: 2}", {"scales.hr": (4, 2)}),
+    (PAIR, f"{OUTPUT}{{layout: hwc}}", {"output.layout": ("chw", "hwc")}),
+    (PAIR, f"{OUTPUT}{{hr: {{layout: hwc}}}}", {"output.hr.layout": ("chw", "hwc")}),
+]
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "changes"),
-    [
-        ("", "output: {layout: hwc}", {"output.layout": ("chw", "hwc")}),
-        ("", "output: {where: device}", {"output.where": ("host", "device")}),
-        (
-            "",
-            "output: {normalize: {mean: 0.5, std: 0.5}}",
-            {"output.normalize": (None, {"mean": [0.5], "std": [0.5]}), "output.range": ([0, 1], None)},
-        ),
-        ("", "inputs: {image: {channels: 1}}", {"inputs.image.channels": (None, 1)}),
-        ("", "inputs: {image: {min_size: [8, 9]}}", {"inputs.image.min_size": (None, [8, 9])}),
-        ("", "inputs: {mask: required}", {"inputs.mask": ("optional", "required")}),
-        ("inputs: {boxes: coco}", "inputs: {boxes: {format: coco, clip: true}}", {"inputs.boxes.clip": (False, True)}),
-        ("inputs: {keypoints: xy}", "inputs: {keypoints: yx}", {"inputs.keypoints.format": ("xy", "yx")}),
-    ],
-)
+@pytest.mark.parametrize(("a", "b", "changes"), SETTINGS)
 def test_settings_that_differ(a: str, b: str, changes: dict[str, Any]) -> None:
     assert told(recipe(a), recipe(b)) == changes
     assert told(recipe(b), recipe(a)) == {key: (after, before) for key, (before, after) in changes.items()}
@@ -71,18 +56,6 @@ def test_settings_that_differ(a: str, b: str, changes: dict[str, Any]) -> None:
 def test_boxes_or_none() -> None:
     (changed,) = told(recipe(), recipe("inputs: {boxes: coco}")).items()
     assert changed[0] == "inputs.boxes" and changed[1][0] is None and changed[1][1]["format"] == "coco"
-
-
-def test_scales() -> None:
-    assert told(recipe("kind: pair\nscales: {lr: 1, hr: 4}"), recipe("kind: pair\nscales: {lr: 1, hr: 2}")) == {
-        "scales.hr": (4, 2)
-    }
-
-
-def test_outputs_by_target() -> None:
-    assert told(pair("{layout: hwc}"), pair("{lr: {layout: hwc}, hr: {layout: hwc}}")) == {}
-    assert told(pair("{}"), pair("{layout: hwc}")) == {"output.layout": ("chw", "hwc")}
-    assert told(pair("{}"), pair("{hr: {layout: hwc}}")) == {"output.hr.layout": ("chw", "hwc")}
 
 
 def test_what_changes_no_sample_is_a_remark() -> None:

@@ -46,11 +46,11 @@ def recipe(steps: str, more: str = "", output: str = "{dtype: uint8, layout: hwc
     return parse_text(f"version: 1\nrecipe: tiny\n{more}\nsteps:{steps or ' []'}\neval: []\noutput: {output}\n")
 
 
-def picture(height: int, width: int, seed: int) -> NDArray[np.uint8]:
-    """Smooth noise, uint8 H×W×3."""
-    noise = np.random.default_rng(seed).uniform(0, 255, (height, width, 3)).astype(np.float32)
-    smooth = cv2.GaussianBlur(noise, (0, 0), 2)
-    return np.ascontiguousarray(cv2.normalize(smooth, None, 10, 240, cv2.NORM_MINMAX), dtype=np.uint8)
+def image(height: int, width: int, seed: int, channels: int = 3) -> NDArray[np.uint8]:
+    """Smooth noise, uint8 H×W×C."""
+    noise = np.random.default_rng(seed).uniform(0, 255, (height, width, channels)).astype(np.float32)
+    smooth = np.dstack([cv2.GaussianBlur(noise[..., c], (0, 0), 2) for c in range(channels)])
+    return np.clip((smooth - 127) * 3 + 127, 0, 255).astype(np.uint8)
 
 
 def labels(height: int, width: int, seed: int) -> NDArray[np.uint8]:
@@ -64,7 +64,7 @@ def draw_data(folder: Path, count: int = 3) -> Path:
     """Images, masks, and a CSV file with boxes and keypoints."""
     lines = ["image,mask,boxes,keypoints"]
     for k in range(count):
-        for name, made in (("images", picture(*SIZE, k)), ("masks", labels(*SIZE, k))):
+        for name, made in (("images", image(*SIZE, k)), ("masks", labels(*SIZE, k))):
             (folder / name).mkdir(parents=True, exist_ok=True)
             (folder / name / f"{k}.png").write_bytes(cv2.imencode(".png", made)[1].tobytes())
         lines.append(f'images/{k}.png,masks/{k}.png,"{json.dumps(BOXES)}","{json.dumps(POINTS)}"')
@@ -170,9 +170,9 @@ def last_two_swapped(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     return (*steps[:-2], steps[-1], steps[-2])
 
 
-def shifted(picture: NDArray[Any], dx: float, how: int = cv2.INTER_LINEAR) -> NDArray[Any]:
+def shifted(image: NDArray[Any], dx: float, how: int = cv2.INTER_LINEAR) -> NDArray[Any]:
     """The image, some px to the right."""
-    height, width = picture.shape[:2]
+    height, width = image.shape[:2]
     matrix = np.array([[1, 0, dx], [0, 1, 0]], np.float32)
-    made = cv2.warpAffine(picture, matrix, (width, height), flags=how, borderMode=cv2.BORDER_REPLICATE)
-    return made.reshape(picture.shape)
+    made = cv2.warpAffine(image, matrix, (width, height), flags=how, borderMode=cv2.BORDER_REPLICATE)
+    return made.reshape(image.shape)

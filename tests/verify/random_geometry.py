@@ -5,18 +5,15 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import cv2
 import numpy as np
-from numpy.typing import NDArray
-from planted import labels
+from planted import image, labels
 
 from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Arguments, Inputs, Keypoints, Output, Recipe, Step
 from augrecipes.recipe.sites import label
 from augrecipes.sources.sample import Sample
 from augrecipes.verify.compare import Build, Comparison
-from augrecipes.verify.contract import Promise, promise_of
-from augrecipes.verify.metrics import Figure, SampleRef
+from augrecipes.verify.contract import Figure, Promise, SampleRef, promise_of
 from augrecipes.verify.run import builder
 
 BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
@@ -129,13 +126,6 @@ def random_recipe(seed: int) -> tuple[Recipe, int, tuple[int, int]]:
     )
 
 
-def picture(height: int, width: int, channels: int, seed: int) -> NDArray[np.uint8]:
-    """Smooth noise, H×W×C."""
-    noise = np.random.default_rng(seed).uniform(0, 255, (height, width, channels)).astype(np.float32)
-    smooth = np.dstack([cv2.GaussianBlur(noise[..., c], (0, 0), 2) for c in range(channels)])
-    return np.clip((smooth - 127) * 6 + 127, 0, 255).astype(np.uint8)
-
-
 def figures(
     recipe: Recipe, channels: int, size: tuple[int, int], dtype: Dtype, indices: range, build: Build | None = None,
     promise: Promise | None = None,
@@ -149,6 +139,6 @@ def figures(
         rest: dict[str, Any] = {"mask": labels(*size, index)}
         if recipe.inputs.keypoints:
             rest["keypoints"] = np.array([[size[1] / 3, size[0] / 2], [size[1] / 1.5, size[0] / 4]], np.float32)
-        given = Sample(index, 0, "", {"image": picture(*size, channels, index)}, rest).of(dtype)
+        given = Sample(index, 0, "", {"image": image(*size, index, channels)}, rest).of(dtype)
         found.sample(given, SampleRef(index, 0, dtype=dtype))
     return found.metrics.figures()

@@ -82,7 +82,6 @@ def test_a_recipe_against_itself_as_if_warps_were_merged(data: Path, border: str
     assert found.ok
     assert {figure.law for figure in found.figures} == {
         "outcome", "levels", "colours", "displacement", "hidden", "truth", "labels", "nearest", "equal",
-        "follows",
     }  # fmt: skip
     both = [figure for figure in found.figures if figure.law == "displacement"]
     assert [(figure.dtype, figure.share is not None and figure.share > 0.5) for figure in both] == [
@@ -218,10 +217,10 @@ CASES = {
     "labels along edges, exact": Case(
         made("mask", lambda mask: np.hstack([mask[:, :1], mask[:, :-1]])), "mask labels", EXACT, WINDOW, KEPT
     ),
-    "boxes": Case(made("boxes", lambda a: a + np.float32(0.75)), "boxes equal, boxes follows", GEOMETRY, MOVES, BOXES),
+    "boxes": Case(made("boxes", lambda a: a + np.float32(0.75)), "boxes equal", GEOMETRY, MOVES, BOXES),
     "boxes, exact": Case(made("boxes", lambda a: a + np.float32(0.75)), "boxes equal", EXACT, MOVES, BOXES),
     "keypoints": Case(
-        made("keypoints", lambda a: a + np.float32(0.75)), "keypoints equal, keypoints follows", GEOMETRY, MOVES, BOXES
+        made("keypoints", lambda a: a + np.float32(0.75)), "keypoints equal", GEOMETRY, MOVES, BOXES
     ),
     "a box too few": Case(planted(one_box_less), "boxes equal", EXACT, MOVES, BOXES),
     "one refuses": Case(fails(), "sample outcome"),

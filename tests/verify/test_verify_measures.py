@@ -10,8 +10,8 @@ from planted import COLOURS, MOVES, recipe
 
 from augrecipes.recipe.model import Arguments, Mode, Step
 from augrecipes.verify import variants
+from augrecipes.verify.contract import Metrics, SampleRef
 from augrecipes.verify.maps import F32, Map, certain, map_from, ramps
-from augrecipes.verify.metrics import Metrics, SampleRef
 from augrecipes.verify.run import places
 from augrecipes.verify.waves import Grating
 
@@ -110,7 +110,7 @@ class TestMetrics:
     def test_a_broken_sample_comes_before_a_larger_value(self) -> None:
         metrics = Metrics()
         for index, (value, broken) in enumerate([(0.2, False), (0.6, True), (0.7, False)]):
-            metrics.add("keypoints", "follows", value, SampleRef(index, 0), limit=0.5, broken=broken)
+            metrics.add("mask", "nearest", value, SampleRef(index, 0), limit=0.5, broken=broken)
         (figure,) = metrics.figures()
         assert (figure.worst, figure.broken, figure.samples, figure.ok) == (0.7, 1, 3, False)
         assert figure.where == SampleRef(1, 0)
