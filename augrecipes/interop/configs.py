@@ -236,8 +236,10 @@ def _items(value: Any) -> list[Any]:
     items = list(value)
     if isinstance(value, Mapping):
         order = value.get(_ORDER)
-        known = isinstance(order, list) and all(isinstance(key, str) and key in value for key in order)
-        items = [value[key] for key in (order if known else value) if key != _ORDER]
+        listed = (
+            order if isinstance(order, list) and all(isinstance(key, str) and key in value for key in order) else value
+        )
+        items = [value[key] for key in listed if key != _ORDER]
         return items if are_calls(tuple(items)) else []
     return items if are_calls(items) else []
 

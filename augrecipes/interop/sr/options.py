@@ -49,7 +49,8 @@ class OptionFile:
         value = self.get(key, otherwise)
         if not _is_number(value):
             self.wrong(key, "must be a number", got=True)
-        return value  # type: ignore[no-any-return]
+        found: float = value
+        return found
 
     def whole(self, key: str, otherwise: int | None = None) -> int:
         """The whole number of at least one at a key."""
