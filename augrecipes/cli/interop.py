@@ -121,7 +121,7 @@ def _tell(
         height, width = _SIZE
         what = f"a generated image of {height}×{width} px, one thread"
         say(
-            f"speed    {paint(many, 'good', stream)} times as fast as the same steps in albumentations ({what})",
+            f"speed    {paint(many, 'good', stream)} times as fast as every step by itself ({what})",
             err=err,
         )
     for problem in (*lints, *draft.left_out()):

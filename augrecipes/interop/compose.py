@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from math import atan, degrees, sqrt
 from typing import Any
 
 from augrecipes.interop import outputs
 from augrecipes.interop.albumentations import is_old, lines, named
-from augrecipes.interop.draft import Call, Item, Line, RecipeDraft, takes_of
-from augrecipes.lint.walk import after, arriving
+from augrecipes.interop.draft import Call, Item, Line, RecipeDraft, takes_of, walk
+from augrecipes.lint.walk import along
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.groups import COMPOSE, REPLAY_COMPOSE, SEQUENTIAL
 from augrecipes.ops.outputs import OUTPUTS, TO_TENSOR
 from augrecipes.ops.registry import default_p
-from augrecipes.ops.sizes import SizeBounds
-from augrecipes.recipe.model import Boxes, Keypoints, Step
+from augrecipes.recipe.model import Boxes, Keypoints
 from augrecipes.recipe.nodes import Place
 from augrecipes.recipe.today import unsaid
 from augrecipes.recipe.write import flow
 
-_ONE_PICTURE = (
+_ONE_IMAGE = (
     "a recipe of kind image has one image, a mask, boxes and points: for images of the same scene write a recipe "
     "of kind pair; masks can be stacked as channels of one"
 )
@@ -55,6 +54,7 @@ def fill(draft: RecipeDraft, call: Call) -> None:
     if not _holds("output", draft, call.place):
         draft.keys["output"] = outputs.output_of((), draft)
     draft.steps = _steps(inside, draft)
+    _add_affines(draft)
     p = call.args.get("p", 1.0)
     if not isinstance(p, int | float) or not 0 <= p <= 1:
         draft.refuse("p", f"{flow(p)} is no probability: the steps always act", call.place)
@@ -77,7 +77,7 @@ def fill(draft: RecipeDraft, call: Call) -> None:
             del draft.keys["inputs"]
     _note_defaults(call, draft)
     if _further(call):
-        draft.refuse("additional_targets", _ONE_PICTURE, call.place)
+        draft.refuse("additional_targets", _ONE_IMAGE, call.place)
     for key, value in call.args.items():
         if key not in (*_READ, *_SILENT) and value is not None:
             draft.refuse(key, "no argument of Compose: take it out", call.place)
@@ -85,7 +85,6 @@ def fill(draft: RecipeDraft, call: Call) -> None:
         for key in ("bbox_params", "keypoint_params", "additional_targets"):
             if _further(inner) if key == "additional_targets" else inner.args.get(key):
                 draft.refuse(key, _OUTERMOST, inner.place)
-    _add_affines(draft)
     _masks(draft, call.args.get("mask_interpolation"))
     seed = call.args.get("seed")
     if seed is not None:
@@ -204,35 +203,21 @@ def affine_of(pixels: float, height: float, width: float) -> dict[str, Any]:
 
 def _add_affines(draft: RecipeDraft) -> None:
     """Put an Affine in front of each ElasticTransform that had one of its own, in images of a known size."""
-    if any(_ARGUMENT in line.lost for line in draft.lines()):
-        recipe = draft.recipe()
-        draft.steps = _all(draft.steps, recipe.steps, arriving(recipe), in_turn=True)
+    if not any(_ARGUMENT in line.lost for line in draft.lines()):
+        return
+    recipe = draft.recipe()
+    tops = [item for item in draft.steps if isinstance(item, Line)]
+    for top, (_, size, behind) in zip(tops, along(recipe, recipe.steps), strict=True):
+        for line in [*walk([top])] if size.exact and size == behind else ():
+            pixels, _ = line.lost.get(_ARGUMENT, (None, ""))
+            if isinstance(pixels, int | float):
+                _add_affine(line, pixels, size.low)
 
 
-def _all(items: list[Item], steps: Sequence[Step], size: SizeBounds, *, in_turn: bool) -> list[Item]:
-    found: list[Item] = []
-    left = iter(steps)
-    for item in items:
-        if isinstance(item, Line):
-            step = next(left)
-            found.append(_one(item, step, size))
-            size = after(step, size) if in_turn else size
-        else:
-            found.append(item)
-    return found
-
-
-def _one(line: Line, step: Step, size: SizeBounds) -> Line:
-    if line.steps is not None:
-        line.steps = _all(line.steps, step.steps, size, in_turn=line.name == SEQUENTIAL)
-        return line
-    pixels, _ = line.lost.get(_ARGUMENT, (None, ""))
-    if not isinstance(pixels, int | float) or not size.exact:
-        return line
-    del line.lost[_ARGUMENT]
-    p = line.args.pop("p", default_p(_OWNER))
+def _add_affine(line: Line, pixels: float, size: tuple[float, float]) -> None:
+    """Make a group of an ElasticTransform, with an Affine in front of it."""
+    elastic = replace(line, args={**line.args, "p": 1.0}, lost={k: v for k, v in line.lost.items() if k != _ARGUMENT})
     shared = {key: line.args[key] for key in _SHARED if key in line.args}
-    first = Line("Affine", {**affine_of(pixels, *size.low), **shared, "p": 1.0}, line.place)
-    line.args["p"] = 1.0
-    said = f"{_ARGUMENT}: {flow(pixels)} as an Affine that moves pixels as far"
-    return Line(SEQUENTIAL, {"p": p}, line.place, [first, line], [said])
+    affine = Line("Affine", {**affine_of(pixels, *size), **shared, "p": 1.0}, line.place)
+    line.name, line.steps, line.args = SEQUENTIAL, [affine, elastic], {"p": line.args.get("p", default_p(_OWNER))}
+    line.beside, line.lost = [f"{_ARGUMENT}: {flow(pixels)} as an Affine that moves pixels as far"], {}

@@ -74,7 +74,6 @@ class Line:
         place: where the source has it; errors name this place.
         steps: the lines inside, of a group; None: it is no group.
         beside: what the comment on the line says, item by item.
-        above: lines of comment before it.
         lost: arguments that have no place in a recipe, by name, each with what it was and why.
     """
 
@@ -83,7 +82,6 @@ class Line:
     place: Place = NOWHERE
     steps: list[Item] | None = None
     beside: list[str] = field(default_factory=list)
-    above: list[str] = field(default_factory=list)
     lost: dict[str, tuple[Any, str]] = field(default_factory=dict)
 
 
@@ -152,7 +150,7 @@ class RecipeDraft:
 
     def lines(self) -> Iterator[Line]:
         """Every line of both sections, groups before what is in them."""
-        return _walk([*self.steps, *(self.eval or ())])
+        return walk([*self.steps, *(self.eval or ())])
 
     def recipe(self) -> Recipe:
         """What can be held, as a recipe that was checked.
@@ -161,6 +159,12 @@ class RecipeDraft:
             RecipeError: arguments that today's classes do not take; the places are those of the source.
         """
         return parse_text(self.to_yaml(), file=f"{self.name}.yaml")
+
+    def whole_recipe(self) -> Recipe:
+        """The recipe; RecipeError with all that no recipe can hold, where there is such."""
+        if left := self.left_out():
+            raise RecipeError(problems=left)
+        return self.recipe()
 
     def to_yaml(self) -> str:
         """The recipe as YAML, with remarks at the lines and what was left out as comments.
@@ -209,6 +213,11 @@ def fault_of(line: Line) -> Diagnostic | None:
     return faults[0] if faults else None
 
 
+def wrong(message: str, place: Place, name: str = "import", code: str = "E601") -> RecipeError:
+    """What ends an import, at a place of the source."""
+    return RecipeError(problems=[Diagnostic(message, place.line or 1, place.col or 1, code, name, place.file)])
+
+
 def _refusal(name: str, why: str, place: Place) -> Diagnostic:
     return Diagnostic(why, place.line, place.col, "E602", name, place.file)
 
@@ -225,11 +234,12 @@ def _node(line: Line) -> Node:
     return MappingNode({line.name: body}, line.place, {line.name: line.place})
 
 
-def _walk(lines: Sequence[Item]) -> Iterator[Line]:
+def walk(lines: Sequence[Item]) -> Iterator[Line]:
+    """Every line, groups before what is in them."""
     for line in lines:
         if isinstance(line, Line):
             yield line
-            yield from _walk(line.steps or ())
+            yield from walk(line.steps or ())
 
 
 def _left_out(lines: Sequence[Item]) -> Iterator[LeftOut]:
@@ -237,11 +247,14 @@ def _left_out(lines: Sequence[Item]) -> Iterator[LeftOut]:
         if isinstance(line, LeftOut):
             yield line
         else:
-            yield from (
-                LeftOut(f"{line.name}.{key}", f"{flow(value)}: {why}", line.place)
-                for key, (value, why) in line.lost.items()
-            )
+            yield from _lost(line)
             yield from _left_out(line.steps or ())
+
+
+def _lost(line: Line) -> list[LeftOut]:
+    return [
+        LeftOut(f"{line.name}.{key}", f"{flow(value)}: {why}", line.place) for key, (value, why) in line.lost.items()
+    ]
 
 
 def _remarks(lines: Sequence[Item], at: At) -> Iterator[tuple[At, Remark]]:
@@ -252,8 +265,8 @@ def _remarks(lines: Sequence[Item], at: At) -> Iterator[tuple[At, Remark]]:
         if isinstance(line, LeftOut):
             waiting.append(f"left out: {line.name}: {line.why}")
             continue
-        lost = [f"left out: {line.name}.{key}: {flow(value)}: {why}" for key, (value, why) in line.lost.items()]
-        yield (*at, place), Remark((*waiting, *lost, *line.above), "; ".join(line.beside))
+        lost = [f"left out: {left.name}: {left.why}" for left in _lost(line)]
+        yield (*at, place), Remark((*waiting, *lost), "; ".join(line.beside))
         yield from _remarks(line.steps or (), (*at, place))
         waiting, place = [], place + 1
     if waiting:

@@ -11,7 +11,6 @@ from augrecipes.interop.draft import POSITIONAL, Call
 from augrecipes.interop.source.values import Listed, Mapped, OutsideName, UnknownValue
 from augrecipes.recipe import limits
 from augrecipes.recipe.nodes import NOWHERE, ListNode, MappingNode, Node, Place, Scalar, short
-from augrecipes.recipe.problems import Problems
 
 # The key that names the class, and the keys that hold arguments; without any of these they stand beside the name.
 _FORMS: dict[str, tuple[str, ...]] = {
@@ -38,12 +37,25 @@ class Unread(Exception):  # noqa: N818 - a finding about one value, kept with th
 
 @dataclass(frozen=True, slots=True)
 class Interpolation(UnknownValue):
-    """`${...}` that names nothing in the file, or itself."""
+    """`${...}` that names no number and no text in the file."""
+
+    def why(self) -> str:
+        """Why it cannot be read, and what to do."""
+        return (
+            f"`{short(self.text)}` in line {self.at.line} names no single value of this file: write the value, or "
+            "import the config as composed (`python train.py --cfg job --resolve`)"
+        )
 
 
 def names_class(value: Any) -> bool:
     """Whether a value names a class in one of the forms."""
     return _form(value) is not None
+
+
+def are_calls(items: Any) -> bool:
+    """Whether these are calls; among those of a list, some may be `${...}`."""
+    each = [item for item in items if not (isinstance(items, list) and isinstance(item, Interpolation))]
+    return bool(each) and all(map(names_class, each))
 
 
 def _form(value: Any) -> str | None:
@@ -57,8 +69,10 @@ def _class(mapping: Mapping[Any, Any], key: str) -> str:
     return said if isinstance(said, str) else ""
 
 
-def call_of(value: Mapping[str, Any]) -> Call:
+def call_of(value: Any) -> Call:
     """What a mapping that names a class builds; `unread` says why its arguments cannot be told."""
+    if isinstance(value, Interpolation):
+        return Call(value.text, place=value.at, unread=value.why())
     form = _form(value) or ""
     full = _class(value, form).removeprefix("$")
     for prefix in _REGISTRIES if form == "type" else ():
@@ -66,7 +80,7 @@ def call_of(value: Mapping[str, Any]) -> Call:
     package, _, name = full.rpartition(".")
     children, args, unread = None, {}, ""
     for key, item in _arguments(value, form):
-        if key in _CHILDREN and isinstance(item, list | tuple) and item and all(map(names_class, item)):
+        if key in _CHILDREN and isinstance(item, list | tuple) and are_calls(item):
             children = tuple(map(call_of, item))
             continue
         try:
@@ -109,11 +123,8 @@ class _Plain:
         match value:
             case _ if self.left < 0 or depth > limits.MAX_DEPTH:
                 raise Unread("computes `...`, which is too large: write the value")
-            case Interpolation(text=text, at=at):
-                raise Unread(
-                    f"`{short(text)}` in line {at.line} names nothing in this file, or itself: write the value, or "
-                    "import the config as composed (`python train.py --cfg job --resolve`)"
-                )
+            case Interpolation():
+                raise Unread(value.why())
             case UnknownValue(text=text, at=at):
                 raise Unread(f"computes `{text}` in line {at.line}, and nothing is run: write the value")
             case OutsideName(bound=True):
@@ -139,75 +150,29 @@ _MOST = 16  # that lead to each other
 
 
 def values_of(top: Node) -> Any:
-    """The config as values: `${...}` stands for what it names in the file, lists of calls for mappings.
-
-    Raises:
-        RecipeError: written out, that is larger or nested deeper than a file may be.
-    """
-    return _Config(top).of(top, 1)[0]
+    """The config as values: for `${...}` the number or text that it names in the file, lists of calls as mappings."""
+    return _value(top, top)
 
 
-class _Config:
-    """Writes a config out, value by value; one node is one value, wherever it is named."""
-
-    def __init__(self, top: Node) -> None:
-        self.top = top
-        self.open: set[int] = set()  # what is being written out, and can be no part of itself
-        self.made: dict[int, tuple[Any, int, int]] = {}
-
-    def of(self, node: Node, level: int) -> tuple[Any, int, int]:
-        """A node written out, how many values that is, and how many levels."""
-        target = self.named(node)
-        if isinstance(target, Scalar):
-            text = target.value
-            open_ = isinstance(text, str) and "${" in text and not text.startswith(_RESOLVERS)
-            return Interpolation(str(text), target.place) if open_ else text, 1, 0
-        if id(target) not in self.made:
-            if level > limits.MAX_DEPTH:
-                raise _too_much("E106", node.place, f"nests at most {limits.MAX_DEPTH} levels")
-            self.open.add(id(target))
-            nodes = target.items if isinstance(target, ListNode) else target.entries.values()
-            parts = [self.of(each, level + 1) for each in nodes]
-            self.open.remove(id(target))
-            items = [value for value, _, _ in parts]
-            value: Any = _as_mapping(Listed(items, target.place))
-            if isinstance(target, MappingNode):
-                value = Mapped(zip(target.entries, items, strict=True), target.place)
-            levels = 1 + max((each for *_, each in parts), default=0)
-            self.made[id(target)] = value, 1 + sum(count for _, count, _ in parts), levels
-        value, count, levels = self.made[id(target)]
-        if count > limits.MAX_NODES:
-            raise _too_much("E107", node.place, f"holds at most {limits.MAX_NODES:,} values")
-        if level + levels - 1 > limits.MAX_DEPTH:
-            raise _too_much("E106", node.place, f"nests at most {limits.MAX_DEPTH} levels")
-        return value, count, levels
-
-    def named(self, node: Node) -> Node:
-        """What an interpolation leads to; itself, where that is not in the file, or leads to itself."""
-        target = node
-        for _ in range(_MOST):
-            text = target.value if isinstance(target, Scalar) else None
-            match = _NAMED.fullmatch(text) if isinstance(text, str) else None
-            if match is None:
-                return target
-            other: Node | None = self.top
-            for key in re.findall(r"[\w-]+", match[1]):
-                if isinstance(other, ListNode):
-                    other = other.items[int(key)] if key.isdigit() and int(key) < len(other.items) else None
-                else:
-                    other = other.entries.get(key) if isinstance(other, MappingNode) else None
-            if other is None:
-                return target
-            if id(other) in self.open:
-                return node
-            target = other
-        return node
-
-
-def _too_much(code: str, place: Place, what: str) -> Exception:
-    problems = Problems()
-    problems.add(code, place, f"with every `${{...}}` written out, a config {what}", "config")
-    return problems.error()
+def _value(node: Node, top: Node) -> Any:
+    if isinstance(node, MappingNode):
+        return Mapped(((key, _value(each, top)) for key, each in node.entries.items()), node.place)
+    if isinstance(node, ListNode):
+        return _as_mapping(Listed([_value(each, top) for each in node.items], node.place))
+    for _ in range(_MOST):
+        text = node.value
+        match = _NAMED.fullmatch(text) if isinstance(text, str) else None
+        other = top if match else None
+        for key in re.findall(r"[\w-]+", match[1]) if match else ():
+            if isinstance(other, ListNode):
+                other = dict(zip(map(str, range(len(other.items))), other.items, strict=True)).get(key)
+            else:
+                other = other.entries.get(key) if isinstance(other, MappingNode) else None
+        if not isinstance(other, Scalar):
+            break
+        node = other
+    unresolved = isinstance(node.value, str) and "${" in node.value and not node.value.startswith(_RESOLVERS)
+    return Interpolation(str(node.value), node.place) if unresolved else node.value
 
 
 def _as_mapping(items: Listed) -> Any:

@@ -12,9 +12,9 @@ from typing import Any
 
 from augrecipes.compat.guard import albumentations
 from augrecipes.compat.warned import collected
-from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.errors import RecipeError
 from augrecipes.interop import configs, objects
-from augrecipes.interop.draft import RecipeDraft
+from augrecipes.interop.draft import RecipeDraft, wrong
 from augrecipes.interop.reading import Document, is_python, of_text, read, read_stream
 from augrecipes.interop.sr import recipes as sr
 from augrecipes.interop.torchvision import steps as torchvision
@@ -68,17 +68,10 @@ def draft_of(
 
 
 def _streamed() -> Document:
-    """Standard input: YAML, JSON or printed text; or Python, where nothing else knows it."""
+    """Standard input: Python, where there is a pipeline in it; else YAML or JSON."""
     text = read_stream(sys.stdin.buffer, _STREAM)
     python = Document(f"{_STREAM}.py", None, text)
-    try:
-        found = of_text(text, _STREAM)
-    except RecipeError:
-        if configs.holds(python):
-            return python
-        raise
-    known = any(owns(found) for _, owns, _ in READERS)
-    return found if known or not configs.holds(python) else python
+    return python if configs.holds(python) else of_text(text, _STREAM)
 
 
 def _of_named(source: str, given: Mapping[str, Any]) -> RecipeDraft:
@@ -132,7 +125,7 @@ def of_value(value: Any, name: str) -> Document:
         try:
             return Document(name, top=from_value(_plain(value), Place(name, 1, 1)))
         except TypeError as error:
-            raise RecipeError(problems=[Diagnostic(str(error), 1, 1, "E601", "import", name)]) from None
+            raise wrong(str(error), Place(name, 1, 1)) from None
     return Document(name, value=value)
 
 
@@ -170,9 +163,7 @@ def from_albumentations(compose: Any, name: str = "imported") -> Recipe:
     draft = next((drafts(document) for _, owns, drafts in READERS[:2] if owns(document)), None)
     if draft is None:
         raise TypeError(f"from_albumentations takes an A.Compose, a transform or a list of them, got {compose!r:.200}")
-    if left := draft.left_out():
-        raise RecipeError(problems=left)
-    return draft.recipe()
+    return draft.whole_recipe()
 
 
 def of_document(document: Document) -> RecipeDraft:
@@ -181,22 +172,18 @@ def of_document(document: Document) -> RecipeDraft:
     Raises:
         RecipeError: no reader knows it, or there are several pipelines and no key.
     """
+    place = replace(document.place, file=document.file)
     if document.given and not is_python(document.file):
-        raise _refused(document, "--set says what Python source does not tell, and this is none")
+        raise wrong("--set says what Python source does not tell, and this is none", place)
     for name, owns, drafts in READERS:
         if owns(document):
             if document.key and name != _MANY:
-                raise _refused(document, f"--key names one of several pipelines, and this is {name}")
+                raise wrong(f"--key names one of several pipelines, and this is {name}", place)
             draft = drafts(document)
             if _LOADER in (document.text or document.code):
                 draft.note(_DRAWS)
             return draft
     if isinstance(document.top, MappingNode) and {"recipe", "steps"} <= document.top.entries.keys():
-        raise _refused(document, "this is a recipe already: there is nothing to import")
+        raise wrong("this is a recipe already: there is nothing to import", place)
     known = "; ".join(name for name, _, _ in READERS)
-    raise _refused(document, f"nothing here that can be imported; known are: {known}")
-
-
-def _refused(document: Document, message: str) -> RecipeError:
-    place = document.place
-    return RecipeError(problems=[Diagnostic(message, place.line or 1, place.col or 1, "E601", "import", document.file)])
+    raise wrong(f"nothing here that can be imported; known are: {known}", place)

@@ -7,10 +7,9 @@ from itertools import product
 from typing import Any
 
 from augrecipes.compat.guard import albumentations
-from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.interop.albumentations import saved_of, written_by
 from augrecipes.interop.compose import fill
-from augrecipes.interop.draft import Call, Line, RecipeDraft, name_of, takes_of
+from augrecipes.interop.draft import Call, Line, RecipeDraft, name_of, takes_of, wrong
 from augrecipes.interop.reading import Document
 from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OR_OTHER
@@ -71,8 +70,7 @@ def _saved(node: Node) -> Call:
     """One saved transform."""
     said = node.entries.get(CLASS) if isinstance(node, MappingNode) else None
     if not isinstance(node, MappingNode) or not isinstance(said, Scalar) or not isinstance(said.value, str):
-        message = f"must be a saved transform with {CLASS}, got {describe(node)}"
-        raise RecipeError(problems=[Diagnostic(message, node.place.line, node.place.col, "E601", "", node.place.file)])
+        raise wrong(f"must be a saved transform with {CLASS}, got {describe(node)}", node.place, "")
     package, _, name = said.value.rpartition(".")
     inside = node.entries.get(_CHILDREN)
     children = tuple(map(_saved, inside.items)) if isinstance(inside, ListNode) else None

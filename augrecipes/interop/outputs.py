@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from augrecipes.interop.draft import Call, Item, LeftOut, Line, RecipeDraft, acting, takes_of
+from augrecipes.interop.draft import Call, Item, LeftOut, Line, RecipeDraft, acting, line, takes_of
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.groups import COMPOSE, SEQUENTIAL
+from augrecipes.ops.groups import COMPOSE, ONE_OF, SEQUENTIAL
 from augrecipes.ops.outputs import OLD_TO_TENSOR, OUTPUTS, TO_FLOAT, TO_TENSOR
 from augrecipes.recipe.keys import imagenet
+from augrecipes.recipe.nodes import NOWHERE, Place
 from augrecipes.recipe.write import flow
 
 _FULL = 255.0
@@ -143,3 +145,90 @@ def _levels(fill: Any, output: Mapping[str, Any]) -> Any:
     fills, means, stds = (values * count if len(values) == 1 else values for values in each)
     made = [round(_FULL * (f * std + mean)) for f, mean, std in zip(fills, means, stds, strict=False)]
     return made if count > 1 else made[0]
+
+
+# Samples on their way through transforms of other libraries.
+
+Args = Mapping[str, Any]
+
+
+class Unheld(ValueError):  # noqa: N818 - a finding about one transform, not a fault
+    """A setting that no recipe holds; the message says why, and what to do."""
+
+
+@dataclass(slots=True)
+class SampleState:
+    """The sample on its way, and the draft that is written.
+
+    Attributes:
+        draft: of the recipe.
+        output: `output:` as it stands so far.
+        scaled: values are 0..1 by now.
+        normalized: mean and deviation were applied by now.
+        sides: height and width that no image is below, px; None: nothing is known.
+        place: of the transform at hand.
+        rest: the transforms behind it.
+        boxes: `inputs.boxes`; None: the pipeline has none.
+        needs_mask: labels of every pixel are loaded.
+    """
+
+    draft: RecipeDraft
+    output: dict[str, Any]
+    scaled: bool = False
+    normalized: bool = False
+    sides: tuple[int, int] | None = None
+    place: Place = NOWHERE
+    rest: Sequence[Call] = ()
+    boxes: dict[str, Any] | None = None
+    needs_mask: bool = False
+
+    def line(self, name: str, **args: Any) -> Line:
+        """A step, without the arguments that its class has anyway."""
+        return line(name, args, self.place)
+
+    def holds(self, height: int, width: int) -> bool:
+        """Whether a window of that size fits into every image."""
+        return self.sides is not None and self.sides[0] >= height and self.sides[1] >= width
+
+    def finish(self, steps: list[Item]) -> None:
+        """Put the steps, and what was learnt on the way, into the draft."""
+        self.draft.steps, self.draft.keys["output"] = steps, self.output
+        inputs: dict[str, Any] = {} if self.boxes is None else {"boxes": {"format": "pascal_voc", **self.boxes}}
+        if self.needs_mask:
+            inputs["mask"] = "required"
+        if inputs:
+            self.draft.keys["inputs"] = inputs
+
+
+def photometric(change: Callable[[str], Line], place: Place) -> list[Item]:
+    """Brightness, then contrast first or last of saturation and hue: the distortion of SSD, by what makes each."""
+
+    def rest() -> list[Item]:
+        return [change("saturation"), change("hue")]
+
+    first = Line(SEQUENTIAL, {"p": 0.5}, place, [change("contrast"), *rest()])
+    last = Line(SEQUENTIAL, {"p": 0.5}, place, [*rest(), change("contrast")])
+    return [change("brightness"), Line(ONE_OF, {}, place, [first, last])]
+
+
+Maker = Callable[[Args, SampleState], list[Item]]
+
+
+def lines_by(made: Callable[[Call, SampleState], list[Item]], calls: Sequence[Call], sample: SampleState) -> list[Item]:
+    """The calls as the lines that `made` makes; what has no place in a recipe is among them as left out.
+
+    What is made of a group behind the normalisation is counted back by those that the group stands among.
+    """
+    found: list[Item] = []
+    settled = sample.normalized
+    for index, call in enumerate(calls):
+        sample.place, sample.rest = call.place, calls[index + 1 :]
+        behind = sample.normalized and not settled
+        try:
+            items = made(call, sample)
+        except Unheld as error:
+            items = [LeftOut(call.name, str(error), call.place)]
+        except KeyError as error:
+            items = [LeftOut(call.name, f"its argument {error.args[0]!r} is missing", call.place)]
+        found += [each for item in items for each in placed_behind(item, sample.output)] if behind else items
+    return found

@@ -131,7 +131,7 @@ def test_weights_are_no_gates() -> None:
 
 
 @pytest.mark.parametrize("name", ["sr-x4", "stained-tissue-bag"])
-def test_one_compose_cannot_be_several_pictures(name: str) -> None:
+def test_one_compose_cannot_be_several_images(name: str) -> None:
     for leave in (ar.Recipe.to_albumentations, python_of):
         with pytest.raises(ar.RecipeError, match=rf"{name}: one Compose .*: run the recipe as it is"):
             leave(ar.load(name))

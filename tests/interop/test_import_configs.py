@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from support.recipe_strategies import steps
 
 import augrecipes as ar
-from augrecipes.cli.app import app
 from augrecipes.interop import albumentations, compose, forms
 from augrecipes.interop.importing import draft_of, of_document
 from augrecipes.interop.reading import of_text, read
@@ -26,10 +25,6 @@ from augrecipes.recipe.model import Step
 
 def draft(text: str, file: str = "config.yaml") -> Any:
     return of_document(of_text(dedent(text), file))
-
-
-def names(text: str, file: str = "config.yaml") -> list[str]:
-    return [step.name for step in draft(text, file).recipe().steps]
 
 
 def _with_defaults(step: Step) -> tuple[Any, ...]:
@@ -78,7 +73,7 @@ def test_the_law_sees_what_an_importer_loses(monkeypatch: pytest.MonkeyPatch, fi
         for module in (albumentations, compose):
             monkeypatch.setattr(module, "lines", lambda calls: true(list(calls)[::-1]))
     else:
-        for module in ("augrecipes.interop.forms", "augrecipes.interop.pipelines"):
+        for module in ("augrecipes.interop.forms", "augrecipes.interop.configs"):
             monkeypatch.setattr(f"{module}.call_of", _lose(fault))
 
     @PLANTED
@@ -121,30 +116,42 @@ def test_several_pipelines_are_listed_and_one_can_be_named() -> None:
         of_document(replace(document, key="strange"))
 
 
-def test_values_that_stand_elsewhere_in_the_file_are_taken_from_there() -> None:
+def test_numbers_that_stand_elsewhere_in_the_file_are_taken_from_there() -> None:
     found = draft("""
-        img: {size: 96}
+        img: {size: 96, all: [1, 2, 32]}
         base: ${img.size}
         train:
-          - {_target_: albumentations.Resize, height: "${base}", width: "${img.size}"}
+          - {_target_: albumentations.Resize, height: "${base}", width: "${img.all.2}"}
           - {_target_: albumentations.RandomCrop, height: "${missing}", width: 3}
-          - {_target_: albumentations.D4}
+          - ${elsewhere}
+        valid: ${train}
     """)
-    assert found.recipe().steps[0].args.plain() == {"height": 96, "width": 96}
-    (left,) = found.left_out()
-    assert (left.name, left.line) == ("RandomCrop", 6)
-    assert "`${missing}` in line 6 names nothing in this file, or itself" in left.message
-
-
-def test_a_pipeline_that_is_named_again_is_one() -> None:
-    found = draft("train: [{_target_: albumentations.D4}]\nvalid: ${train}\nother: ${valid}")
+    assert found.recipe().steps[0].args.plain() == {"height": 96, "width": 32}
+    assert [(left.name, left.line) for left in found.left_out()] == [("RandomCrop", 6), ("${elsewhere}", 7)]
+    assert "`${missing}` in line 6 names no single value of this file: write the value" in found.left_out()[0].message
     assert found.eval is None
-    assert not any("Also there" in note for note in found.notes)
 
 
-def test_interpolations_in_a_circle_end() -> None:
-    found = draft("a: ${b}\nb: ${a}\ntrain: [{_target_: albumentations.Blur, blur_limit: '${a}'}]")
-    assert [left.name for left in found.left_out()] == ["Blur"]
+@pytest.mark.parametrize(
+    "config",
+    [
+        *("a: '${b}'\nb: '${a}'", "a: ['${a}', 1]", "a: {b: '${..}'}", "a: '${.b}'", "a: '${a}${a}'"),
+        "a: '${x.9}'\nx: [1]",
+        f"a: '${{{'.' * 300_000}!}}'",
+    ],
+)  # fmt: skip
+def test_what_names_no_single_value_leaves_its_step_out(config: str) -> None:
+    (left,) = draft(f"{config}\ntrain: [{{_target_: albumentations.Blur, blur_limit: '${{a}}'}}]").left_out()
+    assert left.name == "Blur"
+    assert "names no single value" in left.message
+    assert len(left.message) < 400
+
+
+@pytest.mark.parametrize("form", ["[a]", "[a, a]", "dict(x=a, **dict(y=a))"])
+def test_names_of_python_configs_stand_for_no_more_than_can_be_read(form: str) -> None:
+    found = draft("a = [1]\n" + f"a = {form}\n" * 2_000 + "train_pipeline = [dict(type='Resize', scale=a)]\n", "c.py")
+    assert [left.name for left in found.left_out()] == ["Resize"]
+    assert len(found.to_yaml()) < 10_000
 
 
 def test_hydras_positional_arguments_have_names() -> None:
@@ -164,6 +171,40 @@ def test_boxes_beside_a_list_are_those_of_the_compose() -> None:
     assert (recipe.inputs.boxes.format, recipe.inputs.boxes.labels, recipe.inputs.boxes.min_area) == ("coco", "kind", 9)
 
 
+_VIEWS = """
+data:
+  _target_: torchvision.datasets.CIFAR10
+  transform:
+    _target_: mine.MultiView
+    transforms:
+      - _target_: torchvision.transforms.v2.Compose
+        transforms: [{_target_: torchvision.transforms.v2.RandomHorizontalFlip}]
+      - ${data.transform.transforms.0}
+"""
+_BEHIND = """
+t:
+  - {type: LoadImageFromFile}
+  - {type: Normalize, mean: [0, 0, 0], std: [1, 1, 1]}
+  - {type: Albu, transforms: [{type: OneOf, transforms: [{type: Blur}], p: 0.1}]}
+  - {type: RandomFlip, prob: 0.5}
+"""
+_GONE = "t: [{name: Flip, p: 0.3}, {name: OneOf, transforms: [{name: Lambda}]}]"
+
+
+@pytest.mark.parametrize(
+    ("text", "steps", "left"),
+    [
+        (_VIEWS, ["HorizontalFlip"], ["${data.transform.transforms.0}"]),
+        (_BEHIND, ["HorizontalFlip"], ["Blur"]),
+        (_GONE, ["OneOf"], ["OneOf"]),
+    ],
+)
+def test_configs_and_what_comes_of_them(text: str, steps: list[str], left: list[str]) -> None:
+    found = draft(text)
+    assert [step.name for step in found.recipe().steps] == steps
+    assert [each.name for each in found.left_out()] == left
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -179,12 +220,6 @@ def test_boxes_beside_a_list_are_those_of_the_compose() -> None:
 def test_ways_of_naming_a_class(text: str) -> None:
     (step,) = draft(text).recipe().steps
     assert (step.name, step.p) == ("HorizontalFlip", 0.25)
-
-
-def test_what_is_gone_since_is_what_it_did() -> None:
-    recipe = draft("t: [{name: Flip, p: 0.3}, {name: OneOf, transforms: [{name: Lambda}]}]").recipe()
-    (flip,) = recipe.steps
-    assert (flip.name, flip.p, [len(child.steps) for child in flip.steps]) == ("OneOf", 0.3, [0, 0, 2])
 
 
 MM = """
@@ -272,32 +307,6 @@ def test_python_that_cannot_be_read_is_a_typed_error(text: str, line: int) -> No
         draft(text, "config.py")
 
 
-def test_views_are_pipelines_of_their_own() -> None:
-    found = draft("""
-        data:
-          _target_: torchvision.datasets.CIFAR10
-          transform:
-            _target_: mine.MultiView
-            transforms:
-              - _target_: torchvision.transforms.v2.Compose
-                transforms: [{_target_: torchvision.transforms.v2.RandomHorizontalFlip}]
-              - ${data.transform.transforms.0}
-    """)
-    assert [step.name for step in found.recipe().steps] == ["HorizontalFlip"]
-
-
-def test_a_group_whose_steps_stood_behind_the_normalisation_is_left_out() -> None:
-    found = draft("""
-        t:
-          - {type: LoadImageFromFile}
-          - {type: Normalize, mean: [0, 0, 0], std: [1, 1, 1]}
-          - {type: Albu, transforms: [{type: OneOf, transforms: [{type: Blur}], p: 0.1}]}
-          - {type: RandomFlip, prob: 0.5}
-    """)
-    assert [step.name for step in found.recipe().steps] == ["HorizontalFlip"]
-    assert [left.name for left in found.left_out()] == ["Blur"]
-
-
 def test_a_config_without_transforms_is_refused() -> None:
     with pytest.raises(ar.RecipeError, match="nothing here that can be imported"):
         draft("callbacks: [{class_path: lightning.pytorch.callbacks.RichProgressBar}]\nmodel: {name: resnet}")
@@ -325,11 +334,3 @@ def test_other_streams_are_errors(text: str | bytes, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("sys.stdin", _Stream(text))
     with pytest.raises(ar.RecipeError, match=r"^stdin"):
         draft_of("-")
-
-
-def test_the_command_reads_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("sys.stdin", _Stream("t: [{_target_: albumentations.D4}]"))
-    with pytest.raises(SystemExit) as left:
-        app(["import", "-", "--no-time"])
-    assert left.value.code == 0
-    assert "\nrecipe: stdin\n" in capsys.readouterr().out

@@ -11,7 +11,7 @@ import pytest
 
 import augrecipes as ar
 from augrecipes.compat.albumentations import A
-from augrecipes.interop.gain import _plain, gain
+from augrecipes.interop.gain import gain
 from augrecipes.interop.importing import draft_of
 from augrecipes.ops import registry
 
@@ -166,16 +166,6 @@ def test_the_gain_counts_the_same_draws() -> None:
         found = gain(ar.load(name), image, seconds=0.02)
         assert set(found) == {"exact", "fast"}
         assert all(ratio > 0 for ratio in found.values())
-
-
-def test_plain_albumentations_draws_as_the_recipe_does() -> None:
-    """Also behind a ColorJitter, which holds a list of functions that draw nothing."""
-    image = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
-    group = {"OneOf": {"steps": ["HorizontalFlip", "VerticalFlip"]}}
-    recipe = ar.load({"version": 1, "recipe": "jitter", "steps": ["ColorJitter", group, {"RandomGamma": {"p": 1}}]})
-    plain, ours = _plain(recipe, {"image": image}), recipe.compile(optimize="none")
-    for index in range(8):
-        np.testing.assert_allclose(plain(index)["image"], ours.at(index)(image=image)["image"], atol=1e-6)
 
 
 def test_a_table_of_lists_is_imported_one_by_one(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_several_folders() -> None:
     )
 
 
-def test_faces_are_single_pictures() -> None:
+def test_faces_are_single_images() -> None:
     found = draft(changed(type="FFHQDataset", mean=[0.5] * 3, std=[0.5] * 3, dataroot_lq=None))
     assert ([step.name for step in found.recipe().steps], found.recipe().kind) == (["HorizontalFlip"], "image")
     assert found.dataset.startswith("ar.ImageFolder(")

@@ -55,16 +55,6 @@ def test_old_names_are_todays_with_a_comment_at_the_line(tmp_path: Path) -> None
     ]
 
 
-def test_what_no_recipe_holds_is_named_with_the_way_out(tmp_path: Path) -> None:
-    draft = draft_of(_written(tmp_path, _old({"cls": "Lambda", "name": "x"}, {"cls": "my.Foo", "a": 1}, {"cls": "D4"})))
-    assert [(found.name, "augrecipes.register" in found.message) for found in draft.left_out()] == [
-        ("Lambda", True),
-        ("Foo", True),
-    ]
-    assert [step.name for step in draft.recipe().steps] == ["D4"]
-    assert draft.to_yaml().count("# left out: ") == 2
-
-
 def test_an_argument_that_no_release_had_is_named_and_everything_else_comes_in(tmp_path: Path) -> None:
     path = _written(tmp_path, _old({"cls": "D4"}, {"cls": "Blur", "blurr": 3}))
     draft = draft_of(path)

@@ -18,6 +18,7 @@ import augrecipes as ar
 from augrecipes.interop.importing import of_document
 from augrecipes.interop.reading import Document, of_text
 from augrecipes.interop.source.transforms import CallWriter
+from augrecipes.interop.torchvision import geometry
 
 
 def library() -> Any:
@@ -95,42 +96,32 @@ def pipelines(draw: st.DrawFn) -> Transform:
     return "Compose", {}, [*listed, *draw(st.sampled_from(_ENDS))]
 
 
-def source(transform: Transform) -> str:
-    """As Python that makes it."""
-    return f"from torchvision.transforms import v2 as T\ntrain = {_call(transform)}\n"
-
-
-def _call(transform: Transform) -> str:
+def written(transform: Transform, form: Callable[..., Any]) -> Any:
+    """By a form that takes a class's name and its arguments, those of groups with what is in them."""
     name, args, children = transform
-    said = [f"{key}={value!r}" for key, value in args.items()]
-    if children or name == "Compose":
-        said = [f"[{', '.join(map(_call, children))}]", *said]
-    return f"T.{name}({', '.join(said)})"
+    inside = {"transforms": [written(child, form) for child in children]} if children or name == "Compose" else {}
+    return form(name, {**inside, **args})
 
 
-def hydra(transform: Transform) -> Any:
-    name, args, children = transform
-    inside = {"transforms": [hydra(child) for child in children]} if children or name == "Compose" else {}
-    return {"_target_": f"torchvision.transforms.v2.{name}", **args, **inside}
-
-
-def lightning(transform: Transform) -> Any:
-    name, args, children = transform
-    inside = {"transforms": [lightning(child) for child in children]} if children or name == "Compose" else {}
-    return {"class_path": f"torchvision.transforms.v2.{name}", "init_args": {**args, **inside}}
+def _call(name: str, args: dict[str, Any]) -> str:
+    texts = {key: f"[{', '.join(value)}]" if key == "transforms" else repr(value) for key, value in args.items()}
+    return f"T.{name}({', '.join(f'{key}={text}' for key, text in texts.items())})"
 
 
 def built(transform: Transform, v2: Any) -> Any:
-    name, args, children = transform
-    inside = {"transforms": [built(child, v2) for child in children]} if children or name == "Compose" else {}
-    given = {key: v2.InterpolationMode(value) if key == "interpolation" else value for key, value in args.items()}
-    return getattr(v2, name)(**given, **inside)
+    mode = import_module("torchvision.transforms").InterpolationMode
+
+    def make(name: str, args: dict[str, Any]) -> Any:
+        return getattr(v2, name)(**{key: mode(each) if key == "interpolation" else each for key, each in args.items()})
+
+    return written(transform, make)
 
 
-_WRITTEN: dict[str, Callable[[Transform], str]] = {
-    "source.py": source,
-    "hydra.yaml": lambda pipeline: json.dumps({"data": {"transform": hydra(pipeline)}}),
-    "lightning.yaml": lambda pipeline: json.dumps({"data": {"transform": lightning(pipeline)}}),
+_HOME = "torchvision.transforms.v2"
+_WRITTEN: dict[str, Callable[[str, dict[str, Any]], Any]] = {
+    "source.py": _call,
+    "hydra.yaml": lambda name, args: {"_target_": f"{_HOME}.{name}", **args},
+    "lightning.yaml": lambda name, args: {"class_path": f"{_HOME}.{name}", "init_args": args},
 }
 
 
@@ -141,7 +132,16 @@ def _body(draft: Any) -> str:
 
 
 def _forms(pipeline: Transform) -> dict[str, str]:
-    return {file: _body(of_document(of_text(write(pipeline), file))) for file, write in _WRITTEN.items()}
+    found = {}
+    for file, form in _WRITTEN.items():
+        made = written(pipeline, form)
+        text = (
+            f"from {_HOME.rpartition('.')[0]} import v2 as T\ntrain = {made}\n"
+            if file == "source.py"
+            else (json.dumps({"data": {"transform": made}}))
+        )
+        found[file] = _body(of_document(of_text(text, file)))
+    return found
 
 
 @DEAR
@@ -155,7 +155,6 @@ def test_a_pipeline_is_one_recipe_however_it_is_written(pipeline: Transform) -> 
 @given(pipelines())
 def test_the_object_is_the_same_recipe_too(pipeline: Transform) -> None:
     v2 = library()
-    v2.InterpolationMode = import_module("torchvision.transforms").InterpolationMode
     made = built(pipeline, v2)
     of_object = _body(of_document(Document("object", value=made)))
     assert _numbers(of_object) == _numbers(_forms(pipeline)["hydra.yaml"])
@@ -222,7 +221,7 @@ PIXELS: dict[str, tuple[Transform, int, float]] = {
 }  # fmt: skip
 
 
-def _picture() -> np.ndarray:
+def _image() -> np.ndarray:
     noise = np.random.default_rng(0).uniform(0, 255, (100, 140, 3)).astype(np.float32)
     smooth = cv2.GaussianBlur(noise, (0, 0), 2)
     return np.ascontiguousarray(cv2.normalize(smooth, None, 10, 240, cv2.NORM_MINMAX), dtype=np.uint8)
@@ -230,8 +229,7 @@ def _picture() -> np.ndarray:
 
 def _apart(transform: Transform) -> tuple[int, float]:
     v2, torch = library(), import_module("torch")
-    v2.InterpolationMode = import_module("torchvision.transforms").InterpolationMode
-    image = _picture()
+    image = _image()
     pipeline = built(("Compose", {}, [transform]), v2)
     try:
         expected = pipeline(torch.from_numpy(image).permute(2, 0, 1)).permute(1, 2, 0).numpy()
@@ -263,8 +261,7 @@ def test_pixels_are_near_those_of_torchvision(name: str) -> None:
 )
 def test_pixels_tell_a_wrong_value(monkeypatch: pytest.MonkeyPatch, fault: str, name: str) -> None:
     wrong = {"interpolation": lambda value: "linear", "border": lambda value: "replicate", "fills": lambda value: {}}
-    for module in ("values", "geometry"):
-        monkeypatch.setattr(f"augrecipes.interop.torchvision.{module}.{fault}", wrong[fault], raising=False)
+    monkeypatch.setattr(geometry, fault, wrong[fault])
     with pytest.raises(AssertionError):
         test_pixels_are_near_those_of_torchvision(name)
 
@@ -292,7 +289,7 @@ def test_conversions_become_the_output() -> None:
         ("ToTensor(),\n Normalize(mean=[0.5, 0.5, 0.5], std=[0.25, 0.25, 0.25]),", 255 * (0.8 * 0.25 + 0.5)),
     ],
 )  # fmt: skip
-def test_a_fill_counts_as_the_picture_does_where_it_stands(last: str, fill: float) -> None:
+def test_a_fill_counts_as_the_image_does_where_it_stands(last: str, fill: float) -> None:
     (step,) = draft(f" {last}\n RandomErasing(p=0.5, value=0.8)").recipe().steps
     assert np.allclose(step.args["fill"], fill, atol=0.5 if last else 0)
 

@@ -12,11 +12,10 @@ import cv2
 import numpy as np
 import pytest
 
-import augrecipes as ar
 from augrecipes.compat.albumentations import A
 from augrecipes.interop import albumentations
-from augrecipes.interop.compose import affine_of, fill
-from augrecipes.interop.draft import Call, LeftOut, Line, RecipeDraft
+from augrecipes.interop.compose import fill
+from augrecipes.interop.draft import Call, LeftOut, RecipeDraft
 from augrecipes.interop.importing import draft_of
 from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.recipe import history
@@ -37,14 +36,6 @@ def compose(*children: Call, **named: Any) -> RecipeDraft:
     draft = RecipeDraft("old", "a test", Place("old.py", 1, 1))
     fill(draft, Call("Compose", named, children, Place("old.py", 1, 1), "albumentations"))
     return draft
-
-
-def only(*args: Any, **named: Any) -> dict[str, Any]:
-    """The one step that becomes of a transform, name and arguments."""
-    draft = compose(call(*args, **named))
-    assert draft.left_out() == ()
-    (step,) = draft.recipe().steps
-    return {"name": step.name, **step.args.plain(), **({} if step.p is None else {"p": step.p})}
 
 
 @pytest.mark.parametrize(
@@ -164,13 +155,6 @@ def test_the_affine_part_of_an_elastic_one_moves_pixels_as_far(pixels: float, si
         for found, matrix in zip(moved, (old, new), strict=True):
             found.append(float(np.hypot(*(matrix @ corners - corners[:2])).mean()))
     assert np.mean(moved[1]) == pytest.approx(np.mean(moved[0]), rel=0.15)
-
-
-def test_of_pictures_of_unknown_size_the_affine_part_is_named_as_lost() -> None:
-    draft = compose(call("ElasticTransform", 120, 6, 3.6))
-    (left,) = draft.left_out()
-    assert left.name == "ElasticTransform.alpha_affine"
-    assert [step.name for step in draft.recipe().steps] == ["ElasticTransform"]
 
 
 VALUES = [
@@ -340,9 +324,3 @@ def test_arguments_that_todays_classes_leave_out_come_from_the_file(tmp_path: Pa
     assert (late.left_out(), late.recipe().steps[0].args["std_range"]) == ((), (0.00877, 0.0215))
     (left,) = draft_of(f"{tmp_path / 'live.py'}:hidden").left_out()
     assert left.name == "GaussNoise.var_limit"
-
-
-def test_affine_of_nothing_is_nothing() -> None:
-    assert affine_of(0, 90, 90)["scale"] == {"x": [1.0, 1.0], "y": [1.0, 1.0]}
-    assert isinstance(compose(call("D4")).steps[0], Line)
-    assert isinstance(compose(call("D4")).recipe(), ar.Recipe)

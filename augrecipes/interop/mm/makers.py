@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from augrecipes.interop.draft import Item, Line
-from augrecipes.interop.sample import Args, Maker, SampleState, Unheld, photometric
+from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld, photometric
 from augrecipes.ops.groups import ONE_OF, SEQUENTIAL
 
 _SATURATION = "blends with grey, where the framework multiplies the saturation of HSV"
@@ -35,18 +35,13 @@ def resize(args: Args, sample: SampleState) -> list[Item]:
     scales = scale if isinstance(scale, list) and scale and isinstance(scale[0], list) else [_pair(scale)]
     if len(scales) == 2 and args.get("multiscale_mode", "range") == "range":
         scales = _between(scales[0], scales[1])
-    found = [_sized([_pair(each) for each in scales], keep, sample, how)]
+    found: list[Item] = [_sized([_pair(each) for each in scales], keep, sample, how)]
     if (ratios := args.get("ratio_range")) is not None:
-        limit = [round(ratios[0] - 1, 10), round(ratios[1] - 1, 10)]
+        limit = [round(ratio - 1, 10) for ratio in ratios]
         line = sample.line("RandomScale", scale_limit=limit, **how, p=1.0)
         line.beside.append("resampled twice, once in the framework")
         found.append(line)
-    return list(found)
-
-
-def random_resize(args: Args, sample: SampleState) -> list[Item]:
-    """Version 2 of a resize to one of a range."""
-    return resize({"keep_ratio": True, **args}, sample)
+    return found
 
 
 def choice_resize(args: Args, sample: SampleState) -> list[Item]:
@@ -81,18 +76,18 @@ def _between(low: list[int], high: list[int]) -> list[list[int]]:
 def _sized(scales: list[list[int]], keep: Any, sample: SampleState, how: dict[str, Any]) -> Line:
     """One resize to one of these (width, height)."""
     if not keep:
-        if len(scales) > 1:
-            steps: list[Item] = [sample.line("Resize", height=h, width=w, **how) for w, h in scales]
-            return Line(ONE_OF, {}, sample.place, steps)
-        return sample.line("Resize", height=scales[0][1], width=scales[0][0], **how)
-    longest, shortest = {max(each) for each in scales}, [min(each) for each in scales]
-    if all(each[0] == each[1] for each in scales):
-        return sample.line("LongestMaxSize", max_size=shortest if len(shortest) > 1 else shortest[0], **how)
-    line = sample.line("SmallestMaxSize", max_size=shortest if len(shortest) > 1 else shortest[0], **how)
-    line.beside.append(f"the longer side is not held below {max(longest)}")
+        each = [sample.line("Resize", height=height, width=width, **how) for width, height in scales]
+        return each[0] if len(each) == 1 else Line(ONE_OF, {}, sample.place, [*each])
+    shortest = [min(pair) for pair in scales]
+    size = shortest if len(shortest) > 1 else shortest[0]
+    if all(width == height for width, height in scales):
+        return sample.line("LongestMaxSize", max_size=size, **how)
+    longest = max(map(max, scales))
+    line = sample.line("SmallestMaxSize", max_size=size, **how)
+    line.beside.append(f"the longer side is not held below {longest}")
     sample.draft.note(
-        f"Resize keeps the longer side below {max(longest)} in the framework: images longer than "
-        f"{max(longest) / max(shortest):.2f} times their shorter side become larger here."
+        f"Resize keeps the longer side below {longest} in the framework: images longer than "
+        f"{longest / max(shortest):.2f} times their shorter side become larger here."
     )
     return line
 
@@ -107,34 +102,28 @@ def random_flip(args: Args, sample: SampleState) -> list[Item]:
     if not p:
         return []
     chances = p if isinstance(p, list) else [p / len(directions)] * len(directions)
-    if len(directions) == 1 and len(_FLIPS[directions[0]]) == 1:
-        return [sample.line(_FLIPS[directions[0]][0], p=chances[0])]
-    steps = [_flipped(sample, _FLIPS[each], chance) for each, chance in zip(directions, chances, strict=False)]
+    steps: list[Item] = []
+    for direction, chance in zip(directions, chances, strict=False):
+        both = [sample.line(name, p=1.0) for name in _FLIPS[direction]]
+        whole = Line(SEQUENTIAL, {"p": chance}, sample.place, [*both])
+        steps.append(whole if len(both) > 1 else sample.line(both[0].name, p=chance))
     return steps if len(steps) == 1 else [Line(ONE_OF, {"p": round(sum(chances), 6)}, sample.place, steps)]
-
-
-def _flipped(sample: SampleState, names: tuple[str, ...], p: float) -> Item:
-    if len(names) == 1:
-        return sample.line(names[0], p=p)
-    return Line(SEQUENTIAL, {"p": p}, sample.place, [sample.line(name, p=1.0) for name in names])
 
 
 def pad(args: Args, sample: SampleState) -> list[Item]:
     """To a size, or to a multiple of one; the image stays at the top left."""
-    divisor, size = args.get("size_divisor"), args.get("size")
+    divisor = args.get("size_divisor")
     if args.get("pad_to_square"):
         raise Unheld("pad_to_square has no step: write `PadIfNeeded` with a fixed size")
     if divisor is not None:
         sides = {"min_height": None, "min_width": None, "pad_height_divisor": divisor, "pad_width_divisor": divisor}
     else:
-        height, width = _pair(size)
-        sides = {"min_height": height, "min_width": width}
+        sides = dict(zip(("min_height", "min_width"), _pair(args.get("size")), strict=True))
     return [sample.line("PadIfNeeded", **sides, position="top_left", **_fills(args))]
 
 
-def _fills(args: Args) -> dict[str, Any]:
-    value = args.get("pad_val", 0)
-    labels = args.get("seg_pad_val")
+def _fills(args: Args, image: str = "pad_val", mask: str = "seg_pad_val") -> dict[str, Any]:
+    value, labels = args.get(image, 0), args.get(mask)
     if isinstance(value, Mapping):
         value, labels = value.get("img", 0), value.get("seg", labels)
     fill = value[0] if isinstance(value, list) and len(set(value)) == 1 else value
@@ -176,10 +165,8 @@ def cut_out(args: Args, sample: SampleState) -> list[Item]:
         raise Unheld("holes of several shapes: write a `OneOf` of `CoarseDropout` steps")
     count = holes if isinstance(holes, list) else [holes, holes]
     ranges = {"hole_height_range": [shape[0]] * 2, "hole_width_range": [shape[1]] * 2}
-    fill = args.get("fill_in", [0, 0, 0])
-    same = fill[0] if isinstance(fill, list) and len(set(fill)) == 1 else fill
-    labels = {} if args.get("seg_fill_in") is None else {"fill_mask": args["seg_fill_in"]}
-    return [sample.line("CoarseDropout", num_holes_range=count, **ranges, fill=same, **labels, p=args.get("prob", 1.0))]
+    fills = _fills(args, "fill_in", "seg_fill_in")
+    return [sample.line("CoarseDropout", num_holes_range=count, **ranges, **fills, p=args.get("prob", 1.0))]
 
 
 def filter_boxes(args: Args, sample: SampleState) -> list[Item]:
@@ -200,12 +187,9 @@ def normalize(args: Args, sample: SampleState) -> list[Item]:
     sample.output.pop("range", None)
     if not any(mean) and set(std) == {255.0}:
         return []  # 0..1
-    sample.output["normalize"] = {"mean": [_share(each) for each in mean], "std": [_share(each) for each in std]}
+    shares = ([round(level / 255, 10) for level in levels] for levels in (mean, std))
+    sample.output["normalize"] = dict(zip(("mean", "std"), shares, strict=True))
     return []
-
-
-def _share(level: float) -> float:
-    return round(level / 255, 10)
 
 
 def photometric_distortion(args: Args, sample: SampleState) -> list[Item]:
@@ -241,7 +225,7 @@ MAKERS: dict[str, Maker] = {
     "RandomCrop": random_crop,
     "RandomCutOut": cut_out,
     "RandomFlip": random_flip,
-    "RandomResize": random_resize,
+    "RandomResize": lambda args, sample: resize({"keep_ratio": True, **args}, sample),
     "RandomRotate": random_rotate,
     "Resize": resize,
 }

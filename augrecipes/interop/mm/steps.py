@@ -9,7 +9,7 @@ from typing import Any
 from augrecipes.interop import albumentations, compose
 from augrecipes.interop.draft import Call, Item, RecipeDraft
 from augrecipes.interop.mm.makers import MAKERS, normalize
-from augrecipes.interop.sample import SampleState, Unheld, lines_by
+from augrecipes.interop.outputs import SampleState, Unheld, lines_by
 from augrecipes.ops.groups import COMPOSE
 from augrecipes.recipe import suggest
 
@@ -117,9 +117,8 @@ def _albu(call: Call, sample: SampleState) -> list[Item]:
     params = call.args.get("bbox_params")
     if isinstance(params, Mapping):
         inner = RecipeDraft(sample.draft.name, sample.draft.origin, call.place)
-        kept = {
-            key: value for key, value in params.items() if key not in ("type", "label_fields", "filter_lost_elements")
-        }
+        others = ("type", "label_fields", "filter_lost_elements")
+        kept = {key: value for key, value in params.items() if key not in others}
         compose.fill(inner, Call(COMPOSE, {"bbox_params": kept}, (), call.place))
         boxes = inner.keys.get("inputs", {}).get("boxes", {})
         sample.boxes = {**(sample.boxes or {}), **{key: value for key, value in boxes.items() if key != "labels"}}

@@ -17,7 +17,7 @@ from augrecipes.interop.source.execute import SourceReader
 from augrecipes.interop.source.text import SourceText, parse, wrong
 from augrecipes.interop.source.transforms import COMPOSES, HOLDING, CallWriter
 from augrecipes.interop.source.values import Created, Mapped, Named, walk
-from augrecipes.interop.torchvision.signatures import PARAMETERS as OF_TORCHVISION
+from augrecipes.interop.torchvision.steps import PARAMETERS as OF_TORCHVISION
 from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE, GROUPS
 from augrecipes.ops.outputs import OUTPUTS

@@ -18,7 +18,7 @@ from augrecipes.interop.source.values import (
     UnknownValue,
     walk,
 )  # fmt: skip
-from augrecipes.interop.torchvision.signatures import PARAMETERS as OF_TORCHVISION
+from augrecipes.interop.torchvision.steps import PARAMETERS as OF_TORCHVISION
 from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OR_OTHER
 from augrecipes.recipe.history import PLACES
 from augrecipes.recipe.nodes import Place

@@ -15,10 +15,9 @@ from typing import Any
 from augrecipes.interop.draft import Item, Line, RecipeDraft
 from augrecipes.interop.sr.options import OptionFile
 from augrecipes.ops.groups import DEGRADE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
-from augrecipes.recipe.nodes import Place
 
 _KERNELS = ["iso", "aniso", "generalized_iso", "generalized_aniso", "plateau_iso", "plateau_aniso"]
-_KERNEL_CHANCES = [0.45, 0.25, 0.12, 0.03, 0.12, 0.03]
+_KERNEL_SHARES = [0.45, 0.25, 0.12, 0.03, 0.12, 0.03]
 _MODES = {
     "area": "area", "bilinear": "linear", "bicubic": "cubic", "nearest-exact": "nearest_exact", "nearest": "nearest",
     "lanczos": "lanczos4",
@@ -42,14 +41,14 @@ class Manner:
         smooth: resizes by `bilinear` and `bicubic` smooth before they make images smaller.
     """
 
-    modes: tuple[str, ...]
-    kernel_sizes: tuple[int, int]
+    modes: list[str]
+    kernel_sizes: list[float]
     keeps: bool
     smooth: bool
 
 
-BASICSR = Manner(("area", "bilinear", "bicubic"), (7, 21), keeps=False, smooth=False)
-REDUX = Manner(("bilinear", "bicubic", "nearest-exact", "lanczos"), (5, 17), keeps=True, smooth=True)
+BASICSR = Manner(["area", "bilinear", "bicubic"], [7, 21], keeps=False, smooth=False)
+REDUX = Manner(["bilinear", "bicubic", "nearest-exact", "lanczos"], [5, 17], keeps=True, smooth=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,77 +67,59 @@ class Degradation:
     side: int
     draft: RecipeDraft
 
-    @property
-    def place(self) -> Place:
-        """Where the options start."""
-        return self.options.place
-
     def line(self) -> Line:
         """The Degrade step."""
-        steps = [*self.sharpened(), *self.one_pass(""), *self.second(), *self.last()]
-        return Line(DEGRADE, {"source": "hr", "target": "lr"}, self.place, steps)
+        options, usual = self.options, 0.0 if self.manner is REDUX else 1.0
+        first = self.one_of("resize1", [*self.scaled("", [0.4, 1.5]), (self.step(NO_OP), self.ways("")[2])])
+        blurred = self.blurred("", options.chance("blur_prob", usual))
+        steps = [*self.sharpened(), *blurred, *first, *self.noisy(""), *self.compressed("")]
+        again = options.chance("second_blur_prob" if options.node("second_blur_prob") else "blur_prob2", usual)
+        steps += [*self.blurred("2", again), *self.second_resize(), *self.noisy("2"), *self.last()]
+        return Line(DEGRADE, {"source": "hr", "target": "lr"}, options.place, steps)
 
     def sharpened(self) -> list[Item]:
         """The high resolution, sharpened before it is degraded."""
         options = self.options
         if options.get("thicklines_prob"):
-            self.draft.refuse(
-                "thicklines_prob", "thick lines have no step: leave it out", options.at("thicklines_prob")
-            )
-        low, high = options.range("lq_usm_radius_range", [1, 25]) if options.get("lq_usm") else (50, 50)
-        if not options.get("lq_usm") and not str(options.get("model_type", "")).startswith(_SHARPENING):
+            why = "thick lines have no step: leave it out"
+            self.draft.refuse("thicklines_prob", why, options.at("thicklines_prob"))
+        sides = [50.0, 50.0]
+        if options.get("lq_usm"):
+            sides = options.range("lq_usm_radius_range", [1, 25])
+        elif not str(options.get("model_type", "")).startswith(_SHARPENING):
             return []
-        sides = [max(3, int(low) // 2 * 2 + 1), max(3, int(high) // 2 * 2 + 1)]
-        return [self.step("UnsharpMask", blur_limit=sides, sigma_limit=0.0, alpha=[0.5, 0.5], threshold=10, p=1.0)]
+        limit = [max(3, int(side) // 2 * 2 + 1) for side in sides]
+        return [self.step("UnsharpMask", blur_limit=limit, sigma_limit=0.0, alpha=[0.5, 0.5], threshold=10, p=1.0)]
 
-    def one_pass(self, number: str) -> list[Item]:
-        """Blur, resize, noise and compression, the first time."""
-        options = self.options
-        up, down, keep = self.ways(number)
-        low, high = options.range(f"resize_range{number}", [0.4, 1.5])
-        sizes = self.scaled(number, (up, 1.0, high), (down, low, 1.0))
-        return [
-            *self.blurred(number, options.chance("blur_prob", 0.0 if self.manner is REDUX else 1.0)),
-            *self.one_of("resize1", [*sizes, (self.step(NO_OP), keep)]),
-            *self.noisy(number),
-            *self.compressed(number),
-        ]
-
-    def second(self) -> list[Item]:
-        """The same again, from the final size, milder; its compression comes last."""
-        options = self.options
-        usual = 0.0 if self.manner is REDUX else 1.0
-        p = options.chance("second_blur_prob" if options.node("second_blur_prob") else "blur_prob2", usual)
+    def second_resize(self) -> list[Item]:
+        """The second resize, from the final size."""
         up, down, keep = self.ways("2")
-        low, high = options.range("resize_range2", [0.6, 1.2])
-        sizes = self.scaled("2", (up, 1.0, high), (down, low, 1.0))
-        towards = self.at_target("2")
-        if self.manner.keeps:
-            total = up + down
-            inside = [*towards, *self.one_of("resize2", [(each, weight / total) for each, weight in sizes if total])]
-            whole = Line(SEQUENTIAL, {}, self.place, inside)
-            resized = self.one_of("size2", [(whole, total), (self.step(NO_OP), keep)])
-        else:
-            resized = [*towards, *self.one_of("resize2", [*sizes, (self.step(NO_OP), keep)])]
-        return [*self.blurred("2", p), *resized, *self.noisy("2")]
+        sizes, idle = self.scaled("2", [0.6, 1.2]), (self.step(NO_OP), keep)
+        if not self.manner.keeps:
+            return [*self.at_target("2"), *self.one_of("resize2", [*sizes, idle])]
+        total = up + down
+        inside = self.one_of("resize2", [(each, weight / total) for each, weight in sizes if total])
+        whole = Line(SEQUENTIAL, {}, self.options.place, [*self.at_target("2"), *inside])
+        return self.one_of("size2", [(whole, total), idle])
 
     def last(self) -> list[Item]:
         """The final size and a sinc filter, before or behind the last compression."""
-        options = self.options
-        p = options.chance("final_sinc_prob", 0.0)
-        sides = [int(each) for each in options.range("final_kernel_range", [*self.manner.kernel_sizes])]
-        sinc = self.step("RingingOvershoot", blur_limit=sides, cutoff=[round(pi / 3, 4), 3.1415], p=p)
+        p = self.options.chance("final_sinc_prob")
+        sinc = self.step("RingingOvershoot", **self.sides("final_kernel_range"), cutoff=[round(pi / 3, 4), 3.1415], p=p)
         size = [*self.at_target("3"), *([sinc] if p else [])]
-        compressed = self.compressed("2")
+        compressed, place = self.compressed("2"), self.options.place
         if not compressed:
             return size
-        whole = size[0] if len(size) == 1 else Line(SEQUENTIAL, {}, self.place, size)
-        return [Line(RANDOM_ORDER, {}, self.place, [*compressed, whole])]
+        whole = size[0] if len(size) == 1 else Line(SEQUENTIAL, {}, place, size)
+        return [Line(RANDOM_ORDER, {}, place, [*compressed, whole])]
+
+    def sides(self, key: str) -> dict[str, list[int]]:
+        """The sides of a kernel, as steps have them."""
+        return {"blur_limit": [int(each) for each in self.options.range(key, self.manner.kernel_sizes)]}
 
     def ways(self, number: str) -> tuple[float, float, float]:
         """How often a resize makes larger, makes smaller, and keeps the size."""
-        usual = [0.3, 0.4, 0.3] if number else [0.2, 0.7, 0.1]
-        given = self.options.numbers(f"resize_prob{number}", 3, usual)
+        given = self.options.numbers(f"resize_prob{number}", 3, [0.3, 0.4, 0.3] if number else [0.2, 0.7, 0.1])
         total = sum(given)
         if total <= 0 or min(given) < 0:
             self.options.wrong(f"resize_prob{number}", "must be three weights, of which one is above 0")
@@ -147,23 +128,19 @@ class Degradation:
 
     def modes(self, number: str) -> list[tuple[str, float]]:
         """How a resize may be made, and how often each."""
-        names = self.options.texts(f"resize_mode_list{number}", [*self.manner.modes])
-        weights = self.options.numbers(f"resize_mode_prob{number}", len(names), [1 / len(names)] * len(names))
-        if unknown := [name for name in names if name not in _MODES]:
-            self.options.wrong(f"resize_mode_list{number}", f"{unknown[0]!r} is none of {', '.join(_MODES)}")
-        total = sum(weights) or 1.0
-        return [(name, weight / total) for name, weight in zip(names, weights, strict=True) if weight]
+        keys = f"resize_mode_list{number}", f"resize_mode_prob{number}"
+        return self.options.weighted(*keys, self.manner.modes, _MODES)
 
-    def scaled(self, number: str, *ways: tuple[float, float, float]) -> list[tuple[Line, float]]:
-        """Resizes by a factor, for each way (how often, from, to) and each mode."""
+    def scaled(self, number: str, usual: list[float]) -> list[tuple[Line, float]]:
+        """Resizes by a factor, larger and smaller, for each mode."""
         found = []
-        for way, (chance, low, high) in zip(("up", "down"), ways, strict=True):
+        up, down, _ = self.ways(number)
+        low, high = self.options.range(f"resize_range{number}", usual)
+        for way, chance, ends in (("up", up, (1.0, high)), ("down", down, (low, 1.0))):
             for name, weight in self.modes(number):
                 smooth = {"area_for_downscale": "image"} if self.manner.smooth and name == "bilinear" else {}
-                limit = [round(low - 1, 6), round(high - 1, 6)]
-                line = self.step("RandomScale", scale_limit=limit, interpolation=_MODES[name], **smooth)
-                line.args["id"] = f"{way}-{name}"
-                found.append((line, chance * weight))
+                args = {"scale_limit": [round(end - 1, 6) for end in ends], "interpolation": _MODES[name], **smooth}
+                found.append((self.step("RandomScale", **args, id=f"{way}-{name}"), chance * weight))
         return found
 
     def at_target(self, number: str) -> list[Item]:
@@ -187,25 +164,21 @@ class Degradation:
         options = self.options
         if not p:
             return []
-        names = options.texts(f"kernel_list{number}", _KERNELS)
-        weights = options.numbers(f"kernel_prob{number}", len(names), _KERNEL_CHANCES)
-        sigma = [*options.range(f"blur_sigma{number}", [0.2, 2.0])]
-        beta = [*options.range(f"betag_range{number}", [0.5, 4.0])]
-        sides = [int(each) for each in options.range(f"kernel_range{number}", [*self.manner.kernel_sizes])]
-        sinc = options.chance(f"sinc_prob{number}", 0.0)
-        if unknown := [name for name in names if name not in _KERNELS]:
-            options.wrong(f"kernel_list{number}", f"{unknown[0]!r} is none of {', '.join(_KERNELS)}")
-        total = sum(weights) or 1.0
+        keys = f"kernel_list{number}", f"kernel_prob{number}"
+        kernels = options.weighted(*keys, _KERNELS, _KERNELS, _KERNEL_SHARES)
+        sigma = options.range(f"blur_sigma{number}", [0.2, 2.0])
+        beta = options.range(f"betag_range{number}", [0.5, 4.0])
+        sides, sinc = self.sides(f"kernel_range{number}"), options.chance(f"sinc_prob{number}")
         share = dict.fromkeys(("iso", "aniso", "general"), 0.0)
-        for name, weight in zip(names, weights, strict=True):
-            share[name if name in share else "general"] += weight / total * (1 - sinc)
-        if any(name in _WEAK and weight for name, weight in zip(names, weights, strict=True)):
+        for name, weight in kernels:
+            share[name if name in share else "general"] += weight * (1 - sinc)
+        if any(name in _WEAK for name, _ in kernels):
             self.draft.note("Plateau-shaped kernels, and generalised round ones, are drawn as generalised turned ones.")
-        turned = {"blur_limit": sides, "sigma_x_limit": sigma, "sigma_y_limit": sigma, "noise_limit": [1.0, 1.0]}
-        cutoff = [round(pi / (5 if sides[1] >= 13 else 3), 4), 3.1415]
+        turned = {**sides, "sigma_x_limit": sigma, "sigma_y_limit": sigma, "noise_limit": [1.0, 1.0]}
+        cutoff = [round(pi / (5 if sides["blur_limit"][1] >= 13 else 3), 4), 3.1415]
         shapes = [
-            (self.step("RingingOvershoot", blur_limit=sides, cutoff=cutoff), sinc),
-            (self.step("GaussianBlur", blur_limit=sides, sigma_limit=sigma), share["iso"]),
+            (self.step("RingingOvershoot", **sides, cutoff=cutoff), sinc),
+            (self.step("GaussianBlur", **sides, sigma_limit=sigma), share["iso"]),
             (self.step("AdvancedBlur", **turned, beta_limit=[0.99, 1.01], id="aniso"), share["aniso"]),
             (self.step("AdvancedBlur", **turned, beta_limit=beta, id="general"), share["general"]),
         ]
@@ -213,13 +186,9 @@ class Degradation:
 
     def noisy(self, number: str) -> list[Item]:
         """Gaussian or Poisson noise, each in colour or in grey."""
-        options = self.options
-        gauss, gray = (
-            options.chance(f"gaussian_noise_prob{number}", 0.0),
-            options.chance(f"gray_noise_prob{number}", 0.0),
-        )
-        std = [round(each / 255, 4) for each in options.range(f"noise_range{number}", [0, 0])]
-        strength = options.range(f"poisson_scale_range{number}", [0, 0])
+        gauss, gray = (self.options.chance(f"{key}_noise_prob{number}") for key in ("gaussian", "gray"))
+        std = [round(each / 255, 4) for each in self.options.range(f"noise_range{number}", [0, 0])]
+        strength = self.options.range(f"poisson_scale_range{number}", [0, 0])
         photons = [round(max(_PHOTONS * each**2, _LEAST_PHOTONS), 4) for each in strength]
         choices = [(self.step(NO_OP), (0.0 if std[1] else gauss) + (0.0 if strength[1] else 1 - gauss))]
         if std[1]:
@@ -255,8 +224,10 @@ class Degradation:
             if "id" in line.args:
                 line.args["id"] = f"{name}-{line.args['id']}"
             line.args["p"] = round(weight, 4)
-        return [Line(ONE_OF, {"id": name, **({} if p == 1 else {"p": p})}, self.place, [line for line, _ in acting])]
+        return [
+            Line(ONE_OF, {"id": name, **({} if p == 1 else {"p": p})}, self.options.place, [line for line, _ in acting])
+        ]
 
     def step(self, name: str, **args: Any) -> Line:
         """One step."""
-        return Line(name, args, self.place)
+        return Line(name, args, self.options.place)

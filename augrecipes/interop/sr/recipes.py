@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from augrecipes.errors import Diagnostic, RecipeError
-from augrecipes.interop.draft import Item, Line, RecipeDraft, name_of
+from augrecipes.interop.draft import Item, Line, RecipeDraft, name_of, wrong
 from augrecipes.interop.reading import Document
 from augrecipes.interop.sr.degradation import BASICSR, REDUX, Degradation
 from augrecipes.interop.sr.options import OptionFile
@@ -43,7 +43,7 @@ def draft_of_options(document: Document) -> RecipeDraft:
     if top is None or data is None or train is None:
         place = document.place if data is None else data.place
         message = "no `datasets: train:`: an option file for testing has nothing that a recipe is made of"
-        raise RecipeError(problems=[Diagnostic(message, place.line, place.col, "E603", _DATA, document.file)])
+        raise wrong(message, replace(place, file=document.file), _DATA, "E603")
     validation = _mapping(data.entries.get(_VALIDATION))
     made = RecipeDraft(name_of(document.file), "an option file of BasicSR's form", train.place)
     tested = None if validation is None else OptionFile((validation,), validation.place)
@@ -62,20 +62,14 @@ def _fill(draft: RecipeDraft, top: OptionFile, train: OptionFile, validation: Op
     if any(word in name for word in _MOVING) or top.get("num_frame") or train.get("num_frame"):
         train.wrong("type", f"{said} is of video, and a recipe works on images: there is no import for it")
     if name in FACES:
-        _faces(draft, train)
+        draft.steps, draft.eval = _turns(train, rotated=False), []
+        draft.keys["output"] = _output(train)
     elif name in PAIRS + MADE + PLAIN:
         _scaled(draft, top, train, name)
     else:
         known = "PairedImageDataset, RealESRGANDataset, RealESRGANPairedDataset, SingleGtDataset, FFHQDataset"
         train.wrong("type", f"{said!r} is no data set that can be imported; known are {known}")
     _data(draft, train, validation, made=name in MADE + PLAIN)
-
-
-def _faces(draft: RecipeDraft, train: OptionFile) -> None:
-    """Single images, mirrored."""
-    draft.steps = _turns(train, rotated=False)
-    draft.keys["output"] = _output(train)
-    draft.eval = []
 
 
 def _scaled(draft: RecipeDraft, top: OptionFile, train: OptionFile, name: str) -> None:
@@ -91,12 +85,19 @@ def _scaled(draft: RecipeDraft, top: OptionFile, train: OptionFile, name: str) -
         draft.eval = []
         return
     both = OptionFile((*top.sources, *train.sources), train.place)
-    manner = REDUX if top.node("resize_mode_list") or train.node("lq_size") or "lq_usm" in _keys(top) else BASICSR
-    made = Degradation(both, manner, side, draft)
+    redux = top.node("resize_mode_list") or train.node("lq_size") or top.node("lq_usm")
+    made = Degradation(both, REDUX if redux else BASICSR, side, draft)
     if name in PLAIN:
-        draft.steps.append(_plainly(made, train))
+        resize = made.to_target(str(train.get("lq_resize_mode", "bicubic")))
+        del resize.args["id"]
+        area = Line("ResizeToTarget", {"method": "area"}, train.at("lq_resize_mode"))
+        steps: list[Item] = [resize] if resize.name == area.name else [resize, area]
+        draft.steps.append(Line(DEGRADE, {"source": _HR, "target": _LR}, area.place, steps))
     else:
-        draft.steps += [*_sharp_target(top, train), made.line()]
+        if top.get("gt_usm"):  # RealESRNet's network is to make the sharpened image
+            args = {"blur_limit": [51, 51], "sigma_limit": 0.0, "alpha": [0.5, 0.5], "threshold": 10, "p": 1.0}
+            draft.steps.append(Line("UnsharpMask", {**args, "target": _HR}, top.at("gt_usm")))
+        draft.steps.append(made.line())
         draft.note(
             "Windows are cut before the degradation, which sees no pixels beyond their edges; no pool mixes pairs."
         )
@@ -112,10 +113,6 @@ def _low_side(train: OptionFile, top: OptionFile, scale: int) -> int:
     return side // scale
 
 
-def _keys(options: OptionFile) -> set[str]:
-    return {key for source in options.sources for key in source.entries}
-
-
 def _turns(train: OptionFile, *, rotated: bool = True) -> list[Item]:
     """`use_hflip` mirrors; `use_rot` turns over and transposes, so that with both all eight places are as likely."""
     mirrored, turned = bool(train.get("use_hflip", rotated)), rotated and bool(train.get("use_rot", True))
@@ -124,32 +121,11 @@ def _turns(train: OptionFile, *, rotated: bool = True) -> list[Item]:
     return [Line(name, {"p": 1.0 if name == "D4" else 0.5}, where) for name in names]
 
 
-def _sharp_target(top: OptionFile, train: OptionFile) -> list[Item]:
-    """RealESRNet's network is to make the sharpened image."""
-    if not top.get("gt_usm"):
-        return []
-    args = {"blur_limit": [51, 51], "sigma_limit": 0.0, "alpha": [0.5, 0.5], "threshold": 10, "p": 1.0}
-    return [Line("UnsharpMask", {**args, "target": _HR}, top.at("gt_usm"))]
-
-
-def _plainly(made: Degradation, train: OptionFile) -> Line:
-    """One resize and nothing else."""
-    mode = str(train.get("lq_resize_mode", "bicubic"))
-    resize = made.to_target(mode)
-    del resize.args["id"]
-    steps: list[Item] = [resize]
-    if resize.name != "ResizeToTarget":
-        steps.append(Line("ResizeToTarget", {"method": "area"}, train.at("lq_resize_mode")))
-    return Line(DEGRADE, {"source": _HR, "target": _LR}, train.at("lq_resize_mode"), steps)
-
-
 def _output(train: OptionFile) -> dict[str, Any]:
-    found: dict[str, Any] = {"dtype": "float32", "layout": "chw"}
-    if train.get("color") == "y":
-        found["color"] = "y"
-    if train.node("mean") is not None and train.get("mean") is not None:
-        return {**found, "normalize": {"mean": train.numbers("mean", None), "std": train.numbers("std", None)}}
-    return {**found, "range": [0, 1]}
+    found = {"dtype": "float32", "layout": "chw"} | ({"color": "y"} if train.get("color") == "y" else {})
+    if train.get("mean") is None:
+        return {**found, "range": [0, 1]}
+    return {**found, "normalize": {key: train.numbers(key, None) for key in ("mean", "std")}}
 
 
 def _data(draft: RecipeDraft, train: OptionFile, validation: OptionFile | None, *, made: bool) -> None:

@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Any
 
-from augrecipes.errors import RecipeError
 from augrecipes.interop.draft import Call, Item, LeftOut, Line, RecipeDraft, acting, name_of, takes_of
+from augrecipes.interop.outputs import Args, SampleState, Unheld, lines_by
 from augrecipes.interop.reading import Document
-from augrecipes.interop.sample import Args, SampleState, Unheld, lines_by
-from augrecipes.interop.torchvision import signatures
-from augrecipes.interop.torchvision.signatures import MAKERS, PARAMETERS
+from augrecipes.interop.torchvision import colors, geometry
 from augrecipes.ops.groups import COMPOSE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
 from augrecipes.recipe import suggest
 from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.nodes import Place
 
+MAKERS = geometry.MAKERS | colors.MAKERS
+# Of classes that have no step of the same meaning.
+_OTHERS = {
+    "AugMix": "severity mixture_width chain_depth alpha all_ops interpolation fill", "TenCrop": "size vertical_flip",
+    "AutoAugment": "policy interpolation fill", "Compose": "transforms", "CutMix": "alpha num_classes labels_getter",
+    "FiveCrop": "size", "Lambda": "lambd types", "LinearTransformation": "transformation_matrix mean_vector",
+    "MixUp": "alpha num_classes labels_getter", "SanitizeKeyPoints": "labels_getter",
+    "RandAugment": "num_ops magnitude num_magnitude_bins interpolation fill", "RandomOrder": "transforms",
+    "RandomAdjustSharpness": "sharpness_factor p", "RandomApply": "transforms p", "RandomChoice": "transforms p",
+    "RandomIoUCrop": "min_scale max_scale min_aspect_ratio max_aspect_ratio sampler_options trials",
+    "RandomPerspective": "distortion_scale p interpolation fill", "RandomZoomOut": "fill side_range p",
+    "TrivialAugmentWide": "num_magnitude_bins interpolation fill",
+}  # fmt: skip
+_NAMES = _OTHERS | {name: names for name, (names, _) in MAKERS.items()}
+PARAMETERS = {name: tuple(names.split()) for name, names in _NAMES.items()}
+# Names that torchvision shares with albumentations; a list that holds one of the others is of torchvision.
+_SHARED = {
+    "CenterCrop", "ColorJitter", "Compose", "ElasticTransform", "GaussianBlur", "Lambda", "MixUp", "Normalize", "Pad",
+    "RandomCrop", "RandomOrder", "RandomResizedCrop", "Resize", "ToTensor",
+}  # fmt: skip
+TELLING = frozenset(PARAMETERS) - _SHARED
+
+_HOME = "torchvision.transforms"
 # What has no step of the same meaning: why, and what comes nearest.
 APART: dict[str, str] = {
     "LinearTransformation": "whitening needs a matrix, which a recipe cannot hold: apply it to the batch",
@@ -46,36 +69,59 @@ def from_torchvision(transform: Any, name: str = "imported") -> Recipe:
     document = Document(name, value=transform)
     if not is_object(document):
         raise TypeError(f"from_torchvision takes a transform of torchvision, got {transform!r:.200}")
-    made = draft_of_object(document)
-    if left := made.left_out():
-        raise RecipeError(problems=left)
-    return made.recipe()
+    return draft_of_object(document).whole_recipe()
 
 
 def is_object(document: Document) -> bool:
     """Whether the document is an object of torchvision."""
-    return signatures.is_torchvision(document.value)
+    return _is_torchvision(document.value)
 
 
 def draft_of_object(document: Document) -> RecipeDraft:
-    """What the object does, as a recipe."""
+    """What the object does, as a recipe; lines are counted as `repr` prints them, one a transform."""
     made = RecipeDraft(name_of(document.file), "a pipeline of torchvision", document.place)
-    fill(made, signatures.read(document.value, document.file))
+    fill(made, _read(document.value, document.file, count(1)))
     return made
+
+
+def _is_torchvision(value: Any) -> bool:
+    return type(value).__module__.startswith(_HOME)
+
+
+def _read(value: Any, file: str, lines: Iterator[int]) -> Call:
+    """The transform, and those inside it."""
+    place, cls = Place(file, next(lines), 1), type(value)
+    if not _is_torchvision(value):
+        name = getattr(value, "__name__", cls.__name__)
+        return Call(name if name.isidentifier() else "Lambda", {}, None, place, cls.__module__)
+    attributes = {key: "options" if key == "sampler_options" else key for key in PARAMETERS.get(cls.__name__, ())}
+    found = {key: getattr(value, name) for key, name in attributes.items() if hasattr(value, name)}
+    children = found.pop("transforms", None)
+    inside = None if children is None else tuple(_read(each, file, lines) for each in children)
+    return Call(cls.__name__, {key: _plain(each) for key, each in found.items()}, inside, place, cls.__module__)
+
+
+def _plain(value: Any) -> Any:
+    """A value as a config would have it."""
+    if isinstance(value, dict):
+        return {getattr(key, "__name__", str(key)): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 def fill(draft: RecipeDraft, call: Call) -> None:
     """Put what a Compose of torchvision does into a draft; a lone transform is a Compose of itself."""
-    picture = SampleState(draft, {"dtype": "uint8", "layout": "hwc"})
-    picture.finish(lines(call.children or () if call.name == COMPOSE else (call,), picture))
+    sample = SampleState(draft, {"dtype": "uint8", "layout": "hwc"})
+    sample.finish(lines(call.children or () if call.name == COMPOSE else (call,), sample))
 
 
-def lines(calls: Sequence[Call], picture: SampleState) -> list[Item]:
+def lines(calls: Sequence[Call], sample: SampleState) -> list[Item]:
     """The calls as lines; what has no place in a recipe is among them as left out."""
-    return lines_by(_made, calls, picture)
+    return lines_by(_made, calls, sample)
 
 
-def _made(call: Call, picture: SampleState) -> list[Item]:
+def _made(call: Call, sample: SampleState) -> list[Item]:
     call = call.by_name([key for key in PARAMETERS.get(call.name, ()) if key != "transforms"])
     if call.unread:
         raise Unheld(APART.get(call.name) or call.unread)
@@ -84,11 +130,11 @@ def _made(call: Call, picture: SampleState) -> list[Item]:
     if call.package and not call.package.startswith("torchvision"):
         raise Unheld(_hint(call))
     if call.name == COMPOSE:
-        return lines(call.children or (), picture)
+        return lines(call.children or (), sample)
     if call.name in MAKERS or call.name in _GROUPS:
         if unknown:
             raise Unheld(f"torchvision's {call.name} has no argument {unknown[0]!r}")
-        return _group(call, args, picture) if call.name in _GROUPS else MAKERS[call.name][1](args, picture)
+        return _group(call, args, sample) if call.name in _GROUPS else MAKERS[call.name][1](args, sample)
     raise Unheld(APART.get(call.name) or _hint(call))
 
 
@@ -103,45 +149,37 @@ def _hint(call: Call) -> str:
     return suggest.step(call.name, call.args, ()).text.removeprefix("; ") or "nothing in a recipe has the same meaning"
 
 
-def _group(call: Call, args: Args, picture: SampleState) -> list[Item]:
+def _group(call: Call, args: Args, sample: SampleState) -> list[Item]:
     children = call.children or ()
     if not children:
         return []
-    sides = picture.sides
+    sides = sample.sides
     if call.name == "RandomApply":
-        inside = lines(children, picture)
-        picture.sides = sides
-        return _applied(call, inside, float(args.get("p", 0.5)))
-    if call.name == "RandomChoice":
-        weights = args.get("p") or [1 / len(children)] * len(children)
-        if len(weights) != len(children):
-            raise Unheld(f"{len(weights)} probabilities for {len(children)} transforms")
-        total = sum(weights)
-        chosen = [_weighed(each, weight / total, picture) for each, weight in zip(children, weights, strict=True)]
-        picture.sides = None
-        return acting(Line(ONE_OF, {}, call.place, chosen))
-    inside = [_whole(lines([each], picture), each) for each in children]
-    picture.sides = None
-    return acting(Line(RANDOM_ORDER, {}, call.place, inside))
+        inside, p = lines(children, sample), float(args.get("p", 0.5))
+        sample.sides = sides
+        if len(inside) == 1 and isinstance(inside[0], Line) and _acts_always(inside[0]):
+            inside[0].args["p"] = p
+            return inside
+        return acting(Line(SEQUENTIAL, {"p": p}, call.place, inside))
+    each = [_whole(lines([child], sample), child) for child in children]
+    sample.sides = None
+    if call.name == "RandomOrder":
+        return acting(Line(RANDOM_ORDER, {}, call.place, each))
+    weights = args.get("p") or [1 / len(children)] * len(children)
+    if len(weights) != len(children):
+        raise Unheld(f"{len(weights)} probabilities for {len(children)} transforms")
+    shares = [round(weight / sum(weights), 6) for weight in weights]
+    return acting(Line(ONE_OF, {}, call.place, [_weighed(*pair) for pair in zip(each, shares, strict=True)]))
 
 
-def _applied(call: Call, inside: list[Item], p: float) -> list[Item]:
-    """Steps that act together or not at all; one that always acts takes the probability itself."""
-    if len(inside) == 1 and isinstance(inside[0], Line) and _acts_always(inside[0]):
-        inside[0].args["p"] = p
-        return inside
-    return acting(Line(SEQUENTIAL, {"p": p}, call.place, inside))
-
-
-def _weighed(call: Call, weight: float, picture: SampleState) -> Item:
+def _weighed(item: Item, share: float) -> Item:
     """A transform that is drawn with that weight: in OneOf a step's `p` is its weight, and it acts for sure."""
-    whole = _whole(lines([call], picture), call)
-    if isinstance(whole, LeftOut):
-        return whole
-    if _acts_always(whole):
-        whole.args["p"] = round(weight, 6)
-        return whole
-    return Line(SEQUENTIAL, {"p": round(weight, 6)}, call.place, [whole])
+    if isinstance(item, LeftOut):
+        return item
+    if _acts_always(item):
+        item.args["p"] = share
+        return item
+    return Line(SEQUENTIAL, {"p": share}, item.place, [item])
 
 
 def _whole(made: list[Item], call: Call) -> Item:
@@ -155,6 +193,5 @@ def _whole(made: list[Item], call: Call) -> Item:
 
 
 def _acts_always(line: Line) -> bool:
-    if line.steps is not None:
-        return line.args.get("p", 1.0) == 1
-    return bool(line.args.get("p", takes_of(line.name).get("p", {}).get("default")) == 1)
+    usual = 1.0 if line.steps is not None else takes_of(line.name).get("p", {}).get("default")
+    return bool(line.args.get("p", usual) == 1)
