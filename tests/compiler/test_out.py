@@ -228,7 +228,7 @@ def made(step: Step, kind: str, max_bytes: int | None, optimize: Optimize = "non
             .at(0)(**given)
         )
     except (RecipeError, DataError) as error:
-        if "picture" in str(error) and "more than" in str(error):
+        if "image" in str(error) and "more than" in str(error):
             assert step.name in str(error)
             raise
         return None
