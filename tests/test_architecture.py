@@ -65,10 +65,11 @@ def _height(package: str) -> int:
     return -layers.index(package)
 
 
-def _made_in(tree: ast.AST) -> set[str]:
+@cache
+def _made_in(text: str) -> set[str]:
     """Names that a file defines: functions, classes, variables and attributes."""
     found = set()
-    for node in ast.walk(tree):
+    for node in ast.walk(_parsed(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
         elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -79,7 +80,7 @@ def _made_in(tree: ast.AST) -> set[str]:
 def hooks_of(path: str, text: str, ours: frozenset[str] | set[str] = frozenset()) -> list[str]:
     """Private parts of others that a file takes hold of: of `self` also what the package, `ours`, does not define."""
     tree = _parsed(text)
-    here, found = _made_in(tree), []
+    here, found = _made_in(text), []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level == 0:
             names = [*str(node.module).split("."), *(alias.name for alias in node.names)]
@@ -155,7 +156,7 @@ def _sources() -> dict[str, str]:
 
 def test_only_compat_takes_hold_of_what_is_private() -> None:
     texts = _sources()
-    ours = set().union(*(_made_in(_parsed(text)) for text in texts.values()))
+    ours = set().union(*(_made_in(text) for text in texts.values()))
     found = [fault for path, text in texts.items() for fault in hooks_of(path, text, ours)]
     assert [fault for fault in found if not fault.startswith("compat/")] == []
     assert any("_shutdown_workers" in fault for fault in found)
