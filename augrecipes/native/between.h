@@ -153,7 +153,7 @@ static inline void read_pixels(const Source *s, const int32_t *x, const int32_t 
     }
 }
 
-/* The four pixels around each place, where the border folds them to, as they would lie in a picture. */
+/* The four pixels around each place, where the border folds them to, as they would lie in an image. */
 static __attribute__((noinline)) void fold_corners(const Source *s, const int32_t *x, const int32_t *y, uint64_t *above, uint64_t *below) {
     int32_t xs[2][BLOCK], ys[2][BLOCK], bits = 8 * s->channels;
     uint32_t words[4][BLOCK], seen = s->channels == 3 ? 0xffffff : 0xff;

@@ -1,4 +1,4 @@
-/* Pictures made smaller by a whole number of pixels: each pixel of the result is the mean of a block of them.
+/* Images made smaller by a whole number of pixels: each pixel of the result is the mean of a block of them.
 
    Beside compiler/kernels/resize_native.py, which leaves to OpenCV what this refuses. The arithmetic is OpenCV's: sums
    are whole numbers, times one by their number in float32, to the nearest, halves to the even one; but of blocks of

@@ -25,7 +25,7 @@ static inline void mean(const uint16_t *restrict sums, int64_t apart, int64_t si
         to[i] = (uint8_t)(all[i] * share >> SHARE);
 }
 
-/* A picture blurred, mirrored at its borders.
+/* An image blurred, mirrored at its borders.
 
    source, target: rows x columns x channels uint8, each row behind the other, apart
    side: of the squares: odd, at most 15, and less than twice the rows and columns

@@ -1,5 +1,5 @@
-/* Histograms of the tiles of a picture, clipped and made even, between whose tables each pixel is interpolated: OpenCV's
-   CLAHE, of grey pictures or of the L of colours, bit for bit.
+/* Histograms of the tiles of an image, clipped and made even, between whose tables each pixel is interpolated: OpenCV's
+   CLAHE, of grey images or of the L of colours, bit for bit.
 
    The first pass takes colours to Lab, which waits in the target, and counts; the second looks every pixel up in the
    tables of four tiles at once, of which those four lie side by side in a word, and takes colours back. */
@@ -8,7 +8,7 @@
 
 enum { LEVELS = 256, COUNTS = 2 };
 
-/* A picture, its tiles, and memory of the caller's.
+/* An image, its tiles, and memory of the caller's.
 
    counts: for each tile of a row and each level, counted twice over: neighbours are often equal, and would wait
    tables: for each tile, 256 levels; cells: for each gap between the tiles of a row, 256 words
@@ -181,7 +181,7 @@ static void look_up_all(const Tiles *tiles, const Lab *lab, const uint8_t *sourc
     }
 }
 
-/* A picture whose contrast is evened out tile by tile.
+/* An image whose contrast is evened out tile by tile.
 
    source, target: rows x columns x channels uint8, each row behind the other; one channel, or red, green and blue
    down, across: tiles; clip: the limit, in times of an even count

@@ -1,4 +1,4 @@
-/* Colours of uint8 RGB pictures, bit for bit as OpenCV and albumentations compute them.
+/* Colours of uint8 RGB images, bit for bit as OpenCV and albumentations compute them.
 
    What OpenCV does differs from one processor to another: it works through a row `lanes` pixels at a time and drops
    fractions there, and rounds in what is left of the row; and where the processor has fused multiply-add, it uses it.

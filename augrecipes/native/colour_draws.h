@@ -32,7 +32,7 @@ static inline int draw_dropped(Drawing *d, const double *a, double *to) {
     return 1;
 }
 
-/* Polygons within a part of the picture. */
+/* Polygons within a part of the image. */
 static inline int draw_shadows(Drawing *d, const double *a, double *to) {
     int64_t count = whole(&d->stream, (int64_t)a[4], (int64_t)a[5]), corners = (int64_t)a[6], each = 1 + 2 * corners;
     to[0] = (double)count;
@@ -109,7 +109,7 @@ static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double
         for (int k = 0; k < (int)a[0]; k++)
             to[k] = between(&d->stream, a[1 + 2 * k], a[2 + 2 * k]);
         return 1;
-    case DRAWS_PERCENT:
+    case DRAWS_HUNDREDTHS:
         to[0] = between(&d->stream, a[0], a[1]) / 100.0;
         return 1;
     case DRAWS_BRIGHTNESS_CONTRAST:
@@ -134,7 +134,7 @@ static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double
         return 1;
     case DRAWS_DROPPED_CHANNELS:
         return draw_dropped(d, a, to);
-    case DRAWS_NOISE:
+    case DRAWS_GAUSS_NOISE:
         to[0] = between(&d->stream, a[0], a[1]);
         to[1] = between(&d->stream, a[2], a[3]);
         to[2] = (double)integer(&d->philox, SEEDS);
@@ -146,7 +146,7 @@ static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double
         to[2] = (double)(key >> 32), to[3] = (double)(key & 0xffffffff);
         return 1;
     }
-    case DRAWS_PHOTONS: {
+    case DRAWS_ISO_NOISE: {
         uint64_t seed = (uint64_t)integer(&d->philox, UINT32_MAX), key = mixed(mixed(GOLDEN, d->here), seed);
         to[0] = between(&d->stream, a[0], a[1]), to[1] = between(&d->stream, a[2], a[3]);
         to[2] = (double)seed, to[3] = (double)(key >> 32), to[4] = (double)(key & 0xffffffff);
@@ -159,7 +159,7 @@ static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double
         return draw_holes(d, a, to);
     case DRAWS_GRID_OF_HOLES:
         return draw_grid_of_holes(d, a, to);
-    case DRAWS_ODD:
+    case DRAWS_ODD_NUMBER:
         to[0] = odd_number(d, a);
         return 1;
     case DRAWS_SHADOWS:

@@ -1,4 +1,4 @@
-/* The colours of a picture changed: matrices, joined where nothing saturates between them, and what is no matrix.
+/* The colours of an image changed: matrices, joined where nothing saturates between them, and what is no matrix.
 
    tests/laws/job_in_numpy.py says what each operation means. Means and matrices are of whole numbers;
    the rest is floating point in a given order, so every instruction set has the same bits. */
@@ -14,7 +14,7 @@ enum { LARGEST = 1000000 }; /* number of an operation */
 enum { GRID = 32, FIT = 6 }; /* pixels along each side of what a matrix is fitted to; levels off there */
 enum { SEEN = GRID * GRID };
 
-/* Levels, three rows of them for each row of the picture; and what is still to be done to them. */
+/* Levels, three rows of them for each row of the image; and what is still to be done to them. */
 typedef struct {
     uint8_t *levels;
     int64_t height, width, stride, top; /* top: its first row, in the result */
@@ -22,11 +22,11 @@ typedef struct {
     Matrix whole;            /* and that in whole numbers */
     int pending, measured;
     double low, high, means[COLOURS]; /* of the levels as they stand, where `measured` */
-} Picture;
+} Image;
 
-static inline uint8_t *plane_of(const Picture *p, int64_t y, int c) { return p->levels + (y * COLOURS + c) * p->stride; }
+static inline uint8_t *plane_of(const Image *p, int64_t y, int c) { return p->levels + (y * COLOURS + c) * p->stride; }
 
-static void measure(Picture *p) {
+static void measure(Image *p) {
     Shorts least = (Shorts){0} + 255, most = {0};
     if (p->measured)
         return;
@@ -46,7 +46,7 @@ static void measure(Picture *p) {
 }
 
 /* Levels of row y from `x` on, up to ACROSS of them, with whatever is pending. */
-static inline void take_levels(const Picture *p, int64_t y, int64_t x, int64_t count, uint8_t (*restrict planes)[ACROSS]) {
+static inline void take_levels(const Image *p, int64_t y, int64_t x, int64_t count, uint8_t (*restrict planes)[ACROSS]) {
     const uint8_t *red = plane_of(p, y, 0) + x, *green = plane_of(p, y, 1) + x, *blue = plane_of(p, y, 2) + x;
     if (p->pending)
         through_matrix(&p->whole, count, red, green, blue, planes);
@@ -58,7 +58,7 @@ static inline void take_levels(const Picture *p, int64_t y, int64_t x, int64_t c
 }
 
 /* Carry out what is pending, and then a turn of the hue or tables where they are given. */
-static void materialise(Picture *p, const Shift *by, const Rounded *where, const uint8_t *tables) {
+static void materialise(Image *p, const Shift *by, const Rounded *where, const uint8_t *tables) {
     uint8_t planes[COLOURS][ACROSS];
     if (!p->pending && !by && !tables)
         return;
@@ -77,8 +77,8 @@ static void materialise(Picture *p, const Shift *by, const Rounded *where, const
     p->pending = p->measured = 0;
 }
 
-/* Whether the pending matrix takes some level out of range, where a picture would saturate. */
-static int may_clip(Picture *p) {
+/* Whether the pending matrix takes some level out of range, where an image would saturate. */
+static int may_clip(Image *p) {
     measure(p);
     for (int c = 0; c < COLOURS; c++) {
         double least = p->rows[c][3], most = least;
@@ -93,13 +93,13 @@ static int may_clip(Picture *p) {
     return 0;
 }
 
-static void settle_what_clips(Picture *p) {
+static void settle_what_clips(Image *p) {
     if (p->pending && may_clip(p))
         materialise(p, NULL, NULL, NULL);
 }
 
 /* One more matrix, three rows of four; false where what is pending then has numbers that are too large. */
-static int add_matrix(Picture *p, const double *rows) {
+static int add_matrix(Image *p, const double *rows) {
     double made[COLOURS][4];
     settle_what_clips(p);
     for (int c = 0; c < COLOURS; c++) {
@@ -115,7 +115,7 @@ static int add_matrix(Picture *p, const double *rows) {
 }
 
 /* Away from the mean luma. What is taken off at last makes rounding drop the fraction, and keep whole numbers. */
-static int add_contrast(Picture *p, double factor) {
+static int add_contrast(Image *p, double factor) {
     double mean = 0;
     settle_what_clips(p);
     measure(p);
@@ -158,8 +158,8 @@ static int32_t product(const uint8_t *restrict a, const uint8_t *restrict b) {
     return sum;
 }
 
-/* A turn of the hue as a matrix that is fitted to some of the picture; false where it does not fit them. */
-static int fit(Picture *p, Shift by, double rows[12]) {
+/* A turn of the hue as a matrix that is fitted to some of the image; false where it does not fit them. */
+static int fit(Image *p, Shift by, double rows[12]) {
     /* The levels that are seen, ones, and what becomes of the levels: products of all of them, summed, are exact. */
     uint8_t known[7][SEEN], planes[COLOURS][ACROSS], off = 0;
     double a[4][7];
@@ -183,7 +183,7 @@ static int fit(Picture *p, Shift by, double rows[12]) {
             memcpy(known[4 + c] + at, planes[c], ACROSS);
     }
     for (int i = 0; i < 4; i++)
-        for (int j = 0; j < 7; j++) /* pictures of one colour have no one fit */
+        for (int j = 0; j < 7; j++) /* images of one colour have no one fit */
             a[i][j] = j < i ? a[j][i] : (double)product(known[i], known[j]) + (i == j ? 1e-3 : 0.0);
     if (!solve(a))
         return 0;
@@ -205,7 +205,7 @@ static int fit(Picture *p, Shift by, double rows[12]) {
 }
 
 /* False where a matrix has numbers that are too large. */
-static int add(Picture *p, const Operation *o) {
+static int add(Image *p, const Operation *o) {
     const double *n = o->numbers;
     double fitted[12];
     Shift by = {(int32_t)n[0], 0, 0};

@@ -1,4 +1,4 @@
-/* Pictures of three channels made larger or smaller by a cubic between four pixels each way: the arithmetic of the
+/* Images of three channels made larger or smaller by a cubic between four pixels each way: the arithmetic of the
    primitives for AVX-512 that OpenCV calls for that. Rows come first, and then columns, both in float with fused
    multiply-add.
 
@@ -25,7 +25,7 @@ enum { IN_VECTORS = 0 };
 enum { ACROSS = 128, RGB = 3, FOUR = 4, TAPS = 4, TOGETHER = LANES / FOUR, PUT = 4, BYTES = 16 };
 
 /* Columns of the result, some at a time: the first of the four pixels about each one, and what these weigh, each weight
-   four times. From `first` to `last` all four lie in the picture. */
+   four times. From `first` to `last` all four lie in the image. */
 typedef struct {
     int64_t at[ACROSS + PUT];
     float weights[TAPS][FOUR * (ACROSS + PUT)];
@@ -73,7 +73,7 @@ static inline Floats some(const float *from) {
     return made;
 }
 
-/* Pixels whose four lie about the border of the picture, or anywhere. */
+/* Pixels whose four lie about the border of the image, or anywhere. */
 static inline void blend_one_by_one(const Columns *c, int64_t x, int64_t end, const uint8_t *row, int64_t columns,
                                     float *to) {
     for (; x < end; x++)

@@ -1,4 +1,4 @@
-/* Discs painted over a picture one after another, each of which takes the levels under it through one table.
+/* Discs painted over an image one after another, each of which takes the levels under it through one table.
 
    What a pixel becomes depends only on how many discs lie over it: they are counted first, by where they begin and end
    in each row. A table that never lowers a level has come to rest after so many turns as there are levels. */
@@ -25,15 +25,15 @@ static void lay(int64_t rows, int64_t columns, const int32_t *places, int64_t co
     }
 }
 
-/* Discs painted into a picture.
+/* Discs painted into an image.
 
-   picture: rows x columns x channels uint8, each row behind the other
+   image: rows x columns x channels uint8, each row behind the other
    places: count x 3: x, y and radius of each disc, of which all are numbers of int16
    spans, starts, least: of a disc of some radius: from starts[radius - least] on, 2 * radius + 1 pairs: where its rows
    begin and stop, from its middle
    table: what becomes of 256 levels, of none a lower one
    turns: workspace for 256 x 256; ends: workspace for rows x (columns + 1) */
-KERNEL(discs)(uint8_t *picture, int64_t rows, int64_t columns, int64_t channels, const int32_t *places, int64_t count,
+KERNEL(discs)(uint8_t *image, int64_t rows, int64_t columns, int64_t channels, const int32_t *places, int64_t count,
               const int32_t *spans, const int32_t *starts, int32_t least, const uint8_t *table, uint8_t *turns,
               int32_t *ends) {
     int32_t known = 0;
@@ -48,14 +48,14 @@ KERNEL(discs)(uint8_t *picture, int64_t rows, int64_t columns, int64_t channels,
     lay(rows, columns, places, count, spans, starts, least, ends);
     for (int64_t y = 0; y < rows; y++) {
         int32_t over = 0;
-        for (int64_t x = 0; x < columns; x++, picture += channels) {
+        for (int64_t x = 0; x < columns; x++, image += channels) {
             over += ends[y * (columns + 1) + x];
             int32_t often = MIN(over, LEVELS - 1);
             for (; known < often; known++)
                 for (int32_t v = 0; v < LEVELS; v++)
                     turns[LEVELS * (known + 1) + v] = table[turns[LEVELS * known + v]];
             for (int64_t c = 0; c < channels; c++)
-                picture[c] = turns[LEVELS * often + picture[c]];
+                image[c] = turns[LEVELS * often + image[c]];
         }
     }
     return DONE;

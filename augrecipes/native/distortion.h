@@ -1,4 +1,4 @@
-/* Pictures that are bent: along a grid whose columns and rows are stretched, or as by a lens. Where each pixel is taken
+/* Images that are bent: along a grid whose columns and rows are stretched, or as by a lens. Where each pixel is taken
    from is found a line, or some rows, at a time.
 
    Beside compiler/kernels/maps.py, which gives these places their bits. */
@@ -37,14 +37,14 @@ static inline void stretch(int64_t size, int parts, const double *lengths, float
     }
 }
 
-/* Bend the picture by what was drawn. */
+/* Bend the image by what was drawn. */
 static inline int64_t distort(Run *run, const Step *step, const double *drawn) {
     View *v = &run->view;
     const double *a = step->arguments + DRAW_ARGUMENTS;
     int64_t rows = v->rows, columns = v->columns, row = columns * v->channels, down, across;
-    int64_t answer = materialise(run), lens = step->effect == BENDS_LENS;
+    int64_t answer = materialise(run), lens = step->effect == DISTORTS_LENS;
     if (answer == DONE && only_named(run)) {
-        *v = whole_picture(0, rows, columns, 0, v->channels);
+        *v = whole_image(0, rows, columns, 0, v->channels);
         return DONE;
     }
     answer = answer == DONE ? upright(run) : answer;
@@ -69,7 +69,7 @@ static inline int64_t distort(Run *run, const Step *step, const double *drawn) {
                                      lens ? columns : 0, 1, y, lens ? columns : 1, lens, (int32_t)a[0], (uint32_t)a[1],
                                      columns, to + top * row, count, columns, row);
     }
-    *v = whole_picture(to, rows, columns, row, v->channels);
+    *v = whole_image(to, rows, columns, row, v->channels);
     return answer;
 }
 

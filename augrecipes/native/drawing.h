@@ -1,4 +1,4 @@
-/* What a step that draws has: its generators, and the picture that it sees. */
+/* What a step that draws has: its generators, and the image that it sees. */
 
 #ifndef AUGRECIPES_DRAWING_H
 #define AUGRECIPES_DRAWING_H

@@ -1,4 +1,4 @@
-/* What steps draw that bend a picture: how far each part of a grid reaches, in the order of albumentations' samplers. */
+/* What steps draw that bend an image: how far each part of a grid reaches, in the order of albumentations' samplers. */
 
 #ifndef AUGRECIPES_DRAWN_DISTORTIONS_H
 #define AUGRECIPES_DRAWN_DISTORTIONS_H

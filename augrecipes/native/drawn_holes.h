@@ -66,7 +66,7 @@ static inline int draw_cells(Drawing *d, int64_t size, int64_t count, int64_t *t
 }
 
 /* A hole in each cell of a grid. a[0], a[1]: how many rows and columns it has; or 0, and it has squares of a[2] up to below
-   a[3] px; or 0, and a tenth of the picture. a[4]: the part of a cell that is a hole; a[5]: whether it lies anywhere in
+   a[3] px; or 0, and a tenth of the image. a[4]: the part of a cell that is a hole; a[5]: whether it lies anywhere in
    it; or so far below, and to the right: a[6], a[7]. */
 static inline int draw_grid_of_holes(Drawing *d, const double *a, double *to) {
     int64_t sizes[2] = {d->rows, d->columns}, counts[2] = {(int64_t)a[0], (int64_t)a[1]}, edges[2][MOST_CELLS + 1];

@@ -37,7 +37,7 @@ static inline void resized_crop(Drawing *d, const double *a, double *to) {
     centre_window(d, (int64_t)height, (int64_t)width, to);
 }
 
-/* By how much a side is to grow, before and behind the picture: to a least size, or a multiple of a divisor; -1: neither. */
+/* By how much a side is to grow, before and behind the image: to a least size, or a multiple of a divisor; -1: neither. */
 static inline void grow_side(int64_t size, int64_t least, int64_t divisor, double *to) {
     int64_t more = least >= 0 ? MAX(least - size, 0) : divisor > 0 && size % divisor ? divisor - size % divisor : 0;
     to[0] = (double)(more / 2), to[1] = (double)(more - more / 2);
@@ -65,7 +65,7 @@ static inline int draw_padding(Drawing *d, const double *a, double *to) {
     return move_border(d, (int64_t)a[4], to);
 }
 
-/* What is added before a window of height x width is cut, if it may be; the picture is that large then. */
+/* What is added before a window of height x width is cut, if it may be; the image is that large then. */
 static inline int pad_first(Drawing *d, const double *a, double *sides) {
     for (int k = 0; k < 4; k++)
         sides[k] = 0;
@@ -81,7 +81,7 @@ static inline int pad_first(Drawing *d, const double *a, double *sides) {
     return 1;
 }
 
-/* A window that is always the same, with so much added before that it lies in the picture. */
+/* A window that is always the same, with so much added before that it lies in the image. */
 static inline int padded_box(Drawing *d, const double *a, double *to) {
     int64_t rows = MAX((int64_t)a[3] - d->rows, 0), columns = MAX((int64_t)a[2] - d->columns, 0);
     double *sides = to + 4;
@@ -122,7 +122,7 @@ static inline int cut_borders(Drawing *d, const double *a, double *to) {
     return 1;
 }
 
-/* What is cut off on two sides of a picture of `size`, if nothing would be left, as albumentations shares it out. */
+/* What is cut off on two sides of an image of `size`, if nothing would be left, as albumentations shares it out. */
 static inline void leave_some(int64_t size, int64_t *one, int64_t *two) {
     if (size - (*one + *two) < 1) {
         int64_t back = size + 1, first = back - back / 2, second = back / 2;
@@ -135,7 +135,7 @@ static inline void leave_some(int64_t size, int64_t *one, int64_t *two) {
     *one = MAX(*one, 0), *two = MAX(*two, 0);
 }
 
-/* A window, and what is added around it. a[0]: whether numbers are parts of the picture, not pixels; a[1]: how often they
+/* A window, and what is added around it. a[0]: whether numbers are parts of the image, not pixels; a[1]: how often they
    are drawn: 0, once for all sides, 4 times; then from where to where above, right, below, left. */
 static inline int cut_and_padded(Drawing *d, const double *a, double *to) {
     double drawn[4];

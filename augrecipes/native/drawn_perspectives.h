@@ -1,4 +1,4 @@
-/* What Perspective draws: four corners, and the matrix that takes them to those of the picture, as albumentations' sampler
+/* What Perspective draws: four corners, and the matrix that takes them to those of the image, as albumentations' sampler
    and OpenCV's elimination find it. */
 
 #ifndef AUGRECIPES_DRAWN_PERSPECTIVES_H
@@ -41,7 +41,7 @@ static inline float apart(const float *a, const float *b) {
     return sqrtf(x * x + y * y);
 }
 
-/* The matrix from the picture to what comes out, and how large what it shows was; 0 where corners lie too near. */
+/* The matrix from the image to what comes out, and how large what it shows was; 0 where corners lie too near. */
 static inline int draw_tilt(Drawing *d, const double *a, double *to) {
     double sides[2] = {(double)d->columns, (double)d->rows}, points[4][2];
     Words64 words = words_of(d);

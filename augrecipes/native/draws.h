@@ -8,7 +8,7 @@
 #include "drawn_moves.h"
 #include "drawn_perspectives.h"
 
-/* A matrix about the middle of the picture, from what goes in to what comes out: shifted, sheared, turned, scaled. Then
+/* A matrix about the middle of the image, from what goes in to what comes out: shifted, sheared, turned, scaled. Then
    rows and columns of what comes out. */
 static inline void about_middle(const Drawing *d, double rotate, const double *scale, const double *shift,
                                 const double *shear, double *to) {
@@ -23,7 +23,7 @@ static inline void about_middle(const Drawing *d, double rotate, const double *s
     to[6] = (double)d->rows, to[7] = (double)d->columns;
 }
 
-/* The matrix of a picture that is turned, on a canvas that holds all of it, and brought back to its size. Libraries compute
+/* The matrix of an image that is turned, on a canvas that holds all of it, and brought back to its size. Libraries compute
    sines differently in their last bits: 0 where that decides. */
 static inline int turn_safely(const Drawing *d, double angle, double *to) {
     double radians = angle * (3.14159265358979323846 / 180), c = cos(radians), s = sin(radians);
@@ -71,13 +71,13 @@ static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
     case DRAWS_ONE_OF_EIGHT:
         to[0] = a[integer(&d->philox, 8)];
         return 1;
-    case DRAWS_ANY_WINDOW:
+    case DRAWS_RANDOM_CROP:
         if (!pad_first(d, a, to + 4))
             return 0;
         down = unit(&d->stream), across = unit(&d->stream);
         place_window(d, (int64_t)a[0], (int64_t)a[1], down, across, to);
         return 1;
-    case DRAWS_CENTRE:
+    case DRAWS_CENTER_CROP:
         if (!pad_first(d, a, to + 4))
             return 0;
         centre_window(d, (int64_t)a[0], (int64_t)a[1], to);
@@ -101,12 +101,12 @@ static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
     case DRAWS_AFFINE:
         affine(d, a, to);
         return 1;
-    case DRAWS_JITTER:
+    case DRAWS_COLOR_JITTER:
         for (int k = 0; k < 4; k++)
             to[k] = between(&d->stream, a[2 * k], a[2 * k + 1]), to[4 + k] = k;
         shuffled(&d->philox, to + 4, 4);
         return 1;
-    case DRAWS_TO_SIDE:
+    case DRAWS_SIDE_LENGTH:
         to[0] = side_scale(d, a);
         return 1;
     case DRAWS_SCALE:
@@ -130,11 +130,11 @@ static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
     case DRAWS_SOME:
         some_of(&d->philox, (int)a[0], (int)a[1], a[2] != 0, to);
         return 1;
-    case DRAWS_GRID:
+    case DRAWS_GRID_DISTORTION:
         return draw_grid(d, a, to);
-    case DRAWS_TILT:
+    case DRAWS_PERSPECTIVE:
         return draw_tilt(d, a, to);
-    case DRAWS_BEND:
+    case DRAWS_LENS_DISTORTION:
         to[0] = between(&d->stream, a[0], a[1]);
         return 1;
     default:

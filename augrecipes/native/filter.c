@@ -46,7 +46,7 @@ static inline void weigh(const float *restrict up, const float *restrict here, c
     }
 }
 
-/* A picture filtered by 3 x 3 weights, mirrored at its borders.
+/* An image filtered by 3 x 3 weights, mirrored at its borders.
 
    source, target: rows x columns x channels uint8, each row behind the other, apart; channels: 1 to 4
    weights: 9, whose sizes come to no more than 4096

@@ -1,4 +1,4 @@
-/* Jobs: a picture is warped, reduced before where it shrinks, its colours are changed, and it is written as the output
+/* Jobs: an image is warped, reduced before where it shrinks, its colours are changed, and it is written as the output
    asks, straight into its place of a batch. `fast` alone uses this.
 
    Beside tests/laws/job_in_numpy.py, which defines it. Places and weights are whole numbers (places.h, between.h), so
@@ -97,8 +97,8 @@ static void write_beside(const Job *job, const Numbers *n, uint8_t (*restrict pl
         floats[i] = (float)beside[i] * n->scale[i] + n->shift[i];
 }
 
-/* Rows of a picture from row `top` of the result on. */
-static void write(const Job *job, const Numbers *n, const Picture *p, int64_t top) {
+/* Rows of an image from row `top` of the result on. */
+static void write(const Job *job, const Numbers *n, const Image *p, int64_t top) {
     const int64_t sizes[TYPES] = {1, 4, 2};
     int64_t size = sizes[n->type];
     uint8_t planes[COLOURS][ACROSS];
@@ -153,7 +153,7 @@ static int takes(const Job *j) {
     return fits;
 }
 
-/* Whether the picture is taken as it is, pixel by pixel: sampled there, it would be the same. */
+/* Whether the image is taken as it is, pixel by pixel: sampled there, it would be the same. */
 static int is_as_it_is(const Job *j) {
     static const double same[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     int is = j->channels == COLOURS && j->reduction == 1 && !j->left && !j->top && j->height <= j->rows &&
@@ -238,7 +238,7 @@ KERNEL(fused)(const Job *job) {
     Numbers numbers;
     begin_numbers(job, &numbers);
     for (int64_t top = 0; top < job->height; top += rows) {
-        Picture picture = {.levels = levels, .height = rows, .width = job->width, .stride = stride, .top = top};
+        Image image = {.levels = levels, .height = rows, .width = job->width, .stride = stride, .top = top};
         for (int64_t y = top; y < top + rows; y++) {
             _Alignas(64) int32_t u[BLOCK], v[BLOCK];
             uint8_t *to = levels + (y - top) * job->channels * stride;
@@ -255,9 +255,9 @@ KERNEL(fused)(const Job *job) {
                 }
         }
         for (int64_t i = 0; i < job->count; i++)
-            if (!add(&picture, &job->operations[i]))
+            if (!add(&image, &job->operations[i]))
                 return REFUSED;
-        write(job, &numbers, &picture, top);
+        write(job, &numbers, &image, top);
     }
     streamed();
     return DONE;

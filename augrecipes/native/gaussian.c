@@ -85,7 +85,7 @@ static inline int are_known(const float *weights, int64_t size) {
     return !whole && sum < 1.0001f;
 }
 
-/* A picture blurred, mirrored at its borders.
+/* An image blurred, mirrored at its borders.
 
    source, target: rows x columns x channels uint8, each row behind the other, apart
    weights: `size` of them, odd, at most 63; at least 0, alike on both sides, together 1

@@ -29,7 +29,7 @@ static inline __attribute__((always_inline)) void through(uint8_t (*levels)[ACRO
             levels[c][x] = as_level(p[c][x]);
 }
 
-/* Pictures whose lightness is looked up.
+/* Images whose lightness is looked up.
 
    source, target: rows x columns x 3 uint8, each row behind the other; target may be source
    lighter: 256 levels

@@ -1,4 +1,4 @@
-/* A job: one picture warped, its colours changed, and written into its place of a batch; all that is needed for it.
+/* A job: one image warped, its colours changed, and written into its place of a batch; all that is needed for it.
 
    A job holds pointers and numbers and nothing of Python, so that many may be carried out by as many threads. Every field
    takes eight bytes. tests/laws/test_jobs.py writes jobs, field by field in this order. */
@@ -18,7 +18,7 @@ enum { MOST_BEFORE = 2000 };
 /* What is done to colours.
 
    MATRIX:   numbers are three rows of four: the new red, green and blue out of red, green, blue and 1
-   CONTRAST: away from the mean luma of the picture, by numbers[0]; fractions are dropped
+   CONTRAST: away from the mean luma of the image, by numbers[0]; fractions are dropped
    HUE:      turned by numbers[0] steps of two degrees, 0..179; numbers[1]: a matrix may stand for that where it fits
    HSV:      hue turned by numbers[0] steps, saturation and value shifted by numbers[1] and numbers[2]
    Of both:  numbers[3] to numbers[6]: left, top, right and bottom of the part where fractions are rounded, not dropped
@@ -31,10 +31,10 @@ typedef struct {
 } Operation;
 
 typedef struct {
-    /* The picture: rows x columns x channels of uint8, 1 or 3; step: bytes from row to row. */
+    /* The image: rows x columns x channels of uint8, 1 or 3; step: bytes from row to row. */
     const uint8_t *source;
     int64_t rows, columns, step, channels;
-    /* From a pixel of the result to its place in the picture, a last turn included; what lies beyond, a byte for each
+    /* From a pixel of the result to its place in the image, a last turn included; what lies beyond, a byte for each
        channel; and over how many pixels, each way, means are taken before: 1, 2, 4 or 8. */
     double matrix[9];
     int64_t border, fill, reduction;
@@ -47,7 +47,7 @@ typedef struct {
     /* Memory to work in, that of nobody else meanwhile. */
     uint8_t *scratch;
     int64_t workspace;
-    /* Of the picture that the matrix leads to, the one above is the part from there on; all else of it is `fill`, and so
+    /* Of the image that the matrix leads to, the one above is the part from there on; all else of it is `fill`, and so
        is what lies beyond. Up to MOST_BEFORE, and only without a reduction. */
     int64_t left, top;
     /* What is done to colours, of three channels only. */

@@ -1,4 +1,4 @@
-/* What becomes of a picture that is saved as a baseline JPEG and read again, without the file in between: of all that
+/* What becomes of an image that is saved as a baseline JPEG and read again, without the file in between: of all that
    lies between pixels and bytes only the transform, its rounding to multiples and the halved colours lose anything.
 
    The arithmetic is that of ITU-T T.81 and of JFIF as libjpeg carries them out: colours with 16 bits behind the point,
@@ -108,7 +108,7 @@ static void through(uint8_t *plane, int64_t stride, int64_t columns, const Steps
     }
 }
 
-/* A row of a picture, its last pixel repeated up to a whole number of vectors. */
+/* A row of an image, its last pixel repeated up to a whole number of vectors. */
 static void lay(const uint8_t *row, int64_t columns, int64_t wide, int64_t channels, uint8_t *to) {
     memcpy(to, row, (size_t)(columns * channels));
     for (int64_t i = columns * channels; i < wide * channels; i++)
@@ -157,7 +157,7 @@ static Room divided(uint8_t *workspace, int64_t wide) {
     return made;
 }
 
-/* The 16 rows from `top` on of a picture. Those behind its end are its last, of luma and of halved colours each. */
+/* The 16 rows from `top` on of an image. Those behind its end are its last, of luma and of halved colours each. */
 static void take_rows(const uint8_t *source, int64_t rows, int64_t columns, int64_t stride, int64_t top, Room workspace) {
     int64_t pair = 2 * LANES, wide = (columns + pair - 1) / pair * pair;
     for (int64_t y = top; y < top + MCU; y += 2) {
@@ -183,7 +183,7 @@ static void take_rows(const uint8_t *source, int64_t rows, int64_t columns, int6
 static void coloured(const uint8_t *source, int64_t rows, int64_t columns, int64_t stride, const Steps *of_luma,
                      const Steps *of_colour, Room workspace, uint8_t *target) {
     int64_t last = (rows - 1) / 2, half = (columns + 1) / 2, done = 0;
-    int64_t reach = half > 2; /* in a narrower picture libjpeg mixes no colours */
+    int64_t reach = half > 2; /* in a narrower image libjpeg mixes no colours */
     for (int64_t top = 0; top < rows; top += MCU) {
         take_rows(source, rows, columns, stride, top, workspace);
         for (int64_t y = top; y < MIN(top + MCU, rows); y += SIDE)
@@ -200,7 +200,7 @@ static void coloured(const uint8_t *source, int64_t rows, int64_t columns, int64
     }
 }
 
-/* A picture as it comes back from a JPEG.
+/* An image as it comes back from a JPEG.
 
    source: rows x columns x channels uint8, pixels side by side, the rows `stride` apart; 3 channels (blue, green, red)
      or 1, up to 65500 rows and columns

@@ -7,7 +7,7 @@
 #include "merged.h"
 #include "warped.h"
 
-/* The picture that a warp reads, by rows and columns; and the matrix to it. */
+/* The image that a warp reads, by rows and columns; and the matrix to it. */
 static inline View upright_base(const Warped *w, Matrix *matrix) {
     View base = w->moved;
     int64_t x = base.x, y = base.y, turned = base.down[0] != 1 || base.across[1] != 1;
@@ -22,7 +22,7 @@ static inline View upright_base(const Warped *w, Matrix *matrix) {
     return base;
 }
 
-/* Cut a picture to what a warp reads of it: matrices are handed on as float32, and tell where that begins. */
+/* Cut an image to what a warp reads of it: matrices are handed on as float32, and tell where that begins. */
 static void cut_to_read(View *base, Matrix *matrix, const Warped *w) {
     const double far = (double)(1 << 30), *m = matrix->of;
     double low[2] = {far, far}, high[2] = {-far, -far};
@@ -42,7 +42,7 @@ static void cut_to_read(View *base, Matrix *matrix, const Warped *w) {
     if (!within && w->border != CONSTANT && w->border != REPLICATE)
         return; /* a reflection may read from anywhere */
     if (from[0] >= to[0] || from[1] >= to[1])
-        from[0] = from[1] = 0, to[0] = to[1] = 1; /* nothing of the picture is seen */
+        from[0] = from[1] = 0, to[0] = to[1] = 1; /* nothing of the image is seen */
     cut(base, from[0], from[1], to[0], to[1]);
     const Matrix shift = {{1, 0, (double)-from[0], 0, 1, (double)-from[1], 0, 0, 1}};
     if (from[0] || from[1])
@@ -56,7 +56,7 @@ static int64_t pick_labels(Run *run, const Warped *w, const double *bodies) {
     Matrix matrix;
     int64_t down, across, row = w->width * v->channels;
     if (only_named(run)) {
-        *v = whole_picture(0, w->height, w->width, 0, v->channels);
+        *v = whole_image(0, w->height, w->width, 0, v->channels);
         return DONE;
     }
     int64_t answer = made(run);
@@ -69,7 +69,7 @@ static int64_t pick_labels(Run *run, const Warped *w, const double *bodies) {
     const uint8_t *from = placed(&base, &down, &across);
     int kind = matrix.of[6] != 0 || matrix.of[7] != 0;
     int64_t body = (int64_t)bodies[kind];
-    *v = whole_picture(to, w->height, w->width, row, v->channels);
+    *v = whole_image(to, w->height, w->width, row, v->channels);
     if (body < 1)
         return REFUSED;
     return JOIN(warp, ISA)(from, base.rows, base.columns, base.step, (int32_t)v->channels, 0, kind, matrix.of, 0, 0, 0, 0,

@@ -1,4 +1,4 @@
-/* Pictures that are to be made of others, resized or with a border, and are not yet: what is cut off is never made. */
+/* Images that are to be made of others, resized or with a border, and are not yet: what is cut off is never made. */
 
 #ifndef AUGRECIPES_LAYERS_H
 #define AUGRECIPES_LAYERS_H
@@ -18,7 +18,7 @@ typedef int32_t Resize(const uint8_t *, int64_t, int64_t, int64_t, int32_t, int6
 EXPORT Resize JOIN(resize, ISA), JOIN(cubic, ISA), JOIN(blocks, ISA), JOIN(shrink, ISA), JOIN(nearest, ISA);
 EXPORT int32_t JOIN(moved, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int64_t, uint8_t *, int64_t);
 
-/* What makes a picture of another size with OpenCV's bits; 0: nothing here does. */
+/* What makes an image of another size with OpenCV's bits; 0: nothing here does. */
 static inline Resize *resizer(int64_t rows, int64_t columns, int64_t channels, int64_t height, int64_t width, int64_t how) {
     double down = 1.0 / ((double)height / (double)rows), across = 1.0 / ((double)width / (double)columns);
     int whole = down == floor(down) && across == floor(across), colours = channels >= 3;
@@ -33,7 +33,7 @@ static inline Resize *resizer(int64_t rows, int64_t columns, int64_t channels, i
     return whole ? JOIN(blocks, ISA) : colours ? JOIN(shrink, ISA) : 0;
 }
 
-/* What a window of a picture with a border reads of the picture: where all is border, a pixel. */
+/* What a window of an image with a border reads of the image: where all is border, a pixel. */
 static inline Window under_border(const View *padded, const View *inner, Window of) {
     int64_t size[2] = {inner->rows, inner->columns}, first[2] = {of.top - padded->above, of.left - padded->before};
     int64_t last[2] = {of.bottom - padded->above - 1, of.right - padded->before - 1}, low[2], high[2];
@@ -67,7 +67,7 @@ static inline int only_named(Run *run) {
     return 1;
 }
 
-/* The picture with its pixels side by side, row below row. */
+/* The image with its pixels side by side, row below row. */
 static inline int64_t upright(Run *run) {
     View *v = &run->view;
     int64_t down, across, answer = made(run);
@@ -81,7 +81,7 @@ static inline int64_t upright(Run *run) {
     if (!to)
         return run->sample->answer;
     answer = JOIN(moved, ISA)(from, down, across, v->rows, v->columns, v->channels, to, step);
-    *v = whole_picture(to, v->rows, v->columns, step, v->channels);
+    *v = whole_image(to, v->rows, v->columns, step, v->channels);
     return answer;
 }
 
@@ -93,13 +93,13 @@ static inline int64_t materialised_upright(Run *run) {
     if (answer != DONE || !turned)
         return answer;
     if (only_named(run)) {
-        *v = whole_picture(0, v->rows, v->columns, 0, v->channels);
+        *v = whole_image(0, v->rows, v->columns, 0, v->channels);
         return DONE;
     }
     return upright(run);
 }
 
-/* Pixels from `x` to `end` of a row with a border, of a row of the picture whose first one stands at column `first`. */
+/* Pixels from `x` to `end` of a row with a border, of a row of the image whose first one stands at column `first`. */
 static inline void fill_row(const View *padded, int64_t columns, const uint8_t *row, int64_t across, int64_t first, int64_t x,
                             int64_t end, uint8_t *to) {
     for (; x < end; x++, to += padded->channels) {
@@ -109,7 +109,7 @@ static inline void fill_row(const View *padded, int64_t columns, const uint8_t *
     }
 }
 
-/* A window of the picture with a border around it. */
+/* A window of the image with a border around it. */
 static inline int64_t make_border(Run *run, const View *padded, Window of, uint8_t *to) {
     View *v = &run->view;
     int64_t rows = v->rows, columns = v->columns, channels = v->channels, down, across;
@@ -135,38 +135,38 @@ static inline int64_t make_border(Run *run, const View *padded, Window of, uint8
     return DONE;
 }
 
-/* The pixels that the picture shows, where they are still to be made. */
+/* The pixels that the image shows, where they are still to be made. */
 static inline int64_t made(Run *run) {
-    View picture = run->view;
-    if (picture.kind == PIXELS)
+    View image = run->view;
+    if (image.kind == PIXELS)
         return DONE;
-    Window of = seen(&picture);
-    int64_t height = of.bottom - of.top, step = (of.right - of.left) * picture.channels;
-    run->view = run->layers[picture.layer];
-    int64_t answer = picture.kind == RESIZED ? upright(run) : DONE;
+    Window of = seen(&image);
+    int64_t height = of.bottom - of.top, step = (of.right - of.left) * image.channels;
+    run->view = run->layers[image.layer];
+    int64_t answer = image.kind == RESIZED ? upright(run) : DONE;
     uint8_t *to = 0;
-    if (answer == DONE && picture.down[0] == 1 && picture.across[1] == 1)
+    if (answer == DONE && image.down[0] == 1 && image.across[1] == 1)
         to = canvas(run, height, of.right - of.left, BEHIND_STEPS);
     else if (answer == DONE)
         to = taken(run, height * step);
     if (!to)
         return answer == DONE ? run->sample->answer : answer;
-    if (picture.kind == PADDED)
-        answer = make_border(run, &picture, of, to);
+    if (image.kind == PADDED)
+        answer = make_border(run, &image, of, to);
     else {
         View *v = &run->view;
         int64_t from_step, unused;
         const uint8_t *from = placed(v, &from_step, &unused);
-        Resize *make = resizer(v->rows, v->columns, v->channels, picture.tall, picture.wide, picture.how);
-        answer = make(from, v->rows, v->columns, from_step, (int32_t)v->channels, picture.tall, picture.wide, to, of.top,
+        Resize *make = resizer(v->rows, v->columns, v->channels, image.tall, image.wide, image.how);
+        answer = make(from, v->rows, v->columns, from_step, (int32_t)v->channels, image.tall, image.wide, to, of.top,
                       of.left, height, of.right - of.left, step);
     }
-    picture.kind = PIXELS, picture.at = to, picture.step = step, picture.top = of.top, picture.left = of.left;
-    run->view = picture;
+    image.kind = PIXELS, image.at = to, image.step = step, image.top = of.top, image.left = of.left;
+    run->view = image;
     return answer;
 }
 
-/* Another picture in place of this one, to be made of it. */
+/* Another image in place of this one, to be made of it. */
 static inline int64_t layer(Run *run, int64_t kind, int64_t height, int64_t width, int64_t how) {
     View *v = &run->view;
     if (height < 1 || width < 1 || height > LONGEST || width > LONGEST || height * width > run->program->most)
@@ -177,7 +177,7 @@ static inline int64_t layer(Run *run, int64_t kind, int64_t height, int64_t widt
     run->deep = v->kind == PIXELS ? 0 : run->deep;
     if (run->deep == MOST_LAYERS) {
         if (only_named(run))
-            *v = whole_picture(0, v->rows, v->columns, 0, v->channels);
+            *v = whole_image(0, v->rows, v->columns, 0, v->channels);
         else
             answer = made(run);
         if (answer != DONE)
@@ -185,12 +185,12 @@ static inline int64_t layer(Run *run, int64_t kind, int64_t height, int64_t widt
         run->deep = 0;
     }
     run->layers[run->deep] = *v;
-    *v = whole_picture(0, height, width, 0, v->channels);
+    *v = whole_image(0, height, width, 0, v->channels);
     v->kind = kind, v->layer = run->deep++, v->tall = height, v->wide = width, v->how = how;
     return DONE;
 }
 
-/* The picture of another size. */
+/* The image of another size. */
 static inline int64_t resize(Run *run, int64_t height, int64_t width, int64_t interpolation) {
     const View *v = &run->view;
     if (height == v->rows && width == v->columns)
@@ -201,7 +201,7 @@ static inline int64_t resize(Run *run, int64_t height, int64_t width, int64_t in
     return layer(run, RESIZED, height, width, interpolation);
 }
 
-/* The picture of another size, by rows and columns of what it is a part of: its turns come after. */
+/* The image of another size, by rows and columns of what it is a part of: its turns come after. */
 static inline int64_t resize_upright(Run *run, int64_t height, int64_t width, int64_t interpolation) {
     View *v = &run->view;
     View was = *v;
@@ -217,7 +217,7 @@ static inline int64_t resize_upright(Run *run, int64_t height, int64_t width, in
     return answer;
 }
 
-/* The picture with so many rows and columns more: above, below, left, right. */
+/* The image with so many rows and columns more: above, below, left, right. */
 static inline int64_t pad(Run *run, const double *sides, int64_t border, uint32_t fill) {
     View *v = &run->view;
     if (!(sides[0] || sides[1] || sides[2] || sides[3]))

@@ -1,4 +1,4 @@
-/* Where a lens takes the pixels of a picture from: the further from the middle, the more it bends.
+/* Where a lens takes the pixels of an image from: the further from the middle, the more it bends.
 
    Beside compiler/kernels/lens_native.py. The arithmetic is that of OpenCV's camera model with AVX2: float64 with fused
    multiply-add, along a row from some columns to the next. Whether the installed OpenCV does so is for Python to find
@@ -16,7 +16,7 @@ enum { FUSES = 0 }; /* nothing that is quick gives these bits */
 
 enum { TOGETHER = 8 }; /* columns that OpenCV takes at once, where a row has as many left */
 
-/* rows, columns: of the picture; amount: how much it bends
+/* rows, columns: of the image; amount: how much it bends
    first:   of `count` rows whose places are found
    line:    memory for as many numbers as there are columns
    map_x, map_y: count x columns */

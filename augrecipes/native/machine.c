@@ -54,7 +54,7 @@ int64_t ar_nanoseconds(void) {
 }
 
 /* Whether it shuffles the bytes of whole registers, as some with AVX-512 do: asked once, when the library is loaded,
-   because asking takes longer than what is gained on a small picture. */
+   because asking takes longer than what is gained on a small image. */
 int32_t ar_shuffles_bytes;
 
 #if defined(__x86_64__)

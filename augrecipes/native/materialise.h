@@ -1,4 +1,4 @@
-/* Tables of levels that wait, carried out; and pictures in memory that may be written to. */
+/* Tables of levels that wait, carried out; and images in memory that may be written to. */
 
 #ifndef AUGRECIPES_MATERIALISE_H
 #define AUGRECIPES_MATERIALISE_H
@@ -11,13 +11,13 @@ static inline int64_t upright(Run *run);
 /* What lies where an argument says. */
 static inline void *found_at(double address) { return (void *)(uintptr_t)address; } /* below 2^53, as all are */
 
-/* Whether the picture lies in memory of the program's own. */
+/* Whether the image lies in memory of the program's own. */
 static inline int is_own(const Run *run) {
     uintptr_t at = (uintptr_t)run->view.at, scratch = (uintptr_t)run->program->scratch;
     return scratch <= at && at < scratch + (uintptr_t)run->program->workspace;
 }
 
-/* Make the picture, where there are tables, and carry them out. */
+/* Make the image, where there are tables, and carry them out. */
 static inline int64_t materialise(Run *run) {
     View *v = &run->view;
     if (!run->tabled)
@@ -44,7 +44,7 @@ static inline int64_t materialise(Run *run) {
     return DONE;
 }
 
-/* The picture with its pixels side by side, each row right behind the other. */
+/* The image with its pixels side by side, each row right behind the other. */
 static inline int64_t in_line(Run *run, const uint8_t **from) {
     View *v = &run->view;
     int64_t answer = materialise(run), down, across, step = v->columns * v->channels;
@@ -61,7 +61,7 @@ static inline int64_t in_line(Run *run, const uint8_t **from) {
         return run->sample->answer;
     for (int64_t y = 0; y < v->rows; y++)
         memcpy(to + y * step, rows + y * down, (size_t)step);
-    *v = whole_picture(to, v->rows, v->columns, step, v->channels);
+    *v = whole_image(to, v->rows, v->columns, step, v->channels);
     *from = to;
     return DONE;
 }
@@ -79,11 +79,11 @@ static inline int64_t changeable(Run *run, uint8_t **to) {
     if (!(*to = canvas(run, v->rows, v->columns, LAST_STEP)))
         return run->sample->answer;
     memcpy(*to, from, (size_t)size);
-    *v = whole_picture(*to, v->rows, v->columns, v->columns * v->channels, v->channels);
+    *v = whole_image(*to, v->rows, v->columns, v->columns * v->channels, v->channels);
     return DONE;
 }
 
-/* Where the picture lies, and memory for another in its place. */
+/* Where the image lies, and memory for another in its place. */
 static inline int64_t instead(Run *run, const uint8_t **from, uint8_t **to) {
     View *v = &run->view;
     int64_t answer = in_line(run, from), step = v->columns * v->channels;
@@ -91,7 +91,7 @@ static inline int64_t instead(Run *run, const uint8_t **from, uint8_t **to) {
         return answer;
     if (!(*to = canvas(run, v->rows, v->columns, LAST_STEP)))
         return run->sample->answer;
-    *v = whole_picture(*to, v->rows, v->columns, step, v->channels);
+    *v = whole_image(*to, v->rows, v->columns, step, v->channels);
     return DONE;
 }
 

@@ -150,7 +150,7 @@ static inline __attribute__((always_inline)) void medians(const uint8_t *source,
     }
 }
 
-/* A picture of medians; beyond its borders lie its outermost pixels.
+/* An image of medians; beyond its borders lie its outermost pixels.
 
    source, target: rows x columns x channels uint8, each row behind the other, apart; channels: 1, 3 or 4
    side: of the squares: 3, 5 or 7

@@ -24,7 +24,7 @@ typedef struct {
     int64_t height, width, border, fill, labels;
 } Warp;
 
-/* A picture, and the geometry that is still to be applied to it: the fields of a Warped. */
+/* An image, and the geometry that is still to be applied to it: the fields of a Warped. */
 typedef struct Warped {
     View moved;
     int pending, neighbours, betweens;
@@ -34,7 +34,7 @@ typedef struct Warped {
     const struct Warped *earlier;
 } Warped;
 
-/* What things cost, as compiler/kernels/cost.py has it; `decoded`: a pixel of a picture that is not decoded yet, of
+/* What things cost, as compiler/kernels/cost.py has it; `decoded`: a pixel of an image that is not decoded yet, of
    `wide` columns, or 0. */
 typedef struct {
     double row, column, halved, warped, read, call, decoded, wide;
@@ -49,9 +49,9 @@ typedef struct {
 
 /* What is merged of a sample: its geometry so far, the last of `chain`; and once that is over, the job that is left. */
 typedef struct Merging {
-    int warps, begun, left, reads; /* reads: of a picture that is not decoded yet, no more than it needs */
-    int64_t reduced; /* by how much a picture is that was decoded smaller; 0: it was not */
-    int afresh, soft; /* afresh: some of it is carried out already; soft: and that has enlarged the picture */
+    int warps, begun, left, reads; /* reads: of an image that is not decoded yet, no more than it needs */
+    int64_t reduced; /* by how much an image is that was decoded smaller; 0: it was not */
+    int afresh, soft; /* afresh: some of it is carried out already; soft: and that has enlarged the image */
     Warped chain[MOST_WARPS];
     Job job;
 } Merging;
@@ -87,7 +87,7 @@ static Matrix scaling(double x, double y, double x0, double y0) {
     return (Matrix){{x, 0, x0 + 0.5 * x - 0.5, 0, y, y0 + 0.5 * y - 0.5, 0, 0, 1}};
 }
 
-/* From a turned picture, height x width, to what it was. */
+/* From a turned image, height x width, to what it was. */
 static Matrix of_turn(int64_t how, int64_t height, int64_t width) {
     double sx = how & 4 ? -1 : 1, tx = how & 4 ? (double)width - 1 : 0;
     double sy = how & 2 ? -1 : 1, ty = how & 2 ? (double)height - 1 : 0;
@@ -134,7 +134,7 @@ static double spacing(const double *slope, const double *u) {
     return hypot(slope[0] * u[0] + slope[2] * u[1], slope[1] * u[0] + slope[3] * u[1]);
 }
 
-/* Whether a grid between a picture and the last one is coarser than both. */
+/* Whether a grid between an image and the last one is coarser than both. */
 static int narrows(const Matrix *between, int count, const Matrix *last, int64_t height, int64_t width) {
     double right = (double)width - 1, bottom = (double)height - 1, end[4], middle[4];
     const double xs[5] = {0, right, 0, right, right / 2}, ys[5] = {0, 0, bottom, bottom, bottom / 2};
@@ -183,7 +183,7 @@ static int stays_inside(const Warp *w, int64_t height, int64_t width) {
     return 1;
 }
 
-/* Whether a resize leaves a picture as it is. */
+/* Whether a resize leaves an image as it is. */
 static int is_still_warp(const Warp *w, int64_t height, int64_t width) {
     const Matrix still = scaling(1, 1, 0, 0);
     int same = w->height == height && w->width == width;
@@ -299,7 +299,7 @@ static double cost_of_resize(const Costs *c, const Warped *w, const Resized *r) 
     return c->call + width * (c->row * MIN(rows, 2 * height) + c->column * height) + decoding;
 }
 
-/* Columns and rows, ends exclusive, that a warp reads of its picture; false where it reads none. */
+/* Columns and rows, ends exclusive, that a warp reads of its image; false where it reads none. */
 static int read_box(const Warped *w, int64_t *from, int64_t *to) {
     const double far = (double)(1 << 30), limits[2] = {(double)w->moved.columns, (double)w->moved.rows};
     double low[2] = {far, far}, high[2] = {-far, -far};
@@ -341,8 +341,8 @@ static double cost_at_once(const Costs *c, const Warped *w) {
 static double cost_of(const Costs *c, const Warped *w);
 
 /* The last step on what the earlier ones have left. */
-static Warped last_alone(const Warped *w, const View *picture) {
-    Warped alone = first_warped(picture, &w->last);
+static Warped last_alone(const Warped *w, const View *image) {
+    Warped alone = first_warped(image, &w->last);
     int same = MIN(w->height, w->width) == MIN(w->last.height, w->last.width) &&
                MAX(w->height, w->width) == MAX(w->last.height, w->last.width);
     alone.matrix = alone.own = w->own;
@@ -352,8 +352,8 @@ static Warped last_alone(const Warped *w, const View *picture) {
 }
 
 static double cost_in_turn(const Costs *c, const Warped *w) {
-    View picture = whole_picture(0, w->earlier->height, w->earlier->width, 0, w->moved.channels);
-    Warped alone = last_alone(w, &picture);
+    View image = whole_image(0, w->earlier->height, w->earlier->width, 0, w->moved.channels);
+    Warped alone = last_alone(w, &image);
     Costs decoded = *c;
     decoded.decoded = 0;
     return cost_of(c, w->earlier) + cost_at_once(&decoded, &alone);
@@ -389,7 +389,7 @@ static int64_t resized_part(Run *run, const Resized *found, int64_t interpolatio
     return answer;
 }
 
-/* By how much a picture is reduced before it is warped. */
+/* By how much an image is reduced before it is warped. */
 static int64_t reduction(const Matrix *matrix) {
     const double *m = matrix->of;
     double shrink = MIN(hypot(m[0], m[3]), hypot(m[1], m[4]));

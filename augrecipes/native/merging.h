@@ -9,7 +9,7 @@ enum { BODY = 32 }; /* pixels that OpenCV takes from HSV to RGB at a time, with 
 
 EXPORT int32_t JOIN(fused, ISA)(const Job *);
 
-/* The picture as the next step sees it. */
+/* The image as the next step sees it. */
 static inline void seen_size(const Run *run, int64_t *rows, int64_t *columns) {
     const Merging *m = run->merging;
     const Warped *w = m->chain + m->warps;
@@ -37,7 +37,7 @@ typedef struct {
     const float *scale, *shift;
 } Place;
 
-/* Whether the picture is one with a border, of the very pixel that a job sees beyond it. */
+/* Whether the image is one with a border, of the very pixel that a job sees beyond it. */
 static inline int is_more_of_border(const Run *run, const Warped *w) {
     const View *v = &run->view;
     const Merging *m = run->merging;
@@ -47,7 +47,7 @@ static inline int is_more_of_border(const Run *run, const Warped *w) {
            v->rows * v->columns * v->channels < INT32_MAX / 2; /* more no job takes */
 }
 
-/* The picture without its border; `left` and `top`: where it begins in what was seen of that. */
+/* The image without its border; `left` and `top`: where it begins in what was seen of that. */
 static inline int64_t peeled(Run *run, int64_t *left, int64_t *top) {
     const View padded = run->view;
     View inner = run->layers[padded.layer];
@@ -62,7 +62,7 @@ static inline int64_t peeled(Run *run, int64_t *left, int64_t *top) {
     return upright(run);
 }
 
-/* Of a picture that was decoded smaller: what lies there, and the matrix to it. */
+/* Of an image that was decoded smaller: what lies there, and the matrix to it. */
 static inline void seen_reduced(const Run *run, const Warped *w, Job *j) {
     const Sample *s = run->sample;
     const double part = 1.0 / (double)run->merging->reduced;
@@ -125,7 +125,7 @@ static inline int64_t make_levels(Run *run, const Warped *w) {
         return run->sample->answer;
     const Place place = {to, UINT8, row, channels, 1, ones, zeros};
     int64_t answer = only_named(run) ? DONE : carry_out_job(run, w, place);
-    run->view = whole_picture(to, rows, columns, row, channels);
+    run->view = whole_image(to, rows, columns, row, channels);
     begin_merging(run->merging);
     return answer;
 }
@@ -135,7 +135,7 @@ static inline int64_t make_job(Run *run) {
     return m->left ? make_levels(run, m->chain + m->warps) : DONE;
 }
 
-/* What a sampling of the picture as it is needs to know, before it is named or carried out. */
+/* What a sampling of the image as it is needs to know, before it is named or carried out. */
 static inline int64_t begin_job(Run *run, const Costs *c, const Warped *w, int reduces) {
     Merging *m = run->merging;
     const int undecoded = c->decoded > 0;
@@ -153,14 +153,14 @@ static inline int64_t begin_job(Run *run, const Costs *c, const Warped *w, int r
     return DONE;
 }
 
-/* Where the last whole square of k x k ends, of a part that ends at `end` of `limit`. What the picture's own last one lacks
+/* Where the last whole square of k x k ends, of a part that ends at `end` of `limit`. What the image's own last one lacks
    encoders have filled up by repeating its edge. */
 static inline int64_t last_square(int64_t wanted, int64_t end, int64_t limit, int64_t k) {
     return MIN((wanted + k - 1) / k * k, end == limit ? limit : end / k * k);
 }
 
 /* What a decoder is to give with k x k pixels as one; false where that would show what was cut off, or where more than
-   the picture is read. */
+   the image is read. */
 static inline int reduced_window(const Run *run, const Warped *w, int64_t k, Window *of) {
     Matrix matrix;
     const View base = upright_base(w, &matrix);
@@ -186,7 +186,7 @@ static inline int reduced_window(const Run *run, const Warped *w, int64_t k, Win
     return of->bottom > of->top && of->right > of->left;
 }
 
-/* Sample a picture that is decoded smaller: where nothing is read yet, say what of it, and by how much. */
+/* Sample an image that is decoded smaller: where nothing is read yet, say what of it, and by how much. */
 static inline int64_t job_of_reduced(Run *run, const Warped *w, int64_t k, Window part, int last) {
     Sample *s = run->sample;
     Merging *m = run->merging;
@@ -202,7 +202,7 @@ static inline int64_t job_of_reduced(Run *run, const Warped *w, int64_t k, Windo
 }
 
 /* Carry out this geometry. last: the sampling that it ends with is left to what follows, where that is all. */
-static int64_t picture_made(Run *run, const Costs *c, const Warped *w, int reduces, int last) {
+static int64_t image_made(Run *run, const Costs *c, const Warped *w, int reduces, int last) {
     Resized found;
     if (!w->pending) {
         run->view = w->moved;
@@ -213,13 +213,13 @@ static int64_t picture_made(Run *run, const Costs *c, const Warped *w, int reduc
     if (k > 1 && reduced_window(run, w, k, &part))
         return job_of_reduced(run, w, k, part, last);
     if (goes_in_turn(c, w)) {
-        int64_t answer = picture_made(run, c, w->earlier, reduces && !enlarges(&w->last.matrix), 0);
+        int64_t answer = image_made(run, c, w->earlier, reduces && !enlarges(&w->last.matrix), 0);
         if (answer != DONE)
             return answer;
         const Warped alone = last_alone(w, &run->view);
         Costs decoded = *c;
         decoded.decoded = 0;
-        return picture_made(run, &decoded, &alone, 0, 0);
+        return image_made(run, &decoded, &alone, 0, 0);
     }
     run->view = w->moved;
     if (resized_sooner(c, w, &found))
@@ -236,7 +236,7 @@ static inline Costs costs_of(const Run *run, const double *a) {
 
 static inline int reduces_now(const Run *run, const double *a) { return !run->merging->soft && ((int)a[6] >> 1 & 1); }
 
-/* The geometry is complete. a: what things cost; then 1 where the output follows, and 2 more where pictures are reduced;
+/* The geometry is complete. a: what things cost; then 1 where the output follows, and 2 more where images are reduced;
    and what a pixel costs that is not decoded yet, or 0. Of labels see there. */
 static inline int64_t end_merging(Run *run, const double *a) {
     Merging *m = run->merging;
@@ -246,7 +246,7 @@ static inline int64_t end_merging(Run *run, const double *a) {
     if (!m->begun)
         return DONE;
     m->begun = m->afresh = m->soft = 0;
-    return run->program->labels ? labels_made(run, &costs, w, a + 6) : picture_made(run, &costs, w, reduces, follows);
+    return run->program->labels ? labels_made(run, &costs, w, a + 6) : image_made(run, &costs, w, reduces, follows);
 }
 
 /* Carry out what was merged so far, for a warp that finds something else there than one resampling would. `step`: of
@@ -264,12 +264,12 @@ static inline int64_t begin_afresh(Run *run, const Step *step, const Warp *warp)
     int soft = enlarges(&w->matrix), reduces = reduces_now(run, a) && !enlarges(&warp->matrix);
     m->begun = 0;
     int64_t answer =
-        p->labels ? labels_made(run, &costs, w, a + 6) : picture_made(run, &costs, w, reduces, 0);
+        p->labels ? labels_made(run, &costs, w, a + 6) : image_made(run, &costs, w, reduces, 0);
     m->afresh = 1, m->soft |= soft;
     if (answer == DONE)
         answer = only_named(run) ? DONE : upright(run);
     if (only_named(run))
-        run->view = whole_picture(0, run->view.rows, run->view.columns, 0, run->view.channels);
+        run->view = whole_image(0, run->view.rows, run->view.columns, 0, run->view.channels);
     return answer;
 }
 

@@ -175,7 +175,7 @@ static inline void turn_tiles(const uint8_t *from, int64_t down, int64_t across,
         }
 }
 
-/* A picture whose rows lie `down` and whose pixels lie `across` bytes apart, side by side; its rows `step` bytes apart. */
+/* An image whose rows lie `down` and whose pixels lie `across` bytes apart, side by side; its rows `step` bytes apart. */
 KERNEL(moved)(const uint8_t *from, int64_t down, int64_t across, int64_t rows, int64_t columns, int64_t channels, uint8_t *to,
               int64_t step) {
     if (channels < 1 || channels > 4)

@@ -1,4 +1,4 @@
-/* What a warp will read of its picture, as a quad among its pixels, brought near line by line before it is gathered
+/* What a warp will read of its image, as a quad among its pixels, brought near line by line before it is gathered
    from: gathering from memory that is far away takes twice as long. */
 
 #ifndef AUGRECIPES_NEAR_H
@@ -56,10 +56,10 @@ static int span(const Quad *q, double top, double bottom, double *left, double *
     return found;
 }
 
-/* Read what a warp will read of a picture, line by line; nothing, where that is more than stays near, or much more than
+/* Read what a warp will read of an image, line by line; nothing, where that is more than stays near, or much more than
    pixels are made of it.
 
-   Asking for the next picture while one is written gained nothing in turns with this, on two makes of processors. */
+   Asking for the next image while one is written gained nothing in turns with this, on two makes of processors. */
 static void bring(const uint8_t *pixels, int64_t rows, int64_t columns, int64_t step, int64_t channels, const Quad *q,
                   int64_t made) {
     double across = MIN(q->right + 2, (double)columns) - MAX(q->left, 0), left, right;

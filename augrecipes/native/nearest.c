@@ -1,4 +1,4 @@
-/* Pictures and labels made larger or smaller, each pixel of the result a pixel of the picture: OpenCV's choice of it.
+/* Images and labels made larger or smaller, each pixel of the result a pixel of the image: OpenCV's choice of it.
 
    Beside compiler/kernels/resize_native.py, which leaves to OpenCV what this refuses. */
 

@@ -1,4 +1,4 @@
-/* Normally distributed numbers, as cv2.randn draws them, and their sum with pictures.
+/* Normally distributed numbers, as cv2.randn draws them, and their sum with images.
 
    Beside compiler/kernels/noise_native.py, which leaves to OpenCV what this refuses. OpenCV multiplies with carry and
    takes its numbers from a ziggurat of 128 strips (Marsaglia and Tsang 2000). A state s of its generator, of 64 bits,

@@ -15,7 +15,7 @@ class OpNumbers:
     Args:
         sort: the word before the brackets in `ops.def`.
 
-    >>> DRAWS.ONE_OF_FOUR, EFFECTS.CUTS, LIMITS.MOST_CHANNELS
+    >>> DRAWS.ONE_OF_FOUR, EFFECTS.CROPS, LIMITS.MOST_CHANNELS
     (1, 0, 4)
     """
 

@@ -1,4 +1,4 @@
-/* Noise of augrecipes' own: numbers that are told by a key and a count, and what they make of pictures.
+/* Noise of augrecipes' own: numbers that are told by a key and a count, and what they make of images.
 
    Beside tests/laws/noise_in_numpy.py, which defines every bit of it. */
 
@@ -18,7 +18,7 @@ KERNEL(own_numbers)(int64_t key, const Piece *pieces, float mean, float deviatio
     return DONE;
 }
 
-/* The numbers that the next values of a picture take, one for each or one for all channels of a pixel; how many values
+/* The numbers that the next values of an image take, one for each or one for all channels of a pixel; how many values
    there are. */
 static inline int64_t numbers_of(int64_t first, int64_t pixels, int32_t channels, Key key, const Piece *pieces, float mean,
                                  float deviation, float *out) {
@@ -41,7 +41,7 @@ static inline int64_t numbers_of(int64_t first, int64_t pixels, int32_t channels
 
 enum { CHANNELS = 4 };
 
-/* Numbers added to a picture's values, or multiplied with them; what lies beyond its range is cut off.
+/* Numbers added to an image's values, or multiplied with them; what lies beyond its range is cut off.
 
    type: of the values; shared: the channels of a pixel, at most 4, take the same number. */
 KERNEL(own_noise)(int64_t key, const Piece *pieces, float mean, float deviation, int32_t multiplies, int32_t type,

@@ -1,4 +1,4 @@
-/* Pictures seen in perspective: alone with the bits of albumentations, or as one of several warps. */
+/* Images seen in perspective: alone with the bits of albumentations, or as one of several warps. */
 
 #ifndef AUGRECIPES_PERSPECTIVE_H
 #define AUGRECIPES_PERSPECTIVE_H
@@ -6,8 +6,8 @@
 #include "merging.h"
 #include "warped.h"
 
-/* drawn: a matrix from the picture, rows and columns that it shows; a: border, fill; whether these rows and columns are
-   made to be the picture's again; columns that OpenCV takes together; whether the next pixel is taken. */
+/* drawn: a matrix from the image, rows and columns that it shows; a: border, fill; whether these rows and columns are
+   made to be the image's again; columns that OpenCV takes together; whether the next pixel is taken. */
 
 /* Add it to what is still to be done in one resampling. */
 static inline int64_t merge_tilt(Run *run, const Step *step, const double *drawn, const double *a) {
@@ -42,7 +42,7 @@ static inline int64_t tilt(Run *run, const double *drawn, const double *a) {
     if (answer != DONE || height < 1 || width < 1 || height * width > run->program->most)
         return answer == DONE ? REFUSED : answer;
     if (only_named(run)) {
-        *v = whole_picture(0, height, width, 0, v->channels);
+        *v = whole_image(0, height, width, 0, v->channels);
         return DONE;
     }
     int64_t row = width * v->channels;
@@ -53,7 +53,7 @@ static inline int64_t tilt(Run *run, const double *drawn, const double *a) {
     back = inverse(&forth);
     answer = JOIN(warp, ISA)(from, v->rows, v->columns, step, (int32_t)v->channels, a[4] == 0, PERSPECTIVE, back.of, 0, 0, 0,
                              0, 0, 0, (int32_t)a[0], (uint32_t)a[1], width / body * body, to, height, width, row);
-    *v = whole_picture(to, height, width, row, v->channels);
+    *v = whole_image(to, height, width, row, v->channels);
     return answer;
 }
 

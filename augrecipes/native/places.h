@@ -1,4 +1,4 @@
-/* Where the pixels of a warped picture are taken from, and what lies beyond its border. */
+/* Where the pixels of a warped image are taken from, and what lies beyond its border. */
 
 #ifndef AUGRECIPES_PLACES_H
 #define AUGRECIPES_PLACES_H
@@ -6,7 +6,7 @@
 #include "job.h"
 #include "near.h"
 
-/* A picture that is sampled; `end`: bytes from its first to behind its last pixel. */
+/* An image that is sampled; `end`: bytes from its first to behind its last pixel. */
 typedef struct {
     const uint8_t *pixels;
     int32_t rows, columns, step, end, channels, border;
@@ -42,7 +42,7 @@ static __attribute__((noinline)) void fold_block(const int32_t *restrict at, int
 typedef struct {
     const double *m;
     int affine;
-    int64_t across_u, across_v, u, v, left, top; /* left, top: in whole pixels, where the picture begins */
+    int64_t across_u, across_v, u, v, left, top; /* left, top: in whole pixels, where the image begins */
     int32_t steps_u[BLOCK], steps_v[BLOCK];
 } Path;
 

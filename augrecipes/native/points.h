@@ -245,7 +245,7 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     int64_t answer;
     if (step->effect <= CURVES)
         return tabulate(run, step, drawn);
-    /* OpenCV's Python takes planes of such pictures for numbers with four parts. */
+    /* OpenCV's Python takes planes of such images for numbers with four parts. */
     int colours = v->channels == RGB && !(v->rows == 4 && v->columns == 1);
     if (only_named(run))
         return DONE;
@@ -254,12 +254,12 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
         return colours ? shift_hsv(run, drawn[0], drawn[1], drawn[2], a) : REFUSED;
     case JITTERS_EXACTLY:
         return colours ? jitter_exactly(run, drawn, a) : REFUSED;
-    case GREYS:
+    case GRAYS:
         if (!colours || MIN(v->rows, v->columns) == 1) /* it loses a side of one pixel */
             return REFUSED;
         answer = changeable(run, &levels);
         return answer != DONE ? answer : JOIN(grey, ISA)(levels, v->rows * v->columns, levels);
-    case REORDERS:
+    case SHUFFLES_CHANNELS:
         return v->channels == 1 ? DONE : reorder(run, drawn);
     case ADDS_NOISE:
         return add_noise(run, drawn, a);
@@ -269,17 +269,17 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
         return fill_holes(run, drawn, a);
     case CASTS_SHADOWS:
         return cast_shadows(run, drawn, (int)a[0]);
-    case EVENS_OUT:
+    case APPLIES_CLAHE:
         return v->channels == 1 || colours ? even_out_contrast(run, drawn[0], a) : REFUSED;
     case STAINS:
         return colours ? jitter_stains(run, drawn, a) : REFUSED;
-    case ADDS_PHOTONS:
+    case ADDS_ISO_NOISE:
         return colours ? add_photons(run, drawn, a) : REFUSED;
-    case ADDS_OWN_PHOTONS:
+    case ADDS_OWN_ISO_NOISE:
         return colours ? add_own_photons(run, drawn, a) : REFUSED;
     case SNOWS:
         return colours ? snow(run, drawn[0], a) : REFUSED;
-    case COARSENS:
+    case DOWNSCALES:
         return coarsen(run, drawn[0], a);
     case EQUALIZES:
         return v->channels == 1 || colours ? equalize(run) : REFUSED;

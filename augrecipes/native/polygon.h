@@ -25,7 +25,7 @@ static inline void mark_side(const int64_t *from, const int64_t *to, int64_t col
 
 /* Set what a polygon covers to 1.
 
-   corners: x and y of each, within the picture; count: at most MOST_CORNERS
+   corners: x and y of each, within the image; count: at most MOST_CORNERS
    mask: rows x columns */
 static inline void fill_polygon(const int64_t (*corners)[2], int count, int64_t rows, int64_t columns, uint8_t *mask) {
     int64_t first = rows, last = -1;

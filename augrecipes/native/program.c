@@ -24,7 +24,7 @@ static void lap(Run *run, int64_t place) {
     run->timed = place, run->since = now;
 }
 
-/* Whether a window lies in a picture. */
+/* Whether a window lies in an image. */
 static int is_inside(const double *window, int64_t rows, int64_t columns) {
     return 0 <= window[0] && window[0] < window[2] && window[2] <= (double)columns && 0 <= window[1] &&
            window[1] < window[3] && window[3] <= (double)rows;
@@ -49,14 +49,14 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
         return answer;
     seen_size(run, &rows, &columns);
     switch (step->effect - MERGES) {
-    case TILTS:
+    case WARPS_PERSPECTIVE:
         return merge_tilt(run, step, drawn, a);
-    case CUTS:
+    case CROPS:
         if (!is_inside(drawn, rows, columns))
             return REFUSED;
         cut_warped(merged(run), (int64_t)drawn[0], (int64_t)drawn[1], (int64_t)drawn[2], (int64_t)drawn[3]);
         return DONE;
-    case TURNS:
+    case FLIPS:
         turn_warped(merged(run), (int64_t)drawn[0]);
         return DONE;
     case RESIZES:
@@ -67,7 +67,7 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
             return REFUSED;
         warp.matrix = scaling((double)columns / (double)warp.width, (double)rows / (double)warp.height, 0, 0);
         return is_still_warp(&warp, rows, columns) ? DONE : merge_warp(run, step, &warp);
-    case CUTS_AND_RESIZES:
+    case CROPS_AND_RESIZES:
         warp.matrix = scaling((drawn[2] - drawn[0]) / a[1], (drawn[3] - drawn[1]) / a[0], drawn[0], drawn[1]);
         break;
     case WARPS: {
@@ -109,24 +109,24 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
         return REFUSED;
     int64_t rows = v->rows, columns = v->columns;
     uint32_t fill = (uint32_t)a[MIN(v->channels, MOST_CHANNELS)];
-    if (step->effect == PADS_AND_CUTS && (answer = pad(run, drawn + 4, (int64_t)a[0], fill)) != DONE)
+    if (step->effect == PADS_AND_CROPS && (answer = pad(run, drawn + 4, (int64_t)a[0], fill)) != DONE)
         return answer;
-    if (step->effect == CUTS || step->effect == CUTS_AND_RESIZES || step->effect == PADS_AND_CUTS ||
-        step->effect == CUTS_AND_PADS) {
+    if (step->effect == CROPS || step->effect == CROPS_AND_RESIZES || step->effect == PADS_AND_CROPS ||
+        step->effect == CROPS_AND_PADS) {
         if (!is_inside(drawn, v->rows, v->columns))
             return REFUSED;
         cut(v, (int64_t)drawn[0], (int64_t)drawn[1], (int64_t)drawn[2], (int64_t)drawn[3]);
     }
     switch (step->effect) {
-    case CUTS:
+    case CROPS:
     case KEEPS:
-    case PADS_AND_CUTS:
+    case PADS_AND_CROPS:
         return DONE;
-    case TURNS:
+    case FLIPS:
         turn(v, (int64_t)drawn[0]);
         return DONE;
     case RESIZES:
-    case CUTS_AND_RESIZES: {
+    case CROPS_AND_RESIZES: {
         int shrinks = (double)v->rows > a[0] || (double)v->columns > a[1];
         return resize(run, (int64_t)a[0], (int64_t)a[1], (int64_t)a[shrinks ? 3 : 2]);
     }
@@ -139,12 +139,12 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
     case WARPS:
         answer = materialise(run);
         return answer == DONE ? warp_exactly(run, drawn, a) : answer;
-    case TILTS:
+    case WARPS_PERSPECTIVE:
         return tilt(run, drawn, a);
-    case BENDS_GRID:
-    case BENDS_LENS:
+    case DISTORTS_GRID:
+    case DISTORTS_LENS:
         return distort(run, step, drawn);
-    case CUTS_AND_PADS:
+    case CROPS_AND_PADS:
         answer = pad(run, drawn + 4, (int64_t)a[0], fill);
         return answer == DONE && a[6] >= 0 ? resize(run, rows, columns, (int64_t)a[6]) : answer;
     default:
@@ -165,7 +165,7 @@ static int is_as_it_is(const Program *p) {
     return answer;
 }
 
-/* Where a picture of the result's size can be made at once; 0 where its bytes lie otherwise. No picture is read there. */
+/* Where an image of the result's size can be made at once; 0 where its bytes lie otherwise. No image is read there. */
 static uint8_t *place_of(const Program *p, const Sample *s) {
     return is_as_it_is(p) && p->down == s->width * p->channels ? s->target : 0;
 }
@@ -236,12 +236,12 @@ static int64_t run_steps(Run *run, int64_t from, int64_t to, int last);
 
 /* A window, and what is added before it is cut, from cells to pixels. */
 static void count_pixels(const Step *step, double *drawn) {
-    int count = step->effect == CUTS ? 4 : step->effect == PADS_AND_CUTS ? 8 : 0;
+    int count = step->effect == CROPS ? 4 : step->effect == PADS_AND_CROPS ? 8 : 0;
     for (int k = 0; k < count; k++)
         drawn[k] *= (double)step->cell;
 }
 
-/* The pixels that a sample reads, which lie in another place than what was read last: rows of a large picture are pages
+/* The pixels that a sample reads, which lie in another place than what was read last: rows of a large image are pages
    apart, and it takes long to find where these are. Nothing where they are too many to stay at hand. */
 static Ahead ahead_of(const Program *p, const Sample *s) {
     const int64_t *w = s->window, from = (w[1] - s->left) * p->channels, to = (w[3] - s->left) * p->channels;
@@ -279,7 +279,7 @@ static int64_t run_step(Run *run, int64_t at, int forced, int last) {
         run->last = last;
         int64_t done = carry_out(run, step, drawn);
         if (done == REFUSED && (step->effect == RESIZES || step->effect == SCALES)) {
-            run->stopped = at; /* no kernel makes this size: so far there is a picture, with which others may go on */
+            run->stopped = at; /* no kernel makes this size: so far there is an image, with which others may go on */
             return STOPPED;
         }
         run->sample->changed |= step->effect != KEEPS;
@@ -332,7 +332,7 @@ static int64_t run_sample(Run *run, const Sample *next) {
     const uint8_t *at = pixels_of(p, s);
     if (s->target && !at)
         return REFUSED;
-    run->view = whole_picture(at, s->rows, s->columns, s->step, p->channels);
+    run->view = whole_image(at, s->rows, s->columns, s->step, p->channels);
     run->view.top = s->top, run->view.left = s->left;
     s->changed = 0;
     run->reduces = s->target ? s->reduce > 1 : s->reduce == 0;
@@ -342,7 +342,7 @@ static int64_t run_sample(Run *run, const Sample *next) {
     if (answer != DONE && answer != STOPPED)
         return answer;
     if (s->target && run->stopped != s->stop)
-        return REFUSED; /* what fits there is another picture */
+        return REFUSED; /* what fits there is another image */
     s->stop = run->stopped;
     lap(run, p->count);
     run->last = BEHIND_STEPS;
@@ -374,7 +374,7 @@ KERNEL(program)(const Program *program, Sample *samples, int64_t count, int64_t 
     return DONE;
 }
 
-/* What a step draws in the samples, DRAWN numbers for each, in pictures of their rows and columns; nothing for those in
+/* What a step draws in the samples, DRAWN numbers for each, in images of their rows and columns; nothing for those in
    which it does not act, whose answer is IDLE. */
 KERNEL(program_draws)(const Program *program, Sample *samples, int64_t count, double *drawn) {
     const Step *step = program->steps;

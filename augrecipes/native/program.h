@@ -1,4 +1,4 @@
-/* A program: what a compiled recipe does to pictures, as numbers, so that samples run one after another without Python.
+/* A program: what a compiled recipe does to images, as numbers, so that samples run one after another without Python.
 
    Every field takes eight bytes. compiler/lowering writes programs, field by field in this order. */
 
@@ -30,8 +30,8 @@ enum { SAID = 256 }; /* bytes of what a decoder says, at most */
 typedef struct {
     uint64_t seed, epoch;
     int64_t channels;
-    int64_t most; /* pixels that a picture may have on its way */
-    int64_t labels; /* whether its pictures are masks, of which each pixel is one that was there */
+    int64_t most; /* pixels that an image may have on its way */
+    int64_t labels; /* whether its images are masks, of which each pixel is one that was there */
     int64_t type, down, across, apart; /* of a result: UINT8, FLOAT32(_FAR) or of labels INT64; its strides, in elements */
     float scale[MOST_CHANNELS], shift[MOST_CHANNELS];
     Decode decode; /* of files */
@@ -45,7 +45,7 @@ typedef struct {
     int64_t *spent; /* 0, or nanoseconds: of each step, and behind them of what comes last, and of decoding */
 } Program;
 
-/* One sample: a picture of rows x columns, of which a part lies at `at`, its first pixel that of row `top` and column
+/* One sample: an image of rows x columns, of which a part lies at `at`, its first pixel that of row `top` and column
    `left`. `step`: bytes from row to row; channels lie side by side, and so do pixels. Of a file that part is decoded first,
    and `at` counts from the first byte of `decoded` ones. */
 typedef struct {
@@ -53,13 +53,13 @@ typedef struct {
     int64_t rows, columns;
     const uint8_t *at;
     int64_t step, top, left;
-    const uint8_t *file; /* 0: the picture is in memory */
+    const uint8_t *file; /* 0: the image is in memory */
     const void *told;    /* what its decoder is to be told */
     int64_t decoded;
     void *target; /* of the result; 0: nothing is read or made, and what follows is said */
     int64_t height, width; /* of the result; where it has a target, what fits there: others are refused */
     int64_t window[4];     /* top, left, bottom, right of the pixels that are read */
-    int64_t begin;         /* a step that was carried out elsewhere: the picture is what it left; -1: none was */
+    int64_t begin;         /* a step that was carried out elsewhere: the image is what it left; -1: none was */
     int64_t stop;          /* the step that it stops at, for albumentations, or -1; where it has a target, it has to */
     int64_t changed;       /* whether a step before that did anything */
     int64_t answer;        /* DONE, REFUSED, or how much workspace is needed */

@@ -1,4 +1,4 @@
-/* A picture made smaller by whole factors, where a job will read it: each pixel the mean of k x k of the picture's. */
+/* An image made smaller by whole factors, where a job will read it: each pixel the mean of k x k of the image's. */
 
 #ifndef AUGRECIPES_REDUCE_H
 #define AUGRECIPES_REDUCE_H
@@ -11,13 +11,13 @@
 
 enum { MARGIN = 2, SLACK = 64 }; /* px around what is read; bytes behind a row, for whole registers */
 
-/* The part that is reduced, in pixels of the reduced picture, of which pixel 0 begins at (x, y) of the picture, less than
+/* The part that is reduced, in pixels of the reduced image, of which pixel 0 begins at (x, y) of the image, less than
    k from its corner; whether more would be seen; bytes from row to row. */
 typedef struct {
     int64_t x, y, left, top, columns, rows, cut, step;
 } Part;
 
-/* The part that a quad, of the reduced picture, lies in. Where a border is alike however far out, that is left out: then
+/* The part that a quad, of the reduced image, lies in. Where a border is alike however far out, that is left out: then
    a place may be folded to anywhere on the edge of the part. */
 static Part part_of(const Source *s, const Quad *q, int64_t k, int64_t x, int64_t y) {
     int64_t left = (int64_t)floor(q->left) - MARGIN, right = (int64_t)floor(q->right) + MARGIN + 2;
@@ -33,7 +33,7 @@ static Part part_of(const Source *s, const Quad *q, int64_t k, int64_t x, int64_
     return p;
 }
 
-/* Pixels from `left` on of a row of the picture, where a border folds columns; in `line` where any does. */
+/* Pixels from `left` on of a row of the image, where a border folds columns; in `line` where any does. */
 static const uint8_t *line_of(const Source *s, int64_t y, int64_t left, int64_t count, uint8_t *line) {
     int32_t row = fold((int32_t)y, s->rows, s->border);
     int64_t channels = s->channels;
@@ -53,7 +53,7 @@ static const uint8_t *line_of(const Source *s, int64_t y, int64_t left, int64_t 
     return line;
 }
 
-/* About the same in the picture itself, to be asked for: as many bytes, of which none lies behind its last row. Where it
+/* About the same in the image itself, to be asked for: as many bytes, of which none lies behind its last row. Where it
    has not so many, another line. */
 static const uint8_t *coming_line(const Source *s, int64_t y, int64_t left, int64_t count, const uint8_t *other) {
     int32_t row = fold((int32_t)y, s->rows, s->border);
@@ -111,7 +111,7 @@ static int64_t reduced_room(const Source *s, const Part *p, int64_t k) {
     return p->rows * p->step + 2 * SLACK + (k + 2) * (p->columns * k * s->channels + SLACK);
 }
 
-/* The part of a picture that a quad of the reduced one has a part in; the rest of it is left as it is. */
+/* The part of an image that a quad of the reduced one has a part in; the rest of it is left as it is. */
 static Source reduce(const Source *s, const Quad *q, const Part *p, int64_t k, uint8_t *scratch) {
     Source made = {scratch, (int32_t)p->rows, (int32_t)p->columns, (int32_t)p->step, 0, s->channels, s->border, s->fill};
     made.end = (int32_t)(p->rows * p->step);

@@ -1,4 +1,4 @@
-/* A tile of a picture that is kept without loss, put together from what is left of its planes.
+/* A tile of an image that is kept without loss, put together from what is left of its planes.
 
    Beside images/lossless.py, which says what that is, and does the same where there are no kernels. */
 

@@ -1,4 +1,4 @@
-/* Pictures made larger or smaller, linear between pixels: OpenCV's arithmetic in whole numbers, 11 bits of weight.
+/* Images made larger or smaller, linear between pixels: OpenCV's arithmetic in whole numbers, 11 bits of weight.
 
    Beside compiler/kernels/resize_native.py, which leaves to OpenCV what this refuses. */
 
@@ -106,7 +106,7 @@ static inline void blend_rows(const int16_t *restrict above, const int16_t *rest
         }
 }
 
-/* `first`: which row of the whole result the first of `height` rows is, each `scale` rows of the picture high. */
+/* `first`: which row of the whole result the first of `height` rows is, each `scale` rows of the image high. */
 static inline void resize_columns(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int channels,
                                   const Columns *c, int64_t count, uint8_t *target, int64_t first, int64_t height,
                                   double scale, int64_t step_to) {

@@ -1,4 +1,4 @@
-/* Pictures that are sampled: what lies beyond their borders, and how they are read once before. */
+/* Images that are sampled: what lies beyond their borders, and how they are read once before. */
 
 #ifndef AUGRECIPES_SAMPLED_H
 #define AUGRECIPES_SAMPLED_H

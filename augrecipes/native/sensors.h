@@ -1,4 +1,4 @@
-/* Steps that show pictures as cameras take them, through hue, lightness and saturation. */
+/* Steps that show images as cameras take them, through hue, lightness and saturation. */
 
 #ifndef AUGRECIPES_SENSORS_H
 #define AUGRECIPES_SENSORS_H
@@ -96,7 +96,7 @@ static inline void pick_three(const uint8_t *restrict row, const int32_t *restri
         memcpy(to + 3 * x, row + at[x], 3);
 }
 
-/* A picture made smaller by a factor, and brought back to its size. */
+/* An image made smaller by a factor, and brought back to its size. */
 static inline int64_t coarsen(Run *run, double factor, const double *a) {
     const int64_t rows = run->view.rows, columns = run->view.columns, channels = run->view.channels;
     int64_t tall = (int64_t)rint((double)rows * factor), wide = (int64_t)rint((double)columns * factor), answer;
@@ -120,7 +120,7 @@ static inline int64_t coarsen(Run *run, double factor, const double *a) {
         return run->sample->answer;
     for (int64_t x = 0; x < width; x++)
         at[x] = (int32_t)(nearest_of(straight ? nearest_of(x, across, wide) : x, inverse, columns) * channels);
-    run->view = whole_picture(to, height, width, width * channels, channels);
+    run->view = whole_image(to, height, width, width * channels, channels);
     for (int64_t y = 0, held = -1; y < height; y++, to += width * channels) {
         int64_t row = nearest_of(straight ? nearest_of(y, down, tall) : y, inverse, rows);
         if (row == held)

@@ -1,4 +1,4 @@
-/* Pictures made smaller by the mean of the area under each pixel: OpenCV's arithmetic in float32, without fused steps.
+/* Images made smaller by the mean of the area under each pixel: OpenCV's arithmetic in float32, without fused steps.
 
    OpenCV adds up along rows first. Down columns first is several times as fast, but rounds otherwise; so that is done, and
    where the result lies so near to a half that it might be rounded to another whole number, OpenCV's sum is.
@@ -19,13 +19,13 @@ enum { ACROSS = 256 };
 
 typedef float Pixel __attribute__((vector_size(16)));
 
-/* What one row, or column, of the result is made of: `count` of the picture from `first` on, and what they weigh. */
+/* What one row, or column, of the result is made of: `count` of the image from `first` on, and what they weigh. */
 typedef struct {
     int32_t first, count;
     float before, whole, behind;
 } Share;
 
-/* Of pixel `at` of the result, each `scale` wide, of a picture `size` wide. */
+/* Of pixel `at` of the result, each `scale` wide, of an image `size` wide. */
 static Share share_of(int64_t at, double scale, int64_t size) {
     double begin = (double)at * scale, end = begin + scale, width = MIN(scale, (double)size - begin);
     int64_t one = (int64_t)ceil(begin), two = (int64_t)floor(end);
@@ -55,7 +55,7 @@ static inline Pixel pixel(const uint8_t *at, int bytes) {
 #endif
 }
 
-/* One row of the picture as sums over columns; `bytes` of each pixel are read. */
+/* One row of the image as sums over columns; `bytes` of each pixel are read. */
 static inline void sum_columns(const Share *shares, int64_t count, const uint8_t *row, int channels, int bytes,
                                Pixel *restrict to) {
     for (int64_t x = 0; x < count; x++) {
@@ -92,7 +92,7 @@ static inline Some some(const uint8_t *at) {
 #endif
 }
 
-/* Of which rows of the picture one of the result is, and their weights; of the picture only what its columns need. */
+/* Of which rows of the image one of the result is, and their weights; of the image only what its columns need. */
 typedef struct {
     const uint8_t *source, *end;
     int64_t step;
@@ -167,7 +167,7 @@ static inline int round_some(const Pixel *pixels, float off, Words *words) {
     return near;
 }
 
-/* One row of the result, of sums of which the first is that of value `x` of the picture. */
+/* One row of the result, of sums of which the first is that of value `x` of the image. */
 static inline void shrink_row(const Rows *r, const Share *shares, int64_t count, const float *sums, int64_t x, int channels,
                               uint8_t *restrict to) {
     for (int64_t i = 0; i < count; i += LANES) {
@@ -205,7 +205,7 @@ static inline void shrink_row(const Rows *r, const Share *shares, int64_t count,
     }
 }
 
-/* `first`: which row of the whole result the first of `height` rows is, each `scale` rows of the picture high. */
+/* `first`: which row of the whole result the first of `height` rows is, each `scale` rows of the image high. */
 static inline void shrink_columns(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int channels,
                                   const Share *shares, int64_t count, uint8_t *target, int64_t first, int64_t height,
                                   double scale, int64_t step_to) {

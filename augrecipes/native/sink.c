@@ -1,4 +1,4 @@
-/* The sink: the last picture of a sample becomes what the recipe's output says, in one pass.
+/* The sink: the last image of a sample becomes what the recipe's output says, in one pass.
 
    Beside compiler/kernels/sink.py, which defines it: value * scale + shift in float32, rounded after each of the two,
    and once more where float16 leaves. */
@@ -58,8 +58,8 @@ static void scale_turns(const uint8_t *restrict values, int64_t count, int64_t t
     }
 }
 
-/* One picture, some pixels of a row at a time: taken apart into planes, and each of these scaled, or only copied. */
-static void by_plane(const uint8_t *picture, int64_t height, int64_t width, int32_t channels, int64_t row, int64_t pixel,
+/* One image, some pixels of a row at a time: taken apart into planes, and each of these scaled, or only copied. */
+static void by_plane(const uint8_t *image, int64_t height, int64_t width, int32_t channels, int64_t row, int64_t pixel,
                      const float *scale, const float *shift, float *floats, uint8_t *bytes, int64_t down,
                      int64_t across, int64_t apart, int streams, const Ahead *ahead) {
     uint8_t workspace[CHANNELS][ACROSS];
@@ -68,8 +68,8 @@ static void by_plane(const uint8_t *picture, int64_t height, int64_t width, int3
         for (int64_t left = 0; left < width; left += ACROSS) {
             int64_t some = MIN(ACROSS, width - left);
             if (pixel == channels && y + 1 < height)
-                ask_for(picture + (y + 1) * row, left * pixel, (left + some) * pixel);
-            take_planes(picture + y * row + left * pixel, some, channels, pixel, workspace);
+                ask_for(image + (y + 1) * row, left * pixel, (left + some) * pixel);
+            take_planes(image + y * row + left * pixel, some, channels, pixel, workspace);
             for (int32_t c = 0; c < channels; c++) {
                 int64_t to = y * down + left * across + c * apart;
                 if (floats && across == 1)
@@ -84,8 +84,8 @@ static void by_plane(const uint8_t *picture, int64_t height, int64_t width, int3
     }
 }
 
-/* One uint8 picture, H x W x C with C of 1 to 4, as the kernel below; what is read after it is asked for meanwhile. */
-EXPORT int32_t JOIN(sink_one, ISA)(const uint8_t *picture, int64_t row, int64_t pixel, int64_t height, int64_t width,
+/* One uint8 image, H x W x C with C of 1 to 4, as the kernel below; what is read after it is asked for meanwhile. */
+EXPORT int32_t JOIN(sink_one, ISA)(const uint8_t *image, int64_t row, int64_t pixel, int64_t height, int64_t width,
                                    int32_t channels, const float *scale, const float *shift, void *target, int32_t type,
                                    int64_t down, int64_t across, int64_t apart, const Ahead *ahead) {
     int streams = type == FLOAT32_FAR;
@@ -99,28 +99,28 @@ EXPORT int32_t JOIN(sink_one, ISA)(const uint8_t *picture, int64_t row, int64_t 
         streams &= !(((int64_t)(uintptr_t)target | 4 * (down | width)) & (LINE - 1));
         for (int64_t y = 0; y < height; y++) {
             ask_beside(ahead, y, height);
-            scale_turns(picture + y * row, width * channels, TURN * channels, scales, shifts, floats + y * down, streams);
+            scale_turns(image + y * row, width * channels, TURN * channels, scales, shifts, floats + y * down, streams);
         }
     } else
-        by_plane(picture, height, width, channels, row, pixel, scale, shift, type != UINT8 ? (float *)target : NULL,
+        by_plane(image, height, width, channels, row, pixel, scale, shift, type != UINT8 ? (float *)target : NULL,
                  (uint8_t *)target, down, across, apart, streams, ahead);
     if (type == FLOAT32_FAR)
         streamed();
     return DONE;
 }
 
-/* A uint8 picture, H x W x C with C of 1 to 4, wherever it lies.
+/* A uint8 image, H x W x C with C of 1 to 4, wherever it lies.
 
-   picture:        its first pixel; row, pixel: its strides in bytes; channels lie side by side
+   image:        its first pixel; row, pixel: its strides in bytes; channels lie side by side
    scale, shift:   one for each channel; a scale of 1 and a shift of -0.0 change nothing
    target:         float32, or uint8 that takes the values as they are
    type:           of it: UINT8, FLOAT32 or FLOAT32_FAR
    down, across, apart: its strides from row to row, pixel to pixel and channel to channel, in elements */
-KERNEL(sink)(const uint8_t *picture, int64_t row, int64_t pixel, int64_t height, int64_t width, int32_t channels,
+KERNEL(sink)(const uint8_t *image, int64_t row, int64_t pixel, int64_t height, int64_t width, int32_t channels,
              const float *scale, const float *shift, void *target, int32_t type, int64_t down, int64_t across,
              int64_t apart) {
     Ahead nothing = {0};
     return height < 0 || width < 0 ? REFUSED
-                                   : JOIN(sink_one, ISA)(picture, row, pixel, height, width, channels, scale, shift,
+                                   : JOIN(sink_one, ISA)(image, row, pixel, height, width, channels, scale, shift,
                                                          target, type, down, across, apart, &nothing);
 }

@@ -1,7 +1,7 @@
 /* Stains jittered in optical density (ops/stain.py), within a level: for `fast`.
 
    A logarithm, a matrix and an exponential make every level that leaves a product of three powers, one of each colour
-   that comes in. There are 256 of each, for three colours: so many powers are taken for a picture, however large. */
+   that comes in. There are 256 of each, for three colours: so many powers are taken for an image, however large. */
 
 #include "kernels.h"
 
@@ -123,7 +123,7 @@ KERNEL(stain)(const uint8_t *source, int64_t count, double a0, double a1, double
     }
     if (count < 0 || !factors(matrix, logs, tables))
         return REFUSED;
-    /* Pictures of a batch come from memory that is cold, and the first cache is asked for it in time. */
+    /* Images of a batch come from memory that is cold, and the first cache is asked for it in time. */
     int64_t x = 0;
     for (; x + EIGHT <= count; x += EIGHT) {
         ASK(source + MIN(3 * x + AHEAD, 3 * count - 1), 3);

@@ -81,7 +81,7 @@ static inline int64_t compress(Run *run, int32_t quality) {
                                       size, to);
 }
 
-/* Do what was drawn; `colours`: whether pictures are of three colours, and OpenCV's Python sees that. */
+/* Do what was drawn; `colours`: whether images are of three colours, and OpenCV's Python sees that. */
 static inline int64_t look_around(Run *run, int64_t effect, const double *drawn, const double *a, int colours) {
     switch (effect) {
     case BLURS:

@@ -16,7 +16,7 @@ static inline void copy_pixel(uint8_t *to, const uint8_t *from, int64_t size) {
 
 /* All pixels at once, further than `far` from the edges: each takes what was elsewhere; then what was there goes
    elsewhere, pixel after pixel, the last one wins. `steps`: rows and columns to go, two numbers a pixel, `between`
-   numbers from one pixel to the next; columns from the right, rows from below. `were`: a copy of the picture. */
+   numbers from one pixel to the next; columns from the right, rows from below. `were`: a copy of the image. */
 KERNEL(swap_all)(uint8_t *pixels, const uint8_t *were, const int64_t *steps, int64_t between, int64_t height, int64_t width,
                  int64_t size, int64_t far) {
     for (int turn = 0; turn < 2; turn++) {

@@ -67,7 +67,7 @@ static inline int64_t tabulate(Run *run, const Step *step, const double *drawn) 
     case SCALES_LEVELS:
         scale_levels((float)drawn[0], (float)drawn[1], made[0]);
         break;
-    case BENDS:
+    case CORRECTS_GAMMA:
         if (!bend_levels(drawn[0], made[0]))
             return REFUSED;
         break;
@@ -108,7 +108,7 @@ static inline int64_t tabulate(Run *run, const Step *step, const double *drawn) 
     case CURVES: {
         int64_t count = (int64_t)drawn[0];
         alike = count == 1;
-        /* OpenCV's Python takes planes of such pictures for numbers with four parts. */
+        /* OpenCV's Python takes planes of such images for numbers with four parts. */
         if (!alike && (count != run->view.channels || (run->view.rows == 4 && run->view.columns == 1)))
             return REFUSED;
         for (int64_t c = 0; c < count; c++)

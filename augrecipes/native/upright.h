@@ -1,4 +1,4 @@
-/* Pictures that are only scaled, moved and flipped: every row of the result is made of two rows of the picture, mixed
+/* Images that are only scaled, moved and flipped: every row of the result is made of two rows of the image, mixed
    where they lie side by side, and only then across. The sums are those of between.h, in another order. */
 
 #ifndef AUGRECIPES_UPRIGHT_H
@@ -8,8 +8,8 @@
 
 enum { ABREAST = 8 }; /* pixels whose weights lie in one order */
 
-/* A row of the picture as far as it is read, `wide` pixels from column `left` on: those from `begin` to `end` of it lie
-   in the picture, what lies beyond is copied from columns of `copied`, where it is not the fill. */
+/* A row of the image as far as it is read, `wide` pixels from column `left` on: those from `begin` to `end` of it lie
+   in the image, what lies beyond is copied from columns of `copied`, where it is not the fill. */
 typedef struct {
     int64_t left, wide, begin, end;
     int16_t *line;     /* levels of the mixed row times 256, less 2^15 */
@@ -27,7 +27,7 @@ static inline int64_t lane(int64_t x) { return (x & ~(int64_t)(ABREAST - 1)) + 2
 
 static int64_t upright_wide(const Quad *q) { return (int64_t)(q->right - q->left) + 2 * BLOCK; }
 
-/* Bytes of scratch that `begin_upright` asks for, of a picture of `columns`. */
+/* Bytes of scratch that `begin_upright` asks for, of an image of `columns`. */
 static int64_t upright_room(int64_t channels, int64_t columns, const Quad *q, int64_t width) {
     return upright_wide(q) * (2 * channels + 4) + (width + BLOCK) * 20 + columns * channels + 8 * SLACK;
 }

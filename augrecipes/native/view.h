@@ -1,4 +1,4 @@
-/* A picture on its way through a program: where its pixels lie, cut and turned without a copy; or what they are to be made
+/* An image on its way through a program: where its pixels lie, cut and turned without a copy; or what they are to be made
    of, so that what is cut off is never made (see layers.h). */
 
 #ifndef AUGRECIPES_VIEW_H
@@ -9,11 +9,11 @@
 #include "look_up.h"
 #include "program.h"
 
-enum { PIXELS = 0, RESIZED, PADDED }; /* a picture that is there; or one that is to be made of another */
+enum { PIXELS = 0, RESIZED, PADDED }; /* an image that is there; or one that is to be made of another */
 enum { MOST_LAYERS = 4 };
 enum { LAST_STEP = 1, BEHIND_STEPS };
 
-/* A picture on its way: rows x columns of pixels of another one, turned or not. */
+/* An image on its way: rows x columns of pixels of another one, turned or not. */
 typedef struct {
     const uint8_t *at; /* of that one: its pixel at row `top`, column `left` */
     int64_t step, top, left;
@@ -23,28 +23,28 @@ typedef struct {
     int64_t kind, layer;             /* unless it is PIXELS: which of the run's layers that one is to be made of */
     int64_t tall, wide;              /* of all of that one */
     int64_t how;                     /* RESIZED: interpolation. PADDED: border */
-    int64_t above, before;           /* PADDED: rows and columns of border before the picture */
+    int64_t above, before;           /* PADDED: rows and columns of border before the image */
     uint32_t fill;                   /* of a constant border */
 } View;
 
-/* A sample on its way: its picture, what that is to be made of, the tables that its levels are still to be looked up in,
+/* A sample on its way: its image, what that is to be made of, the tables that its levels are still to be looked up in,
    one for each channel, and memory that is not taken yet. */
 typedef struct {
     const Program *program;
     Sample *sample;
     View view, layers[MOST_LAYERS];
     int64_t used;
-    int named, deep, reduces; /* reduces: a picture that is not decoded yet may be decoded smaller, or has been */
+    int named, deep, reduces; /* reduces: an image that is not decoded yet may be decoded smaller, or has been */
     struct Merging *merging; /* see merged.h */
     int64_t behind, stopped; /* the step that it goes on behind, and the one that it stopped at; -1: none */
-    uint8_t *place;   /* of the result, where a picture may be made at once; 0: nowhere, or there is one already */
+    uint8_t *place;   /* of the result, where an image may be made at once; 0: nowhere, or there is one already */
     int last;         /* whether this is the last step, or what comes behind it: LAST_STEP, BEHIND_STEPS */
     int64_t timed, since; /* the place among the program's `spent` to which time belongs, or -1, and from when on */
     int tabled, alike; /* whether there are tables, and whether they are one */
     uint8_t levels[MOST_CHANNELS][LEVELS];
 } Run;
 
-static inline View whole_picture(const uint8_t *at, int64_t rows, int64_t columns, int64_t step, int64_t channels) {
+static inline View whole_image(const uint8_t *at, int64_t rows, int64_t columns, int64_t step, int64_t channels) {
     return (View){.at = at, .step = step, .down = {1, 0}, .across = {0, 1}, .rows = rows, .columns = columns,
                   .channels = channels};
 }
@@ -79,7 +79,7 @@ typedef struct {
     int64_t top, left, bottom, right;
 } Window;
 
-/* What a view shows of the other picture. */
+/* What a view shows of the other image. */
 static inline Window seen(const View *v) {
     int64_t y = v->y + (v->rows - 1) * v->down[0] + (v->columns - 1) * v->across[0];
     int64_t x = v->x + (v->rows - 1) * v->down[1] + (v->columns - 1) * v->across[1];
@@ -104,7 +104,7 @@ static inline uint8_t *taken(Run *run, int64_t bytes) {
     return run->program->scratch + from;
 }
 
-/* Memory for a picture: the place of the result, as late as `when`, where its pixels lie there as they are made. */
+/* Memory for an image: the place of the result, as late as `when`, where its pixels lie there as they are made. */
 static inline uint8_t *canvas(Run *run, int64_t rows, int64_t columns, int when) {
     const Sample *s = run->sample;
     uint8_t *place = run->place;

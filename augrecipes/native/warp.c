@@ -1,4 +1,4 @@
-/* Warps and remaps of uint8 pictures: each pixel of the result is taken from a place between four pixels.
+/* Warps and remaps of uint8 images: each pixel of the result is taken from a place between four pixels.
 
    Beside compiler/kernels/warp_native.py, which leaves to OpenCV what this refuses. The arithmetic is that of OpenCV 5
    with AVX2: float32, with fused multiply-add. Whether the installed OpenCV does so is for Python to find out. */
@@ -14,7 +14,7 @@ enum { FUSES = 0 }; /* nothing that is quick gives these bits */
 
 enum { FAR = 1 << 22 }; /* px */
 
-/* A picture that is read: pixels lie side by side, `end` bytes in all. */
+/* An image that is read: pixels lie side by side, `end` bytes in all. */
 typedef struct {
     const uint8_t *pixels;
     int32_t rows, columns, step, end, border;
@@ -92,7 +92,7 @@ static void corners_one_by_one(const Source *s, Ints x, Ints y, int64_t count, i
     }
 }
 
-/* `fold` for coordinates that lie no further outside than the picture is wide. */
+/* `fold` for coordinates that lie no further outside than the image is wide. */
 static inline Ints fold_near(Ints at, int32_t n, int32_t border) {
     Ints before = at < 0, behind = at >= n, low, high;
     if (border == WRAP)
@@ -112,7 +112,7 @@ static inline Words words_at(const Source *s, Ints x, Ints y, int channels) {
     return gather(s->pixels, (at & ~late) | (last & late)) >> (Words)(((at - last) & late) * 8);
 }
 
-/* `corners_one_by_one` for places near the picture; whether a place sees anything but a constant border. */
+/* `corners_one_by_one` for places near the image; whether a place sees anything but a constant border. */
 static inline int corners_near(const Source *s, Ints x, Ints y, int channels, Words corners[4]) {
     Ints here[4], xs[2], ys[2], in_x[2], in_y[2];
     for (int k = 0; k < 2; k++) {
@@ -226,7 +226,7 @@ static int goes_astray(const Places *p, int64_t height, int64_t width, double bo
     return 0;
 }
 
-/* Read what is needed of a picture once. */
+/* Read what is needed of an image once. */
 static void bring_near(const Source *s, const double box[4], int64_t channels, int64_t pixels) {
     int64_t left = (int64_t)MAX(box[0], 0), right = (int64_t)MIN(box[1] + 2, s->columns);
     int64_t top = (int64_t)MAX(box[2], 0), bottom = (int64_t)MIN(box[3] + 2, s->rows);

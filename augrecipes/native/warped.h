@@ -49,7 +49,7 @@ static inline int certain_inverse(const About *m, double *to) {
     return 1;
 }
 
-/* 1: a matrix leaves the picture as it is, as np.allclose says; 0: it does not; -1: that is not certain. */
+/* 1: a matrix leaves the image as it is, as np.allclose says; 0: it does not; -1: that is not certain. */
 static inline int is_still(const About *m) {
     int still = 1;
     for (int i = 0; i < 6; i++) {
@@ -61,7 +61,7 @@ static inline int is_still(const About *m) {
     return still;
 }
 
-/* Warp the picture by the matrix that was drawn, with its rows and columns behind it. a: border, fill; columns that OpenCV
+/* Warp the image by the matrix that was drawn, with its rows and columns behind it. a: border, fill; columns that OpenCV
    takes together; whether the matrix shears; whether the next pixel is taken. */
 static inline int64_t warp_exactly(Run *run, const double *drawn, const double *a) {
     View *v = &run->view;
@@ -81,7 +81,7 @@ static inline int64_t warp_exactly(Run *run, const double *drawn, const double *
     if (still || !certain_inverse(m, back) || height < 1 || width < 1 || height * width > run->program->most)
         return REFUSED;
     if (only_named(run)) {
-        *v = whole_picture(0, height, width, 0, v->channels);
+        *v = whole_image(0, height, width, 0, v->channels);
         return DONE;
     }
     int64_t answer = upright(run), step, across, row = width * v->channels, body = (int64_t)a[2];
@@ -91,7 +91,7 @@ static inline int64_t warp_exactly(Run *run, const double *drawn, const double *
     const uint8_t *from = placed(v, &step, &across);
     answer = JOIN(warp, ISA)(from, v->rows, v->columns, step, (int32_t)v->channels, a[4] == 0, 0, back, 0, 0, 0, 0, 0, 0,
                              (int32_t)a[0], (uint32_t)a[1], width / body * body, to, height, width, row);
-    *v = whole_picture(to, height, width, row, v->channels);
+    *v = whole_image(to, height, width, row, v->channels);
     return answer;
 }
 

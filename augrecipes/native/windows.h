@@ -1,4 +1,4 @@
-/* Windows of results: only the part of a resized picture that is asked for is made. */
+/* Windows of results: only the part of a resized image that is asked for is made. */
 
 #ifndef AUGRECIPES_WINDOWS_H
 #define AUGRECIPES_WINDOWS_H

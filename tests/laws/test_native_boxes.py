@@ -186,7 +186,7 @@ def test_boxes_are_cut_off_by_the_size_that_a_step_leaves(monkeypatch: pytest.Mo
     monkeypatch.setattr(
         points_alone,
         "size_behind",
-        lambda numbers, *more: more[1:] if numbers.effect == EFFECTS.TILTS else known(numbers, *more),
+        lambda numbers, *more: more[1:] if numbers.effect == EFFECTS.WARPS_PERSPECTIVE else known(numbers, *more),
     )
     with pytest.raises(AssertionError):
         for seed in range(8):

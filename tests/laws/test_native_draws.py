@@ -212,7 +212,7 @@ def planted() -> dict[str, Callable[[NativeOp], NativeOp]]:
         return made
 
     return {
-        "RandomCrop": another(DRAWS.CENTRE),
+        "RandomCrop": another(DRAWS.CENTER_CROP),
         "SmallestMaxSize": nudged(0, 1),
         "LongestMaxSize": nudged(0, -1),
         "RandomScale": nudged(0, 1e-9),

@@ -263,7 +263,7 @@ def test_plans_make_noise_of_our_own(name: str, arguments: dict[str, Any]) -> No
 
 def _another(step: Any) -> NativeOp | None:
     found = encode(step)
-    return found and replace(found, effect=EFFECTS.INVERTS if found.effect != EFFECTS.INVERTS else EFFECTS.GREYS)
+    return found and replace(found, effect=EFFECTS.INVERTS if found.effect != EFFECTS.INVERTS else EFFECTS.GRAYS)
 
 
 @pytest.mark.parametrize("name", sorted(ARGUMENTS))

@@ -82,21 +82,21 @@ def test_no_number_stands_beside_ops_def() -> None:
 @pytest.mark.parametrize(
     ("planted", "name"),
     [
-        ("enum { OTHER, CUTS = 0 };", "CUTS"),
-        ("enum {\n    DRAWS_CENTRE, /* a window */\n};", "DRAWS_CENTRE"),
+        ("enum { OTHER, CROPS = 0 };", "CROPS"),
+        ("enum {\n    DRAWS_CENTER_CROP, /* a window */\n};", "DRAWS_CENTER_CROP"),
         ("#define MOST_HOLES 256\n", "MOST_HOLES"),
     ],
 )
 def test_a_number_planted_in_c_is_found(planted: str, name: str) -> None:
-    assert numbered_in_c(f"/* enum {{ CUTS }}; */\nenum {{ AT_ONCE = 4 }};\n{planted}") == {name}
+    assert numbered_in_c(f"/* enum {{ CROPS }}; */\nenum {{ AT_ONCE = 4 }};\n{planted}") == {name}
 
 
 @pytest.mark.parametrize(
-    "planted", ["_CUTS = 0", "CUTS, TURNS = range(2)", "CUTS, TURNS = 7, *range(1, 2)", "CUTS: Final = 3"]
+    "planted", ["_CROPS = 0", "CROPS, FLIPS = range(2)", "CROPS, FLIPS = 7, *range(1, 2)", "CROPS: Final = 3"]
 )
 def test_a_number_planted_in_python_is_found(planted: str) -> None:
-    text = f"CENTRE = found()\n_GREYS = EFFECTS.GREYS\n_FULL = 255\n{planted}"
-    assert "CUTS" in numbered_in_python(text) <= {"CUTS", "TURNS"}
+    text = f"CENTER_CROP = found()\n_GRAYS = EFFECTS.GRAYS\n_FULL = 255\n{planted}"
+    assert "CROPS" in numbered_in_python(text) <= {"CROPS", "FLIPS"}
 
 
 def test_python_asks_for_names_that_are_there() -> None:

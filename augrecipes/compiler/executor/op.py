@@ -59,19 +59,19 @@ class NativeOp:
     @property
     def changes(self) -> bool:
         """Whether it changes values by itself, so that it is held to the step on some images when a plan is made."""
-        return self.effect in (EFFECTS.WARPS, EFFECTS.TILTS) or (
-            self.effect >= EFFECTS.BENDS_GRID and self.effect != EFFECTS.STAINS
+        return self.effect in (EFFECTS.WARPS, EFFECTS.WARPS_PERSPECTIVE) or (
+            self.effect >= EFFECTS.DISTORTS_GRID and self.effect != EFFECTS.STAINS
         )
 
     @property
     def resizes(self) -> tuple[float, ...]:
         """How it resizes, as OpenCV numbers that: what becomes larger, and what becomes smaller; empty: it does not."""
         effect = self.effect % EFFECTS.MERGES if self.effect < EFFECTS.MERGED_ENDS else self.effect
-        if effect in (EFFECTS.RESIZES, EFFECTS.CUTS_AND_RESIZES):
+        if effect in (EFFECTS.RESIZES, EFFECTS.CROPS_AND_RESIZES):
             return self.does[2:]
         if effect == EFFECTS.SCALES:
             return self.does[:2]
-        return self.does[6:] if effect == EFFECTS.CUTS_AND_PADS and self.does[6] >= 0 else ()
+        return self.does[6:] if effect == EFFECTS.CROPS_AND_PADS and self.does[6] >= 0 else ()
 
 
 @dataclass(frozen=True, slots=True)

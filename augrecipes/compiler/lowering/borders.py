@@ -19,12 +19,12 @@ _PAIR, _ALL_SIDES = 2, 4
 
 def random_window(step: Any) -> NativeOp | None:
     """A window of a size anywhere in the image."""
-    return _window(step, DRAWS.ANY_WINDOW)
+    return _window(step, DRAWS.RANDOM_CROP)
 
 
 def centre_window(step: Any) -> NativeOp | None:
     """A window of a size in the middle."""
-    return _window(step, DRAWS.CENTRE)
+    return _window(step, DRAWS.CENTER_CROP)
 
 
 def _window(step: Any, draw: int) -> NativeOp | None:
@@ -35,15 +35,15 @@ def fixed_window(step: Any) -> NativeOp | None:
     """The same window of every image."""
     box = (step.x_min, step.y_min, step.x_max, step.y_max)
     if not step.pad_if_needed:
-        return NativeOp(DRAWS.NOTHING, EFFECTS.CUTS, box, of("crop_coords"))
+        return NativeOp(DRAWS.NOTHING, EFFECTS.CROPS, box, of("crop_coords"))
     return _cut(step, DRAWS.PADDED_BOX, (*box, _position(step.pad_position)))
 
 
 def _cut(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeOp | None:
     if not step.pad_if_needed:
-        return NativeOp(draw, EFFECTS.CUTS, arguments, _seen)
+        return NativeOp(draw, EFFECTS.CROPS, arguments, _seen)
     border = _border(step.border_mode, step.fill)
-    return None if border is None else NativeOp(draw, EFFECTS.PADS_AND_CUTS, arguments, _seen, border)
+    return None if border is None else NativeOp(draw, EFFECTS.PADS_AND_CROPS, arguments, _seen, border)
 
 
 def _seen(params: Mapping[str, Any]) -> tuple[float, ...]:
@@ -95,7 +95,7 @@ def cut_or_padded(step: Any) -> NativeOp | None:
         return None
     keeps = step.interpolation if step.keep_size else -1
     ends = tuple(n for pair in pairs for n in pair)
-    return NativeOp(DRAWS.SIDES, EFFECTS.CUTS_AND_PADS, (parts, draws, *ends), _cut_and_padded, (*border, 0, keeps))
+    return NativeOp(DRAWS.SIDES, EFFECTS.CROPS_AND_PADS, (parts, draws, *ends), _cut_and_padded, (*border, 0, keeps))
 
 
 def _cut_and_padded(params: Mapping[str, Any]) -> tuple[float, ...]:

@@ -41,7 +41,7 @@ def scaled(step: Any) -> NativeOp | None:
 
 def bent(step: Any) -> NativeOp:
     """A power of each level."""
-    return NativeOp(DRAWS.PERCENT, EFFECTS.BENDS, ranges(step.gamma_limit), of("gamma"))
+    return NativeOp(DRAWS.HUNDREDTHS, EFFECTS.CORRECTS_GAMMA, ranges(step.gamma_limit), of("gamma"))
 
 
 def inverted(_: Any) -> NativeOp:
@@ -117,7 +117,7 @@ def jittered(step: Any) -> NativeOp:
     """Brightness, contrast, saturation and hue in some order."""
     limits = ranges(*(getattr(step, name) for name in _AMOUNTS))
     does = (*opencv_variants.hsv(), opencv_variants.sums())
-    return NativeOp(DRAWS.JITTER, EFFECTS.JITTERS_EXACTLY, limits, of(*_AMOUNTS, "order"), does)
+    return NativeOp(DRAWS.COLOR_JITTER, EFFECTS.JITTERS_EXACTLY, limits, of(*_AMOUNTS, "order"), does)
 
 
 def stained(step: Any) -> NativeOp:
@@ -156,12 +156,12 @@ def mixed(step: Any) -> NativeOp | None:
 def greyed(step: Any) -> NativeOp | None:
     """The luma of each pixel in its three places."""
     plain = step.method == "weighted_average" and step.num_output_channels == _RGB
-    return NativeOp(DRAWS.NOTHING, EFFECTS.GREYS) if plain else None
+    return NativeOp(DRAWS.NOTHING, EFFECTS.GRAYS) if plain else None
 
 
 def reordered(_: Any) -> NativeOp:
     """Channels that change places."""
-    return NativeOp(DRAWS.ORDER, EFFECTS.REORDERS, (), of("channels_shuffled"))
+    return NativeOp(DRAWS.ORDER, EFFECTS.SHUFFLES_CHANNELS, (), of("channels_shuffled"))
 
 
 def evened_out(step: Any) -> NativeOp | None:
@@ -169,7 +169,7 @@ def evened_out(step: Any) -> NativeOp | None:
     across, down = step.tile_grid_size
     if max(across, down) > _MOST_TILES:
         return None
-    return uniform(step, EFFECTS.EVENS_OUT, (down, across, _LAB.ctypes.data), clip_limit="clip_limit")
+    return uniform(step, EFFECTS.APPLIES_CLAHE, (down, across, _LAB.ctypes.data), clip_limit="clip_limit")
 
 
 def equalized(step: Any) -> NativeOp | None:

@@ -18,8 +18,8 @@ from augrecipes.recipe.model import Output
 
 # What takes the same pixels of int16 as of uint8; OpenCV warps these by an older way.
 _WHOLE_PIXELS = frozenset({
-    EFFECTS.CUTS, EFFECTS.TURNS, EFFECTS.RESIZES, EFFECTS.CUTS_AND_RESIZES, EFFECTS.KEEPS, EFFECTS.SCALES, EFFECTS.PADS,
-    EFFECTS.PADS_AND_CUTS, EFFECTS.GROUPS, EFFECTS.EXITS,
+    EFFECTS.CROPS, EFFECTS.FLIPS, EFFECTS.RESIZES, EFFECTS.CROPS_AND_RESIZES, EFFECTS.KEEPS, EFFECTS.SCALES,
+    EFFECTS.PADS, EFFECTS.PADS_AND_CROPS, EFFECTS.GROUPS, EFFECTS.EXITS,
 })  # fmt: skip
 _AS_IT_IS = Output(dtype="uint8", layout="hwc")
 _LIKE_MASK = {"image_mask": "image"}  # where a step resizes by means of areas

@@ -40,7 +40,7 @@ def any_turn(step: Any) -> NativeOp:
 def _turned(step: Any, draw: int, symmetries: Iterable[Symmetry]) -> NativeOp:
     name = type(step).__name__
     seen: Seen = lambda params: (_bits(symmetry_of(name, params)),)  # noqa: E731
-    return NativeOp(draw, EFFECTS.TURNS, tuple(map(_bits, symmetries)), seen)
+    return NativeOp(draw, EFFECTS.FLIPS, tuple(map(_bits, symmetries)), seen)
 
 
 def _bits(symmetry: Symmetry) -> float:
@@ -50,7 +50,7 @@ def _bits(symmetry: Symmetry) -> float:
 def inner_window(step: Any) -> NativeOp:
     """A window that leaves out some of each border."""
     parts = (step.crop_left, step.crop_right, step.crop_top, step.crop_bottom)
-    return NativeOp(DRAWS.BORDERS, EFFECTS.CUTS, parts, _window)
+    return NativeOp(DRAWS.BORDERS, EFFECTS.CROPS, parts, _window)
 
 
 def resized_crop(step: Any) -> NativeOp | None:
@@ -66,13 +66,13 @@ def sized_crop(step: Any) -> NativeOp | None:
 
 def window_about_boxes(step: Any) -> NativeOp:
     """A window that boxes have a say in."""
-    return NativeOp(DRAWS.NOTHING, EFFECTS.CUTS, _ANY_WINDOW, _window, given=True)
+    return NativeOp(DRAWS.NOTHING, EFFECTS.CROPS, _ANY_WINDOW, _window, given=True)
 
 
 def resized_about_boxes(step: Any) -> NativeOp | None:
     """The same, resized."""
     found = resize(step)
-    return found and replace(found, effect=EFFECTS.CUTS_AND_RESIZES, arguments=_ANY_WINDOW, seen=_window, given=True)
+    return found and replace(found, effect=EFFECTS.CROPS_AND_RESIZES, arguments=_ANY_WINDOW, seen=_window, given=True)
 
 
 _window = of("crop_coords")
@@ -80,7 +80,7 @@ _window = of("crop_coords")
 
 def _resized(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeOp | None:
     both = _interpolations(step)
-    return both and NativeOp(draw, EFFECTS.CUTS_AND_RESIZES, arguments, _window, (*step.size, *both))
+    return both and NativeOp(draw, EFFECTS.CROPS_AND_RESIZES, arguments, _window, (*step.size, *both))
 
 
 def resize(step: Any) -> NativeOp | None:
@@ -112,12 +112,12 @@ def _to_side(step: Any, side: int, of_both: int) -> NativeOp | None:
         if height is None or width is None:
             side, lengths = (OPTIONS.WIDTH, width) if height is None else (OPTIONS.HEIGHT, height)
         else:
-            return _scaled(step, DRAWS.TO_SIDE, (of_both, 0, height, width), rounds=True)
+            return _scaled(step, DRAWS.SIDE_LENGTH, (of_both, 0, height, width), rounds=True)
     several = isinstance(lengths, list | tuple)
     if several and not 0 < len(lengths) <= _MOST_LENGTHS:
         return None
     arguments = (side, len(lengths), *lengths) if several else (side, 0, lengths)
-    return _scaled(step, DRAWS.TO_SIDE, arguments, rounds=True)
+    return _scaled(step, DRAWS.SIDE_LENGTH, arguments, rounds=True)
 
 
 def scaled(step: Any) -> NativeOp | None:

@@ -24,12 +24,12 @@ _OF_A_CORNER = 1 << LIMITS.CORNER_BITS * np.arange(3, -1, -1)
 def blurred(step: Any) -> NativeOp | None:
     """Means of squares."""
     sides = _sides(step)
-    return NativeOp(DRAWS.ODD, EFFECTS.BLURS, sides, of("kernel")) if sides[1] <= LIMITS.WIDEST_BLUR else None
+    return NativeOp(DRAWS.ODD_NUMBER, EFFECTS.BLURS, sides, of("kernel")) if sides[1] <= LIMITS.WIDEST_BLUR else None
 
 
 def medians(step: Any) -> NativeOp:
     """Medians of squares."""
-    return NativeOp(DRAWS.ODD, EFFECTS.MEDIANS, _sides(step), of("kernel"))
+    return NativeOp(DRAWS.ODD_NUMBER, EFFECTS.MEDIANS, _sides(step), of("kernel"))
 
 
 def _sides(step: Any) -> tuple[int, int]:
@@ -85,7 +85,11 @@ def gaussian(step: Any) -> NativeOp | None:
     kernels, places = library(), noise_native.addresses()
     if not step.per_channel or step.noise_scale_factor != 1 or kernels is None or places is None:
         return None
-    return NativeOp(DRAWS.NOISE, EFFECTS.ADDS_NOISE, limits, does=places) if noise_native.same_bits(kernels) else None
+    return (
+        NativeOp(DRAWS.GAUSS_NOISE, EFFECTS.ADDS_NOISE, limits, does=places)
+        if noise_native.same_bits(kernels)
+        else None
+    )
 
 
 def _own(params: Mapping[str, Any]) -> tuple[float, ...]:
@@ -102,9 +106,9 @@ def photons_counted(step: Any) -> NativeOp | None:
         does = (*opencv_variants.hls(), *numbers.addresses)
     else:
         return None
-    effect = EFFECTS.ADDS_OWN_PHOTONS if own else EFFECTS.ADDS_PHOTONS
+    effect = EFFECTS.ADDS_OWN_ISO_NOISE if own else EFFECTS.ADDS_ISO_NOISE
     limits = ranges(step.color_shift, step.intensity)
-    return NativeOp(DRAWS.PHOTONS, effect, limits, of("color_shift", "intensity", "random_seed"), does)
+    return NativeOp(DRAWS.ISO_NOISE, effect, limits, of("color_shift", "intensity", "random_seed"), does)
 
 
 # Holes, shadows, snow.
@@ -170,4 +174,4 @@ def snowed(step: Any) -> NativeOp | None:
 def coarsened(step: Any) -> NativeOp:
     """Made smaller, and larger again."""
     does = tuple(float(step.interpolation_pair[name]) for name in ("downscale", "upscale"))
-    return uniform(step, EFFECTS.COARSENS, does, scale="scale_range")
+    return uniform(step, EFFECTS.DOWNSCALES, does, scale="scale_range")

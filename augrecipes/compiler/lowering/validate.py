@@ -31,11 +31,11 @@ _AS_IT_IS = Output(dtype="uint8", layout="hwc")
 _NEARLY = 1 - 2.0**-53  # a probability below which every draw is
 # What does nothing, or nothing alone.
 _NOTHING = frozenset({EFFECTS.KEEPS, EFFECTS.GROUPS, EFFECTS.EXITS})
-_OWN = frozenset({EFFECTS.ADDS_OWN_NOISE, EFFECTS.ADDS_OWN_PHOTONS})  # what transforms do by a function of our own
+_OWN = frozenset({EFFECTS.ADDS_OWN_NOISE, EFFECTS.ADDS_OWN_ISO_NOISE})  # what transforms do by a function of our own
 # More images, by what steps do with them.
 _MORE: dict[int, Callable[[], tuple[np.ndarray, ...]]] = {
     EFFECTS.COMPRESSES: probes.squares,
-    EFFECTS.EVENS_OUT: probes.many_colours,
+    EFFECTS.APPLIES_CLAHE: probes.many_colours,
 }
 
 

@@ -56,7 +56,7 @@ def perspective(step: Any) -> NativeOp | None:
         return None
     does = (step.border_mode, fill, step.keep_size, 0, step.interpolation == NEAREST)
     seen = of("matrix", "max_height", "max_width")
-    return NativeOp(DRAWS.TILT, EFFECTS.TILTS, (*step.scale, normals()), seen, does)
+    return NativeOp(DRAWS.PERSPECTIVE, EFFECTS.WARPS_PERSPECTIVE, (*step.scale, normals()), seen, does)
 
 
 def _warp(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeOp | None:
@@ -81,10 +81,14 @@ def exactly(found: NativeOp) -> NativeOp | None:
     """
     native = warp_native.here()
     how = interpolation_of(found)
-    body = 0 if native is None else native.body("perspective" if found.effect == EFFECTS.TILTS else "affine", how)
+    body = (
+        0
+        if native is None
+        else native.body("perspective" if found.effect == EFFECTS.WARPS_PERSPECTIVE else "affine", how)
+    )
     if not body:
         return None
-    if found.effect == EFFECTS.TILTS:
+    if found.effect == EFFECTS.WARPS_PERSPECTIVE:
         return replace(found, does=(*found.does[:3], body, how == NEAREST))
     shears = found.draw == DRAWS.AFFINE and any(found.arguments[10:14])
     return replace(found, seen=of(), does=(*found.does[:2], body, shears, how == NEAREST))
@@ -99,7 +103,7 @@ def grid(step: Any) -> NativeOp | None:
     if step.num_steps > LIMITS.MOST_PARTS:
         return None
     arguments = (step.num_steps, *step.distort_limit, step.normalized)
-    return _bent(step, DRAWS.GRID, arguments, EFFECTS.BENDS_GRID, step.num_steps)
+    return _bent(step, DRAWS.GRID_DISTORTION, arguments, EFFECTS.DISTORTS_GRID, step.num_steps)
 
 
 def lens(step: Any) -> NativeOp | None:
@@ -107,7 +111,7 @@ def lens(step: Any) -> NativeOp | None:
     kernels = library()
     if step.mode != "camera" or kernels is None or not lens_native.same_bits(kernels):
         return None
-    return _bent(step, DRAWS.BEND, step.distort_limit, EFFECTS.BENDS_LENS, 0)
+    return _bent(step, DRAWS.LENS_DISTORTION, step.distort_limit, EFFECTS.DISTORTS_LENS, 0)
 
 
 def _bent(step: Any, draw: int, arguments: tuple[float, ...], effect: int, more: int) -> NativeOp | None:

@@ -67,25 +67,25 @@ def size_behind(numbers: NativeOp, params: Mapping[str, Any], rows: int, columns
         rows: before it, px.
         columns: the same.
     """
-    if numbers.effect in (EFFECTS.RESIZES, EFFECTS.CUTS_AND_RESIZES):
+    if numbers.effect in (EFFECTS.RESIZES, EFFECTS.CROPS_AND_RESIZES):
         return int(numbers.does[0]), int(numbers.does[1])
-    windows = EFFECTS.CUTS, EFFECTS.PADS_AND_CUTS, EFFECTS.CUTS_AND_PADS
-    if numbers.effect not in (EFFECTS.TURNS, EFFECTS.TILTS, EFFECTS.SCALES, EFFECTS.PADS, *windows):
+    windows = EFFECTS.CROPS, EFFECTS.PADS_AND_CROPS, EFFECTS.CROPS_AND_PADS
+    if numbers.effect not in (EFFECTS.FLIPS, EFFECTS.WARPS_PERSPECTIVE, EFFECTS.SCALES, EFFECTS.PADS, *windows):
         return rows, columns
     drawn = numbers.seen(params)
-    if numbers.effect == EFFECTS.TURNS:
+    if numbers.effect == EFFECTS.FLIPS:
         return (columns, rows) if int(drawn[0]) & 1 else (rows, columns)
-    if numbers.effect == EFFECTS.TILTS:
+    if numbers.effect == EFFECTS.WARPS_PERSPECTIVE:
         return (rows, columns) if numbers.does[2] else (int(drawn[9]), int(drawn[10]))
     if numbers.effect == EFFECTS.SCALES:
         height, width = rows * drawn[0], columns * drawn[0]
         return (max(1, round(height)), max(1, round(width))) if numbers.does[2] else (int(height), int(width))
-    if numbers.effect == EFFECTS.CUTS_AND_PADS and numbers.does[6] >= 0:
+    if numbers.effect == EFFECTS.CROPS_AND_PADS and numbers.does[6] >= 0:
         return rows, columns  # it keeps the size
     if numbers.effect != EFFECTS.PADS:
         x_min, y_min, x_max, y_max = map(int, drawn[:4])
         rows, columns = y_max - y_min, x_max - x_min
-    if numbers.effect in (EFFECTS.PADS, EFFECTS.CUTS_AND_PADS):
+    if numbers.effect in (EFFECTS.PADS, EFFECTS.CROPS_AND_PADS):
         above, below, before, behind = map(int, drawn[:4] if numbers.effect == EFFECTS.PADS else drawn[4:8])
         rows, columns = rows + above + below, columns + before + behind
     return rows, columns

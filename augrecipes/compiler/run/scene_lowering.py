@@ -22,8 +22,8 @@ from augrecipes.recipe.model import Output
 
 _OTHERS = Op("", False, 1.0, KEPT)  # a step of other targets
 _DEGRADES = Op("", False, 1.0, OPAQUE, alone=True)
-_MOVES: dict[str, tuple[int, ...]] = {"window": (EFFECTS.CUTS, EFFECTS.PADS_AND_CUTS), "dihedral": (EFFECTS.TURNS,)}
-_WARPS = (EFFECTS.WARPS, EFFECTS.TILTS)  # whose images may be of another size
+_MOVES: dict[str, tuple[int, ...]] = {"window": (EFFECTS.CROPS, EFFECTS.PADS_AND_CROPS), "dihedral": (EFFECTS.FLIPS,)}
+_WARPS = (EFFECTS.WARPS, EFFECTS.WARPS_PERSPECTIVE)  # whose images may be of another size
 _RESIZES = (EFFECTS.RESIZES, EFFECTS.SCALES)
 _AS_IT_IS = Output(dtype="uint8", layout="hwc")
 
