@@ -216,10 +216,13 @@ class Probe:
         pipeline: compiled; it stays as it is.
         plan: for images of which dtype.
         dtype: of the images that are sent through.
+        run: a sample through it, as `Sample.run`.
     """
 
-    def __init__(self, pipeline: Any, plan: Dtype, dtype: Dtype) -> None:
-        self.pipeline, self._dtype = only_moves(pipeline, plan, dtype), dtype
+    def __init__(
+        self, pipeline: Any, plan: Dtype, dtype: Dtype, run: Callable[..., dict[str, Any]] = Sample.run
+    ) -> None:
+        self.pipeline, self._dtype, self._run = only_moves(pipeline, plan, dtype), dtype, run
 
     def planes(self, given: Sample, epoch: int, planes: Sequence[Plane], axis: int = 0) -> dict[str, list[F32]]:
         """What comes of planes, by target, in 0..1; as many go at once as there are channels. What went in is `sent`.
@@ -254,7 +257,7 @@ class Probe:
     ) -> dict[str, NDArray[Any]]:
         """What comes of a sample with such images and masks; it is kept as `done`."""
         mask = {name: places_mask(of.shape[0], of.shape[1], axis) for name, of in given.rest.items() if name == "mask"}
-        self.done = given.run(self.pipeline, epoch, **images, **mask)
+        self.done = self._run(given, self.pipeline, epoch, **images, **mask)
         return self.done
 
 

@@ -1,4 +1,4 @@
-"""`verify`: a recipe as it is written against the plan that the optimiser made of it."""
+"""`verify`: a recipe as it is written against the plan that the optimiser made of it; its worst samples as an image."""
 
 from __future__ import annotations
 
@@ -7,16 +7,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from augrecipes.compiler.compile import build as build_pipeline
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
+from augrecipes.preview.cells import Cell, CellGroup, SheetRow
+from augrecipes.preview.display import Picture, ink, picture_of_input, picture_of_output, size_text
+from augrecipes.preview.overlay import render_mask
+from augrecipes.preview.rows import difference_group, short_path
+from augrecipes.preview.sheet import Sheet
 from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.opening import Data, StrPath, open_data
 from augrecipes.sources.sample import RecipeSource, Sample
-from augrecipes.verify.compare import Build, Comparison
-from augrecipes.verify.contract import Figure, Metrics, Promise, SampleRef, Worst, promise_of
+from augrecipes.verify.compare import Build, Comparison, levels_of
+from augrecipes.verify.contract import LAWS, Figure, Metrics, Promise, SampleRef, Worst, number, promise_of
 
 _WORST = 3
 _SPARE_TRIES = 50  # broken files that are passed over before nothing more is tried
@@ -137,29 +145,26 @@ def verify(
     metrics, origins = Metrics(), pipeline.origins
     promises = {dtype: promise or promise_of(pipeline, dtype) for dtype in dtypes}
     comparisons = [
-        Comparison(recipe, mode, optimize, seed, build or builder(mode, seed), origins, dtype, promises[dtype], metrics)
+        Comparison(recipe, mode, optimize, build or builder(mode, seed), origins, dtype, promises[dtype], metrics)
         for dtype in dtypes
     ]
     left_out: dict[str, DataError] = {}
     done = Counter(dict.fromkeys(dtypes, 0))
-    given: tuple[int, Sample] | None = None
     for k, place in enumerate(keys):
         if len(left_out) > _SPARE_TRIES:
             break
         try:
-            if given is None or given[0] != place.number:
-                given = place.number, reader.read(place.number)
+            given = reader.read(place.number)
         except DataError as error:
-            left_out[str(error)], given = error, None
+            left_out[str(error)] = error
             continue
-        sample = given[1]
         for dtype, comparison in zip(dtypes, comparisons, strict=True):
-            at = replace(place, index=sample.index, tile=sample.tile, path=sample.path, dtype=dtype)
-            refused = comparison.sample(sample.of(dtype), at)
+            at = replace(place, index=given.index, tile=given.tile, path=given.path, dtype=dtype)
+            refused = comparison.sample(given.of(dtype), at)
             if refused is None:
                 done[dtype] += 1
             else:
-                refused = refused if refused.path else refused.with_path(sample.path)
+                refused = refused if refused.path else refused.with_path(given.path)
                 left_out[str(refused)] = refused
         if progress:
             progress((k + 1) * len(dtypes), len(keys) * len(dtypes))
@@ -227,13 +232,86 @@ def places(total: int, samples: int, epochs: int, mode: Mode) -> list[SampleRef]
     >>> [(place.number, place.epoch) for place in places(3, 2, 2, "train")]
     [(0, 0), (1, 0), (0, 1), (1, 1)]
     >>> [(place.number, place.epoch) for place in places(2, 4, 1, "train")]
-    [(0, 0), (0, 1), (1, 0), (1, 1)]
+    [(0, 0), (1, 0), (0, 1), (1, 1)]
     """
-    if not total:
+    if samples > total and mode == "train":
+        return [SampleRef(0, k // total, number=k % total) for k in range(epochs * samples * bool(total))]
+    wanted = min(samples, total)
+    return [SampleRef(0, e, number=k * total // wanted) for e in range(epochs) for k in range(wanted)]
+
+
+def render_worst(
+    verification: Verification, data: Data, *, masks: StrPath | None = None, build: Build | None = None
+) -> NDArray[np.uint8]:
+    """A sheet of the worst samples, uint8 H×W×3 RGB: one row each, or two where there is a mask.
+
+    Args:
+        verification: of `verify`; its worst samples are run again.
+        data: as `verify` had it.
+        masks: the same.
+        build: the same.
+
+    Raises:
+        DataError: there is nothing to show: a pipeline refuses the samples, or they cannot be read.
+    """
+    recipe, make = verification.recipe, build or builder(verification.mode, verification.seed)
+    reader = open_data(recipe, make(recipe, "none").targets, data, masks)
+    steady = verification.promise.compared(recipe)
+    both = [make(steady, optimize) for optimize in ("none", verification.optimize)]
+    rows = [row for worst in verification.worst for row in _rows(verification, worst, reader, both)]
+    if not rows:
+        raise DataError("there is nothing to show: a pipeline refuses the worst samples, or they cannot be read")
+    broken = [f"{one.law} of {one.target} in {one.broken} of {one.samples}" for one in verification.broken]
+    verdict = f"broken: {', '.join(broken)}" if broken else "all contracts hold"
+    lines = [
+        f"{verification.optimize} against none · {verification.promise} · {verdict}",
+        f"the worst of {verification.samples} samples · digest {recipe.digest[:8]} · seed {verification.seed} · "
+        f"{verification.mode}",
+    ]
+    return Sheet(rows, title=recipe.name, lines=lines).pixels
+
+
+def _rows(verification: Verification, worst: Worst, reader: RecipeSource, both: Sequence[Any]) -> list[SheetRow]:
+    """A sample's target that differs most, and its mask in a row of its own; none where one of both refuses it."""
+    recipe, place, optimize = verification.recipe, worst.place, verification.optimize
+    try:
+        again = replay_from(reader, both, place.number, place.epoch, place.dtype)
+    except DataError:
         return []
-    if samples <= total or mode == "eval":
-        wanted = min(samples, total)
-        return [SampleRef(0, e, number=k * total // wanted) for e in range(epochs) for k in range(wanted)]
-    # Sample by sample, so that each file is read once.
-    often, more = divmod(epochs * samples, total)
-    return [SampleRef(0, e, number=k) for k in range(total) for e in range(often + (k < more))]
+    outputs = {name: recipe.outputs.get(name, recipe.output) for name in verification.origins}
+    apart = {
+        name: np.abs(levels_of(again.plain[name], output) - levels_of(again.fast[name], output)).max(axis=-1)
+        for name, output in outputs.items()
+        if again.plain[name].shape == again.fast[name].shape
+    }
+    if not apart:
+        return []
+    name = max(apart, key=lambda one: float(apart[one].mean()))
+    source = picture_of_input(again.given.images[verification.origins[name]])
+    plain, fast = (picture_of_output(one[name], outputs[name]) for one in (again.plain, again.fast))
+    difference = difference_group(np.nan_to_num(apart[name], nan=255.0, posinf=255.0), "no difference", " levels")
+    groups = [_group(plain, f"none · {size_text(plain)}"), _group(fast, optimize), difference]
+    rows = [SheetRow(groups, _group(source, f"source · {size_text(source)}", quiet=True))]
+    if "mask" in again.plain and "mask" in again.given.rest:
+        given, without, within = (np.asarray(of["mask"]) for of in (again.given.rest, again.plain, again.fast))
+        differs = (without != within).astype(np.float32)
+        text = f"labels that differ · {100 * float(differs.mean()):.2g} %" if differs.any() else "the same labels"
+        groups = [_group(plain, "none", without), _group(fast, optimize, within), _group(ink(differs), text)]
+        rows.append(SheetRow(groups, _group(source, "mask", given, quiet=True)))
+    reading = worst.readings[0]
+    unit = LAWS[reading.law][0]
+    law = "" if reading.law == unit else f"{reading.law} "
+    notes = [
+        *([name] if recipe.facts.scales else []),
+        f"index {place.index}" + (f" tile {place.tile}" if recipe.facts.tiles else ""),
+        f"epoch {place.epoch}",
+        *([] if place.dtype == "uint8" else [place.dtype]),
+        f"{law}{number(reading.value)} {unit}" if reading.value else "no difference",
+    ]
+    rows[-1] = replace(rows[-1], caption=short_path(place.path), notes=[" · ".join(notes)])
+    return rows
+
+
+def _group(picture: Picture, header: str, mask: NDArray[Any] | None = None, *, quiet: bool = False) -> CellGroup:
+    over = None if mask is None else lambda shown, scale: render_mask(shown, mask)
+    return CellGroup([Cell(picture, over=over)], header, quiet)

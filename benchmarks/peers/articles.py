@@ -14,28 +14,21 @@ import torch
 from comparison import Side
 from PIL import Image
 from torch.utils.data import Dataset
-from workloads import FlippedFolder, Folder, Pairs
+from workloads import Folder, Pairs
 
-from peers.loaders import Repeated, epochs
+from peers import Library, epochs
 
-NAME = "article"
 _FULL = 255.0
 _PATCHES = 64  # cut out of each pair
 _MANY = 40  # batches of patches in a pass
 
 
-def find() -> str:
-    """They are all here; they have no version."""
-    return ""
-
-
-def small_pictures(folder: Folder) -> Iterator[Side]:
+def small_images(folder: Folder) -> Iterator[Side]:
     """W3, and W3f with flips: the files, and the same images in one HDF5 file."""
     files = FolderDataset(folder.root, folder.side)
     write_hdf5(folder.scratch / "small.h5", files)
     for form, read in (("HDF5", Hdf5Dataset(folder.scratch / "small.h5")), ("image folder", files)):
-        ds = Flipped(read) if isinstance(folder, FlippedFolder) else read
-        passes = epochs(ds, folder.batch, folder.workers, ("image", "label"))
+        passes = epochs(Flipped(read) if folder.flip else read, folder.batch, folder.workers)
         yield Side("", f"{form}, {folder.workers} workers", passes)
 
 
@@ -47,10 +40,6 @@ def large_pairs(pairs: Pairs) -> Iterator[Side]:
     yield Side("", "PNGs decoded whole", epochs(Repeated(pngs, pairs.batch), pairs.batch, 0, names))
     many = Repeated(NpyPairs(pairs.scratch / "npy"), _MANY * pairs.batch)
     yield Side("", "patches in .npy", epochs(many, pairs.batch, 0, names))
-
-
-WORKLOADS = {Folder: small_pictures, FlippedFolder: small_pictures, Pairs: large_pairs}
-WITHOUT: dict[type, str] = {}
 
 
 class FolderDataset(Dataset[Any]):
@@ -99,6 +88,19 @@ class Flipped(Dataset[Any]):
     def __getitem__(self, i: int) -> tuple[torch.Tensor, int]:
         image, label = self.read[i]
         return image.flip(-1) if random.random() < 0.5 else image, label
+
+
+class Repeated(Dataset[Any]):
+    """A dataset again and again, so that an epoch of few files has many samples."""
+
+    def __init__(self, inner: Any, length: int) -> None:
+        self.inner, self.length = inner, length
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, i: int) -> Any:
+        return self.inner[i % len(self.inner)]
 
 
 class PngPairs(Dataset[Any]):
@@ -161,3 +163,6 @@ def write_npy(folder: Path, pairs: PngPairs, count: int) -> None:
         y, x = (rng.randint(0, n - pairs.patch) for n in lr.shape[:2])
         np.save(folder / "lr" / f"{k:05}.npy", pairs.cut(lr, y, x, 1).numpy())
         np.save(folder / "hr" / f"{k:05}.npy", pairs.cut(hr, y, x, pairs.scale).numpy())
+
+
+LIBRARIES = [Library("article", "", lambda: None, {Folder: small_images, Pairs: large_pairs})]

@@ -43,13 +43,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> MovedClock:
 @pytest.fixture
 def recorded(clock: MovedClock, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Epochs of a sweep are read, and take so many seconds a batch in this process, half with two."""
-    plain = sweep._TimedSetting.epoch
+    plain = sweep._epoch
 
     def set_seconds(seconds: float) -> None:
-        def epoch(timed: Any) -> None:
-            plain(timed)
-            timed.epochs[-1] = np.full(len(timed.epochs[-1]), seconds / max(timed.workers, 1))
+        def epoch(batches: Any) -> Any:
+            return np.full(len(plain(batches)), seconds / max(batches.num_workers, 1))
 
-        monkeypatch.setattr(sweep._TimedSetting, "epoch", epoch)
+        monkeypatch.setattr(sweep, "_epoch", epoch)
 
     return set_seconds

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
 
-from augrecipes.bench.latency import Gaps
 from augrecipes.bench.sweep import Point, Sweep
+from augrecipes.bench.timing import Gaps
 from augrecipes.bench.training import StepPart, Training
 
 _VOID = {"meta", "link", "img", "br"}

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from small_data import kind_data
 
-from augrecipes.bench.baseline import StockPipeline, albumentations_only
-from augrecipes.bench.sides import Setting, sides_of, stock_side, work_of
+from augrecipes.bench.sides import Setting, StockPipeline, albumentations_only, sides_of, stock_side, work_of
 from augrecipes.errors import BenchError
 from augrecipes.recipe.parse import parse_text
 

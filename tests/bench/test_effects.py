@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from small_data import KINDS, kind_data
 
-from augrecipes.bench.ablation import ablate, without_each
-from augrecipes.bench.effects import AS_READ, Effects, effects
+from augrecipes.bench.effects import AS_READ, Effects, ablate, effects, without_each
 from augrecipes.bench.sides import Setting, sides_of
 from augrecipes.errors import DataError
 from augrecipes.recipe.parse import parse_text

@@ -10,7 +10,7 @@ import albumentations as A
 import pytest
 from moved_clock import MovedClock
 
-from augrecipes.bench.gate import Baseline, Gate, RecordedSide, gates, open_baseline
+from augrecipes.bench.gate import Baseline, Gate, RecordedSide, judge, open_baseline
 from augrecipes.bench.gate import outcome as outcome_of
 from augrecipes.bench.record import write
 from augrecipes.bench.run import Options, bench
@@ -54,7 +54,7 @@ def baseline(photos: Path, folder: Path, dawdle: Any, seconds: float) -> Baselin
 
 def outcome(photos: Path, held: Baseline, seconds: float, *, slow: bool) -> Gate:
     now = bench({"mine": recipe(slow=slow)}, Setting(str(photos)), options(seconds, held))
-    (found,) = gates(held, now.sides, LIMIT)
+    (found,) = judge(held, now, LIMIT).gates
     return found
 
 
@@ -140,7 +140,7 @@ def test_a_record_of_other_recipes(report: dict[str, Any], photos: Path, tmp_pat
     held = open_baseline(file)
     other = bench({"other": recipe()}, Setting(str(photos)), options(0.05))
     with pytest.raises(BenchError, match="it has mine · exact"):
-        gates(held, other.sides, LIMIT)
+        judge(held, other, LIMIT)
 
 
 def test_a_write_that_fails_leaves_what_was_there(photos: Path, tmp_path: Path) -> None:

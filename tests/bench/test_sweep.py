@@ -18,10 +18,10 @@ from small_data import KINDS, kind_data
 from torch.utils.data import Dataset
 
 from augrecipes.bench import sweep as sweeping
-from augrecipes.bench.latency import Gaps
 from augrecipes.bench.run import Options, bench
 from augrecipes.bench.sides import Setting, dataset_of
-from augrecipes.bench.sweep import CLEARLY, Point, Scope, Sweep, default_sizes, recommended, sweep
+from augrecipes.bench.sweep import CLEARLY, Point, Sweep, default_sizes, recommended, settings_of, sweep
+from augrecipes.bench.timing import Gaps
 from augrecipes.data.choice import BACKENDS
 from augrecipes.errors import DataError
 from augrecipes.recipe.parse import parse_text
@@ -31,7 +31,7 @@ SETTINGS = ["batches", *(f"{backend}:{count}" for backend in BACKENDS[1:] for co
 
 
 def swept(dataset: Any, workers: Sequence[int], **more: Any) -> Sweep:
-    return sweep([("mine", "exact", dataset)], Scope(workers, 2, **{"seconds": 0.01, **more}))
+    return sweep([("mine", "exact", dataset)], workers, 2, seconds=0.01, **more)
 
 
 def nobody_is_left() -> bool:
@@ -76,13 +76,8 @@ def test_every_setting_at_every_size(kind: str, tmp_path: Path) -> None:
 
 
 def test_settings_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    order, plain = [], sweeping._TimedSetting.epoch
-
-    def epoch(timed: Any) -> None:
-        order.append(timed.backend)
-        plain(timed)
-
-    monkeypatch.setattr(sweeping._TimedSetting, "epoch", epoch)
+    order, plain = [], sweeping._epoch
+    monkeypatch.setattr(sweeping, "_epoch", lambda batches: (order.append(batches.backend), plain(batches))[1])
     made, data = kind_data("image", tmp_path)
     found = swept(dataset_of(made, Setting(data)), [0, 1], sizes=[2])
     there = ["batches", "threads", "processes"]
@@ -93,7 +88,7 @@ def test_settings_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 def processes_only(monkeypatch: pytest.MonkeyPatch, *more: Any) -> None:
     """Threads would read what is known to be made for them alone."""
     monkeypatch.setattr(
-        Scope, "settings", property(lambda scope: [*more, *(("processes", n) for n in scope.workers if n)])
+        sweeping, "settings_of", lambda workers: [*more, *(one for one in settings_of(workers) if "proc" in one[0])]
     )
 
 
@@ -195,17 +190,12 @@ def test_nothing_is_clearly_faster_and_nothing_simpler_as_fast(points: list[Poin
             assert one.seconds > CLEARLY * best.seconds
 
 
-@given(
-    st.integers(1, 10**6), st.lists(st.integers(0, 64), min_size=1, max_size=5, unique=True), st.integers(1, 64),
-    st.floats(1e-6, 10), st.floats(0.01, 600),
-)  # fmt: skip
-def test_sizes_of_their_own(available: int, workers: list[int], batch_size: int, pace: float, seconds: float) -> None:
-    sizes = default_sizes(available, Scope(workers, batch_size, seconds=seconds), pace)
-    fewest = batch_size * max(8, 2 * max(workers))
+@given(st.integers(1, 10**6), st.integers(0, 64), st.integers(1, 64), st.integers(0, 10**7))
+def test_sizes_of_their_own(available: int, most_workers: int, batch_size: int, fitting: int) -> None:
+    sizes = default_sizes(available, batch_size, most_workers, fitting)
+    fewest = batch_size * max(8, 2 * most_workers)
     assert list(sizes) == sorted(set(sizes))
     assert min(sizes) >= 4 * batch_size
     assert fewest <= max(sizes) <= max(available, 64 * batch_size, fewest)
     assert all(size % batch_size == 0 or size == available for size in sizes)
-    # Three epochs of each size and the first take no longer than asked for, unless that is too short.
-    if max(sizes) > fewest:
-        assert 4 * sum(sizes) * pace <= 1.01 * seconds + 4 * 8 * batch_size * pace
+    assert max(sizes) <= max(fitting, fewest)

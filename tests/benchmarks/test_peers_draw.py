@@ -104,11 +104,14 @@ OF_PHOTOS["windows"] = (windows, Windows, "jpeg-crop-256", 256)
 HALF = ((0.5,) * 3, (0.5,) * 3)
 
 
+LIBRARIES = {library.name: library for library in peers.libraries()}
+
+
 def sides(library: str, work: Any) -> list[Side]:
     """Those of a library that is installed, for a workload that it can run."""
     random.seed(0)
     torch.manual_seed(0)
-    offered = list(peers.offers(peers.import_module(f"peers.{library}"), work))
+    offered = list(LIBRARIES[library].offers(work))
     made = [side for side in offered if isinstance(side, Side)]
     return made or pytest.skip("; ".join(map(str, offered)) or "offers nothing for it")
 
@@ -124,7 +127,7 @@ def normal(recipe: ar.Recipe) -> tuple[Sequence[float], Sequence[float]]:
 
 
 @pytest.mark.filterwarnings("default")  # other libraries may warn
-@pytest.mark.parametrize("library", peers.LIBRARIES)
+@pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("which", OF_TILES)
 def test_a_peer_draws_what_tiles_are_to_go_through(library: str, which: str) -> None:
     check, draw = OF_TILES[which]
@@ -133,7 +136,7 @@ def test_a_peer_draws_what_tiles_are_to_go_through(library: str, which: str) -> 
 
 
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("library", peers.LIBRARIES)
+@pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("which", OF_PHOTOS)
 def test_a_peer_draws_what_photographs_are_to_go_through(library: str, which: str, tmp_path: Path) -> None:
     work = photos(which, tmp_path)

@@ -134,7 +134,7 @@ def figures(
     make = build or builder("train", 0)
     plan = make(recipe, "fast")
     origins = {"image": "image"}
-    found = Comparison(recipe, "train", "fast", 0, make, origins, dtype, promise or promise_of(plan, dtype))
+    found = Comparison(recipe, "train", "fast", make, origins, dtype, promise or promise_of(plan, dtype))
     for index in indices:
         rest: dict[str, Any] = {"mask": labels(*size, index)}
         if recipe.inputs.keypoints:

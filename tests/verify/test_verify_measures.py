@@ -11,9 +11,9 @@ from planted import COLOURS, MOVES, recipe
 from augrecipes.recipe.model import Arguments, Mode, Step
 from augrecipes.verify import variants
 from augrecipes.verify.contract import Metrics, SampleRef
+from augrecipes.verify.geometry import Grating
 from augrecipes.verify.maps import F32, Map, certain, map_from, ramps
 from augrecipes.verify.run import places
-from augrecipes.verify.waves import Grating
 
 
 def affine(
