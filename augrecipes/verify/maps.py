@@ -159,6 +159,7 @@ def _square(by: int) -> NDArray[Any]:
 
 
 _KINK = 0.002  # px of the output: by how much a map bends from one px to the next, at a seam
+_BEND = np.array([[1.0, -2.0, 1.0]], np.float32)  # of a row
 _BEND_ROUNDING = 2.0**-21  # of an image's side: what float32 leaves of a bend
 _FLAT_AREA = 1e-3  # a map that shrinks an area below this has no inverse worth the name
 
@@ -180,27 +181,14 @@ def certain(where: Map, shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def seams(where: Map) -> NDArray[np.bool_]:
     """Where a map has a kink: it folds at a border, or a step has repeated an edge.
 
-    A smooth map, of a perspective say, bends as much two px further; at a kink it does not.
+    A smooth map, of a perspective say, bends as much a few px further; at a kink it does not.
     """
     limit = max(_KINK * where.scales[0], _BEND_ROUNDING * max(where.height, where.width))
     found = np.zeros(where.x.shape, np.bool_)
-    for axis in (0, 1):
-        if where.x.shape[axis] > 2:
-            for values in (where.x, where.y):
-                found |= _kinks(values, axis) > limit
+    for values, across in product((where.x, where.y), (_BEND, _BEND.T)):
+        bend = cv2.filter2D(values, -1, across)
+        found[1:-1, 1:-1] |= (np.abs(bend - cv2.medianBlur(bend, 5)) > limit)[1:-1, 1:-1]
     return found
-
-
-def _kinks(values: F32, axis: int) -> F32:
-    """By how much more a map bends at each px than two px before and behind."""
-    bend = np.diff(values, 2, axis=axis)
-    ends = [(0, 0), (0, 0)]
-    ends[axis] = (2, 2)
-    padded = np.pad(bend, ends, mode="edge")
-    count = bend.shape[axis]
-    before, behind = (np.take(padded, range(start, start + count), axis=axis) for start in (0, 4))
-    ends[axis] = (1, 1)
-    return np.asarray(np.pad(np.abs(bend - (before + behind) / 2), ends), np.float32)
 
 
 # Height and width → one channel of an image, float32 H×W in 0..1.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -14,9 +14,8 @@ from augrecipes.compiler.compile import build as build_pipeline
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
-from augrecipes.preview.display import Picture, ink, picture_of_input, picture_of_output, size_text
-from augrecipes.preview.overlay import render_mask
-from augrecipes.preview.rows import difference_group, short_path
+from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
+from augrecipes.preview.rows import annotated, difference_group, short_path
 from augrecipes.preview.sheet import Sheet
 from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
@@ -243,7 +242,7 @@ def places(total: int, samples: int, epochs: int, mode: Mode) -> list[SampleRef]
 def render_worst(
     verification: Verification, data: Data, *, masks: StrPath | None = None, build: Build | None = None
 ) -> NDArray[np.uint8]:
-    """A sheet of the worst samples, uint8 H×W×3 RGB: one row each, or two where there is a mask.
+    """A sheet of the worst samples, uint8 H×W×3 RGB: a row each, with mask, boxes and keypoints over images.
 
     Args:
         verification: of `verify`; its worst samples are run again.
@@ -258,7 +257,7 @@ def render_worst(
     reader = open_data(recipe, make(recipe, "none").targets, data, masks)
     steady = verification.promise.compared(recipe)
     both = [make(steady, optimize) for optimize in ("none", verification.optimize)]
-    rows = [row for worst in verification.worst for row in _rows(verification, worst, reader, both)]
+    rows = [row for worst in verification.worst if (row := _row(verification, worst, reader, both))]
     if not rows:
         raise DataError("there is nothing to show: a pipeline refuses the worst samples, or they cannot be read")
     broken = [f"{one.law} of {one.target} in {one.broken} of {one.samples}" for one in verification.broken]
@@ -271,13 +270,13 @@ def render_worst(
     return Sheet(rows, title=recipe.name, lines=lines).pixels
 
 
-def _rows(verification: Verification, worst: Worst, reader: RecipeSource, both: Sequence[Any]) -> list[SheetRow]:
-    """A sample's target that differs most, and its mask in a row of its own; none where one of both refuses it."""
-    recipe, place, optimize = verification.recipe, worst.place, verification.optimize
+def _row(verification: Verification, worst: Worst, reader: RecipeSource, both: Sequence[Any]) -> SheetRow | None:
+    """A sample's target that differs most; none where one of both refuses the sample."""
+    recipe, place = verification.recipe, worst.place
     try:
         again = replay_from(reader, both, place.number, place.epoch, place.dtype)
     except DataError:
-        return []
+        return None
     outputs = {name: recipe.outputs.get(name, recipe.output) for name in verification.origins}
     apart = {
         name: np.abs(levels_of(again.plain[name], output) - levels_of(again.fast[name], output)).max(axis=-1)
@@ -285,19 +284,15 @@ def _rows(verification: Verification, worst: Worst, reader: RecipeSource, both: 
         if again.plain[name].shape == again.fast[name].shape
     }
     if not apart:
-        return []
+        return None
     name = max(apart, key=lambda one: float(apart[one].mean()))
     source = picture_of_input(again.given.images[verification.origins[name]])
     plain, fast = (picture_of_output(one[name], outputs[name]) for one in (again.plain, again.fast))
-    difference = difference_group(np.nan_to_num(apart[name], nan=255.0, posinf=255.0), "no difference", " levels")
-    groups = [_group(plain, f"none · {size_text(plain)}"), _group(fast, optimize), difference]
-    rows = [SheetRow(groups, _group(source, f"source · {size_text(source)}", quiet=True))]
-    if "mask" in again.plain and "mask" in again.given.rest:
-        given, without, within = (np.asarray(of["mask"]) for of in (again.given.rest, again.plain, again.fast))
-        differs = (without != within).astype(np.float32)
-        text = f"labels that differ · {100 * float(differs.mean()):.2g} %" if differs.any() else "the same labels"
-        groups = [_group(plain, "none", without), _group(fast, optimize, within), _group(ink(differs), text)]
-        rows.append(SheetRow(groups, _group(source, "mask", given, quiet=True)))
+    groups = [
+        _group(plain, again.plain, recipe, f"none · {size_text(plain)}"),
+        _group(fast, again.fast, recipe, verification.optimize),
+        difference_group(np.nan_to_num(apart[name], nan=255.0, posinf=255.0), "no difference", " levels"),
+    ]
     reading = worst.readings[0]
     unit = LAWS[reading.law][0]
     law = "" if reading.law == unit else f"{reading.law} "
@@ -308,10 +303,9 @@ def _rows(verification: Verification, worst: Worst, reader: RecipeSource, both: 
         *([] if place.dtype == "uint8" else [place.dtype]),
         f"{law}{number(reading.value)} {unit}" if reading.value else "no difference",
     ]
-    rows[-1] = replace(rows[-1], caption=short_path(place.path), notes=[" · ".join(notes)])
-    return rows
+    left = replace(_group(source, again.given.rest, recipe, f"source · {size_text(source)}"), quiet=True)
+    return SheetRow(groups, left, short_path(place.path), [" · ".join(notes)])
 
 
-def _group(picture: Picture, header: str, mask: NDArray[Any] | None = None, *, quiet: bool = False) -> CellGroup:
-    over = None if mask is None else lambda shown, scale: render_mask(shown, mask)
-    return CellGroup([Cell(picture, over=over)], header, quiet)
+def _group(image: Picture, targets: Mapping[str, Any], recipe: Recipe, header: str) -> CellGroup:
+    return CellGroup([annotated(image, targets, recipe) if recipe.facts.annotated else Cell(image)], header)

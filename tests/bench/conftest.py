@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from moved_clock import MovedClock, installed
-from slow_steps import Dawdle, Nap
+from moved_clock import Dawdle, MovedClock, Nap, installed
 from support.folders import draw_waves
 
 import augrecipes as ar

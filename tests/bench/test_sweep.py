@@ -18,13 +18,11 @@ from small_data import KINDS, kind_data
 from torch.utils.data import Dataset
 
 from augrecipes.bench import sweep as sweeping
-from augrecipes.bench.run import Options, bench
 from augrecipes.bench.sides import Setting, dataset_of
 from augrecipes.bench.sweep import CLEARLY, Point, Sweep, default_sizes, recommended, settings_of, sweep
 from augrecipes.bench.timing import Gaps
 from augrecipes.data.choice import BACKENDS
 from augrecipes.errors import DataError
-from augrecipes.recipe.parse import parse_text
 
 HERE = os.getpid()
 SETTINGS = ["batches", *(f"{backend}:{count}" for backend in BACKENDS[1:] for count in (1, 2, 4))]
@@ -116,17 +114,6 @@ def test_who_cannot_read_is_left_out_and_the_others_are_measured(
     assert processes.startswith("mine: processes:1: ")
     assert [one.backend for one in found.advice] == ["batches"][: len(alone)]
     assert nobody_is_left()
-
-
-def test_workers_that_pay_are_recommended(photos: Path, dawdle: Any, recorded: Any) -> None:
-    """And a record holds it all."""
-    recorded(0.04)
-    made = parse_text("version: 1\nrecipe: mine\nsteps:\n  - Nap: {p: 1.0}  # augrecipes: ignore[L205]\neval: []\n")
-    options = Options(["exact"], samples=4, seconds=0.01, workers=[0, 2], sizes=[16], effects=False)
-    found = bench({"mine": made}, Setting(photos), options)
-    report = found.to_json()["sweep"]
-    assert (report["advice"][0]["backend"], report["advice"][0]["workers"]) == ("threads", 2)
-    assert set(report["points"][0]["gaps"]) == {"p50", "p95", "p99"}
 
 
 def point(name: str, seconds: float, mad: float = 0.0, samples: int = 1000) -> Point:

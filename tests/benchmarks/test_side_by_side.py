@@ -1,8 +1,9 @@
-"""The tables of benchmarks/, and what the libraries beside augrecipes are asked for."""
+"""The tables of benchmarks/, what other libraries are asked for, and who is refused before anything is timed."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import peers
 import pytest
 import workloads
-from comparison import Each, Missing, Side, compare, in_batches, ours
+from comparison import FLOATS, Batch, Each, Missing, Side, compare, in_batches, kind_of, ours, same_kind
 from peers import Library
 from workloads import as_file, write_classes, write_pairs
 
@@ -183,3 +184,99 @@ def test_flips_are_drawn_for_each_sample(name: str, tmp_path: Path) -> None:
                 pytest.skip(side.why)
             images = np.concatenate([np.asarray(batch["image"]) for batch in side.batches()])
             assert {bool(one[0, 0, 0] > one[0, 0, -1]) for one in images} == mirrored, side
+
+
+_COUNT = 32
+
+
+def smooth(seed: int) -> np.ndarray:
+    """Smooth images, the red of them lighter than the blue; N×C×H×W, 0..1."""
+    draw = np.random.default_rng(seed)
+    coarse = draw.uniform(0, 0.3, (_COUNT, 6, 6, 3)).astype(np.float32)
+    large = np.stack([cv2.resize(one, (48, 48), interpolation=cv2.INTER_CUBIC) for one in coarse])
+    noisy = large + draw.uniform(0, 0.1, large.shape).astype(np.float32) + np.array((0.5, 0.3, 0.1), np.float32)
+    return np.ascontiguousarray(noisy.transpose(0, 3, 1, 2))
+
+
+def labelled(seed: int, turn: int = 0) -> Batch:
+    """Images whose class is in their colours."""
+    labels = np.random.default_rng(seed).permutation(_COUNT) % 4
+    image = smooth(seed)
+    image += (0.1 * labels).astype(np.float32)[:, None, None, None] * np.array((1, -1, 1), np.float32)[:, None, None]
+    return {"image": image, "label": (labels + turn) % 4}
+
+
+def pair(seed: int, shift: int = 0) -> Batch:
+    """Large images and their halves, which `shift` takes from the wrong place."""
+    large = smooth(seed)
+    moved = np.roll(large, shift, axis=3)
+    halves = moved.reshape(_COUNT, 3, 24, 2, 24, 2).mean((3, 5))
+    return {"lr": halves, "hr": large}
+
+
+def side_of(batch: Batch, makes: str = FLOATS, name: str = "peer") -> Side:
+    return Side(name, "", lambda: [batch], makes)
+
+
+def check(peer: Side, like: Batch) -> None:
+    same_kind(kind_of(peer, _COUNT), kind_of(side_of(like, name="ours"), _COUNT))
+
+
+def test_other_draws_pass() -> None:
+    check(side_of({"image": smooth(1)}), {"image": smooth(0)})
+    check(side_of(labelled(1)), labelled(0))
+    check(side_of(pair(1)), pair(0))
+
+
+def test_bytes_of_another_layout_pass() -> None:
+    as_bytes = np.clip(np.rint(smooth(1) * 255), 0, 255).astype(np.uint8).transpose(0, 2, 3, 1)
+    check(side_of({"image": as_bytes}, "uint8 H×W×C"), {"image": smooth(0)})
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        (lambda p: p.astype(np.float64), "makes float64"),
+        (lambda p: p.transpose(0, 2, 3, 1), "not batches of float32 C×H×W"),
+        (lambda p: p[0], "not batches of"),
+        (lambda p: p * 255, "means"),
+        (lambda p: p - 0.5, "means"),
+        (lambda p: p[:, ::-1], "means"),
+        (lambda p: p * 0.5 + p.mean((0, 2, 3), keepdims=True) * 0.5, "spread"),
+        (lambda p: p[:, :, :40, :40], r"\(3, 40, 40\)"),
+        (lambda p: np.stack([cv2.blur(one.transpose(1, 2, 0), (5, 5)).transpose(2, 0, 1) for one in p]), "sharpness"),
+        (lambda p: np.where(p > 0.8, np.float32(np.nan), p), "finite"),
+    ],
+    ids=["dtype", "layout", "one", "range", "shifted", "bgr", "flat", "size", "blurred", "nan"],
+)
+def test_a_wrong_peer_is_refused(fault: Callable[[np.ndarray], np.ndarray], why: str) -> None:
+    with pytest.raises(SystemExit, match=why):
+        check(side_of({"image": fault(smooth(1))}), {"image": smooth(0)})
+
+
+def test_labels_of_other_images_are_refused() -> None:
+    with pytest.raises(SystemExit, match="class"):
+        check(side_of(labelled(1, turn=1)), labelled(0))
+    few = labelled(1)
+    with pytest.raises(SystemExit, match="labels"):
+        check(side_of({**few, "label": few["label"] % 3}), labelled(0))
+
+
+def test_pairs_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(SystemExit, match="apart"):
+        check(side_of(pair(1, shift=2)), pair(0))
+    with pytest.raises(SystemExit, match="in a batch"):
+        check(side_of({"image": smooth(1)}), pair(0))
+
+
+def test_a_wrong_peer_is_never_timed() -> None:
+    passes = []
+
+    def black() -> list[Batch]:
+        passes.append(1)
+        return [{"image": np.zeros_like(smooth(1))}]
+
+    ours = side_of({"image": smooth(0)}, name="ours")
+    with pytest.raises(SystemExit, match="peer and ours make different samples"):
+        compare("w", [ours], [Side("peer", "", black)], rounds=3, samples=_COUNT)
+    assert len(passes) == 1

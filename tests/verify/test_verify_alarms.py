@@ -65,100 +65,69 @@ def test_what_several_resamplings_blur_is_no_fault(data: Path, name: str) -> Non
     assert share > 0.05
 
 
-# Random recipes that move pixels in every way.
+# Random recipes that move pixels in every way; of arguments in a tuple one is chosen.
 BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
 SIZES = ((96, 128), (131, 97), (160, 160), (200, 150), (256, 256))
+SMALL, MIDDLE, LARGE = (24, 37, 50, 64), (40, 57, 73, 90), (70, 111, 180, 259)
+SCALES = ([0.8, 1.25], [0.5, 1.0], [1.0, 2.0], [0.25, 0.5], [0.6, 1.6])
+BORDER: dict[str, Any] = {"border_mode": BORDERS}
+PADDED = {"height": MIDDLE, "width": MIDDLE, "pad_if_needed": True, **BORDER}
+WARPS: list[tuple[str, dict[str, Any]]] = [
+    ("Rotate", {"limit": (5, 30, 90), **BORDER}),
+    ("Rotate", {"limit": 20, "crop_border": True, **BORDER}),
+    ("SafeRotate", {"limit": 30, **BORDER}),
+    ("Affine", {"scale": SCALES, "rotate": [-20, 20], "translate_percent": [-0.1, 0.1], **BORDER}),
+    ("Affine", {"shear": [-12, 12], "rotate": [-45, 45], "fit_output": (True, False), **BORDER}),
+    ("Affine", {"scale": tuple({"x": x, "y": [0.8, 1.2]} for x in SCALES), "keep_ratio": False, **BORDER}),
+    ("ShiftScaleRotate", BORDER),
+    ("Perspective", {"scale": [0.02, 0.1], "keep_size": (True, True, False), **BORDER}),
+    ("RandomResizedCrop", {"size": tuple([a, b] for a in SMALL for b in LARGE), "scale": [0.08, 1.0]}),
+    ("RandomResizedCrop", {"size": tuple([a, a] for a in LARGE), "scale": [0.3, 1.0]}),
+    ("RandomSizedCrop", {"min_max_height": [24, 80], "size": tuple([a, b] for a in (40, 180) for b in LARGE)}),
+    ("Resize", {"height": SMALL, "width": SMALL + LARGE}),
+    ("Resize", {"height": LARGE, "width": LARGE}),
+    ("SmallestMaxSize", {"max_size": SMALL + LARGE}),
+    ("LongestMaxSize", {"max_size": SMALL + LARGE}),
+    ("RandomScale", {"scale_limit": tuple([low - 1, high - 1] for low, high in SCALES)}),
+    ("Resize", {"height": LARGE, "width": SMALL, "interpolation": ("nearest", "cubic", "area")}),
+    ("Rotate", {"limit": 30, "interpolation": ("nearest", "cubic", "lanczos4"), **BORDER}),
+]
+# Windows, turns, padding.
+MOVES = [(name, {}) for name in ("HorizontalFlip", "VerticalFlip", "Transpose", "RandomRotate90", "D4")]
+MOVES += [("RandomCrop", PADDED), ("CenterCrop", PADDED), ("RandomCropFromBorders", {})]
+MOVES += [("PadIfNeeded", {"min_height": 120, "min_width": 100, **BORDER})]
+MOVES += [("CropAndPad", {"percent": [-0.1, 0.1], "keep_size": (True, False)})]
+# What is no matrix.
+TEARS = [
+    ("GridDistortion", {}),
+    ("ElasticTransform", {"alpha": (1, 30, 120), "sigma": (4, 12), "border_mode": BORDERS[:4]}),
+    ("OpticalDistortion", {"distort_limit": 0.3, "border_mode": BORDERS[:4]}),
+    ("RandomGridShuffle", {}),
+    ("ThinPlateSpline", {}),
+    ("GridElasticDeform", {"num_grid_xy": [4, 4], "magnitude": 5}),
+]
+COLOURS = [
+    "RandomBrightnessContrast",
+    "RandomGamma",
+    "GaussNoise",
+    "GaussianBlur",
+    "CoarseDropout",
+    "InvertImg",
+    "NoOp",
+]
 
 
-def warps(rng: random.Random) -> tuple[str, dict[str, Any]]:
-    """A step that resamples by one matrix."""
-    border = {"border_mode": rng.choice(BORDERS)}
-    low, high = rng.choice(((0.8, 1.25), (0.5, 1.0), (1.0, 2.0), (0.25, 0.5), (0.6, 1.6)))
-    small, large = rng.randint(24, 64), rng.randint(70, 260)
-    return rng.choice(
-        (
-            ("Rotate", {"limit": rng.choice((5, 30, 90)), **border}),
-            ("Rotate", {"limit": 20, "crop_border": True, **border}),
-            ("SafeRotate", {"limit": 30, **border}),
-            ("Affine", {"scale": [low, high], "rotate": [-20, 20], "translate_percent": [-0.1, 0.1], **border}),
-            ("Affine", {"shear": [-12, 12], "rotate": [-45, 45], "fit_output": rng.random() < 0.5, **border}),
-            ("Affine", {"scale": {"x": [low, high], "y": [0.8, 1.2]}, "keep_ratio": False, **border}),
-            ("ShiftScaleRotate", border),
-            ("Perspective", {"scale": [0.02, 0.1], "keep_size": rng.random() < 0.7, **border}),
-            ("RandomResizedCrop", {"size": [small, large], "scale": [0.08, 1.0]}),
-            ("RandomResizedCrop", {"size": [large, large], "scale": [0.3, 1.0]}),
-            ("RandomSizedCrop", {"min_max_height": [24, 80], "size": [rng.choice((small, large)), large]}),
-            ("Resize", {"height": small, "width": rng.choice((small, large))}),
-            ("Resize", {"height": large, "width": large}),
-            ("SmallestMaxSize", {"max_size": rng.choice((small, large))}),
-            ("LongestMaxSize", {"max_size": rng.choice((small, large))}),
-            ("RandomScale", {"scale_limit": [low - 1, high - 1]}),
-            ("Resize", {"height": large, "width": small, "interpolation": rng.choice(("nearest", "cubic", "area"))}),
-            ("Rotate", {"limit": 30, "interpolation": rng.choice(("nearest", "cubic", "lanczos4")), **border}),
-        )
-    )
-
-
-def moves(rng: random.Random) -> tuple[str, dict[str, Any]]:
-    """A window, a turn, or padding."""
-    border = {"border_mode": rng.choice(BORDERS)}
-    pads = {"pad_if_needed": True, **border}
-    return rng.choice(
-        (
-            ("HorizontalFlip", {}),
-            ("VerticalFlip", {}),
-            ("Transpose", {}),
-            ("RandomRotate90", {}),
-            ("D4", {}),
-            ("RandomCrop", {"height": rng.randint(40, 90), "width": rng.randint(40, 90), **pads}),
-            ("CenterCrop", {"height": rng.randint(40, 90), "width": rng.randint(40, 90), **pads}),
-            ("RandomCropFromBorders", {}),
-            ("PadIfNeeded", {"min_height": 120, "min_width": 100, **border}),
-            ("CropAndPad", {"percent": [-0.1, 0.1], "keep_size": rng.random() < 0.5}),
-        )
-    )
-
-
-def tears(rng: random.Random) -> tuple[str, dict[str, Any]]:
-    """A step that is no matrix."""
-    border = {"border_mode": rng.choice(BORDERS[:4])}
-    return rng.choice(
-        (
-            ("GridDistortion", {}),
-            ("ElasticTransform", {"alpha": rng.choice((1, 30, 120)), "sigma": rng.choice((4, 12)), **border}),
-            ("OpticalDistortion", {"distort_limit": 0.3, **border}),
-            ("RandomGridShuffle", {}),
-            ("ThinPlateSpline", {}),
-            ("GridElasticDeform", {"num_grid_xy": [4, 4], "magnitude": 5}),
-        )
-    )
-
-
-def colours(rng: random.Random) -> tuple[str, dict[str, Any]]:
-    """A step that leaves pixels in their place."""
-    return rng.choice(
-        (
-            ("RandomBrightnessContrast", {}),
-            ("RandomGamma", {}),
-            ("GaussNoise", {}),
-            ("GaussianBlur", {}),
-            ("CoarseDropout", {}),
-            ("InvertImg", {}),
-            ("NoOp", {}),
-        )
-    )
-
-
-def step(rng: random.Random, channels: int, depth: int = 1) -> Step:
+def random_step(rng: random.Random, channels: int, depth: int = 1) -> Step:
     """One step, or a group of some."""
     if depth and rng.random() < 0.15:
         name = rng.choice(("OneOf", "SomeOf", "Sequential", "RandomOrder"))
-        children = tuple(step(rng, channels, depth - 1) for _ in range(rng.randint(2, 3)))
+        children = tuple(random_step(rng, channels, depth - 1) for _ in range(rng.randint(2, 3)))
         return Step(name, Arguments({"n": 2} if name == "SomeOf" else {}), p=rng.choice((None, 0.7)), steps=children)
-    kind = rng.choices((warps, moves, tears, colours), (6, 3, 1, 1))[0]
-    name, args = kind(rng)
+    pool: Any = rng.choices((WARPS, MOVES, TEARS, [(name, {}) for name in COLOURS]), (6, 3, 1, 1))[0]
+    name, given = rng.choice(pool)
     if name == "GridElasticDeform" and channels not in (1, 3):
-        name, args = "GridDistortion", {}
+        name, given = "GridDistortion", {}
+    args = {key: rng.choice(value) if isinstance(value, tuple) else value for key, value in given.items()}
     return Step(name, Arguments(args), p=rng.choice((1.0, 1.0, 0.8)))
 
 
@@ -166,7 +135,7 @@ def random_recipe(seed: int) -> tuple[Recipe, int, tuple[int, int]]:
     """A recipe of up to five steps, and the channels and size of its images."""
     rng = random.Random(seed)
     channels = rng.choice((3, 3, 3, 1, 4, 5))
-    steps = label([step(rng, channels) for _ in range(rng.randint(2, 5))])
+    steps = label([random_step(rng, channels) for _ in range(rng.randint(2, 5))])
     points = Keypoints(remove_invisible=False) if rng.random() < 0.2 else None
     inputs = Inputs(channels=channels, keypoints=points)
     return (
