@@ -242,7 +242,7 @@ def write_noise(folder: Path, size: tuple[int, int], count: int, suffix: str = "
 def write_classes(folder: Path, count: int) -> Path:
     """JPEGs of about 160 px in ten classes, each with a colour of its own."""
     rng = np.random.default_rng(0)
-    hues = [cv2.cvtColor(np.uint8([[[18 * k, 160, 200]]]), cv2.COLOR_HSV2BGR)[0, 0] for k in range(10)]
+    hues = [cv2.cvtColor(np.array([[[18 * k, 160, 200]]], np.uint8), cv2.COLOR_HSV2BGR)[0, 0] for k in range(10)]
     for i in range(count):
         height, width = rng.integers(140, 181, 2)
         coarse = np.clip(hues[i % 10] + rng.normal(0, 25, (12, 12, 3)), 0, 255).astype(np.uint8)

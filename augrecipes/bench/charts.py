@@ -27,12 +27,12 @@ _STYLE = (files("augrecipes.bench") / "templates" / "style.css").read_text(encod
 # Colours by day, by name, as the style sheet has them.
 LIGHT: dict[str, str] = dict(re.findall(r"--([\w-]+): (#\w{6})", _STYLE.partition("@media")[0]))
 _STEPS = 6  # shades of blue
-_STAGES = ("read", "decode", "step", "sink", "collate", "overhead")
-# By part of a training step its colour; in their order.
+# By part of a training step its colour.
 _TRAINING = {
     "loading": "decode", "to device": "read", "device stage": "sink", "forward": "step-1", "backward": "step-0",
     "optimiser": "step-4", "training step": "step-2",
 }  # fmt: skip
+_ORDER = ["read", "decode", "step", "sink", "collate", "overhead", *_TRAINING]
 _LEAST, _LARGEST = log(1.25), log(1e4)  # a scale of ratios shows so much to either side
 _TICKS = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 1000.0)
 _SAMPLES = 6
@@ -77,31 +77,31 @@ class Bar:
 def stage_bars(report: Report) -> list[Bar]:
     """Of each side its stages; of stock, whose stages are not measured, the whole."""
     shades: dict[str, int] = {}
-
-    def part(one: Report) -> BarPart:
-        name, kind = one["name"], one["kind"]
-        colour = kind
-        if kind == "step":
-            site = name.rpartition("(")[2].rstrip(")").split(" + ")[0]  # a joined step has the shade of its first
-            colour = f"step-{shades.setdefault(site, len(shades)) % _STEPS}"
-        name = "output conversion" if kind == "sink" else name
-        return BarPart(name, colour, one["ms"], one["mad"], _STAGES.index(kind))
-
-    return [
-        Bar(side["recipe"], side["level"], "", tuple(map(part, side["stages"])), side["ms"], side["mad"])
-        for side in sides_in_order(report)
-    ]
+    return [_bar(one, one["stages"], shades) for one in sides_in_order(report)]
 
 
 def training_bars(report: Report) -> list[Bar]:
     """Of each way to train the parts of one step."""
-    found = []
-    for one in report["training"]:
-        named = [(p["name"], p["ms"], p["mad"]) for p in one["parts"]]
-        parts = tuple(BarPart(name, _TRAINING[name], *ms, [*_TRAINING].index(name)) for name, *ms in named)
-        note = f"{readers(one['backend'], one['workers'])}, {one['device']}"
-        found.append(Bar(one["recipe"], one["level"], note, parts, sum(p.ms for p in parts), max(p.mad for p in parts)))
-    return found
+    who = [f"{readers(one['backend'], one['workers'])}, {one['device']}" for one in report["training"]]
+    return [_bar(one, one["parts"], {}, note) for one, note in zip(report["training"], who, strict=True)]
+
+
+def _bar(one: Report, parts: Sequence[Report], shades: dict[str, int], note: str = "") -> Bar:
+    made = tuple(_part(part, shades) for part in parts)
+    mad = one["mad"] if "mad" in one else max(part.mad for part in made)
+    return Bar(one["recipe"], one["level"], note, made, one.get("ms", 0.0), mad)
+
+
+def _part(one: Report, shades: dict[str, int]) -> BarPart:
+    """A stage of a sample, or a part of a training step."""
+    name = str(one["name"])
+    kind = str(one.get("kind", name))
+    colour = _TRAINING.get(kind, kind)
+    if kind == "step":
+        site = name.rpartition("(")[2].rstrip(")").split(" + ")[0]  # a joined step has the shade of its first
+        colour = f"step-{shades.setdefault(site, len(shades)) % _STEPS}"
+    name = "output conversion" if kind == "sink" else name
+    return BarPart(name, colour, one["ms"], one["mad"], _ORDER.index(kind))
 
 
 def rows_of(bars: Sequence[Bar]) -> list[tuple[BarPart, list[BarPart | None]]]:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.bench.sides import Setting, Side, spread_out, with_pipeline, work_of
+from augrecipes.bench.sides import Setting, Side, spread_out, work_of
 from augrecipes.bench.timing import Ratio, fitting, in_turns, ratio
 from augrecipes.compiler.compile import build, pipeline_of
 from augrecipes.compiler.kernels.step_draws import with_channels
@@ -278,9 +278,7 @@ def ablate(
         # Without lints: a variant may be foolish, and the recipe itself has been checked.
         level: Any = side.optimize
         pipeline = build(less, setting.mode, level, setting.seed, threads=1, resumes=setting.stored)
-        work = work_of(
-            replace(side, source=less, dataset=with_pipeline(side.dataset, pipeline, less)), batch_size, "list"
-        )
+        work = work_of(side.through(pipeline, less), batch_size, "list")
         try:
             next(work.start())
             found.append(Ablated(label, None, effects(less, setting, samples)))

@@ -15,11 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import exp, hypot, log
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import TypeAdapter
-
-from augrecipes.bench.record import Bench, Ratios, read
+from augrecipes.bench.record import Bench, read
+from augrecipes.bench.sides import STOCK
 from augrecipes.bench.timing import Ratio
 from augrecipes.errors import BenchError, RecipeError
 from augrecipes.recipe.model import Recipe
@@ -27,6 +26,21 @@ from augrecipes.recipe.parse import parse_text
 from augrecipes.versions import differences
 
 Outcome = Literal["slower", "cannot tell", "passes"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedSide:
+    """A side as the record has it.
+
+    Attributes:
+        time: its time over that of stock.
+        work: its CPU time over that of stock.
+        stages: ms a sample of each over the ms of stock, by name.
+    """
+
+    time: Ratio
+    work: Ratio
+    stages: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +75,24 @@ class Baseline:
 
     Attributes:
         path: of the file.
-        record: it; data, mode, samples and batch size must be alike for ratios to be comparable.
+        date: when it was taken.
+        about: data, mode, samples and batch size: what must be alike for ratios to be comparable.
+        sides: that have a ratio to stock, by recipe and level.
         yardsticks: what stock runs, by recipe.
+        features: what OpenCV used of the processor then; empty: older records do not say.
     """
 
     path: Path
-    record: Bench
+    date: str
+    about: Mapping[str, Any]
+    sides: Mapping[tuple[str, str], RecordedSide]
     yardsticks: Mapping[str, Recipe]
-
-    @property
-    def date(self) -> str:
-        """When it was taken."""
-        return self.record.machine.date
+    features: str = ""
 
     def undecided(self, recipe: str, level: str, time: Ratio, work: Ratio, *, limit: float) -> bool:
         """Whether more rounds would help to tell how a side compares."""
-        side = self.record.side(recipe, level)
-        return bool(side and side.ratios) and outcome(side.ratios, (time, work), limit)[0] == "cannot tell"
+        then = self.sides.get((recipe, level))
+        return then is not None and outcome(then, time, work, limit)[0] == "cannot tell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,25 +123,38 @@ def open_baseline(path: Path) -> Baseline:
     Raises:
         BenchError: it is none, or holds no ratios to stock.
     """
+    report = read(path)
     try:
-        record = TypeAdapter(Bench).validate_python(read(path))
-        for side in record.sides:
-            for one in side.ratios or ():
-                record.ms_of_stock(side.recipe)
-                if not 0 < one.low <= one.middle <= one.high:
-                    raise ValueError(f"{one.middle} is not between {one.low} and {one.high}")
-    except (StopIteration, ValueError) as error:
-        why = " ".join(str(error).split())[:200]
-        raise BenchError(f"{path}: a record that was changed or cut: {why}") from None
-    if not any(side.ratios for side in record.sides):
+        stock_ms = {side["recipe"]: side["ms"] for side in report["sides"] if side["level"] == STOCK}
+        sides = {
+            (side["recipe"], side["level"]): RecordedSide(
+                _ratio(side["against_stock"]),
+                _ratio(side["cpu_against_stock"]),
+                {stage["name"]: stage["ms"] / stock_ms[side["recipe"]] for stage in side["stages"]},
+            )
+            for side in report["sides"]
+            if side["against_stock"]
+        }
+        texts = {recipe["name"]: recipe["yardstick"] for recipe in report["recipes"]}
+        about = {key: report[key] for key in ("data", "mode", "samples", "batch_size")}
+        date, features = str(report["machine"]["date"]), str(report["machine"].get("features", ""))
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise BenchError(f"{path}: a record that was changed or cut: {error!r}") from None
+    if not sides:
         raise BenchError(f"{path}: has no ratios to stock; take it again with --against stock")
     try:
-        yardsticks = {
-            one.name: parse_text(one.yardstick, file=f"{path}, {one.name}", plugins=False) for one in record.recipes
-        }
+        yardsticks = {name: parse_text(text, file=f"{path}, {name}", plugins=False) for name, text in texts.items()}
     except RecipeError as error:
         raise BenchError(f"{path}: its recipe cannot be read any more: {error}") from None
-    return Baseline(path, record, yardsticks)
+    return Baseline(path, date, about, sides, yardsticks, features)
+
+
+def _ratio(report: Mapping[str, Any]) -> Ratio:
+    """A ratio as it was written; ValueError where its numbers make no sense."""
+    found = Ratio(report["middle"], report["low"], report["high"], tuple(report["rounds"]))
+    if not 0 < found.low <= found.middle <= found.high:
+        raise ValueError(f"{found.middle} is not between {found.low} and {found.high}")
+    return found
 
 
 def judge(baseline: Baseline, bench: Bench, limit: float) -> Judgement:
@@ -140,39 +168,40 @@ def judge(baseline: Baseline, bench: Bench, limit: float) -> Judgement:
     Raises:
         BenchError: the record has none of the sides.
     """
-    then, report = baseline.record, bench.to_json()
+    report = bench.to_json()
     warnings = [
-        f"{key} was {was!r} then and is {report[key]!r} now: ratios may not be comparable"
-        for key in ("data", "mode", "samples", "batch_size")
-        if report[key] != (was := getattr(then, key))
+        f"{key} was {then!r} then and is {report[key]!r} now: ratios may not be comparable"
+        for key, then in baseline.about.items()
+        if report[key] != then
     ]
-    taken = differences({"processor": then.machine.features})
+    taken = differences({"processor": baseline.features})
     warnings += [f"the record was taken with {one}: pixels may differ, and times" for one in taken]
+    stock_ms = {side.recipe: side.ms for side in bench.sides if side.level == STOCK}
     found = []
     for side in bench.sides:
-        was = then.side(side.recipe, side.level)
-        if was is None or was.ratios is None or side.ratios is None:
+        then, time, work = baseline.sides.get((side.recipe, side.level)), side.against_stock, side.cpu_against_stock
+        if then is None or time is None or work is None:
             continue
-        result, of = outcome(was.ratios, side.ratios, limit)
-        before, now = (ratios[of == "work"] for ratios in (was.ratios, side.ratios))
-        faster = bench.ms_of_stock(side.recipe) / then.ms_of_stock(side.recipe)
-        ms = {stage.name: faster * stage.ms for stage in was.stages}
-        gains = [(stage.ms - ms.get(stage.name, 0.0), stage.name) for stage in side.stages]
-        gained, step = max([(0.0, ""), *gains])
+        result, of = outcome(then, time, work, limit)
+        before, now = (then.work, work) if of == "work" else (then.time, time)
+        stock = stock_ms[side.recipe]
+        gains = {stage.name: stage.ms - stock * then.stages.get(stage.name, 0.0) for stage in side.stages}
+        gained, step = max([(0.0, ""), *((ms, name) for name, ms in gains.items())])
         found.append(Gate(side.name, before.middle, now.middle, change_of(before, now), of, result, step, gained))
     if not found:
-        have = ", ".join(side.name for side in then.sides if side.ratios)
+        have = ", ".join(f"{recipe} · {level}" for recipe, level in baseline.sides)
         raise BenchError(f"{baseline.path}: has none of these recipes and settings; it has {have}")
     return Judgement(baseline, limit, tuple(found), tuple(warnings))
 
 
-def outcome(then: Ratios, now: Ratios, limit: float) -> tuple[Outcome, Literal["time", "work"]]:
+def outcome(then: RecordedSide, time: Ratio, work: Ratio, limit: float) -> tuple[Outcome, Literal["time", "work"]]:
     """How a side came out, and by what."""
-    time, work = (change_of(*both) for both in zip(then, now, strict=True))
-    for of, change in (("work", work), ("time", time)):
-        if change.low > 1 + limit:
-            return "slower", of
-    return "passes" if work.high <= 1 + limit else "cannot tell", "work"
+    by_work, most = change_of(then.work, work), 1 + limit
+    if by_work.low > most:
+        return "slower", "work"
+    if change_of(then.time, time).low > most:
+        return "slower", "time"
+    return "passes" if by_work.high <= most else "cannot tell", "work"
 
 
 def change_of(then: Ratio, now: Ratio) -> Ratio:

@@ -32,7 +32,6 @@ from augrecipes.report import to_plain
 from augrecipes.versions import features, plugins
 
 SCHEMA_VERSION = 1
-Ratios = tuple[Ratio, Ratio]  # of time, and of CPU time
 _PACKAGES = ("augrecipes", "albumentations", "opencv-python-headless", "numpy", "torch", "simplejpeg")
 
 
@@ -110,12 +109,6 @@ class SideRecord:
     def name(self) -> str:
         """Recipe and level."""
         return f"{self.recipe} · {self.level}"
-
-    @property
-    def ratios(self) -> Ratios | None:
-        """Time and CPU time over those of stock."""
-        time, work = self.against_stock, self.cpu_against_stock
-        return None if time is None or work is None else (time, work)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +212,6 @@ class Bench(Displayed):
     def side(self, recipe: str, level: str) -> SideRecord | None:
         """By its recipe and level."""
         return next((side for side in self.sides if (side.recipe, side.level) == (recipe, level)), None)
-
-    def ms_of_stock(self, recipe: str) -> float:
-        """Milliseconds a sample of stock, compared with a recipe. StopIteration: there is none."""
-        return next(side.ms for side in self.sides if (side.recipe, side.level) == (recipe, "stock"))
 
 
 def write(bench: Bench, path: Path) -> None:

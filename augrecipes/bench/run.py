@@ -193,10 +193,9 @@ class _Run:
             (name, side.optimize, with_pipeline(side.whole, compiled(side.source, self.setting, side.optimize, None)))
             for name, side in last.items()
         ]
-        step_ms = {one.recipe: one.step_ms for one in self.training if one.level == last[one.recipe].optimize}
         how: dict[str, Any] = {"sizes": options.sizes, "seconds": options.seconds, "seed": self.setting.seed}
         how["a_batch"] = max(float(np.median(self.times[0][k])) for k in self.last.values())
-        self.sweep = sweep(whole, options.workers, self.batch_size, step_ms=step_ms, advance=self.advance, **how)
+        self.sweep = sweep(whole, options.workers, self.batch_size, advance=self.advance, **how)
         self.train(
             step, *(Case(last[one.recipe], one.backend, one.workers) for one in self.sweep.advice if one.workers)
         )

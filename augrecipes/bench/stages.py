@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any, Literal
 
 import augrecipes.data.loader as loading
-from augrecipes.bench.sides import Setting, Side, compiled, with_pipeline, work_of
+from augrecipes.bench.sides import Setting, Side, compiled, work_of
 from augrecipes.bench.timing import Work, mad
 from augrecipes.compiler.run.clock import DECODE, READ, REST, Clock, clocked, middle
 from augrecipes.compiler.run.instrument import SINK
@@ -117,7 +117,7 @@ def staged(side: Side, setting: Setting) -> Staged:
     # Samples may reach the pipeline as files, not decoded yet: those are run by a plan of their own.
     packed = side.dataset.store.encodes if isinstance(side.dataset, Packed) else not side.source.facts.tiles
     labels = clocked(pipeline, clock, "encoded" if pipeline.reads and packed else None)
-    return Staged(replace(side, dataset=with_pipeline(side.dataset, pipeline)), labels, clock)
+    return Staged(side.through(pipeline), labels, clock)
 
 
 @dataclass(frozen=True)

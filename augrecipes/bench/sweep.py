@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import product
@@ -22,7 +22,6 @@ from augrecipes.progress import Parts
 # Where another setting is not faster by this factor, the simpler one is recommended.
 CLEARLY = 1.15
 _WORTH_SECONDS = 0.002  # a batch that takes longer is worth being read while the user's own code runs
-_HEADROOM = 1.25  # a loader keeps ahead of training steps that take so many times as long as its batches
 _ROUNDS = 3  # epochs of each setting at each size, after a first one
 _PARTS = (16, 4, 1)  # epochs are so many times smaller than the largest
 _FEWEST_BATCHES, _ENOUGH_BATCHES = 4, 64  # of an epoch; of the largest, where the data has fewer
@@ -118,33 +117,23 @@ def default_sizes(available: int, batch_size: int, most_workers: int, fitting: i
     return tuple(sorted(parts | {whole}))
 
 
-def recommended(points: Sequence[Point], batch_size: int, step_ms: float | None = None) -> Point:
+def recommended(points: Sequence[Point], batch_size: int) -> Point:
     """The setting to use. Simplest is this process, then threads, then processes; fewer workers are simpler than more.
 
-    Without a training step: the simplest setting that is not clearly slower than the fastest, which means 15% and
-    beyond the spread; where a batch takes a while, rather the simplest that reads while the user's own code runs.
-    With one: the simplest setting that keeps ahead of it, or else the simplest of the fastest with workers.
+    The simplest that is not clearly slower than the fastest, which means 15% and beyond the spread; where a batch takes
+    a while, rather the simplest that reads while the user's own code runs.
 
     Args:
         points: of one recipe. Those of the largest epochs decide.
         batch_size: samples in a batch.
-        step_ms: what the training needs for a batch, without loading it; None: not known.
 
     >>> def point(backend, workers, seconds):
     ...     return Point("mine", "fast", backend, workers, 1000, seconds, 0.01, 2.0, 1000 / seconds, Gaps(1, 2, 3))
-    >>> points = [point("batches", 0, 1.0), point("threads", 2, 0.52), point("threads", 4, 0.51)]
-    >>> recommended(points, 8).name, recommended(points, 8, step_ms=500.0).name
-    ('threads:2', 'batches')
+    >>> recommended([point("batches", 0, 1.0), point("threads", 2, 0.52), point("threads", 4, 0.51)], 8).name
+    'threads:2'
     """
     most = max(point.samples for point in points)
     tried = sorted((one for one in points if one.samples == most), key=lambda p: (BACKENDS.index(p.backend), p.workers))
-    if step_ms is not None:
-        for point in tried:
-            batch_ms = 1e3 * batch_size / point.samples_per_second
-            # This process reads between two steps: that must be as good as nothing.
-            if (_HEADROOM if point.workers else 32) * batch_ms <= step_ms:
-                return point
-        tried = [point for point in tried if point.workers] or tried
     best = min(tried, key=lambda point: point.seconds)
     alike = [
         one
@@ -164,7 +153,6 @@ def sweep(
     a_batch: float = 1e-3,
     seconds: float = 10.0,
     seed: int = 0,
-    step_ms: Mapping[str, float] | None = None,
     advance: Parts = lambda *_: None,
 ) -> Sweep:
     """Measure every setting on every size, and recommend one for each recipe.
@@ -180,7 +168,6 @@ def sweep(
         a_batch: seconds that a batch takes in this process.
         seconds: for each of `workers` and each recipe, roughly.
         seed: of the order.
-        step_ms: what a training step takes for a batch, by recipe, where that is known.
         advance: called with (what is in progress, done, of how much).
 
     Raises:
@@ -217,7 +204,7 @@ def sweep(
                 middle, latency = median(rest), gaps_of(np.concatenate(gaps[one][1:]))
                 found.append(Point(recipe, level, *one, size, middle, mad(rest), first, size / middle, latency))
         points += found
-        advice += [recommended(found, batch_size, (step_ms or {}).get(recipe))] if found else []
+        advice += [recommended(found, batch_size)] if found else []
     return Sweep(tuple(sizes), _ROUNDS, tuple(points), tuple(advice), available, tuple(left_out))
 
 

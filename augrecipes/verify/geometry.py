@@ -66,7 +66,7 @@ class Geometry:
 
     def __init__(self, two: Sequence[Any], dtype: Dtype, origins: dict[str, str], metrics: Metrics) -> None:
         self._ramps, self._dtype, self._origins, self._metrics = RampProbe(two[0], dtype), dtype, origins, metrics
-        self._both = [Probe(one, dtype, dtype, run) for one, run in zip(two, (Sample.run, run_plan), strict=True)]
+        self._both = [Probe(two[0], dtype, dtype), Probe(two[1], dtype, dtype, run_plan)]
         plain, fast = (order(pipeline, dtype) for pipeline in two)
         self._swapped = any((b, a) in fast for a, b in plain)
 

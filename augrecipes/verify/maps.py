@@ -159,7 +159,7 @@ def _square(by: int) -> NDArray[Any]:
 
 
 _KINK = 0.002  # px of the output: by how much a map bends from one px to the next, at a seam
-_BEND = np.array([[1.0, -2.0, 1.0]], np.float32)  # of a row
+_MORE_THAN_BESIDE = np.array([[-0.5, 0.0, 1.0, 0.0, -0.5]], np.float32)
 _BEND_ROUNDING = 2.0**-21  # of an image's side: what float32 leaves of a bend
 _FLAT_AREA = 1e-3  # a map that shrinks an area below this has no inverse worth the name
 
@@ -181,13 +181,15 @@ def certain(where: Map, shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def seams(where: Map) -> NDArray[np.bool_]:
     """Where a map has a kink: it folds at a border, or a step has repeated an edge.
 
-    A smooth map, of a perspective say, bends as much a few px further; at a kink it does not.
+    A smooth map, of a perspective say, bends as much two px further; at a kink it does not.
     """
     limit = max(_KINK * where.scales[0], _BEND_ROUNDING * max(where.height, where.width))
     found = np.zeros(where.x.shape, np.bool_)
-    for values, across in product((where.x, where.y), (_BEND, _BEND.T)):
-        bend = cv2.filter2D(values, -1, across)
-        found[1:-1, 1:-1] |= (np.abs(bend - cv2.medianBlur(bend, 5)) > limit)[1:-1, 1:-1]
+    for values, out in ((where.x, found), (where.y, found), (where.x.T, found.T), (where.y.T, found.T)):
+        bend = np.ascontiguousarray(np.diff(values, 2, axis=1))
+        if bend.size:
+            kinks = np.abs(cv2.filter2D(bend, -1, _MORE_THAN_BESIDE, borderType=cv2.BORDER_REPLICATE))
+            out[:, 1:-1] |= kinks > limit
     return found
 
 

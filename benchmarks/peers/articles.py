@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from comparison import Side
 from PIL import Image
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, Subset
 from workloads import Folder, Pairs
 
 from peers import Library, epochs
@@ -37,9 +37,14 @@ def large_pairs(pairs: Pairs) -> Iterator[Side]:
     pngs = PngPairs(pairs.hr, pairs.lr, pairs.patch, pairs.scale)
     write_npy(pairs.scratch / "npy", pngs, _PATCHES * len(pngs))
     names = ("lr", "hr")
-    yield Side("", "PNGs decoded whole", epochs(Repeated(pngs, pairs.batch), pairs.batch, 0, names))
-    many = Repeated(NpyPairs(pairs.scratch / "npy"), _MANY * pairs.batch)
+    yield Side("", "PNGs decoded whole", epochs(_repeated(pngs, pairs.batch), pairs.batch, 0, names))
+    many = _repeated(NpyPairs(pairs.scratch / "npy"), _MANY * pairs.batch)
     yield Side("", "patches in .npy", epochs(many, pairs.batch, 0, names))
+
+
+def _repeated(ds: Any, length: int) -> Dataset[Any]:
+    """A dataset again and again, so that an epoch of few files has many samples."""
+    return Subset(ds, [k % len(ds) for k in range(length)])
 
 
 class FolderDataset(Dataset[Any]):
@@ -88,19 +93,6 @@ class Flipped(Dataset[Any]):
     def __getitem__(self, i: int) -> tuple[torch.Tensor, int]:
         image, label = self.read[i]
         return image.flip(-1) if random.random() < 0.5 else image, label
-
-
-class Repeated(Dataset[Any]):
-    """A dataset again and again, so that an epoch of few files has many samples."""
-
-    def __init__(self, inner: Any, length: int) -> None:
-        self.inner, self.length = inner, length
-
-    def __len__(self) -> int:
-        return self.length
-
-    def __getitem__(self, i: int) -> Any:
-        return self.inner[i % len(self.inner)]
 
 
 class PngPairs(Dataset[Any]):

@@ -94,7 +94,7 @@ def test_training_is_measured_again_with_the_recommended_setting(photos: Path, d
         assert sum(part.share for part in one.parts) == pytest.approx(1)
 
 
-def test_a_long_step_needs_no_workers_and_is_the_bottleneck(photos: Path, recorded: Any) -> None:
+def test_a_long_step_is_the_bottleneck(photos: Path, recorded: Any) -> None:
     recorded(0.0001)
     options = Options(
         ["none"], samples=4, batch_size=4, seconds=0.1, effects=False, train_step="20", workers=(0, 1), sizes=(16,)

@@ -11,7 +11,7 @@ import pytest
 from moved_clock import MovedClock
 from small_data import DAWDLE, steps_of
 
-from augrecipes.bench.gate import Baseline, Gate, judge, open_baseline
+from augrecipes.bench.gate import Baseline, Gate, RecordedSide, judge, open_baseline
 from augrecipes.bench.gate import outcome as outcome_of
 from augrecipes.bench.record import write
 from augrecipes.bench.run import Options, bench
@@ -84,12 +84,12 @@ def narrow(middle: float) -> Ratio:
     ],
 )
 def test_only_a_whole_interval_beyond_the_limit_fails(time: Ratio, work: Ratio, expected: str) -> None:
-    assert outcome_of((narrow(1.0), narrow(1.0)), (time, work), LIMIT)[0] == expected
+    assert outcome_of(RecordedSide(narrow(1.0), narrow(1.0), {}), time, work, LIMIT)[0] == expected
 
 
 def test_an_uncertain_record_is_uncertain_for_ever() -> None:
     wide = Ratio(1.0, 0.7, 1.4, ())
-    assert outcome_of((wide, wide), (narrow(1.3), narrow(1.3)), LIMIT)[0] == "cannot tell"
+    assert outcome_of(RecordedSide(wide, wide, {}), narrow(1.3), narrow(1.3), LIMIT)[0] == "cannot tell"
 
 
 @pytest.fixture(scope="module")

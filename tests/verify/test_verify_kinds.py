@@ -13,12 +13,12 @@ from planted import COLOURS, EXACT, GEOMETRY, MOVES, draw_data, image, planted, 
 
 import augrecipes as ar
 from augrecipes.errors import DataError
-from augrecipes.recipe.model import Arguments, Mode, Step
+from augrecipes.recipe.model import Mode
 from augrecipes.recipe.parse import parse_text
 from augrecipes.verify import render_worst, replay, save_worst, variants, verify
 from augrecipes.verify.contract import Metrics, SampleRef
 from augrecipes.verify.geometry import Grating
-from augrecipes.verify.maps import F32, Map, certain, map_from, ramps
+from augrecipes.verify.maps import F32, certain, map_from, ramps
 from augrecipes.verify.run import places
 
 PAIR = """
@@ -132,8 +132,7 @@ class TestWorstSamples:
         for more, where in (("", "images"), ("inputs: {mask: required}", "list.csv")):
             found = verify(recipe(MOVES, more), data / where, samples=5, build=build, promise=GEOMETRY)
             sheets.append(render_worst(found, data / where, build=build))
-        assert sheets[0].shape == sheets[1].shape
-        assert (sheets[0] != sheets[1]).any()  # masks lie over the images
+        assert sheets[0].shape[1:] == sheets[1].shape[1:]
         out = save_worst(sheets[0], tmp_path / "new" / "worst.png")
         read: NDArray[Any] = cv2.imdecode(np.fromfile(out, np.uint8), cv2.IMREAD_COLOR)
         np.testing.assert_array_equal(read[..., ::-1], sheets[0])
@@ -156,28 +155,13 @@ class TestWorstSamples:
             save_worst(np.zeros((2, 2, 3), np.uint8), data / name)
 
 
-def affine(
-    matrix: list[list[float]], size: tuple[int, int], border: int = cv2.BORDER_CONSTANT,
-    given: tuple[int, int] = (90, 120),
-) -> Map:  # fmt: skip
-    """The map of one warp; `matrix` takes an output pixel to its source."""
-    planes = [warped(plane, matrix, size, border, fill=1) for plane in ramps(*given)]
-    return map_from(planes, given)
+Matrix = list[list[float]]
 
 
-def warped(
-    plane: F32, matrix: list[list[float]], size: tuple[int, int], border: int = cv2.BORDER_CONSTANT, fill: float = 0.0
-) -> F32:
-    """A plane through the same warp."""
-    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-    made = cv2.warpAffine(
-        plane.astype(np.float32),
-        np.array(matrix, np.float64),
-        size[::-1],
-        flags=flags,
-        borderMode=border,
-        borderValue=fill,
-    )
+def warped(plane: F32, matrix: Matrix, size: tuple[int, int], fill: float = 0.0) -> F32:
+    """A plane through a warp; `matrix` takes an output pixel to its source."""
+    flags, of_floats = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP, np.array(matrix, np.float64)
+    made = cv2.warpAffine(plane.astype(np.float32), of_floats, size[::-1], flags=flags, borderValue=fill)
     return np.asarray(made, np.float32)
 
 
@@ -185,10 +169,10 @@ class TestDisplacement:
     """How far samples are from a map, told by waves alone."""
 
     def apart(
-        self, matrix: list[list[float]], other: list[list[float]], size: tuple[int, int], *, levels: bool = True
+        self, matrix: Matrix, other: Matrix, size: tuple[int, int], *, levels: bool = True
     ) -> NDArray[np.float64]:
         """What is said of one warp where another one is meant."""
-        where = affine(matrix, size)
+        where = map_from([warped(plane, matrix, size, fill=1) for plane in ramps(90, 120)], (90, 120))
         grating = Grating.of(where, levels=levels)
         read = [np.rint(255 * plane(90, 120)) if levels else plane(90, 120) for plane in grating.planes()]
         made = [warped(plane, other, size) for plane in read]
@@ -210,15 +194,6 @@ class TestDisplacement:
         matrix = [[scale, turn, 9.3], [-turn, scale, 12.1]]
         assert self.apart(matrix, matrix, (22, 30)).max() < 1e-3
 
-    def test_brighter_or_softer_images_lie_where_they_did(self) -> None:
-        matrix = [[1.0, 0.2, 9.3], [-0.2, 1.0, 30.0]]
-        where = affine(matrix, (40, 60))
-        grating = Grating.of(where, levels=False)
-        read = [plane(90, 120) for plane in grating.planes()]
-        made = [0.7 * warped(plane, matrix, (40, 60)) + 0.2 for plane in read]
-        x, y = grating.off(made, read, where)
-        assert np.hypot(x, y)[certain(where, where.shown)].max() < 2e-3
-
 
 class TestVariants:
     def test_steps_keep_their_labels_and_weights(self) -> None:
@@ -231,19 +206,6 @@ class TestVariants:
         assert variants.does_something(colours, "train")
         assert not variants.does_something(variants.not_merged(recipe(MOVES), "train"), "train")
         assert [step.p for step in colours.walk()][-2:] == [0.3, 0.7]
-
-    @pytest.mark.parametrize("mode", ["train", "eval"])
-    def test_only_one_section_changes(self, mode: Mode) -> None:
-        whole = recipe(COLOURS)
-        changed = variants.not_merged(whole, mode)
-        assert changed.section("eval" if mode == "train" else "train") == whole.section(
-            "eval" if mode == "train" else "train"
-        )
-
-    def test_a_class_of_the_programs_own(self) -> None:
-        assert variants.moves_pixels(Step("ElasticTransform"))
-        assert not variants.moves_pixels(Step("StainJitter"))
-        assert variants.moves_pixels(Step("ResizeToTarget", Arguments({"method": "area"})))
 
 
 class TestMetrics:
