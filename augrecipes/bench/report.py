@@ -6,11 +6,9 @@ import base64
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import cv2
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -132,7 +130,7 @@ def page(report: Report, samples: Sheet | str, judgement: Judgement | None) -> s
     inside = [one for one in report["verdicts"] if one not in between]
     sweep = report["sweep"]
     points = groupby(sweep["points"], lambda one: (name_of(one), one["samples"])) if sweep else ()
-    return _environment().get_template("page.html.j2").render(
+    return _ENVIRONMENT.get_template("page.html.j2").render(
         report=report, samples=samples, judgement=judgement, record=RECORD, headline=headline(report),
         gates=to_plain(judgement.gates) if judgement else [], last=_last(report), data=words_of(report["data"]),
         how_sure=how_sure(), margin=1 + MARGIN, charts=charts, name_of=name_of, shown=between or inside,
@@ -146,16 +144,6 @@ def _data_uri(sheet: Sheet) -> str:
     image = cv2.cvtColor(within(sheet.pixels, _LARGEST), cv2.COLOR_RGB2BGR)
     _, encoded = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
     return "data:image/jpeg;base64," + base64.b64encode(encoded.tobytes()).decode("ascii")
-
-
-@cache
-def _environment() -> Environment:
-    made = Environment(
-        loader=PackageLoader("augrecipes.bench"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
-    )  # fmt: skip
-    made.filters.update(_FILTERS)
-    return made
 
 
 def _label(label: str) -> str:
@@ -188,7 +176,14 @@ def _levels(values: Sequence[float | None], between: str = " ", digits: int = 0)
     return between.join("–" if value is None else f"{value:.{digits}f}" for value in values)
 
 
-_FILTERS: dict[str, Callable[..., Any]] = {
+_ENVIRONMENT = Environment(
+    loader=PackageLoader("augrecipes.bench"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_ENVIRONMENT.filters |= {
     "ms": figure, "uri": _data_uri, "percent": percent, "levels": _levels, "label": _label, "short": _short,
     "speed": _speed, "rate": rate, "count": lambda value: f"{value:,.0f}",
     "plain": lambda value: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False),

@@ -240,11 +240,15 @@ def test_faults_are_found(data: Path, name: str) -> None:
         assert "image displacement" not in found
 
 
-def test_how_far_it_is_off_is_measured(data: Path) -> None:
-    for pixels in (0.5, 0.05):
-        found = verify(recipe(MOVES), data / "images", samples=4, build=planted(off(pixels)), promise=GEOMETRY)
-        # cv2 may round positions to 1/32 px.
-        assert all(abs(figure.mean - pixels) < 0.02 for figure in found.figures if figure.law == "displacement")
+@pytest.mark.parametrize("pixels", [1.0, 0.5, 0.05])
+@pytest.mark.parametrize(
+    "steps", [MOVES, "\n  - Resize: {height: 48, width: 32}\n", "\n  - Resize: {height: 180, width: 200}\n"]
+)
+def test_how_far_it_is_off_is_measured(data: Path, steps: str, pixels: float) -> None:
+    """In pixels of the output, however large these are."""
+    found = verify(recipe(steps), data / "images", samples=4, build=planted(off(pixels)), promise=GEOMETRY)
+    # cv2 may round positions to 1/32 px.
+    assert all(abs(figure.mean - pixels) < 0.02 for figure in found.figures if figure.law == "displacement")
 
 
 def test_both_refuse_every_sample(data: Path) -> None:

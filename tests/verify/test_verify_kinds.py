@@ -17,8 +17,6 @@ from augrecipes.recipe.model import Mode
 from augrecipes.recipe.parse import parse_text
 from augrecipes.verify import render_worst, replay, save_worst, variants, verify
 from augrecipes.verify.contract import Metrics, SampleRef
-from augrecipes.verify.geometry import Grating
-from augrecipes.verify.maps import F32, certain, map_from, ramps
 from augrecipes.verify.run import places
 
 PAIR = """
@@ -153,46 +151,6 @@ class TestWorstSamples:
     def test_where_it_cannot_be_written(self, data: Path, name: str) -> None:
         with pytest.raises(DataError, match=r"\.png"):
             save_worst(np.zeros((2, 2, 3), np.uint8), data / name)
-
-
-Matrix = list[list[float]]
-
-
-def warped(plane: F32, matrix: Matrix, size: tuple[int, int], fill: float = 0.0) -> F32:
-    """A plane through a warp; `matrix` takes an output pixel to its source."""
-    flags, of_floats = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP, np.array(matrix, np.float64)
-    made = cv2.warpAffine(plane.astype(np.float32), of_floats, size[::-1], flags=flags, borderValue=fill)
-    return np.asarray(made, np.float32)
-
-
-class TestDisplacement:
-    """How far samples are from a map, told by waves alone."""
-
-    def apart(
-        self, matrix: Matrix, other: Matrix, size: tuple[int, int], *, levels: bool = True
-    ) -> NDArray[np.float64]:
-        """What is said of one warp where another one is meant."""
-        where = map_from([warped(plane, matrix, size, fill=1) for plane in ramps(90, 120)], (90, 120))
-        grating = Grating.of(where, levels=levels)
-        read = [np.rint(255 * plane(90, 120)) if levels else plane(90, 120) for plane in grating.planes()]
-        made = [warped(plane, other, size) for plane in read]
-        off = grating.off([np.rint(one) if levels else one for one in made], read, where)
-        return grating.distances(*off, where, certain(where, where.shown))
-
-    @pytest.mark.parametrize("levels", [True, False])
-    @pytest.mark.parametrize(("along", "px"), [((2.0, 0.0), 1.0), ((0.0, 2.0), 0.5), ((0.1, 0.0), 0.05)])
-    def test_distances_count_pixels_of_the_output(self, along: tuple[float, float], px: float, *, levels: bool) -> None:
-        matrix = [[2.0, 0.0, 10.0], [0.0, 4.0, 10.0]]
-        moved = [[2.0, 0.0, 10.0 + along[0]], [0.0, 4.0, 10.0 + along[1]]]
-        found = self.apart(matrix, moved, (18, 40), levels=levels)
-        assert found.mean() == pytest.approx(px, abs=0.03 if levels else 0.004)
-        assert found.min() > 0.01
-
-    @pytest.mark.parametrize("scale", [0.25, 0.5, 1.0, 1.7, 3.0])
-    @pytest.mark.parametrize("turn", [0.0, 0.3])
-    def test_the_rounding_of_levels_is_no_distance(self, scale: float, turn: float) -> None:
-        matrix = [[scale, turn, 9.3], [-turn, scale, 12.1]]
-        assert self.apart(matrix, matrix, (22, 30)).max() < 1e-3
 
 
 class TestVariants:
