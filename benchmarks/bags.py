@@ -12,13 +12,12 @@ from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
-import albumentations as A
 import numpy as np
 from harness import Row, child, in_turns, memory, met, run
 from workloads import write_noise
 
 import augrecipes as ar
-from augrecipes.ops.registry import construct
+from augrecipes.bench.sides import compose
 from augrecipes.sources.files import read_image
 
 _RECIPE, _TILES, _MANY = "stained-tissue-bag", 256, 1000
@@ -44,8 +43,7 @@ def _in_memory(options: Any) -> Iterator[Row]:
 
         pair = in_turns(lambda: bag(2), lambda: bag(1), turns)
         yield pair.row(f"`{optimize}`, tiles in memory, two threads", "one thread", _TWO_THREADS)
-    normal = A.Normalize(mean=recipe.output.normalize.mean, std=recipe.output.normalize.std)
-    plain = A.Compose([*(construct(step) for step in recipe.steps), normal], seed=0)
+    plain = compose(recipe)
 
     def peer() -> np.ndarray:
         return np.ascontiguousarray(np.stack([plain(image=tile)["image"] for tile in tiles]).transpose(0, 3, 1, 2))

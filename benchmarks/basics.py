@@ -19,9 +19,9 @@ from harness import Row, alone, in_turns, met, run
 from workloads import photos
 
 import augrecipes as ar
+from augrecipes.bench.sides import compose
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.demo.dataset import draw_dataset
-from augrecipes.ops.registry import construct
 from augrecipes.sources.files import read_image
 from augrecipes.sources.listing import list_folders
 
@@ -49,9 +49,7 @@ def _samples(options: Any) -> Iterator[Row]:
     counter = itertools.count()
     for name, optimize in itertools.product(("stained-tissue", "imagenet-train"), ("none", "exact")):
         recipe = ar.load(name)
-        normal = A.Normalize(mean=recipe.output.normalize.mean, std=recipe.output.normalize.std)
-        plain = A.Compose([*(construct(step) for step in recipe.steps), normal], seed=0)
-        pipeline = recipe.compile(optimize=optimize)
+        plain, pipeline = compose(recipe), recipe.compile(optimize=optimize)
         pair = in_turns(
             lambda: pipeline.at(next(counter))(image=tile),  # noqa: B023  called within the turn of the loop
             lambda: np.ascontiguousarray(plain(image=tile)["image"].transpose(2, 0, 1)),  # noqa: B023

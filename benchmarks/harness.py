@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from augrecipes.bench import timing
-from augrecipes.bench.machine import machine
+from augrecipes.bench.record import machine
 from augrecipes.machine import tune_allocator
 
 RESULTS = Path(__file__).parent / "RESULTS.md"

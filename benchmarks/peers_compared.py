@@ -19,25 +19,11 @@ from typing import Any
 
 import cv2
 import numpy as np
+import workloads
 from comparison import BATCH, FLOATS, METHOD, Batch, Each, Goals, Side, compare, in_batches, ours, whole_batches
 from harness import run
 from peers import AHEAD, sides_of
-from workloads import (
-    QUALITY,
-    FlippedFolder,
-    Folder,
-    Pairs,
-    ResizedCrops,
-    Small,
-    Stains,
-    Tiles,
-    Windows,
-    as_file,
-    jpegs,
-    photos,
-    tissue,
-    write_noise,
-)  # fmt: skip
+from workloads import QUALITY, Folder, Pairs, ResizedCrops, Small, Stains, Tiles, Windows, as_file, jpegs, small, tissue
 
 import augrecipes as ar
 from augrecipes.data.packed import Packed
@@ -101,8 +87,7 @@ def _photographs(
 
 
 def _small(size: int, options: Any) -> Iterator[str]:
-    pool = [cv2.resize(photo, (size, size), interpolation=cv2.INTER_AREA) for photo in photos(256, 256)]
-    work = Small(pool, size, size // 8)
+    work, pool = Small(small(size), size, size // 8), small(size)
     mine = [Side("augrecipes", "`exact`, a batch at once", whole_batches(work.recipe, "exact", pool, size))]
     mine += [
         Side("augrecipes", f"`{level}`", in_batches(ours(work.recipe, level, pool), (3, size, size)))
@@ -115,7 +100,7 @@ def _small(size: int, options: Any) -> Iterator[str]:
 
 def _folder(options: Any) -> Iterator[str]:
     count, rounds = (1024, 3) if options.quick else (4096, 9)
-    work = Folder(write_classes(options.folder / "jpegs", count), 128, 256, options.folder)
+    work = Folder(workloads.write_classes(options.folder / "jpegs", count), 128, 256, options.folder)
     outputs = {FLOATS: "{range: [0, 1]}", _BYTES: "{dtype: uint8, layout: hwc}", "uint8 C×H×W": "{where: device}"}
     pack(_resized(outputs[FLOATS]), str(work.root), options.folder / "small")
     packed = {makes: Packed(options.folder / "small", _resized(output)) for makes, output in outputs.items()}
@@ -135,7 +120,7 @@ def _folder(options: Any) -> Iterator[str]:
 def _flipped(options: Any) -> Iterator[str]:
     """All sides make the same, and have something left to draw."""
     count, rounds = (1024, 3) if options.quick else (4096, 9)
-    work = FlippedFolder(write_classes(options.folder / "jpegs", count), 128, 256, options.folder)
+    work = Folder(workloads.write_classes(options.folder / "jpegs", count), 128, 256, options.folder, flip=True)
     recipe = _resized("{range: [0, 1]}", flip=True)
     pack(recipe, str(work.root), options.folder / "small")
     mine = Side("augrecipes", FLOATS, _epochs(Packed(options.folder / "small", recipe)))
@@ -146,19 +131,6 @@ def _flipped(options: Any) -> Iterator[str]:
 def _resized(output: str, *, flip: bool = False) -> ar.Recipe:
     resize, more = "Resize: {height: 128, width: 128}", ", HorizontalFlip: {p: 0.5}" if flip else ""
     return parse_text(f"{{version: 1, recipe: small, steps: [{resize}{more}], eval: [{resize}], output: {output}}}")
-
-
-def write_classes(folder: Path, count: int) -> Path:
-    """JPEGs of about 160 px in ten classes, each with a colour of its own."""
-    rng = np.random.default_rng(0)
-    hues = [cv2.cvtColor(np.uint8([[[18 * k, 160, 200]]]), cv2.COLOR_HSV2BGR)[0, 0] for k in range(10)]
-    for i in range(count):
-        height, width = rng.integers(140, 181, 2)
-        coarse = np.clip(hues[i % 10] + rng.normal(0, 25, (12, 12, 3)), 0, 255).astype(np.uint8)
-        image = cv2.resize(coarse, (int(width), int(height)), interpolation=cv2.INTER_CUBIC)
-        (folder / f"class{i % 10}").mkdir(parents=True, exist_ok=True)
-        cv2.imwrite(str(folder / f"class{i % 10}" / f"{i:05}.jpg"), image)
-    return folder
 
 
 def _epochs(ds: Packed, **how: Any) -> Any:
@@ -183,7 +155,7 @@ def _gathers(ds: Packed) -> Any:
 def _pairs(options: Any) -> Iterator[str]:
     scenes, rounds = (4, 2) if options.quick else (16, 7)
     work = Pairs(options.folder / "hr", options.folder / "lr", 48, 2, 16, options.folder)
-    write_pairs(work, scenes)
+    workloads.write_pairs(work, scenes)
     crop = "RandomCrop: {height: 48, width: 48, at: lr}"
     recipe = parse_text(
         f"{{version: 1, recipe: crops, kind: pair, scales: {{lr: 1, hr: 2}}, steps: [{crop}], eval: []}}"
@@ -195,17 +167,6 @@ def _pairs(options: Any) -> Iterator[str]:
     mine = Side("augrecipes", "packed", lambda: iter(loader))
     goals = {mine.name: {"article, PNGs decoded whole": 1000, "article, patches in .npy": 4}}
     yield compare("W4: 16 crops of 48 and 96", [mine], sides_of(work), rounds=rounds, goals=goals)
-
-
-def write_pairs(work: Pairs, count: int, size: tuple[int, int] = (1356, 2040)) -> None:
-    """Coarse and noisy images of `size`, and their reduction."""
-    write_noise(work.hr, size, count, ".png")
-    work.lr.mkdir()
-    for path in sorted(work.hr.iterdir()):
-        small = cv2.resize(
-            cv2.imread(str(path)), None, fx=1 / work.scale, fy=1 / work.scale, interpolation=cv2.INTER_AREA
-        )
-        cv2.imwrite(str(work.lr / f"{path.stem}x2.png"), small)
 
 
 def _same_pixels(work: Pairs, packed: Path, recipe: ar.Recipe) -> None:

@@ -8,13 +8,14 @@ Needs the extra `slides`.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import Pair, Row, Timing, in_turns, memory, run, times
+from harness import Row, in_turns, memory, run
 
 import augrecipes as ar
 from augrecipes.demo.slides import reduced, write_pyramid
@@ -28,7 +29,6 @@ _READS = 60  # windows a turn, each another one
 _ALIGNED, _OTHER = 3.0, 1.6  # times as fast as OpenSlide
 _TWO_THREADS = 1.8
 _GRID = "on the grid of tiles"
-Read = Callable[[int, int], Any]
 _METHOD = f"""\
 A drawn slide of {_SIDE}² px, a TIFF of JPEG tiles of 256² (4:2:0, quality 85, tables once) with levels of a quarter and
 a sixteenth. Windows at random places, or row by row as a bag has them, the same for both sides, which take turns in one
@@ -57,8 +57,8 @@ def _windows(options: Any) -> Iterator[Row | str]:
         for where, places in _places(size, width).items():
             theirs = _each(places, lambda x, y, s=size: np.asarray(slide.read_region((x, y), 0, (s, s)).convert("RGB")))
             ours = _each(places, lambda x, y, s=size: reader.read(0, pyramid.Part(x, y, s, s)))
-            what = f"a window of {size}², {where}"
-            yield _row(what, in_turns(ours, theirs, turns, 1), "OpenSlide", _ALIGNED if where == _GRID else _OTHER)
+            pair, goal = in_turns(ours, theirs, turns, _READS), _ALIGNED if where == _GRID else _OTHER
+            yield pair.row(f"a window of {size}², {where}", "OpenSlide", goal, "µs")
 
 
 def _places(size: int, width: int) -> dict[str, np.ndarray]:
@@ -73,23 +73,10 @@ def _places(size: int, width: int) -> dict[str, np.ndarray]:
     }
 
 
-def _row(what: str, pair: Pair, peer: str, goal: float | None = None) -> Row:
-    ours, theirs = (
-        Timing(each.median / _READS, each.spread / _READS).in_units("µs") for each in (pair.ours, pair.peer)
-    )
-    return Row(what, ours, f"{peer} {theirs}", times(pair.ratio, goal))
-
-
-def _each(places: np.ndarray, read: Callable[[int, int], Any]) -> Callable[[], None]:
-    """Reads the next windows with every call."""
-    turn = iter(range(1 << 30))
-
-    def reads() -> None:
-        start = next(turn) * _READS
-        for x, y in places[np.arange(start, start + _READS) % len(places)].tolist():
-            read(x, y)
-
-    return reads
+def _each(places: np.ndarray, read: Callable[[int, int], Any]) -> Callable[[], Any]:
+    """Reads the next window with every call."""
+    corners = itertools.cycle(places.tolist())
+    return lambda: read(*next(corners))
 
 
 def _bags(options: Any) -> Iterator[Row]:

@@ -13,17 +13,17 @@ import gc
 import json
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from statistics import geometric_mean, median
 from time import thread_time_ns
 from typing import Any
 
 import numpy as np
+from albumentations.core.bbox_utils import convert_bboxes_from_albumentations
 from harness import Row, met, run
 
 import augrecipes as ar
-from augrecipes.bench.baseline import last_of
+from augrecipes.bench.sides import last_of
 from augrecipes.bench.timing import turn_order
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.lowering.lower import lower, transforms_of
@@ -88,18 +88,6 @@ def sizes_in(folder: Path) -> dict[str, tuple[int, int]]:
                 size = one.get("size", 512)
                 found[one["id"]] = (size, size) if isinstance(size, int) else tuple(size)
     return found
-
-
-@contextmanager
-def quietly() -> Iterator[None]:
-    """Without warnings: other people's recipes are not here for their lints."""
-    log = logging.getLogger("augrecipes")
-    before = log.level
-    log.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        log.setLevel(before)
 
 
 def plain_compose(recipe: ar.Recipe, seed: int) -> tuple[Any, Callable[[int], None]]:
@@ -185,13 +173,7 @@ def _targets(recipe: ar.Recipe, size: tuple[int, int], number: int) -> dict[str,
     middles, sides = rng.uniform(0.2, 0.8, (5, 2)), rng.uniform(0.1, 0.35, (5, 2))
     if inputs.boxes is not None:
         boxes = np.hstack([middles - sides / 2, middles + sides / 2])
-        if inputs.boxes.format == "yolo":
-            boxes = np.hstack([middles, sides])
-        elif inputs.boxes.format != "albumentations":
-            boxes = boxes * (width, height, width, height)
-        if inputs.boxes.format == "coco":
-            boxes[:, 2:] -= boxes[:, :2]
-        found["boxes"] = boxes.astype(np.float32)
+        found["boxes"] = convert_bboxes_from_albumentations(boxes, inputs.boxes.format, size).astype(np.float32)
     if inputs.keypoints is not None:
         found["keypoints"] = (middles * (width, height)).astype(np.float32)
     labelled = [one for one in (inputs.boxes, inputs.keypoints) if one is not None and one.labels]
@@ -203,5 +185,5 @@ if __name__ == "__main__":
         "recipes": {"type": Path, "metavar": "FOLDER", "help": "where the recipes lie"},
         "samples": {"type": int, "default": 32, "help": "of each recipe (%(default)s)"},
     }
-    with quietly():
-        run(__file__, __doc__, "Recipes that other people wrote", _METHOD, {"recipes": _recipes}, more=more)
+    logging.getLogger("augrecipes").setLevel(logging.ERROR)  # other people's recipes are not here for their lints
+    run(__file__, __doc__, "Recipes that other people wrote", _METHOD, {"recipes": _recipes}, more=more)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+from PIL import Image, ImageOps
 
 import augrecipes as ar
 from augrecipes.demo.photos import CLASSES as SCENES
@@ -17,7 +18,6 @@ from augrecipes.demo.tissue import CLASSES as TISSUES
 from augrecipes.demo.tissue import LABORATORIES, render_tile
 from augrecipes.images.encoded import Encoded, encoded
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.files import read_image
 
 QUALITY = 90
 
@@ -129,6 +129,7 @@ class Folder:
         batch: samples in one.
         scratch: a folder for what a peer keeps its data in.
         workers: what a peer may have of them.
+        flip: W3f: and a horizontal flip that is drawn for each sample.
     """
 
     root: Path
@@ -136,10 +137,7 @@ class Folder:
     batch: int
     scratch: Path
     workers: int = 2
-
-
-class FlippedFolder(Folder):
-    """W3f: the same, and a horizontal flip that is drawn for each sample."""
+    flip: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +187,11 @@ def photos(height: int, width: int) -> list[np.ndarray]:
     return _pool([render_photo(kind, (height, width), rng) for kind in SCENES * 3], 8)
 
 
+def small(side: int) -> list[np.ndarray]:
+    """Photographs of so many px a side, as many as fit into the caches and more."""
+    return [cv2.resize(photo, (side, side), interpolation=cv2.INTER_AREA) for photo in photos(256, 256)]
+
+
 def _pool(drawn: Sequence[np.ndarray], least: int) -> list[np.ndarray]:
     count = max(least, _POOL_BYTES // drawn[0].nbytes)
     turns = itertools.cycle([(1, 1), (1, -1), (-1, 1), (-1, -1)])
@@ -203,7 +206,7 @@ def _pool(drawn: Sequence[np.ndarray], least: int) -> list[np.ndarray]:
 def jpegs(folder: Path | None, height: int, width: int, *, restart: bool = False) -> list[bytes]:
     """Photographs as JPEGs, of a folder or drawn; `restart`: with a marker after each row of blocks."""
     if folder is not None:
-        images = [_covering(path, height, width) for path in _files(folder)]
+        images = [np.asarray(ImageOps.fit(Image.open(path).convert("RGB"), (width, height))) for path in _files(folder)]
     elif height * width < 4_000_000:
         images = photos(height, width)
     else:  # drawing large ones takes long: a quarter of each side, with its reflections
@@ -225,16 +228,6 @@ def _files(folder: Path) -> list[Path]:
     return found[:64]
 
 
-def _covering(path: Path, height: int, width: int) -> np.ndarray:
-    """A photograph scaled to cover the size, and its middle cut out."""
-    image = read_image(path)
-    scale = max(height / image.shape[0], width / image.shape[1])
-    size = (max(width, round(image.shape[1] * scale)), max(height, round(image.shape[0] * scale)))
-    large = cv2.resize(image, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC)
-    y, x = (large.shape[0] - height) // 2, (large.shape[1] - width) // 2
-    return np.ascontiguousarray(large[y : y + height, x : x + width])
-
-
 def write_noise(folder: Path, size: tuple[int, int], count: int, suffix: str = ".jpg") -> Path:
     """A folder of images with as much in them as photographs have."""
     folder.mkdir(parents=True)
@@ -244,3 +237,27 @@ def write_noise(folder: Path, size: tuple[int, int], count: int, suffix: str = "
         smooth = cv2.resize(rng.integers(0, 231, coarse, np.uint8), size[::-1], interpolation=cv2.INTER_CUBIC)
         cv2.imwrite(str(folder / f"{k:04}{suffix}"), cv2.add(smooth, rng.integers(0, 25, (*size, 3), np.uint8)))
     return folder
+
+
+def write_classes(folder: Path, count: int) -> Path:
+    """JPEGs of about 160 px in ten classes, each with a colour of its own."""
+    rng = np.random.default_rng(0)
+    hues = [cv2.cvtColor(np.array([[[18 * k, 160, 200]]], np.uint8), cv2.COLOR_HSV2BGR)[0, 0] for k in range(10)]
+    for i in range(count):
+        height, width = rng.integers(140, 181, 2)
+        coarse = np.clip(hues[i % 10] + rng.normal(0, 25, (12, 12, 3)), 0, 255).astype(np.uint8)
+        image = cv2.resize(coarse, (int(width), int(height)), interpolation=cv2.INTER_CUBIC)
+        (folder / f"class{i % 10}").mkdir(parents=True, exist_ok=True)
+        cv2.imwrite(str(folder / f"class{i % 10}" / f"{i:05}.jpg"), image)
+    return folder
+
+
+def write_pairs(work: Pairs, count: int, size: tuple[int, int] = (1356, 2040)) -> None:
+    """Coarse and noisy images of `size`, and their reduction."""
+    write_noise(work.hr, size, count, ".png")
+    work.lr.mkdir()
+    for path in sorted(work.hr.iterdir()):
+        small = cv2.resize(
+            cv2.imread(str(path)), None, fx=1 / work.scale, fy=1 / work.scale, interpolation=cv2.INTER_AREA
+        )
+        cv2.imwrite(str(work.lr / f"{path.stem}x2.png"), small)

@@ -85,7 +85,7 @@ def test_the_wheel_is_whole_and_works_outside_a_checkout(tmp_path: Path) -> None
     wanted = {f"augrecipes/{f.relative_to(ROOT / 'augrecipes')}" for f in (ROOT / "augrecipes").rglob("*.py")}
     shipped = ("py.typed", "schema/recipe.schema.json", "native/ops.def", "CODES.md")
     wanted |= {f"augrecipes/{name}" for name in shipped}
-    templates = Path("augrecipes/bench/report/templates")
+    templates = Path("augrecipes/bench/templates")
     wanted |= {str(templates / file.name) for file in (ROOT / templates).iterdir()}
     wanted |= {f"augrecipes/gallery/{f.name}" for f in (ROOT / "recipes").glob("*.yaml")}
     assert wanted <= held

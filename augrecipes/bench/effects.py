@@ -1,4 +1,4 @@
-"""Effects: what a recipe's steps do to one's samples: how often they act, what they fill, what they clip, what is left.
+"""What a recipe's steps do to one's samples (how often they act, what they fill and clip), and each step left out.
 
 All of it is measured on the recipe as it is written (`none`), whose random parameters every plan shares.
 
@@ -12,19 +12,20 @@ dropouts and noise write over images is no border.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.bench.sides import Setting, spread_out
-from augrecipes.compiler.compile import pipeline_of
+from augrecipes.bench.sides import Setting, Side, spread_out, work_of
+from augrecipes.bench.timing import Ratio, fitting, in_turns, ratio
+from augrecipes.compiler.compile import build, pipeline_of
 from augrecipes.compiler.kernels.step_draws import with_channels
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.run.instrument import instrument
-from augrecipes.errors import DataError
+from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.registry import effective
 from augrecipes.progress import Progress
@@ -121,63 +122,66 @@ class _Watcher:
 
     def __init__(self, recipe: Recipe, setting: Setting) -> None:
         self._recipe, self._steps = recipe, recipe.section(setting.mode) or ()
-        self._tops = {step.site for step in self._steps}
-        self.pipeline = _plain_pipeline(recipe, self._steps, setting)
-        instrument(self.pipeline, self._step)
-        self._borders = None if recipe.facts.scales else _Borders(recipe, setting)
+        self._number = {step.site: k + 1 for k, step in enumerate(self._steps[:_MOST_STEPS])}
+        self.pipeline = _watched(recipe, self._steps, setting, self._see)
+        self._borders = None
+        if not recipe.facts.scales:
+            probe = replace(recipe, inputs=replace(recipe.inputs, mask="optional"))
+            self._borders = _watched(probe, tuple(map(_filling_with_zero, self._steps)), setting, self._mark)
         self._sums: dict[tuple[str, str], NDArray[Any]] = {}  # by target and step
         self._out: dict[str, NDArray[Any]] = {}
         self._acted: Counter[str] = Counter()
-        self._filled: Counter[str] = Counter()  # pixels, and of all of them those of ""
+        self._filled = np.zeros(256, np.int64)  # pixels of the last images, by the step that filled them
         self._now: list[tuple[tuple[str, str], NDArray[Any]]] = []
+        self._masks: dict[str, NDArray[np.uint8]] = {}  # of the sample, by outermost step
 
     def watch(self, sample: Sample, epoch: int) -> None:
         """One sample. Raises DataError, and then nothing of it counts."""
-        borders = {} if self._borders is None else self._borders.of(sample, epoch)
+        self._masks = {}
+        if self._borders is not None:
+            height, width = sample.images["image"].shape[:2]
+            sample.run(self._borders, epoch, mask=np.full((height, width), _SOURCE, np.uint8))
         self._now = [((name, AS_READ), image) for name, image in sample.images.items()]
         done = sample.run(self.pipeline, epoch)
         for (name, label), image in self._now:
             levels = image if image.dtype == np.uint8 else image * np.float32(255)
-            shown = borders.get(label)
-            sums = _sums(levels, shown if shown is not None and shown.shape == image.shape[:2] else None)
+            mask = self._masks.get(label)
+            sums = _sums(levels, mask if mask is not None and mask.shape == image.shape[:2] else None)
             self._sums[name, label] = self._sums.get((name, label), 0) + sums
         acted = {site for site, _, _ in done["applied"]}
         self._acted.update(
             step.site for top in self._steps for step in top.walk() if acted & {one.site for one in step.walk()}
         )
-        if self._borders is not None and self._steps:
-            last = borders[self._steps[-1].site]
-            self._filled[""] += last.size
-            for site, number in self._borders.number.items():
-                self._filled[site] += int((last == number).sum())
+        if self._masks:
+            self._filled += np.bincount(self._masks[self._steps[-1].site].ravel(), minlength=256)
         for name in self.pipeline.outputs:
             layout = self._recipe.outputs.get(name, self._recipe.output).layout
             image = np.moveaxis(done[name], 0, -1) if layout == "chw" else done[name]
             self._out[name] = self._out.get(name, 0) + _sums(image)
 
-    def _step(self, label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        done = step(*args, **kwargs)
-        if label in self._tops:
-            images = kwargs["scene"].arrays if "scene" in kwargs else {"image": done["image"]}
-            self._now += [((name, label), np.array(with_channels(image))) for name, image in images.items()]
-        return done
+    def _see(self, label: str, done: dict[str, Any]) -> None:
+        names = [name for name in self._recipe.scales or ("image",) if name in done]
+        self._now += [((name, label), np.array(with_channels(done[name]))) for name in names]
+
+    def _mark(self, label: str, done: dict[str, Any]) -> None:
+        """Give what the step has filled its number, which later steps carry along."""
+        mask = np.array(done["mask"])
+        mask[mask == 0] = self._number.get(label, 0)
+        done["mask"] = mask
+        self._masks[label] = mask[..., 0] if mask.ndim == 3 else mask
 
     def found(self, samples: int, left_out: int) -> Effects:
         """What there was."""
         out = {name: _moments(sums) for name, sums in self._out.items()}
-        return Effects(
-            samples=samples,
-            applied={step.site: self._acted[step.site] / samples for top in self._steps for step in top.walk()},
-            steps=tuple(self._effects()),
-            means={name: means for name, (means, _) in out.items()},
-            deviations={name: deviations for name, (_, deviations) in out.items()},
-            left_out=left_out,
-        )
-
-    def _effects(self) -> Iterator[Effect]:
-        for (name, label), sums in self._sums.items():
-            filled = None if self._borders is None else self._filled[label] / max(self._filled[""], 1)
-            yield Effect(name, label, filled, float(sums[2] / max(sums[1], 1)), *_moments(sums))
+        filled = self._filled / max(self._filled.sum(), 1)
+        steps = tuple(
+            Effect(name, label, None if self._borders is None else float(filled[self._number.get(label, 0)]),
+                   float(sums[2] / max(sums[1], 1)), *_moments(sums))
+            for (name, label), sums in self._sums.items()
+        )  # fmt: skip
+        applied = {step.site: self._acted[step.site] / samples for top in self._steps for step in top.walk()}
+        means, deviations = ({name: pair[k] for name, pair in out.items()} for k in (0, 1))
+        return Effects(samples, applied, steps, means, deviations, left_out)
 
 
 def _sums(image: NDArray[Any], borders: NDArray[np.uint8] | None = None) -> NDArray[Any]:
@@ -194,43 +198,26 @@ def _moments(sums: NDArray[Any]) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return tuple(means.tolist()), tuple(np.sqrt(np.maximum(squares - means**2, 0)).tolist())
 
 
-class _Borders:
-    """The label masks of one recipe's samples, by the outermost step that left them.
+def _watched(recipe: Recipe, steps: tuple[Step, ...], setting: Setting, see: Callable[[str, Any], None]) -> Any:
+    """A pipeline of these steps as they are, unoptimised and without lints, that reports its random parameters.
 
-    Attributes:
-        number: of each outermost step, from 1.
+    Args:
+        recipe: with these steps.
+        steps: that are run.
+        setting: section, seed.
+        see: called with the label of each outermost step, and the arrays that it leaves, by target.
     """
+    plans, tops = dict.fromkeys(ARRIVALS, Plan(steps)), {step.site for step in steps}
+    pipeline = pipeline_of(Compiled(recipe, setting.mode, "none", setting.seed, True, plans, 1, resumes=setting.stored))
 
-    def __init__(self, recipe: Recipe, setting: Setting) -> None:
-        steps = tuple(map(_filling_with_zero, recipe.section(setting.mode) or ()))
-        probe = replace(recipe, inputs=replace(recipe.inputs, mask="optional"))
-        self._pipeline = _plain_pipeline(probe, steps, setting)
-        self.number = {step.site: k + 1 for k, step in enumerate(steps[:_MOST_STEPS])}
-        self._masks: dict[str, NDArray[np.uint8]] = {}
-        instrument(self._pipeline, self._step)
-
-    def of(self, sample: Sample, epoch: int) -> dict[str, NDArray[np.uint8]]:
-        """By label of each outermost step: H×W, `_SOURCE`, or the number of the step that filled the pixel."""
-        self._masks = {}
-        height, width = sample.images["image"].shape[:2]
-        sample.run(self._pipeline, epoch, mask=np.full((height, width), _SOURCE, np.uint8))
-        return self._masks
-
-    def _step(self, label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call(label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         done = step(*args, **kwargs)
-        if label in self.number:
-            mask = np.array(done["mask"])
-            mask[mask == 0] = self.number[label]
-            done["mask"] = mask
-            self._masks[label] = mask[..., 0] if mask.ndim == 3 else mask
+        if label in tops:
+            see(label, kwargs["scene"].arrays if "scene" in kwargs else done)
         return done
 
-
-def _plain_pipeline(recipe: Recipe, steps: tuple[Step, ...], setting: Setting) -> Any:
-    """Steps of a recipe as they are, unoptimised and without lints: a pipeline that reports its random parameters."""
-    plans = dict.fromkeys(ARRIVALS, Plan(steps))
-    compiled = Compiled(recipe, setting.mode, "none", setting.seed, True, plans, 1, resumes=setting.stored)
-    return pipeline_of(compiled)
+    instrument(pipeline, call)
+    return pipeline
 
 
 def _filling_with_zero(step: Step) -> Step:
@@ -241,3 +228,64 @@ def _filling_with_zero(step: Step) -> Step:
     shown = {"border_mode": "constant", "fill_mask": 0, "mask_interpolation": "nearest"}
     changed = {name: value for name, value in shown.items() if name in known}
     return replace(step, args=Arguments({**step.args.plain(), **changed})) if "border_mode" in known else step
+
+
+@dataclass(frozen=True, slots=True)
+class Ablated:
+    """A recipe without one of its steps.
+
+    Attributes:
+        step: the label of the step that was left out.
+        ratio: the time without it over the time of the whole recipe; None: it cannot run so.
+        effects: without it; None: it cannot run so.
+        why: it cannot; else empty.
+    """
+
+    step: str
+    ratio: Ratio | None
+    effects: Effects | None
+    why: str = ""
+
+
+def without_each(recipe: Recipe, mode: Any) -> list[tuple[str, Recipe]]:
+    """(label of the step that is left out, the recipe without it), in order.
+
+    >>> import augrecipes as ar
+    >>> [(label, len(less.steps)) for label, less in without_each(ar.load("folder-128"), "train")]
+    [('SmallestMaxSize#1', 2), ('RandomCrop#1', 2), ('HorizontalFlip#1', 2)]
+    """
+    steps, key = recipe.section(mode) or (), "steps" if mode == "train" else "eval"
+    less: Any = [{key: tuple(step for step in steps if step is not out)} for out in steps]
+    return [(out.site, replace(recipe, **changes)) for out, changes in zip(steps, less, strict=True)]
+
+
+def ablate(
+    side: Side, setting: Setting, batch_size: int, *, seconds: float, samples: int, progress: Progress | None = None
+) -> list[Ablated]:
+    """Time a side without each step, in turns with the whole, and see what the recipe does then.
+
+    Args:
+        side: a recipe at a setting of the optimiser.
+        setting: of it.
+        batch_size: samples in a batch.
+        seconds: for each variant, roughly.
+        samples: that effects are taken from.
+        progress: called with (rounds done, rounds).
+    """
+    # Without its last crop or resize a recipe may leave images of several sizes, which no batch holds: lists do.
+    works, found = [work_of(side, batch_size, "list")], []
+    for label, less in without_each(side.source, setting.mode):
+        # Without lints: a variant may be foolish, and the recipe itself has been checked.
+        level: Any = side.optimize
+        pipeline = build(less, setting.mode, level, setting.seed, threads=1, resumes=setting.stored)
+        work = work_of(side.through(pipeline, less), batch_size, "list")
+        try:
+            next(work.start())
+            found.append(Ablated(label, None, effects(less, setting, samples)))
+            works.append(work)
+        except AugrecipesError as error:
+            found.append(Ablated(label, None, None, str(error)))
+    size = fitting(works, seconds, -(-len(side.dataset) // batch_size))
+    whole, *times = in_turns(works, *size, progress)[0]
+    left = iter(times)
+    return [one if one.effects is None else replace(one, ratio=ratio(next(left), whole)) for one in found]

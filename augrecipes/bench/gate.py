@@ -11,13 +11,13 @@ beyond the limit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import exp, hypot, log
 from pathlib import Path
 from typing import Any, Literal
 
-from augrecipes.bench.record import Bench, SideRecord, read
+from augrecipes.bench.record import Bench, read
 from augrecipes.bench.sides import STOCK
 from augrecipes.bench.timing import Ratio
 from augrecipes.errors import BenchError, RecipeError
@@ -151,10 +151,10 @@ def open_baseline(path: Path) -> Baseline:
 
 def _ratio(report: Mapping[str, Any]) -> Ratio:
     """A ratio as it was written; ValueError where its numbers make no sense."""
-    middle, low, high = (float(report[key]) for key in ("middle", "low", "high"))
-    if not 0 < low <= middle <= high:
-        raise ValueError(f"{middle} is not between {low} and {high}")
-    return Ratio(middle, low, high, tuple(map(float, report["rounds"])))
+    found = Ratio(report["middle"], report["low"], report["high"], tuple(report["rounds"]))
+    if not 0 < found.low <= found.middle <= found.high:
+        raise ValueError(f"{found.middle} is not between {found.low} and {found.high}")
+    return found
 
 
 def judge(baseline: Baseline, bench: Bench, limit: float) -> Judgement:
@@ -168,48 +168,40 @@ def judge(baseline: Baseline, bench: Bench, limit: float) -> Judgement:
     Raises:
         BenchError: the record has none of the sides.
     """
-    now = bench.to_json()
+    report = bench.to_json()
     warnings = [
-        f"{key} was {then!r} then and is {now[key]!r} now: ratios may not be comparable"
+        f"{key} was {then!r} then and is {report[key]!r} now: ratios may not be comparable"
         for key, then in baseline.about.items()
-        if now[key] != then
+        if report[key] != then
     ]
-    taken = [f"the record was taken with {one}: " for one in differences({"processor": baseline.features})]
-    warnings += [f"{text}pixels may differ, and times" for text in taken]
-    return Judgement(baseline, limit, tuple(gates(baseline, bench.sides, limit)), tuple(warnings))
-
-
-def gates(baseline: Baseline, sides: Sequence[SideRecord], limit: float) -> list[Gate]:
-    """Each side that the record has, compared with it; raises as `judge`."""
-    stock_ms = {side.recipe: side.ms for side in sides if side.level == STOCK}
+    taken = differences({"processor": baseline.features})
+    warnings += [f"the record was taken with {one}: pixels may differ, and times" for one in taken]
+    stock_ms = {side.recipe: side.ms for side in bench.sides if side.level == STOCK}
     found = []
-    for side in sides:
-        then = baseline.sides.get((side.recipe, side.level))
-        if then is None or side.against_stock is None or side.cpu_against_stock is None:
+    for side in bench.sides:
+        then, time, work = baseline.sides.get((side.recipe, side.level)), side.against_stock, side.cpu_against_stock
+        if then is None or time is None or work is None:
             continue
-        found_as, of, before, now = outcome(then, side.against_stock, side.cpu_against_stock, limit)
+        result, of = outcome(then, time, work, limit)
+        before, now = (then.work, work) if of == "work" else (then.time, time)
         stock = stock_ms[side.recipe]
         gains = {stage.name: stage.ms - stock * then.stages.get(stage.name, 0.0) for stage in side.stages}
-        step, gained = max(gains.items(), key=lambda item: item[1], default=("", 0.0))
-        found.append(
-            Gate(side.name, before.middle, now.middle, change_of(before, now), of, found_as,
-                 step if gained > 0 else "", max(gained, 0.0))
-        )  # fmt: skip
+        gained, step = max([(0.0, ""), *((ms, name) for name, ms in gains.items())])
+        found.append(Gate(side.name, before.middle, now.middle, change_of(before, now), of, result, step, gained))
     if not found:
         have = ", ".join(f"{recipe} · {level}" for recipe, level in baseline.sides)
         raise BenchError(f"{baseline.path}: has none of these recipes and settings; it has {have}")
-    return found
+    return Judgement(baseline, limit, tuple(found), tuple(warnings))
 
 
-def outcome(
-    then: RecordedSide, time: Ratio, work: Ratio, limit: float
-) -> tuple[Outcome, Literal["time", "work"], Ratio, Ratio]:
-    """How a side came out, by what, and that ratio then and now."""
-    if change_of(then.work, work).low > 1 + limit:
-        return "slower", "work", then.work, work
-    if change_of(then.time, time).low > 1 + limit:
-        return "slower", "time", then.time, time
-    return "passes" if change_of(then.work, work).high <= 1 + limit else "cannot tell", "work", then.work, work
+def outcome(then: RecordedSide, time: Ratio, work: Ratio, limit: float) -> tuple[Outcome, Literal["time", "work"]]:
+    """How a side came out, and by what."""
+    by_work, most = change_of(then.work, work), 1 + limit
+    if by_work.low > most:
+        return "slower", "work"
+    if change_of(then.time, time).low > most:
+        return "slower", "time"
+    return "passes" if by_work.high <= most else "cannot tell", "work"
 
 
 def change_of(then: Ratio, now: Ratio) -> Ratio:

@@ -8,25 +8,62 @@ and drop keys, and change the number only where a key that `--baseline` reads ch
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+import platform
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from augrecipes.bench.ablation import Ablated
-from augrecipes.bench.effects import Effects
-from augrecipes.bench.latency import Gaps
-from augrecipes.bench.machine import Machine
+from augrecipes.bench.effects import Ablated, Effects
 from augrecipes.bench.stages import Stage
 from augrecipes.bench.sweep import Sweep
-from augrecipes.bench.timing import Ratio
+from augrecipes.bench.timing import CONFIDENCE, Gaps, Ratio
 from augrecipes.bench.training import Training
+from augrecipes.compat.guard import version_of
 from augrecipes.display import Displayed
 from augrecipes.errors import BenchError, counted
+from augrecipes.machine import cores
+from augrecipes.native.described import described
 from augrecipes.paths import write_file
 from augrecipes.report import to_plain
+from augrecipes.versions import features, plugins
 
 SCHEMA_VERSION = 1
+_PACKAGES = ("augrecipes", "albumentations", "opencv-python-headless", "numpy", "torch", "simplejpeg")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What measurements were taken on.
+
+    Attributes:
+        date: UTC, ISO 8601.
+        processor: its name.
+        cores: that this process may use.
+        load: of the last minute when it began, as processes that want a core; None where the system does not tell.
+        system: the operating system.
+        python: its version.
+        packages: their versions.
+        features: what OpenCV uses of the processor; pixels depend on it.
+        kernels: which native kernels ran, if any.
+    """
+
+    date: str
+    processor: str
+    cores: int
+    load: float | None
+    system: str
+    python: str
+    packages: dict[str, str]
+    features: str = ""
+    kernels: str = ""
+
+    def __str__(self) -> str:
+        busy = "" if self.load is None else f", load {self.load:.1f}"
+        return f"{self.processor}, {self.cores} cores{busy}, {self.system}, Python {self.python}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +160,7 @@ class RecipeRecord:
     ablations: tuple[Ablated, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bench(Displayed):
     """A comparison.
 
@@ -146,7 +183,7 @@ class Bench(Displayed):
         busy: that the machine was busy with other things, so that samples waited for a core; else empty.
     """
 
-    schema_version: int
+    schema_version: int = SCHEMA_VERSION
     machine: Machine
     kind: str
     data: Any
@@ -155,7 +192,7 @@ class Bench(Displayed):
     samples: int
     batch_size: int
     rounds: int
-    confidence: float
+    confidence: float = CONFIDENCE
     recipes: tuple[RecipeRecord, ...]
     sides: tuple[SideRecord, ...]
     verdicts: tuple[Verdict, ...]
@@ -205,3 +242,42 @@ def read(path: Path) -> dict[str, Any]:
         what = "it is no record of `augrecipes bench`" if found is None else f"its schema_version is {found!r}"
         raise BenchError(f"{path}: {what}; this augrecipes reads version {SCHEMA_VERSION}")
     return dict(report)
+
+
+def machine() -> Machine:
+    """This one, now."""
+    return Machine(
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        processor=_field("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
+        cores=cores(),
+        load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        system=platform.system(),
+        python=platform.python_version(),
+        packages={**{name: found for name in _PACKAGES if (found := version_of(name))}, **plugins()},
+        features=features(),
+        kernels=described(),
+    )
+
+
+def peak_mib(work: Callable[[], object]) -> float:
+    """The most memory that this process holds while some work is done, MiB; elsewhere than on Linux, that it ever held.
+
+    Linux lets the peak be forgotten before, which needs no rights.
+    """
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    work()
+    if peak := _field("/proc/self/status", "VmHWM"):
+        return int(peak.split()[0]) / 1024
+    import resource  # Unix only
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if platform.system() == "Darwin" else 1024)
+
+
+def _field(file: str, name: str) -> str:
+    """A value of one of Linux's tables about itself; empty elsewhere."""
+    try:
+        lines = Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(name)), "")

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
 
-from augrecipes.bench.ablation import ablate
-from augrecipes.bench.baseline import albumentations_only
-from augrecipes.bench.effects import effects
-from augrecipes.bench.latency import gaps_of, worker_transfer
-from augrecipes.bench.machine import Machine, forget_peak, machine, peak_mib
-from augrecipes.bench.record import SCHEMA_VERSION, Bench, RecipeRecord, SideRecord, Verdict
-from augrecipes.bench.sides import STOCK, Setting, Side, compiled, sides_of, stock_side, with_pipeline, work_of
-from augrecipes.bench.stages import Staged, staged
-from augrecipes.bench.step import Step, load_step
-from augrecipes.bench.sweep import Scope, Sweep, no_warning_about_cores, sweep, with_advice
-from augrecipes.bench.timing import CONFIDENCE, Ratio, RunSize, Times, Work, fitting, in_turns, mad, ratio, total
+from augrecipes.bench.effects import ablate, effects
+from augrecipes.bench.record import Bench, Machine, RecipeRecord, SideRecord, Verdict, machine, peak_mib
+from augrecipes.bench.sides import Setting, albumentations_only, compiled, sides_of, stock_side, with_pipeline, work_of
+from augrecipes.bench.stages import staged, worker_transfer
+from augrecipes.bench.step import ModelStep, Wait, load_step
+from augrecipes.bench.sweep import Sweep, sweep
+from augrecipes.bench.timing import Ratio, RunSize, Times, fitting, gaps_of, in_turns, mad, ratio, total
 from augrecipes.bench.training import Case, Training, measure
 from augrecipes.bench.verdicts import BUSY, bottleneck, differs, verdict, waiting
 from augrecipes.compiler.explain import explain
@@ -103,12 +101,15 @@ def bench(
     about = machine()  # its load, before this run adds to it
     tune_allocator()  # as the loader does, and stock gains as much
     run = _Run(loaded, setting, options, advance or (lambda *_: None))
-    run.feed(step)
+    run.train(step, *map(Case, run.sides))
     run.time()
-    sides = tuple(run.side(k) for k in range(len(run.sides)))
+    with warnings.catch_warnings():
+        # torch warns where there are more workers than cores, which is what is measured here.
+        warnings.filterwarnings("ignore", message="This DataLoader will create", category=UserWarning)
+        run.feed(step)
+    sides = tuple(map(run.side, range(len(run.sides))))
     busy = _busy(sides, about)
     return Bench(
-        schema_version=SCHEMA_VERSION,
         machine=about,
         kind=run.kind,
         data=words_of(setting.data) if is_source(setting.data) else setting.data,
@@ -117,7 +118,6 @@ def bench(
         samples=run.samples,
         batch_size=run.batch_size,
         rounds=run.times.shape[2],
-        confidence=CONFIDENCE,
         recipes=tuple(run.recipe(name, recipe) for name, recipe in loaded.items()),
         sides=sides,
         verdicts=tuple(run.verdicts(busy=bool(busy))),
@@ -131,9 +131,10 @@ class _Run:
     """A comparison in progress.
 
     Attributes:
-        sides: that are compared.
-        staged: those that a clock times as well, by their place among the sides.
+        sides: that are compared; those of stock last.
+        staged: all others, as a clock times them.
         last: by recipe the place of the side at its last setting.
+        stock: by recipe the place of its side of stock.
         times: of all sides, then of those with a clock: wall and CPU, side, round, batch.
     """
 
@@ -149,149 +150,120 @@ class _Run:
         samples = max(options.samples // self.batch_size, 1) * self.batch_size
         self.sides = sides_of(recipes, options.optimize, setting, samples)
         self.last = {side.recipe: k for k, side in enumerate(self.sides)}
-        self.staged: dict[int, Staged] = {k: staged(side, setting) for k, side in enumerate(self.sides)}
+        self.staged = [staged(side, setting) for side in self.sides]
+        self.stock: dict[str, int] = {}
         if options.stock:
             first = {side.recipe: side for side in reversed(self.sides)}
+            self.stock = {name: len(self.sides) + k for k, name in enumerate(recipes)}
             self.sides += [stock_side(first[name], setting, options.yardsticks.get(name)) for name in recipes]
 
     @property
     def samples(self) -> int:
         return self.size.batches * self.batch_size
 
-    def feed(self, step: Step | None) -> None:
-        """A sweep where there are workers, a training where there is a step; and again with the setting to use."""
-        options, batch_size = self.options, self.batch_size
-        scope = Scope(options.workers, batch_size, options.sizes, options.seconds, self.setting.seed)
-
-        def train(*cases: Case) -> tuple[Training, ...]:
-            if step is None or not cases:
-                return ()
-            with no_warning_about_cores():
-                tell = partial(self.advance, "training")
-                return measure(cases, step, batch_size, seconds=options.seconds, progress=tell)
-
-        self.training = train(*map(Case, self.sides))
-        if not scope.workers:
-            return
-        sides = {name: self.sides[k] for name, k in self.last.items()}
-        whole = [(name, one.optimize, self._whole(one)) for name, one in sides.items()]
-        known = {name: one for one in self.training for name, side in sides.items() if _is_of(one, side)}
-        found = sweep(whole, scope, self.advance)
-        self.sweep = with_advice(found, batch_size, {name: one.step_ms for name, one in known.items()})
-        advised = [one for one in self.sweep.advice if one.workers]
-        self.training += train(*(Case(sides[one.recipe], one.backend, one.workers) for one in advised))
-
-    def _whole(self, side: Side) -> Any:
-        """All of a side's data as a user reads it: the tiles of a bag in a thread for each core."""
-        return with_pipeline(side.whole, compiled(side.source, self.setting, side.optimize, threads=None))
-
     def time(self) -> None:
         """All sides, plain and by the clock, batch by batch in turns."""
-        works: list[Work] = [work_of(side, self.batch_size) for side in self.sides]
-        works += [one.work(self.batch_size) for one in self.staged.values()]
+        works = [work_of(side, self.batch_size) for side in self.sides]
+        works += [one.work(self.batch_size) for one in self.staged]
         batches = -(-len(self.sides[0].dataset) // self.batch_size)
         in_turns(works, 1, min(_WARM, batches))
         self.size = fitting(works, self.options.seconds * len(self.sides) / len(works), batches)
-        for one in self.staged.values():
+        for one in self.staged:
             one.taken.clear()
         for again in range(1 + _AGAIN):
-            tell = partial(self.advance, f"timing again, {again}" if again else "timing")
-            more = in_turns(works, *self.size, tell)
+            what = f"timing again, {again}" if again else "timing"
+            more = in_turns(works, *self.size, partial(self.advance, what))
             self.times = np.concatenate((self.times, more), axis=2) if again else more
-            ask = self.options.undecided
-            compared = [(side, self._against_stock(k)) for k, side in enumerate(self.sides)]
-            if ask is None or not any(ratios and ask(side.recipe, side.optimize, *ratios) for side, ratios in compared):
+            if not any(self._undecided(k) for k in range(len(self.sides))):
                 return
 
-    def ratios(self, one: int, other: int) -> tuple[Ratio, Ratio]:
+    def train(self, step: Wait | ModelStep | None, *cases: Case) -> None:
+        """How much of a training step is waiting, where there is a step."""
+        if step is not None and cases:
+            advance = partial(self.advance, "training")
+            self.training += measure(cases, step, self.batch_size, seconds=self.options.seconds, progress=advance)
+
+    def feed(self, step: Wait | ModelStep | None) -> None:
+        """A sweep where there are workers, and training with the settings that it recommends."""
+        options, last = self.options, {name: self.sides[k] for name, k in self.last.items()}
+        if not options.workers:
+            return
+        # All of the data as a user reads it: the tiles of a bag in a thread for each core.
+        whole = [
+            (name, side.optimize, with_pipeline(side.whole, compiled(side.source, self.setting, side.optimize, None)))
+            for name, side in last.items()
+        ]
+        how: dict[str, Any] = {"sizes": options.sizes, "seconds": options.seconds, "seed": self.setting.seed}
+        how["a_batch"] = max(float(np.median(self.times[0][k])) for k in self.last.values())
+        self.sweep = sweep(whole, options.workers, self.batch_size, advance=self.advance, **how)
+        self.train(
+            step, *(Case(last[one.recipe], one.backend, one.workers) for one in self.sweep.advice if one.workers)
+        )
+
+    def _undecided(self, k: int) -> bool:
+        side, ask, ratios = self.sides[k], self.options.undecided, self._against_stock(k)
+        return ask is not None and ratios is not None and ask(side.recipe, side.optimize, *ratios)
+
+    def _ratios(self, one: int, other: int) -> tuple[Ratio, Ratio]:
         """Of two sides: of time, and of CPU time."""
         wall, cpu = self.times
         return ratio(wall[one], wall[other]), ratio(cpu[one], cpu[other])
 
     def _against_stock(self, k: int) -> tuple[Ratio, Ratio] | None:
-        stock = (side.optimize == STOCK and side.recipe == self.sides[k].recipe for side in self.sides)
-        place = next((place for place, found in enumerate(stock) if found), k)
-        return None if place == k else self.ratios(k, place)
+        place = self.stock.get(self.sides[k].recipe, k)
+        return None if place == k else self._ratios(k, place)
 
     def side(self, k: int) -> SideRecord:
         """What was measured of one."""
         self.advance("memory and transfer", k, len(self.sides))
-        side, clocked, (wall, cpu) = self.sides[k], self.staged.get(k), self.times
+        side, (wall, cpu) = self.sides[k], self.times
         ms, cpu_ms = (1e3 * total(one[k]) / self.samples for one in (wall, cpu))
-        forget_peak()
+        spread, seconds = 1e3 * mad(wall[k].sum(1)) / self.samples, tuple(map(tuple, wall[k].tolist()))
         passing = work_of(side, self.batch_size).start()
-        for _ in range(self.size.batches):
-            next(passing)
-        peak = peak_mib()
-        time, work = self._against_stock(k) or (None, None)
-        plain = SideRecord(
-            recipe=side.recipe,
-            level=side.optimize,
-            ms=ms,
-            mad=1e3 * mad(wall[k].sum(1)) / self.samples,
-            cpu_ms=cpu_ms,
-            samples_per_second=1e3 / ms,
-            seconds=tuple(tuple(row) for row in wall[k].tolist()),
-            gaps=gaps_of(wall[k].reshape(-1)),
-            peak_mib=peak,
-            against_stock=time,
-            cpu_against_stock=work,
-        )
-        if clocked is None:
-            return plain
+        peak = peak_mib(lambda: deque(islice(passing, self.size.batches), 0))
+        ratios = self._against_stock(k) or (None, None)
+        of_batches = 1e3 / ms, seconds, gaps_of(wall[k].reshape(-1)), peak
+        more = self._by_clock(k) if k < len(self.staged) else {}
+        return SideRecord(side.recipe, side.optimize, ms, spread, cpu_ms, *of_batches, *ratios, **more)
+
+    def _by_clock(self, k: int) -> dict[str, Any]:
+        """What is known of a side whose stages are timed: the fields of a `SideRecord`."""
+        side, (wall, _) = self.sides[k], self.times
         advice = self.sweep.advice_for(side.recipe) if self.sweep else None
-        transfer, stages = worker_transfer(side, self.batch_size), clocked.stages(self.samples)
+        transfer, stages = worker_transfer(side, self.batch_size), tuple(self.staged[k].stages(self.samples))
         sent = transfer if advice and advice.backend == "processes" else 0.0
-        step_ms = next((one.step_ms / one.batch_size for one in self.training if _is_of(one, side)), 0.0)
-        return replace(
-            plain,
-            stages=tuple(stages),
-            accounted=ratio(wall[len(self.sides) + list(self.staged).index(k)], wall[k]),
-            transfer=transfer,
-            bottleneck=bottleneck(stages, sent, advice.workers if advice else 0, step_ms),
-        )
+        trained = (one for one in self.training if (one.recipe, one.level) == (side.recipe, side.optimize))
+        step_ms = next((one.step_ms / one.batch_size for one in trained), 0.0)
+        binds = bottleneck(stages, sent, advice.workers if advice else 0, step_ms)
+        accounted = ratio(wall[len(self.sides) + k], wall[k])
+        return {"stages": stages, "accounted": accounted, "transfer": transfer, "bottleneck": binds}
 
     def verdicts(self, *, busy: bool) -> Iterator[Verdict]:
         """Settings of a recipe compared with each other and stock; recipes with each other at their last settings."""
         for one, other in combinations(range(len(self.sides)), 2):
             a, b = self.sides[one], self.sides[other]
-            if a.recipe == b.recipe or (self.last[a.recipe] == one and self.last[b.recipe] == other):
-                time, cpu = self.ratios(one, other)
+            if a.recipe == b.recipe or {one, other} <= {*self.last.values()}:
+                time, cpu = self._ratios(one, other)
                 work = cpu if busy else None
                 yield Verdict(a.name, b.name, time, differs(time, work), verdict(a.name, b.name, time, work))
 
     def recipe(self, name: str, recipe: Recipe) -> RecipeRecord:
         """A recipe, its plans, and what it does."""
-        options, setting = self.options, self.setting
+        options, setting, side = self.options, self.setting, self.sides[self.last[name]]
         left, baked = setting.left_of(recipe)
-        levels: list[Any] = [side.optimize for side in self.sides if side.recipe == name and side.optimize != STOCK]
+        levels: list[Any] = [one.side.optimize for one in self.staged if one.side.recipe == name]
         plain, lacks = albumentations_only(options.yardsticks.get(name, left))
         samples = min(options.samples, _INSPECTED)
         seen, ablations = None, []
         if options.effects:
             seen = effects(left, setting, samples, partial(self.advance, f"inspecting {name}"))
         if options.ablate:
-            tell = partial(self.advance, f"leaving out steps of {name}")
-            side = self.sides[self.last[name]]
-            ablations = ablate(
-                side, setting, self.batch_size, seconds=options.seconds, samples=samples, progress=tell
-            )  # fmt: skip
-        return RecipeRecord(
-            name=name,
-            file=recipe.file,
-            digest=recipe.digest,
-            text=to_yaml(recipe),
-            yardstick=to_yaml(replace(plain, file="")),
-            baked=baked,
-            not_in_stock=lacks,
-            plans={level: explain(left, setting.mode, level).to_json() for level in levels},
-            effects=seen,
-            ablations=tuple(ablations),
-        )
-
-
-def _is_of(training: Training, side: Side) -> bool:
-    return (training.recipe, training.level) == (side.recipe, side.optimize)
+            advance = partial(self.advance, f"leaving out steps of {name}")
+            how: dict[str, Any] = {"seconds": options.seconds, "samples": samples, "progress": advance}
+            ablations = ablate(side, setting, self.batch_size, **how)
+        plans = {level: explain(left, setting.mode, level).to_json() for level in levels}
+        texts = to_yaml(recipe), baked, to_yaml(replace(plain, file=""))
+        return RecipeRecord(name, recipe.file, recipe.digest, *texts, lacks, plans, seen, tuple(ablations))
 
 
 def _busy(sides: Sequence[SideRecord], about: Machine) -> str:
@@ -301,7 +273,5 @@ def _busy(sides: Sequence[SideRecord], about: Machine) -> str:
     if share <= BUSY:
         return ""
     load = "" if about.load is None else f" (load {about.load:.1f} on {about.cores} cores)"
-    return (
-        f"the machine was busy{load}: {side.name} waited for a core in {100 * share:.0f} % of its time; measure again "
-        "when it is idle"
-    )
+    waited = f"{side.name} waited for a core in {100 * share:.0f} % of its time"
+    return f"the machine was busy{load}: {waited}; measure again when it is idle"

@@ -1,24 +1,32 @@
-"""Sides: what is compared, each a recipe at a setting of the optimiser, or stock, over the same samples."""
+"""Sides: what is compared, each a recipe at a setting of the optimiser, or stock, over the same samples.
+
+`stock` is the baseline: the same steps in a plain `A.Compose`, as one writes them by hand, behind our own loader.
+"""
 
 from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 import augrecipes.data.loader as loading
 from augrecipes import kinds
-from augrecipes.bench.baseline import StockPipeline, albumentations_only
 from augrecipes.bench.timing import Work
+from augrecipes.compat.albumentations import A
 from augrecipes.compiler.compile import build, check
+from augrecipes.compiler.lowering.lower import group
+from augrecipes.compiler.run.tiles import BagResult
 from augrecipes.data.packed import Packed
 from augrecipes.data.samples import Samples
 from augrecipes.errors import BenchError, DataError
-from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.interop import plain
+from augrecipes.ops.own import OWN
+from augrecipes.ops.registry import construct, is_registered
+from augrecipes.recipe.model import Mode, Optimize, Output, Recipe, Step
 from augrecipes.sources.arguments import as_given
 from augrecipes.sources.opening import StrPath, is_source, open_data
 from augrecipes.sources.sample import RecipeSource
@@ -50,6 +58,10 @@ class Side:
     def name(self) -> str:
         """Recipe and setting."""
         return f"{self.recipe} · {self.optimize}"
+
+    def through(self, pipeline: Any, source: Recipe | None = None) -> Side:
+        """The same samples through another pipeline, of another recipe if that is given."""
+        return replace(self, dataset=with_pipeline(self.dataset, pipeline, source), source=source or self.source)
 
     def rewound(self) -> None:
         """Random parameters of its own begin again."""
@@ -116,11 +128,9 @@ def dataset_of(recipe: Recipe, setting: Setting, optimize: Optimize | None = Non
 
 
 def with_pipeline(dataset: Any, pipeline: Any, recipe: Recipe | None = None) -> Any:
-    """The same samples through another pipeline."""
+    """The same samples through another pipeline, of another recipe if that is given."""
     made = copy.copy(dataset)
-    made.pipeline = pipeline
-    if recipe is not None:
-        made.recipe = recipe
+    made.pipeline, made.recipe = pipeline, recipe or dataset.recipe
     return made
 
 
@@ -149,9 +159,8 @@ def sides_of(
         DataError: as `dataset_of`.
         LintError, RecipeError: as `Recipe.compile`.
     """
-    kinds = {recipe.kind for recipe in recipes.values()}
-    if len(kinds) > 1:
-        raise BenchError(f"recipes of one kind can be compared, these are of kind {' and '.join(sorted(kinds))}")
+    if len(found := sorted({recipe.kind for recipe in recipes.values()})) > 1:
+        raise BenchError(f"recipes of one kind can be compared, these are of kind {' and '.join(found)}")
     sides: list[Side] = []
     for name, recipe in recipes.items():
         whole, (left, _) = dataset_of(recipe, setting), setting.left_of(recipe)
@@ -166,8 +175,8 @@ def sides_of(
 def compiled(recipe: Recipe, setting: Setting, optimize: str, threads: int | None = 1) -> Any:
     """The pipeline of what is left to do; the tiles of a bag one after another, so that stages add up."""
     check(recipe)
-    of: Any = optimize
-    return build(recipe, setting.mode, of, setting.seed, threads=threads, resumes=setting.stored)
+    level: Any = optimize
+    return build(recipe, setting.mode, level, setting.seed, threads=threads, resumes=setting.stored)
 
 
 def stock_side(side: Side, setting: Setting, yardstick: Recipe | None = None) -> Side:
@@ -194,8 +203,7 @@ def stock_side(side: Side, setting: Setting, yardstick: Recipe | None = None) ->
             f"{recipe.name}: a packed dataset holds boxes and keypoints as its steps left them, which albumentations "
             "does not take: compare with stock on the files"
         )
-    pipeline = StockPipeline(recipe, setting.mode, setting.seed)
-    return Side(side.recipe, STOCK, with_pipeline(side.dataset, pipeline, recipe), recipe, side.whole)
+    return replace(side.through(StockPipeline(recipe, setting.mode, setting.seed), recipe), optimize=STOCK)
 
 
 def work_of(side: Side, batch_size: int, collate: Any = "default") -> Work:
@@ -208,3 +216,93 @@ def work_of(side: Side, batch_size: int, collate: Any = "default") -> Work:
         return iter(batches)
 
     return Work(side.name, start)
+
+
+def albumentations_only(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
+    """The recipe without the steps that albumentations does not have, and the labels of those.
+
+    A baseline must not change with what it measures: steps of ours, or of the program's, may.
+    """
+    left: list[str] = []
+
+    def only(steps: Sequence[Step]) -> tuple[Step, ...]:
+        found = []
+        for step in steps:
+            if step.name in OWN or is_registered(step.name):
+                left.append(step.site)
+                continue
+            inside = only(step.steps)
+            if not step.is_group or inside:
+                found.append(replace(step, steps=inside))
+        return tuple(found)
+
+    return replace(recipe, steps=only(recipe.steps), eval=only(recipe.eval or ())), tuple(dict.fromkeys(left))
+
+
+def compose(recipe: Recipe, mode: Mode = "train", seed: int = 0) -> Any:
+    """A recipe's steps as an `A.Compose`, with `A.Normalize` or `A.ToFloat` for its output; H×W×C comes out.
+
+    >>> import augrecipes as ar
+    >>> [type(step).__name__ for step in compose(ar.load("folder-128"))]
+    ['SmallestMaxSize', 'RandomCrop', 'HorizontalFlip', 'ToFloat']
+    """
+    steps = [_built(step) for step in recipe.section(mode) or ()]
+    return A.Compose([*steps, *last_of(recipe.output)], **plain.processors_of(recipe.inputs), seed=seed)
+
+
+class StockPipeline:
+    """What a Dataset of ours asks of a pipeline, done by `A.Compose` with random parameters of its own. One thread.
+
+    Images are decoded whole. `A.Normalize` or `A.ToFloat` and a transposition stand for the output. Of recipes of kind
+    image or bag.
+    """
+
+    reads = False
+
+    def __init__(self, recipe: Recipe, mode: Mode = "train", seed: int = 0) -> None:
+        self._seed, self._output = seed, recipe.output
+        self._dtype = np.dtype("uint8" if recipe.output.where == "device" else recipe.output.dtype)
+        self._compose = compose(recipe, mode, seed)
+
+    def rewind(self) -> None:
+        """From here on the same random parameters again."""
+        self._compose.set_random_seed(self._seed)
+
+    def at(self, index: int, epoch: int = 0, tile: int = 0) -> Callable[..., dict[str, Any]]:
+        """What makes the next sample, whatever its key."""
+        del index, epoch, tile
+        return self._sample
+
+    def _sample(self, **targets: Any) -> dict[str, Any]:
+        targets.pop("out", None)  # a batch's memory: the baseline leaves copying to the collate function
+        if "boxes" in targets:
+            targets["bboxes"] = targets.pop("boxes")
+        done: dict[str, Any] = self._compose(**targets)
+        image = done["image"].transpose(2, 0, 1) if self._output.layout == "chw" else done["image"]
+        done["image"] = np.ascontiguousarray(image, self._dtype)
+        if "mask" in done:
+            done["mask"] = done["mask"].astype(np.int64)
+        if "bboxes" in done:
+            done["boxes"] = np.asarray(done.pop("bboxes"), np.float32).reshape(-1, 4)
+        if "keypoints" in done:
+            done["keypoints"] = np.asarray(done["keypoints"], np.float32)
+        return done
+
+    def bag(self, index: int, epoch: int, tiles: Sequence[int], read: Callable[[int], Any], **more: Any) -> BagResult:
+        """The tiles of a bag, one after another."""
+        del index, epoch
+        images = [self._sample(image=read(k))["image"] for k in range(len(tiles))]
+        out = more.get("allocate", np.empty)((len(images), *images[0].shape), images[0].dtype)
+        np.stack(images, out=out)
+        return BagResult(out, tuple(range(len(tiles))))
+
+
+def _built(step: Step) -> Any:
+    """One step, or a group with our defaults, as albumentations builds it."""
+    return group(step, [_built(child) for child in step.steps]) if step.is_group else construct(step)
+
+
+def last_of(output: Output) -> list[Any]:
+    """What stands for the output's numbers, as one writes them by hand; colours and layout are not among them."""
+    dtype = "uint8" if output.dtype == "uint8" else "float32"
+    return plain.last_of(replace(output, dtype=dtype, color="rgb", layout="hwc"))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from statistics import median
+from time import perf_counter
 from typing import Any, Literal
 
-from augrecipes.bench.sides import Setting, Side, compiled, with_pipeline, work_of
+import augrecipes.data.loader as loading
+from augrecipes.bench.sides import Setting, Side, compiled, work_of
 from augrecipes.bench.timing import Work, mad
 from augrecipes.compiler.run.clock import DECODE, READ, REST, Clock, clocked, middle
 from augrecipes.compiler.run.instrument import SINK
@@ -17,6 +20,7 @@ from augrecipes.data.packed import Packed
 from augrecipes.images.format import watched
 
 StageKind = Literal["read", "decode", "step", "sink", "collate", "overhead"]
+_PROBES = 12  # batches whose transfer is timed
 _COLLATE = "\x00collate"
 _KINDS: dict[str, StageKind] = {READ: "read", DECODE: "decode", SINK: "sink", _COLLATE: "collate", REST: "overhead"}
 
@@ -113,4 +117,26 @@ def staged(side: Side, setting: Setting) -> Staged:
     # Samples may reach the pipeline as files, not decoded yet: those are run by a plan of their own.
     packed = side.dataset.store.encodes if isinstance(side.dataset, Packed) else not side.source.facts.tiles
     labels = clocked(pipeline, clock, "encoded" if pipeline.reads and packed else None)
-    return Staged(replace(side, dataset=with_pipeline(side.dataset, pipeline)), labels, clock)
+    return Staged(side.through(pipeline), labels, clock)
+
+
+@dataclass(frozen=True)
+class _Stamped:
+    """A batch with the time when it was ready; a clock that all processes of a machine share."""
+
+    collate: Callable[[list[Any]], Any]
+
+    def __call__(self, samples: list[Any]) -> tuple[Any, float]:
+        return self.collate(samples), perf_counter()
+
+
+def worker_transfer(side: Side, batch_size: int) -> float:
+    """Milliseconds a sample between a batch's being ready in a worker process and its being in the consumer's hands.
+
+    The consumer does nothing else but wait. The first batches, which meet cold queues, do not count.
+    """
+    batches = loading.loader(
+        side.dataset, batch_size, backend="processes", num_workers=1, drop_last=True,
+        collate=_Stamped(collate_for("default", side.dataset)), samples_per_epoch=_PROBES * batch_size,
+    )  # fmt: skip
+    return 1e3 * median([perf_counter() - ready for _, ready in batches][2:]) / batch_size

@@ -35,10 +35,9 @@ As in a script, the folder of the file can be imported from; what stands under `
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -142,50 +141,48 @@ class Wait:
         lap(WAITED)
 
 
-@dataclass(frozen=True)
-class ModelStep:
-    """A model of the user's, on its device."""
-
-    module: UserModule
-    model: nn.Module
-    loss: Callable[[Any, Any], Any] | None
-    optimizer: Any
-    own_optimizer: bool
-    device: Device
-
-    def of(self, recipe: Recipe) -> RecipeStep:
-        """As it learns from samples of a recipe."""
-        outputs = {name: recipe.outputs.get(name, recipe.output) for name in recipe.scales or ("image",)}
-        left = any(output.where == "device" for output in outputs.values())
-        stage = recipe.device_stage().to(self.device.where) if left else None
-        targets = sorted(recipe.scales, key=recipe.scales.__getitem__) or ["image", ""]
-        return RecipeStep(self, recipe.name, stage, targets[0], targets[-1])
-
-
 @dataclass
-class RecipeStep:
-    """Steps of a user's model with samples of one recipe.
+class ModelStep:
+    """Steps of a model of the user's, on its device.
 
     Attributes:
-        of: the model.
-        recipe: its name.
+        module: where it was found.
+        model: it.
+        loss: the user's, called with output and batch; None: a mean square stands in.
+        optimizer: the user's, or one that stands in.
+        stands_in: whether it does.
+        device: that the model is on.
+        recipe: whose samples are learnt from.
         stage: what is left of the recipe's output to be done on the device.
         source: the key of what the model gets.
         target: of pairs the key of what its output is compared with, where there is no loss; else empty.
     """
 
-    of: ModelStep
-    recipe: str
-    stage: Any
-    source: str
-    target: str
+    module: UserModule
+    model: nn.Module
+    loss: Callable[[Any, Any], Any] | None
+    optimizer: Any
+    stands_in: bool
+    device: Device
+    recipe: str = ""
+    stage: Any = None
+    source: str = "image"
+    target: str = ""
     _loss: str = field(default="loss()", init=False)
+
+    def of(self, recipe: Recipe) -> ModelStep:
+        """The same model, as it learns from samples of a recipe."""
+        outputs = [recipe.outputs.get(name, recipe.output) for name in recipe.scales or ("image",)]
+        left = any(output.where == "device" for output in outputs)
+        stage = recipe.device_stage().to(self.device.where) if left else None
+        targets = sorted(recipe.scales, key=recipe.scales.__getitem__) or ["image", ""]
+        return replace(self, recipe=recipe.name, stage=stage, source=targets[0], target=targets[-1])
 
     @property
     def text(self) -> str:
         """In words, once a step has been made: what was run, and what stood in."""
-        optimizer = type(self.of.optimizer).__name__ + ("" if self.of.own_optimizer else " as a stand-in")
-        return f"{self.of.module.place}, {type(self.of.model).__name__}; {self._loss}; {optimizer}"
+        optimizer = type(self.optimizer).__name__ + " as a stand-in" * self.stands_in
+        return f"{self.module.place}, {type(self.model).__name__}; {self._loss}; {optimizer}"
 
     def __call__(self, batch: Any, lap: Lap) -> None:
         """One step; `lap` hears of every part when it is over.
@@ -193,63 +190,54 @@ class RecipeStep:
         Raises:
             BenchError: the model, its loss or its optimiser fails; the user's file and line are named.
         """
-        if self.of.device.is_separate:
-            batch = self.of.device.take(batch)
+        if self.device.is_separate:
+            batch = self.device.take(batch)
             lap("to device")
         if self.stage is not None:
             batch = self.stage(batch)
             lap("device stage")
         part = "the model"
         try:
-            output = self.of.model(batch[self.source])
+            output = self.model(batch[self.source])
             part = "loss(output, batch)"
-            loss = self._checked(self._loss_of(output, batch))
+            loss = self._loss_of(output, batch)
             lap("forward")
             part = "backward"
             loss.backward()  # type: ignore[no-untyped-call]
             lap("backward")
             part = "the optimiser"
-            self.of.optimizer.step()
-            self.of.optimizer.zero_grad()
+            self.optimizer.step()
+            self.optimizer.zero_grad()
             lap("optimiser")
         except AugrecipesError:
             raise
         except Exception as error:
             keys = ", ".join(f"{key} {_shown(value)}" if key == self.source else key for key, value in batch.items())
-            raise self.of.module.failed(f"{part} fails on a batch of {self.recipe} ({keys})", error) from error
+            raise self.module.failed(f"{part} fails on a batch of {self.recipe} ({keys})", error) from error
 
-    def _loss_of(self, output: Any, batch: Any) -> Any:
-        if self.of.loss is not None:
-            return self.of.loss(output, batch)
-        if not isinstance(output, Tensor):
-            raise self._wrong(
-                f"gives a {type(output).__name__}; write loss(output, batch), which makes one number of it"
-            )
-        target = batch[self.target] if self.target else None
-        if target is not None and target.shape == output.shape:
+    def _loss_of(self, output: Any, batch: Any) -> Tensor:
+        place, name = self.module.place, self.module.name
+        if self.loss is not None:
+            loss = self.loss(output, batch)
+        elif not isinstance(output, Tensor):
+            what = f"gives a {type(output).__name__}; write loss(output, batch), which makes one number of it"
+            raise BenchError(f"{place}: {name} {what}")
+        elif self.target and batch[self.target].shape == output.shape:
             self._loss = f"mean square of output − {self.target} as a stand-in for loss()"
-            return (output - target).square().mean()
-        self._loss = "mean square of the output as a stand-in for loss()"
-        return output.square().mean()
-
-    def _checked(self, loss: Any) -> Tensor:
+            loss = (output - batch[self.target]).square().mean()
+        else:
+            self._loss = "mean square of the output as a stand-in for loss()"
+            loss = output.square().mean()
         if not isinstance(loss, Tensor) or loss.numel() != 1:
-            place = self.of.module.place
-            raise BenchError(
-                f"{place}: loss(output, batch) gives {_shown(loss)}; it must be a tensor of one number, as loss.mean()"
-            )
+            what = f"gives {_shown(loss)}; it must be a tensor of one number, as loss.mean()"
+            raise BenchError(f"{place}: loss(output, batch) {what}")
         if not loss.requires_grad:
-            raise self._wrong("has a loss that does not depend on any trained parameter: is there a detach()?")
+            what = "has a loss that does not depend on any trained parameter: is there a detach()?"
+            raise BenchError(f"{place}: {name} {what}")
         return loss
 
-    def _wrong(self, what: str) -> BenchError:
-        return BenchError(f"{self.of.module.place}: {self.of.module.name} {what}")
 
-
-Step = Wait | ModelStep
-
-
-def load_step(text: str, device: str | None = None) -> Step:
+def load_step(text: str, device: str | None = None) -> Wait | ModelStep:
     """What `--train-step` names.
 
     Args:
@@ -266,7 +254,7 @@ def load_step(text: str, device: str | None = None) -> Step:
         ms = float(text)
     except ValueError:
         return _load_model(text, device_of(device))
-    if not (math.isfinite(ms) and 0 < ms <= _LONGEST):
+    if not 0 < ms <= _LONGEST:
         raise BenchError(f"--train-step {text}: milliseconds a batch are more than 0, and at most {_LONGEST:,.0f}")
     if device is not None:
         raise BenchError(f"--device {device}: milliseconds are waited for on no device; it is for a model of yours")
@@ -279,11 +267,12 @@ def _load_model(text: str, device: Device) -> ModelStep:
     loss, optimizer = (getattr(module.content, name, None) for name in ("loss", "optimizer"))
     if loss is not None and not callable(loss):
         raise BenchError(f"{module.place}: loss is a {type(loss).__name__}; it must be a function loss(output, batch)")
-    own = optimizer is not None
-    if not own and not any(parameter.requires_grad for parameter in model.parameters()):
+    stands_in = optimizer is None
+    if stands_in and not any(parameter.requires_grad for parameter in model.parameters()):
         raise BenchError(f"{module.place}: {module.name} has no parameters to train")
     try:
-        made = optimizer(model) if callable(optimizer) else optimizer or torch.optim.SGD(model.parameters(), lr=_RATE)
+        made = torch.optim.SGD(model.parameters(), lr=_RATE) if stands_in else optimizer
+        made = optimizer(model) if callable(optimizer) else made
     except Exception as error:
         raise module.failed("optimizer(model) fails", error) from error
     if not all(callable(getattr(made, name, None)) for name in ("step", "zero_grad")):
@@ -291,7 +280,7 @@ def _load_model(text: str, device: Device) -> ModelStep:
             f"{module.place}: optimizer gives a {type(made).__name__}; it must be a function optimizer(model) that "
             "returns an optimiser, such as torch.optim.AdamW(model.parameters())"
         )
-    return ModelStep(module, model, loss, made, own, device)
+    return ModelStep(module, model, loss, made, stands_in, device)
 
 
 def _shown(value: Any) -> str:

@@ -138,6 +138,30 @@ def mad(values: Any) -> float:
     return float(np.median(np.abs(values - np.median(values)))) if values.size else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """Batch latency: milliseconds between one batch and the next, as the consumer sees them.
+
+    Attributes:
+        p50: half are shorter.
+        p95: 95 of a hundred are shorter.
+        p99: 99 of a hundred are shorter.
+    """
+
+    p50: float
+    p95: float
+    p99: float
+
+
+def gaps_of(seconds: NDArray[np.float64]) -> Gaps:
+    """Of the times between batches.
+
+    >>> gaps_of(np.array([0.001, 0.001, 0.003]))
+    Gaps(p50=1.0, p95=2.8, p99=2.96)
+    """
+    return Gaps(*(round(1e3 * float(value), 6) for value in np.quantile(seconds, (0.5, 0.95, 0.99))))
+
+
 def ratio(one: Times, other: Times) -> Ratio:
     """The time of one over that of another, both (rounds, batches), measured in turns.
 

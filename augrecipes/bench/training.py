@@ -18,13 +18,12 @@ import torch
 
 import augrecipes.data.loader as loading
 from augrecipes.bench.sides import Side
-from augrecipes.bench.step import LOADING, Step
+from augrecipes.bench.step import LOADING, ModelStep, Wait
 from augrecipes.bench.timing import mad
 from augrecipes.data.choice import Backend
 from augrecipes.progress import Progress
 
-_MOST_ROUNDS, _FEWEST_ROUNDS = 7, 3
-_FEWEST_STEPS = 4
+_ROUNDS, _FEWEST_STEPS = 3, 4
 _AHEAD = 2  # batches that are read ahead for each worker: torch's number, and the loader's
 
 
@@ -105,7 +104,12 @@ class Case:
 
 
 def measure(
-    cases: Sequence[Case], step: Step, batch_size: int, *, seconds: float, progress: Progress | None = None
+    cases: Sequence[Case],
+    step: Wait | ModelStep,
+    batch_size: int,
+    *,
+    seconds: float,
+    progress: Progress = lambda *_: None,
 ) -> tuple[Training, ...]:
     """Time training steps with the samples of several sides, pass by pass in turns, over the same samples.
 
@@ -115,7 +119,7 @@ def measure(
         cases: which sides, and who reads them.
         step: what is trained.
         batch_size: samples in a batch.
-        seconds: for each case, roughly; never fewer than three passes of four steps.
+        seconds: for each case, roughly; three passes, never of fewer than four steps.
         progress: called with (passes done, passes), a first one of each case among them.
 
     Raises:
@@ -123,36 +127,31 @@ def measure(
         DataError: of the data, or a step of a recipe that fails.
         CollateError: samples do not fit into one batch.
     """
-    advance = progress or (lambda *_: None)
-    sizes = []
+    runs = []
     for k, case in enumerate(cases):
-        advance(k, len(cases) * (1 + _FEWEST_ROUNDS))
-        sizes.append(_size(case, step, batch_size, seconds))
-    rounds = min(rounds for _, rounds in sizes)
-    runs = [_CaseRun(case, step, batch_size, steps) for case, (steps, _) in zip(cases, sizes, strict=True)]
+        progress(k, len(cases) * (1 + _ROUNDS))
+        # One pass of a few steps: everything is warm then, and works.
+        trial = _CaseRun(case, step, batch_size, max(_FEWEST_STEPS, 2 * case.workers))
+        with closing(trial.batches):
+            a_step = sum(trial.once().values()) / 1e3
+        steps = int(seconds / a_step / _ROUNDS) - trial.untimed
+        runs.append(_CaseRun(case, step, batch_size, max(trial.steps, steps)))
     with ExitStack() as stack:
         for run in runs:
-            stack.callback(run.batches.close)
-        for turn in range(rounds):
+            stack.enter_context(closing(run.batches))
+        for turn in range(_ROUNDS):
             for k, run in enumerate(runs[::-1] if turn % 2 else runs):
                 run.passes.append(run.once())
-                advance((1 + turn) * len(runs) + k + 1, (1 + rounds) * len(runs))
+                progress((1 + turn) * len(runs) + k + 1, (1 + _ROUNDS) * len(runs))
     return tuple(run.found() for run in runs)
 
 
 class _CaseRun:
-    """A case in progress.
+    """A case in progress: passes of so many timed steps."""
 
-    Args:
-        case: it.
-        step: what is trained.
-        batch_size: samples in a batch.
-        steps: that are timed in a pass.
-    """
-
-    def __init__(self, case: Case, step: Step, batch_size: int, steps: int) -> None:
+    def __init__(self, case: Case, step: Wait | ModelStep, batch_size: int, steps: int) -> None:
         self.case, self.steps, self.passes = case, steps, list[dict[str, float]]()
-        self._device, self._train, self._batch_size = step.device, step.of(case.side.source), batch_size
+        self._train, self._batch_size = step.of(case.side.source), batch_size
         # The first batches meet empty queues. While steps are timed there must always be more to read.
         self.untimed = 1 + _AHEAD * case.workers
         batches = self.untimed + steps + _AHEAD * case.workers
@@ -171,7 +170,7 @@ class _CaseRun:
         def lap(part: str) -> None:
             """A part is over, and all that it left to the device: the time since the last one ended is its."""
             nonlocal last
-            self._device.wait()
+            self._train.device.wait()
             now = perf_counter()
             spent[part] += now - last
             last = now
@@ -188,26 +187,9 @@ class _CaseRun:
         """What the passes came to."""
         columns = {part: [one[part] for one in self.passes] for part in self.passes[0]}
         middles = {part: float(np.median(column)) for part, column in columns.items()}
-        whole = sum(middles.values())
+        whole, device, side = sum(middles.values()), self._train.device.name, self.case.side
+        parts = tuple(StepPart(name, ms, mad(columns[name]), ms / whole) for name, ms in middles.items())
         return Training(
-            recipe=self.case.side.recipe,
-            level=self.case.side.optimize,
-            backend=self.case.backend,
-            workers=self.case.workers,
-            device=self._device.name,
-            threads=torch.get_num_threads(),
-            step=self._train.text,
-            batch_size=self._batch_size,
-            steps=self.steps * len(self.passes),
-            parts=tuple(StepPart(name, ms, mad(columns[name]), ms / whole) for name, ms in middles.items()),
-        )
-
-
-def _size(case: Case, step: Step, batch_size: int, seconds: float) -> tuple[int, int]:
-    """Steps of a pass and passes that fit into the time, by one of a few steps; everything is warm then, and works."""
-    trial = _CaseRun(case, step, batch_size, max(_FEWEST_STEPS, 2 * case.workers))
-    with closing(trial.batches):
-        a_step = sum(trial.once().values()) / 1e3
-    rounds = int(seconds / a_step / (trial.untimed + trial.steps))
-    rounds = max(_FEWEST_ROUNDS, min(_MOST_ROUNDS, rounds))
-    return max(trial.steps, int(seconds / a_step / rounds) - trial.untimed), rounds
+            side.recipe, side.optimize, self.case.backend, self.case.workers, device, torch.get_num_threads(),
+            self._train.text, self._batch_size, self.steps * len(self.passes), parts,
+        )  # fmt: skip

@@ -124,7 +124,7 @@ def bench(
     sources = data_of([*more, *(data or [])])
     from augrecipes.bench.gate import judge, open_baseline
     from augrecipes.bench.record import write
-    from augrecipes.bench.report.page import usable_folder, write_report
+    from augrecipes.bench.report import usable_folder, write_report
     from augrecipes.bench.run import Options
     from augrecipes.bench.run import bench as compare
     from augrecipes.bench.sides import Setting

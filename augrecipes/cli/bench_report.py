@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from augrecipes.bench.figures import figure, percent, rate, varied
+from augrecipes.bench.verdicts import figure, percent, rate, varied
 from augrecipes.errors import counted
 from augrecipes.report import Note, Report, TextTable
 
 if TYPE_CHECKING:
-    from augrecipes.bench.ablation import Ablated
-    from augrecipes.bench.effects import Effects
+    from augrecipes.bench.effects import Ablated, Effects
     from augrecipes.bench.gate import Judgement
     from augrecipes.bench.record import Bench, SideRecord
     from augrecipes.bench.sweep import Point, Sweep

@@ -14,10 +14,10 @@ import cv2
 import numpy as np
 from jinja2 import Environment, PackageLoader
 
-from augrecipes.bench.figures import figure, varied
+from augrecipes.bench.charts import LIGHT, Bar, stage_bars
 from augrecipes.bench.record import Bench
-from augrecipes.bench.report.charts import LIGHT, Bar, stage_bars
-from augrecipes.bench.report.page import headline
+from augrecipes.bench.report import headline
+from augrecipes.bench.verdicts import figure, varied
 from augrecipes.cli.reports import of_difference as report_of_difference
 from augrecipes.cli.reports import of_explanation
 from augrecipes.compiler.explain import Explanation, explain

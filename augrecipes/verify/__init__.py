@@ -5,8 +5,7 @@ from __future__ import annotations
 from augrecipes.preview.sheet import checked_path
 from augrecipes.preview.sheet import save_sheet as save_worst
 from augrecipes.verify.contract import LAWS, Figure, SampleRef, Worst, number
-from augrecipes.verify.picture import render_worst
-from augrecipes.verify.run import Verification, replay, verify
+from augrecipes.verify.run import Verification, render_worst, replay, verify
 
 __all__ = [
     "LAWS",

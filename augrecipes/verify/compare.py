@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,21 +10,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
 from augrecipes.ops.capabilities import claims
-from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Mode, Optimize, Output, Recipe
 from augrecipes.sources.sample import Sample
 from augrecipes.verify import variants
-from augrecipes.verify.contract import Metrics, PlanDiffersError, Planned, Promise, SampleRef, Two, promise_of
+from augrecipes.verify.contract import Metrics, PlanDiffersError, Promise, SampleRef, promise_of, run_plan
 from augrecipes.verify.geometry import Geometry
-from augrecipes.verify.noise import MOST_ERRORS, NoiseComparison
 
 # What float32 and float16 outputs round off, in levels of 0..255: the conversions of `none` and `fast` agree to 1e-6.
 _ROUNDING = {"uint8": 0.0, "float32": 1e-3, "float16": 0.15}
 
+MOST_ERRORS = 6.0  # of a normal distribution: once in 500 million
+_MARKS = 8  # parts of the histogram, equally full
+_SIDES = 4  # parts of an image along each side
+_ENOUGH = 24  # samples that are a number each
+
+Means = NDArray[np.float64]
 Build = Callable[[Recipe, Optimize], Any]
 
 
@@ -35,7 +39,6 @@ class Comparison:
         recipe: of any kind.
         mode: the section.
         optimize: of the plan.
-        seed: of the draws, which decides the band-limited images too.
         build: compiles the recipe and its variants.
         origins: from each target that comes out to the one that it is made of.
         dtype: of the images that go in.
@@ -45,13 +48,12 @@ class Comparison:
     recipe: Recipe
     mode: Mode
     optimize: Optimize
-    seed: int
     build: Build
     origins: dict[str, str]
     dtype: Dtype
     promise: Promise
     metrics: Metrics = field(default_factory=Metrics)
-    _built: dict[str, Two] = field(default_factory=dict)
+    _built: dict[str, list[Any]] = field(default_factory=dict)
     _geometry: Geometry | None = None
     _last: SampleRef = field(default_factory=lambda: SampleRef(0, 0))
     _noise: dict[str, NoiseComparison] = field(default_factory=dict)
@@ -61,14 +63,14 @@ class Comparison:
         """The recipe whose images can be compared by value: both draw the same noise."""
         return self.promise.compared(self.recipe)
 
-    def two(self, name: str, make: Callable[[], Recipe], *, draws: bool = False) -> Two:
+    def two(self, name: str, make: Callable[[], Recipe], *, draws: bool = False) -> list[Any]:
         """Both pipelines of a variant, built when they are first asked for; `draws`: they tell what they drew."""
         if name not in self._built:
             recipe = make()
             both = [self.build(recipe, optimize) for optimize in ("none", self.optimize)]
             if draws:
                 both = [one.again(replace(one.compiled, save_applied_params=True)) for one in both]
-            self._built[name] = Two(both[0], Planned(both[1]))
+            self._built[name] = both
         return self._built[name]
 
     def sample(self, given: Sample, place: SampleRef) -> DataError | None:
@@ -86,9 +88,9 @@ class Comparison:
     def _sample(self, given: Sample, place: SampleRef) -> None:
         two = self.two("itself", lambda: self.steady)
         plain, fast = (_outcome(given, pipeline, place.epoch) for pipeline in two)
-        if isinstance(plain, DataError) and isinstance(fast, PlanDiffersError):
+        if isinstance(plain, DataError) and isinstance(fast, DataError):
             raise plain
-        if not isinstance(plain, dict) or not isinstance(fast, dict) or not _alike(plain, fast):
+        if isinstance(plain, DataError) or isinstance(fast, DataError) or not _alike(plain, fast):
             raise PlanDiffersError
         for name in self.origins:
             bound = None if self.promise.geometry else self.promise  # of an image that is resampled as it is written
@@ -96,7 +98,7 @@ class Comparison:
         if "mask" in plain:
             # No label that was not there; in a plan that merges no resampling, the same labels everywhere.
             share = float((plain["mask"] != fast["mask"]).mean())
-            known = (np.asarray(given.rest["mask"]), plain["mask"], [*fills(self.recipe, self.mode)])
+            known = (np.asarray(given.rest["mask"]), plain["mask"], [*variants.fills(self.recipe, self.mode)])
             new = len(invented(fast["mask"], *known)) if self.promise.geometry else share > 0
             self.metrics.add("mask", "labels", float(new), place, limit=0.0, share=share)
         for name in ("boxes", "keypoints"):
@@ -107,7 +109,7 @@ class Comparison:
         if not self.promise.geometry:
             return
         if self._geometry is None:
-            self._geometry = Geometry(two, self.dtype, self.seed, self.origins, self.metrics)
+            self._geometry = Geometry(two, self.dtype, self.origins, self.metrics)
         image = self._geometry.measure(given, place)
         if not self.recipe.facts.scales:
             self._colours(given, place, image)
@@ -131,20 +133,19 @@ class Comparison:
         if not variants.does_something(recipe, self.mode):
             return
         two = self.two("colours", lambda: recipe)
-        planned = two.fast.pipeline
-        promise = promise_of(planned, self.dtype) if isinstance(planned, Pipeline) else self.promise
         if image.dtype != np.uint8:
             image = image.clip(0, 1)  # cubic resampling goes beyond
         alone = Sample(given.index, given.tile, given.path, {"image": image})
-        plain, fast = (alone.run(pipeline, place.epoch) for pipeline in two)
-        self._levels("image", "colours", plain["image"], fast["image"], place, promise)
+        plain, fast = alone.run(two[0], place.epoch), run_plan(alone, two[1], place.epoch)
+        self._levels("image", "colours", plain["image"], fast["image"], place, promise_of(two[1], self.dtype))
 
     def _random(self, given: Sample, place: SampleRef) -> None:
         """The steps that make noise alone: the same draws, and noise of the same distribution."""
         two = self.two("noise", lambda: variants.only_noise(self.recipe, self.mode), draws=True)
         bare = self.two("bare", lambda: variants.without_noise(variants.only_noise(self.recipe, self.mode), self.mode))
         alone = Sample(given.index, given.tile, given.path, given.images)
-        without, plain, fast = (alone.run(one, place.epoch) for one in (bare.plain, *two))
+        without, plain = (alone.run(one, place.epoch) for one in (bare[0], two[0]))
+        fast = run_plan(alone, two[1], place.epoch)
         differ = float(differing(plain.pop("applied", []), fast.pop("applied", [])))
         self.metrics.add("sample", "draws", differ, place, limit=0.0)
         if not _alike(plain, fast):
@@ -162,11 +163,11 @@ class Comparison:
                 self.metrics.add(name, law, errors, self._last, limit=MOST_ERRORS)
 
 
-def _outcome(given: Sample, pipeline: Any, epoch: int) -> dict[str, Any] | DataError | PlanDiffersError:
+def _outcome(given: Sample, pipeline: Any, epoch: int) -> dict[str, Any] | DataError:
     """What a pipeline makes of a sample, or its refusal."""
     try:
         return given.run(pipeline, epoch)
-    except (DataError, PlanDiffersError) as error:
+    except DataError as error:
         return error
 
 
@@ -227,17 +228,6 @@ def difference(a: NDArray[Any], b: NDArray[Any], output: Output) -> tuple[float,
     return float(apart.max()), float(apart.mean()), float((apart > 0).any(axis=-1).mean())
 
 
-def fills(recipe: Recipe, mode: Mode) -> set[float]:
-    """The labels that borders may be filled with."""
-    found = {0.0}
-    for top in recipe.section(mode) or ():
-        for step in top.walk():
-            if not step.steps:
-                fill: Any = effective(step).get("fill_mask")
-                found.update(float(value) for value in np.ravel(fill).tolist() if isinstance(value, int | float))
-    return found
-
-
 def invented(mask: NDArray[Any], *known: Any) -> NDArray[Any]:
     """The labels of a mask that nothing has of what is known: its source, the fills, the mask as written."""
     return np.setdiff1d(mask, np.concatenate([np.ravel(one) for one in known]))
@@ -253,3 +243,77 @@ def largest_difference(a: Any, b: Any) -> float:
     if mine.shape != its.shape:
         return float("inf")
     return float(np.abs(mine - its).max()) if mine.size else 0.0
+
+
+@dataclass
+class NoiseComparison:
+    """The noise of one target by two generators: compared not pixel by pixel, but by what it is like over all samples.
+
+    Both pipelines draw the same parameters for a sample, so what they add to its image has the same distribution, pixel
+    by pixel. Each sample, or each part of one where there are few, gives means of what is looked at in either: powers
+    of the noise, how often it lies between marks, products of neighbours. Their differences are 0 but for chance, which
+    is seen from how they vary: neither the image nor the kind of noise need be known.
+    """
+
+    powers: list[Means] = field(default_factory=list)
+    products: list[Means] = field(default_factory=list)
+    _last: tuple[NDArray[Any], NDArray[Any]] | None = None
+
+    def add(self, bare: NDArray[Any], plain: NDArray[Any], fast: NDArray[Any]) -> None:
+        """One sample, levels H×W×C: without noise, and with that of either generator."""
+        noise = plain.astype(np.float64) - bare, fast.astype(np.float64) - bare
+        scale = math.sqrt(float(np.mean(noise[0] ** 2 + noise[1] ** 2)) / 2)
+        if not 0 < scale < math.inf:
+            return
+        one, other = (part / scale for part in noise)
+        marks = np.unique(np.quantile(np.concatenate([one.ravel(), other.ravel()]), np.arange(1, _MARKS) / _MARKS))
+        self.powers.append(_parts(_powers(other, marks)) - _parts(_powers(one, marks)))
+        before = self._last if self._last is not None and self._last[0].shape == one.shape else (None, None)
+        self.products.append(_parts(_products(other, before[1])) - _parts(_products(one, before[0])))
+        self._last = one, other
+
+    def errors(self) -> dict[str, float]:
+        """By law, the largest difference in standard errors; nothing where there was no noise."""
+        if not self.powers:
+            return {}
+        return {"noise": _largest(self.powers), "independence": _largest(self.products)}
+
+
+def _powers(noise: NDArray[Any], marks: NDArray[Any]) -> list[NDArray[Any]]:
+    """What is averaged over pixels: two powers, and the places in the histogram (as many as there are at most)."""
+    below = [(noise <= mark).mean(axis=-1) for mark in marks]
+    spare = [np.zeros(noise.shape[:2])] * (_MARKS - 1 - len(below))
+    return [noise.mean(axis=-1), (noise**2).mean(axis=-1), *below, *spare]
+
+
+def _products(noise: NDArray[Any], before: NDArray[Any] | None) -> list[NDArray[Any]]:
+    """Products with the pixels to the right and below, near and further, with the next channel, and with the sample
+    before."""
+    right, below, far, channel = (
+        (noise * np.roll(noise, by, axis=axis)).mean(axis=-1) for by, axis in ((1, 1), (1, 0), (16, 1), (1, 2))
+    )
+    earlier = np.zeros(noise.shape[:2]) if before is None else (noise * before).mean(axis=-1)
+    return [right, below, far, channel, earlier]
+
+
+def _parts(measured: list[NDArray[Any]]) -> Means:
+    """Means over the parts of an image, parts × measures."""
+    made = []
+    for rows in np.array_split(np.stack(measured, axis=-1), _SIDES):
+        made += [part.mean(axis=(0, 1)) for part in np.array_split(rows, _SIDES, axis=1) if part.size]
+    return np.array(made)
+
+
+def _largest(differences: list[Means]) -> float:
+    """Of each measure the mean difference in standard errors, as a normal distribution has them; the largest."""
+    whole = len(differences) >= _ENOUGH  # samples are sure to be independent, parts of one nearly so
+    rows = np.array([one.mean(axis=0) for one in differences]) if whole else np.concatenate(differences)
+    free = len(rows) - 1
+    if free < 1:
+        return 0.0
+    mean, error = rows.mean(axis=0), rows.std(axis=0, ddof=1) / math.sqrt(len(rows))
+    student = np.divide(np.abs(mean), error, out=np.zeros_like(mean), where=error > 0)
+    student[(error == 0) & (mean != 0)] = math.inf
+    # Student's distribution is a normal one, bent (Wallace 1959).
+    bent = np.sqrt(free * np.log1p(student**2 / free)) * (8 * free + 1) / (8 * free + 3)
+    return float(bent.max())

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Recipe, RuleName
+from augrecipes.sources.sample import Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,41 +55,16 @@ def promise_of(pipeline: Pipeline, dtype: Dtype) -> Promise:
     )
 
 
-class Two(NamedTuple):
-    """The pipeline that counts, and the one that is checked."""
-
-    plain: Any
-    fast: Any
-
-
 class PlanDiffersError(Exception):
     """The plan refuses what the recipe takes, or the other way round, or gives something of another kind."""
 
 
-class Planned:
-    """The optimised pipeline, whose refusals are no DataError: the recipe's own would be."""
-
-    def __init__(self, pipeline: Any) -> None:
-        self.pipeline = pipeline
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.pipeline, name)
-
-    def again(self, *compiled: Any) -> Planned:
-        """As the pipeline's."""
-        return Planned(self.pipeline.again(*compiled))
-
-    def at(self, index: int, epoch: int, tile: int) -> Callable[..., dict[str, Any]]:
-        """As the pipeline's."""
-
-        def run(**targets: Any) -> dict[str, Any]:
-            try:
-                done: dict[str, Any] = self.pipeline.at(index, epoch, tile)(**targets)
-            except DataError as error:
-                raise PlanDiffersError from error
-            return done
-
-        return run
+def run_plan(given: Sample, pipeline: Any, epoch: int, **instead: Any) -> dict[str, Any]:
+    """As `Sample.run` by the pipeline that is checked: what it refuses is no DataError, which the recipe's own is."""
+    try:
+        return given.run(pipeline, epoch, **instead)
+    except DataError as error:
+        raise PlanDiffersError from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,6 +159,7 @@ def _square(by: int) -> NDArray[Any]:
 
 
 _KINK = 0.002  # px of the output: by how much a map bends from one px to the next, at a seam
+_MORE_THAN_BESIDE = np.array([[-0.5, 0.0, 1.0, 0.0, -0.5]], np.float32)
 _BEND_ROUNDING = 2.0**-21  # of an image's side: what float32 leaves of a bend
 _FLAT_AREA = 1e-3  # a map that shrinks an area below this has no inverse worth the name
 
@@ -184,23 +185,12 @@ def seams(where: Map) -> NDArray[np.bool_]:
     """
     limit = max(_KINK * where.scales[0], _BEND_ROUNDING * max(where.height, where.width))
     found = np.zeros(where.x.shape, np.bool_)
-    for axis in (0, 1):
-        if where.x.shape[axis] > 2:
-            for values in (where.x, where.y):
-                found |= _kinks(values, axis) > limit
+    for values, out in ((where.x, found), (where.y, found), (where.x.T, found.T), (where.y.T, found.T)):
+        bend = np.ascontiguousarray(np.diff(values, 2, axis=1))
+        if bend.size:
+            kinks = np.abs(cv2.filter2D(bend, -1, _MORE_THAN_BESIDE, borderType=cv2.BORDER_REPLICATE))
+            out[:, 1:-1] |= kinks > limit
     return found
-
-
-def _kinks(values: F32, axis: int) -> F32:
-    """By how much more a map bends at each px than two px before and behind."""
-    bend = np.diff(values, 2, axis=axis)
-    ends = [(0, 0), (0, 0)]
-    ends[axis] = (2, 2)
-    padded = np.pad(bend, ends, mode="edge")
-    count = bend.shape[axis]
-    before, behind = (np.take(padded, range(start, start + count), axis=axis) for start in (0, 4))
-    ends[axis] = (1, 1)
-    return np.asarray(np.pad(np.abs(bend - (before + behind) / 2), ends), np.float32)
 
 
 # Height and width → one channel of an image, float32 H×W in 0..1.
@@ -216,10 +206,13 @@ class Probe:
         pipeline: compiled; it stays as it is.
         plan: for images of which dtype.
         dtype: of the images that are sent through.
+        run: a sample through it, as `Sample.run`.
     """
 
-    def __init__(self, pipeline: Any, plan: Dtype, dtype: Dtype) -> None:
-        self.pipeline, self._dtype = only_moves(pipeline, plan, dtype), dtype
+    def __init__(
+        self, pipeline: Any, plan: Dtype, dtype: Dtype, run: Callable[..., dict[str, Any]] = Sample.run
+    ) -> None:
+        self.pipeline, self._dtype, self._run = only_moves(pipeline, plan, dtype), dtype, run
 
     def planes(self, given: Sample, epoch: int, planes: Sequence[Plane], axis: int = 0) -> dict[str, list[F32]]:
         """What comes of planes, by target, in 0..1; as many go at once as there are channels. What went in is `sent`.
@@ -254,7 +247,7 @@ class Probe:
     ) -> dict[str, NDArray[Any]]:
         """What comes of a sample with such images and masks; it is kept as `done`."""
         mask = {name: places_mask(of.shape[0], of.shape[1], axis) for name, of in given.rest.items() if name == "mask"}
-        self.done = given.run(self.pipeline, epoch, **images, **mask)
+        self.done = self._run(given, self.pipeline, epoch, **images, **mask)
         return self.done
 
 

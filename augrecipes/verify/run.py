@@ -1,22 +1,29 @@
-"""`verify`: a recipe as it is written against the plan that the optimiser made of it."""
+"""`verify`: a recipe as it is written against the plan that the optimiser made of it; its worst samples as an image."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from augrecipes.compiler.compile import build as build_pipeline
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
+from augrecipes.preview.cells import Cell, CellGroup, SheetRow
+from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
+from augrecipes.preview.rows import annotated, difference_group, short_path
+from augrecipes.preview.sheet import Sheet
 from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.opening import Data, StrPath, open_data
 from augrecipes.sources.sample import RecipeSource, Sample
-from augrecipes.verify.compare import Build, Comparison
-from augrecipes.verify.contract import Figure, Metrics, Promise, SampleRef, Worst, promise_of
+from augrecipes.verify.compare import Build, Comparison, levels_of
+from augrecipes.verify.contract import LAWS, Figure, Metrics, Promise, SampleRef, Worst, number, promise_of
 
 _WORST = 3
 _SPARE_TRIES = 50  # broken files that are passed over before nothing more is tried
@@ -137,29 +144,26 @@ def verify(
     metrics, origins = Metrics(), pipeline.origins
     promises = {dtype: promise or promise_of(pipeline, dtype) for dtype in dtypes}
     comparisons = [
-        Comparison(recipe, mode, optimize, seed, build or builder(mode, seed), origins, dtype, promises[dtype], metrics)
+        Comparison(recipe, mode, optimize, build or builder(mode, seed), origins, dtype, promises[dtype], metrics)
         for dtype in dtypes
     ]
     left_out: dict[str, DataError] = {}
     done = Counter(dict.fromkeys(dtypes, 0))
-    given: tuple[int, Sample] | None = None
     for k, place in enumerate(keys):
         if len(left_out) > _SPARE_TRIES:
             break
         try:
-            if given is None or given[0] != place.number:
-                given = place.number, reader.read(place.number)
+            given = reader.read(place.number)
         except DataError as error:
-            left_out[str(error)], given = error, None
+            left_out[str(error)] = error
             continue
-        sample = given[1]
         for dtype, comparison in zip(dtypes, comparisons, strict=True):
-            at = replace(place, index=sample.index, tile=sample.tile, path=sample.path, dtype=dtype)
-            refused = comparison.sample(sample.of(dtype), at)
+            at = replace(place, index=given.index, tile=given.tile, path=given.path, dtype=dtype)
+            refused = comparison.sample(given.of(dtype), at)
             if refused is None:
                 done[dtype] += 1
             else:
-                refused = refused if refused.path else refused.with_path(sample.path)
+                refused = refused if refused.path else refused.with_path(given.path)
                 left_out[str(refused)] = refused
         if progress:
             progress((k + 1) * len(dtypes), len(keys) * len(dtypes))
@@ -227,13 +231,81 @@ def places(total: int, samples: int, epochs: int, mode: Mode) -> list[SampleRef]
     >>> [(place.number, place.epoch) for place in places(3, 2, 2, "train")]
     [(0, 0), (1, 0), (0, 1), (1, 1)]
     >>> [(place.number, place.epoch) for place in places(2, 4, 1, "train")]
-    [(0, 0), (0, 1), (1, 0), (1, 1)]
+    [(0, 0), (1, 0), (0, 1), (1, 1)]
     """
-    if not total:
-        return []
-    if samples <= total or mode == "eval":
-        wanted = min(samples, total)
-        return [SampleRef(0, e, number=k * total // wanted) for e in range(epochs) for k in range(wanted)]
-    # Sample by sample, so that each file is read once.
-    often, more = divmod(epochs * samples, total)
-    return [SampleRef(0, e, number=k) for k in range(total) for e in range(often + (k < more))]
+    if samples > total and mode == "train":
+        return [SampleRef(0, k // total, number=k % total) for k in range(epochs * samples * bool(total))]
+    wanted = min(samples, total)
+    return [SampleRef(0, e, number=k * total // wanted) for e in range(epochs) for k in range(wanted)]
+
+
+def render_worst(
+    verification: Verification, data: Data, *, masks: StrPath | None = None, build: Build | None = None
+) -> NDArray[np.uint8]:
+    """A sheet of the worst samples, uint8 H×W×3 RGB: a row each, with mask, boxes and keypoints over images.
+
+    Args:
+        verification: of `verify`; its worst samples are run again.
+        data: as `verify` had it.
+        masks: the same.
+        build: the same.
+
+    Raises:
+        DataError: there is nothing to show: a pipeline refuses the samples, or they cannot be read.
+    """
+    recipe, make = verification.recipe, build or builder(verification.mode, verification.seed)
+    reader = open_data(recipe, make(recipe, "none").targets, data, masks)
+    steady = verification.promise.compared(recipe)
+    both = [make(steady, optimize) for optimize in ("none", verification.optimize)]
+    rows = [row for worst in verification.worst if (row := _row(verification, worst, reader, both))]
+    if not rows:
+        raise DataError("there is nothing to show: a pipeline refuses the worst samples, or they cannot be read")
+    broken = [f"{one.law} of {one.target} in {one.broken} of {one.samples}" for one in verification.broken]
+    verdict = f"broken: {', '.join(broken)}" if broken else "all contracts hold"
+    lines = [
+        f"{verification.optimize} against none · {verification.promise} · {verdict}",
+        f"the worst of {verification.samples} samples · digest {recipe.digest[:8]} · seed {verification.seed} · "
+        f"{verification.mode}",
+    ]
+    return Sheet(rows, title=recipe.name, lines=lines).pixels
+
+
+def _row(verification: Verification, worst: Worst, reader: RecipeSource, both: Sequence[Any]) -> SheetRow | None:
+    """A sample's target that differs most; none where one of both refuses the sample."""
+    recipe, place = verification.recipe, worst.place
+    try:
+        again = replay_from(reader, both, place.number, place.epoch, place.dtype)
+    except DataError:
+        return None
+    outputs = {name: recipe.outputs.get(name, recipe.output) for name in verification.origins}
+    apart = {
+        name: np.abs(levels_of(again.plain[name], output) - levels_of(again.fast[name], output)).max(axis=-1)
+        for name, output in outputs.items()
+        if again.plain[name].shape == again.fast[name].shape
+    }
+    if not apart:
+        return None
+    name = max(apart, key=lambda one: float(apart[one].mean()))
+    source = picture_of_input(again.given.images[verification.origins[name]])
+    plain, fast = (picture_of_output(one[name], outputs[name]) for one in (again.plain, again.fast))
+    groups = [
+        _group(plain, again.plain, recipe, f"none · {size_text(plain)}"),
+        _group(fast, again.fast, recipe, verification.optimize),
+        difference_group(np.nan_to_num(apart[name], nan=255.0, posinf=255.0), "no difference", " levels"),
+    ]
+    reading = worst.readings[0]
+    unit = LAWS[reading.law][0]
+    law = "" if reading.law == unit else f"{reading.law} "
+    notes = [
+        *([name] if recipe.facts.scales else []),
+        f"index {place.index}" + (f" tile {place.tile}" if recipe.facts.tiles else ""),
+        f"epoch {place.epoch}",
+        *([] if place.dtype == "uint8" else [place.dtype]),
+        f"{law}{number(reading.value)} {unit}" if reading.value else "no difference",
+    ]
+    left = replace(_group(source, again.given.rest, recipe, f"source · {size_text(source)}"), quiet=True)
+    return SheetRow(groups, left, short_path(place.path), [" · ".join(notes)])
+
+
+def _group(image: Picture, targets: Mapping[str, Any], recipe: Recipe, header: str) -> CellGroup:
+    return CellGroup([annotated(image, targets, recipe) if recipe.facts.annotated else Cell(image)], header)

@@ -13,6 +13,8 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+
 from augrecipes.compiler.rewrite import Plan
 from augrecipes.compiler.rewrite.nodes import Fused, Nodes, is_single, singles, with_inside
 from augrecipes.flow import Dtype
@@ -98,6 +100,17 @@ def without_noise(recipe: Recipe, mode: Mode) -> Recipe:
 def does_something(recipe: Recipe, mode: Mode) -> bool:
     """Whether a variant has any step left."""
     return any(not step.steps and step.name != NO_OP for top in recipe.section(mode) or () for step in top.walk())
+
+
+def fills(recipe: Recipe, mode: Mode) -> set[float]:
+    """The labels that borders may be filled with."""
+    found = {0.0}
+    for top in recipe.section(mode) or ():
+        for step in top.walk():
+            if not step.steps:
+                fill: Any = effective(step).get("fill_mask")
+                found.update(float(value) for value in np.ravel(fill).tolist() if isinstance(value, int | float))
+    return found
 
 
 def _with(recipe: Recipe, mode: Mode, change: Change) -> Recipe:

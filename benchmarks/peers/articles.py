@@ -13,29 +13,22 @@ import numpy as np
 import torch
 from comparison import Side
 from PIL import Image
-from torch.utils.data import Dataset
-from workloads import FlippedFolder, Folder, Pairs
+from torch.utils.data import Dataset, Subset
+from workloads import Folder, Pairs
 
-from peers.loaders import Repeated, epochs
+from peers import Library, epochs
 
-NAME = "article"
 _FULL = 255.0
 _PATCHES = 64  # cut out of each pair
 _MANY = 40  # batches of patches in a pass
 
 
-def find() -> str:
-    """They are all here; they have no version."""
-    return ""
-
-
-def small_pictures(folder: Folder) -> Iterator[Side]:
+def small_images(folder: Folder) -> Iterator[Side]:
     """W3, and W3f with flips: the files, and the same images in one HDF5 file."""
     files = FolderDataset(folder.root, folder.side)
     write_hdf5(folder.scratch / "small.h5", files)
     for form, read in (("HDF5", Hdf5Dataset(folder.scratch / "small.h5")), ("image folder", files)):
-        ds = Flipped(read) if isinstance(folder, FlippedFolder) else read
-        passes = epochs(ds, folder.batch, folder.workers, ("image", "label"))
+        passes = epochs(Flipped(read) if folder.flip else read, folder.batch, folder.workers)
         yield Side("", f"{form}, {folder.workers} workers", passes)
 
 
@@ -44,13 +37,14 @@ def large_pairs(pairs: Pairs) -> Iterator[Side]:
     pngs = PngPairs(pairs.hr, pairs.lr, pairs.patch, pairs.scale)
     write_npy(pairs.scratch / "npy", pngs, _PATCHES * len(pngs))
     names = ("lr", "hr")
-    yield Side("", "PNGs decoded whole", epochs(Repeated(pngs, pairs.batch), pairs.batch, 0, names))
-    many = Repeated(NpyPairs(pairs.scratch / "npy"), _MANY * pairs.batch)
+    yield Side("", "PNGs decoded whole", epochs(_repeated(pngs, pairs.batch), pairs.batch, 0, names))
+    many = _repeated(NpyPairs(pairs.scratch / "npy"), _MANY * pairs.batch)
     yield Side("", "patches in .npy", epochs(many, pairs.batch, 0, names))
 
 
-WORKLOADS = {Folder: small_pictures, FlippedFolder: small_pictures, Pairs: large_pairs}
-WITHOUT: dict[type, str] = {}
+def _repeated(ds: Any, length: int) -> Dataset[Any]:
+    """A dataset again and again, so that an epoch of few files has many samples."""
+    return Subset(ds, [k % len(ds) for k in range(length)])
 
 
 class FolderDataset(Dataset[Any]):
@@ -161,3 +155,6 @@ def write_npy(folder: Path, pairs: PngPairs, count: int) -> None:
         y, x = (rng.randint(0, n - pairs.patch) for n in lr.shape[:2])
         np.save(folder / "lr" / f"{k:05}.npy", pairs.cut(lr, y, x, 1).numpy())
         np.save(folder / "hr" / f"{k:05}.npy", pairs.cut(hr, y, x, pairs.scale).numpy())
+
+
+LIBRARIES = [Library("article", "", lambda: None, {Folder: small_images, Pairs: large_pairs})]

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from comparison import BATCH, Batch, Batches, Side
-from workloads import Photos, ResizedCrops, Tiles, Windows
+from workloads import Photos, ResizedCrops, Tiles
 
-from peers import installed
+from peers import Library
 
-NAME = "DALI"
 _FULL = 255.0
-
-
-def find() -> str:
-    """Its CPU operators need no GPU and no driver."""
-    return installed("nvidia-dali-cuda120", "pip install nvidia-dali-cuda120", _fn)
+_fn, _types = partial(import_module, "nvidia.dali.fn"), partial(import_module, "nvidia.dali.types")
 
 
 def tiles(work: Tiles) -> Iterator[Side]:
@@ -40,50 +36,35 @@ def tiles(work: Tiles) -> Iterator[Side]:
         )
         return _last(tile, (0.5,) * 3, (0.5,) * 3, types, mirror=fn.random.coin_flip())
 
-    def build() -> Any:
-        return _pipeline(lambda: (chain(_fed(work.pool)),))
-
-    yield Side("", "", _passes(build))
+    yield Side("", "", _passes(lambda: (chain(_fed(work.pool)),)))
 
 
-def resized_crops(work: Photos) -> Iterator[Side]:
-    """W2: its decoder decodes what the crop shows."""
-
-    def decode(data: Any) -> Any:
-        return _resized(_fn().decoders.image_random_crop(data, device="cpu"), work.out)
-
-    yield _photographs(work, "decoding the crop", decode)
-
-
-def windows(work: Photos) -> Iterator[Side]:
-    """W5: its decoder decodes what the window shows."""
-
-    def decode(data: Any) -> Any:
-        at = {f"crop_pos_{axis}": _fn().random.uniform(range=(0.0, 1.0)) for axis in "xy"}
-        return _fn().decoders.image_crop(data, device="cpu", crop=(work.out, work.out), **at)
-
-    yield _photographs(work, "decoding the window", decode)
-
-
-def _photographs(work: Photos, form: str, decode: Callable[[Any], Any]) -> Side:
+def photographs(work: Photos) -> Iterator[Side]:
+    """W2 and W5: its decoder decodes what is shown."""
     fn, types, normal = _fn(), _types(), work.recipe.output.normalize
+    data = [np.frombuffer(file, np.uint8) for file in work.pool]
 
     def graph() -> tuple[Any]:
-        picture = decode(_fed(_arrays(work.pool)))
-        return (_last(picture, normal.mean, normal.std, types, mirror=fn.random.coin_flip()),)
+        if isinstance(work, ResizedCrops):
+            image = _resized(fn.decoders.image_random_crop(_fed(data), device="cpu"), work.out)
+        else:
+            at = {f"crop_pos_{axis}": fn.random.uniform(range=(0.0, 1.0)) for axis in "xy"}
+            image = fn.decoders.image_crop(_fed(data), device="cpu", crop=(work.out, work.out), **at)
+        return (_last(image, normal.mean, normal.std, types, mirror=fn.random.coin_flip()),)
 
-    return Side("", form, _passes(lambda: _pipeline(graph)))
+    form = "decoding the crop" if isinstance(work, ResizedCrops) else "decoding the window"
+    yield Side("", form, _passes(graph))
 
 
-def _resized(picture: Any, side: int) -> Any:
+def _resized(image: Any, side: int) -> Any:
     """Bilinear; without its antialias, as stock and ours have none, which is a fifth quicker."""
-    return _fn().resize(picture, size=(side, side), antialias=False)
+    return _fn().resize(image, size=(side, side), antialias=False)
 
 
-def _last(picture: Any, mean: Sequence[float], std: Sequence[float], types: Any, **more: Any) -> Any:
+def _last(image: Any, mean: Sequence[float], std: Sequence[float], types: Any, **more: Any) -> Any:
     """0..255 to normalised float32 C×H×W, flips within; `mean` and `std` are of 0..1."""
     return _fn().crop_mirror_normalize(
-        picture,
+        image,
         mean=[m * _FULL for m in mean],
         std=[s * _FULL for s in std],
         dtype=types.FLOAT,
@@ -102,40 +83,24 @@ def _fed(pool: Sequence[np.ndarray]) -> Any:
     return _fn().external_source(source=source, no_copy=True)
 
 
-def _arrays(pool: Sequence[bytes]) -> list[np.ndarray]:
-    return [np.frombuffer(data, np.uint8) for data in pool]
-
-
-def _pipeline(graph: Callable[[], tuple[Any, ...]]) -> Any:
-    """Built when first asked for: its threads must not be there when others fork."""
-    dali = importlib.import_module("nvidia.dali")
+def _passes(graph: Callable[[], tuple[Any, ...]]) -> Batches:
+    """Of a pipeline that is built when first asked for: its threads must not be there when others fork."""
     waits = {"exec_async": False, "exec_pipelined": False, "exec_dynamic": False, "prefetch_queue_depth": 1}
-    made = dali.Pipeline(batch_size=BATCH, num_threads=1, device_id=None, seed=0, **waits)
-    with made:
-        made.set_outputs(*graph())
-    made.build()
-    return made
 
-
-def _passes(build: Callable[[], Any]) -> Batches:
-    pipeline: list[Any] = []
+    @cache
+    def pipeline() -> Any:
+        dali = import_module("nvidia.dali")
+        made = dali.Pipeline(batch_size=BATCH, num_threads=1, device_id=None, seed=0, **waits)
+        with made:
+            made.set_outputs(*graph())
+        made.build()
+        return made
 
     def run() -> Iterator[Batch]:
-        if not pipeline:
-            pipeline.append(build())
-        (images,) = pipeline[0].run()
+        (images,) = pipeline().run()
         yield {"image": np.asarray(images.as_tensor())}
 
     return run
 
 
-def _fn() -> Any:
-    return importlib.import_module("nvidia.dali.fn")
-
-
-def _types() -> Any:
-    return importlib.import_module("nvidia.dali.types")
-
-
-WORKLOADS = {Tiles: tiles, ResizedCrops: resized_crops, Windows: windows}
-WITHOUT: dict[type, str] = {}
+LIBRARIES = [Library("DALI", "nvidia-dali-cuda120", _fn, {Tiles: tiles, Photos: photographs})]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -14,19 +15,15 @@ import torch
 from comparison import Sample, Side, in_batches
 from PIL import Image
 from torch import library
-from workloads import Photos, ResizedCrops, Small, Tiles, Windows
+from workloads import Photos, ResizedCrops, Small, Tiles
 
-from peers import installed
+from peers import Library
 
-NAME = "torchvision"
+_NAME = "torchvision"
+_transforms = partial(import_module, f"{_NAME}.transforms.v2")
 _TENSORS, _PIL = "on uint8 tensors", "on PIL images"
 # Operators that its Python part expects of its compiled part, which the CPU build of torch may not fit.
 _COMPILED = ("nms", "qnms")
-
-
-def find() -> str:
-    """Its transforms need no compiled part; its decoders do, so others stand in for them."""
-    return installed("torchvision", "pip install --no-deps torchvision==0.28.0", _load)
 
 
 def tiles(work: Tiles) -> Iterator[Side]:
@@ -51,16 +48,6 @@ def padded(work: Small) -> Iterator[Side]:
     yield from _in_memory(work, steps, normal.mean, normal.std)
 
 
-def resized_crops(work: Photos) -> Iterator[Side]:
-    """W2."""
-    yield from _photographs(work, _transforms().RandomResizedCrop(work.out))
-
-
-def windows(work: Photos) -> Iterator[Side]:
-    """W5."""
-    yield from _photographs(work, _transforms().RandomCrop(work.out))
-
-
 def _in_memory(work: Tiles | Small, steps: Sequence[Any], *normal: Sequence[float]) -> Iterator[Side]:
     for form, pool, first in (
         (_TENSORS, [_tensor(tile) for tile in work.pool], []),
@@ -70,8 +57,10 @@ def _in_memory(work: Tiles | Small, steps: Sequence[Any], *normal: Sequence[floa
         yield Side("", form, in_batches(_sample(chain, pool.__getitem__, len(pool)), (3, work.out, work.out)))
 
 
-def _photographs(work: Photos, crop: Any) -> Iterator[Side]:
+def photographs(work: Photos) -> Iterator[Side]:
+    """W2 and W5; its decoders need its compiled part, so others stand in for them."""
     t, normal = _transforms(), work.recipe.output.normalize
+    crop = (t.RandomResizedCrop if isinstance(work, ResizedCrops) else t.RandomCrop)(work.out)
     last = _last(normal.mean, normal.std)
     for form, decode, first in (
         (f"{_TENSORS} of simplejpeg", lambda data: _tensor(simplejpeg.decode_jpeg(data)), []),
@@ -90,17 +79,12 @@ def _sample(chain: Callable[[Any], torch.Tensor], read: Callable[[int], Any], co
 
 
 def _last(*normal: Sequence[float]) -> list[Any]:
-    """To float32, 0..1, and normalised if asked for."""
-    t = _transforms()
-    return [t.ToDtype(torch.float32, scale=True), *([t.Normalize(*normal, inplace=True)] if normal else [])]
+    """To float32, 0..1, and normalised."""
+    return [_transforms().ToDtype(torch.float32, scale=True), _transforms().Normalize(*normal, inplace=True)]
 
 
 def _tensor(pixels: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(pixels).permute(2, 0, 1)
-
-
-def _transforms() -> Any:
-    return importlib.import_module("torchvision.transforms.v2")
 
 
 def _load() -> None:
@@ -108,9 +92,9 @@ def _load() -> None:
     try:
         _transforms()
     except RuntimeError:
-        for name in [name for name in sys.modules if name.partition(".")[0] == NAME]:
+        for name in [name for name in sys.modules if name.partition(".")[0] == _NAME]:
             del sys.modules[name]
-        operators = library.Library(NAME, "FRAGMENT")
+        operators = library.Library(_NAME, "FRAGMENT")
         for name in _COMPILED:
             operators.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
         _transforms()
@@ -119,5 +103,12 @@ def _load() -> None:
 
 _KEPT: list[Any] = []  # what it defines goes when it goes
 
-WORKLOADS = {Tiles: tiles, Small: padded, ResizedCrops: resized_crops, Windows: windows}
-WITHOUT: dict[type, str] = {}
+LIBRARIES = [
+    Library(
+        _NAME,
+        _NAME,
+        _load,
+        {Tiles: tiles, Small: padded, Photos: photographs},
+        hint="--no-deps torchvision==0.28.0",
+    )
+]

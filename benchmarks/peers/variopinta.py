@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 import random
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import simplejpeg
 import torch
 from comparison import Each, Side, in_batches
-from workloads import FlippedFolder, Folder, Pairs, Photos, ResizedCrops, Small, Stains, Tiles, Windows
+from workloads import Folder, Pairs, Photos, ResizedCrops, Small, Stains, Tiles
 
-from peers import installed
-from peers.loaders import Files, epochs
+from peers import Library, of_files
 
-NAME = "variopinta"
-
-
-def find() -> str:
-    """Its wheels are for Linux of glibc 2.34 on, and for macOS on Apple's processors."""
-    return installed(NAME, "pip install variopinta", _library)
+_library = partial(import_module, "variopinta")
 
 
 def tiles(work: Tiles) -> Iterator[Side]:
@@ -57,36 +52,23 @@ def padded(work: Small) -> Iterator[Side]:
     yield _side("", _compiled(steps, vp.Array()), work.pool, work.out)
 
 
-def resized_crops(work: Photos) -> Iterator[Side]:
-    """W2."""
-    yield from _photographs(work, _library().RandomResizedCrop(work.out, work.out))
-
-
-def windows(work: Photos) -> Iterator[Side]:
-    """W5."""
-    yield from _photographs(work, _library().RandomCrop(work.out, work.out))
-
-
-def small_pictures(folder: Folder) -> Iterator[Side]:
-    """W3, and W3f with flips: a Dataset of files, which it reads by itself."""
-    vp = _library()
-    flip = [vp.HorizontalFlip()] if isinstance(folder, FlippedFolder) else []
-    chain = _compiled([vp.Resize(folder.side, folder.side), *flip, vp.Normalize(mean=0.0, std=1.0)], vp.Path())
-
-    def make(path: str) -> torch.Tensor:
-        return chain(path, random.getrandbits(32))  # torch gives each worker a seed of its own
-
-    passes = epochs(Files(folder.root, make), folder.batch, folder.workers, ("image", "label"))
-    yield Side("", f"image folder, {folder.workers} workers", passes)
-
-
-def _photographs(work: Photos, crop: Any) -> Iterator[Side]:
-    """On files as they are, and on pixels."""
+def photographs(work: Photos) -> Iterator[Side]:
+    """W2 and W5, on files as they are, and on pixels."""
     vp, normal = _library(), work.recipe.output.normalize
+    crop = (vp.RandomResizedCrop if isinstance(work, ResizedCrops) else vp.RandomCrop)(work.out, work.out)
     steps = [crop, vp.HorizontalFlip(), vp.Normalize(mean=normal.mean, std=normal.std)]
     yield _side("decoding by itself", _compiled(steps, vp.Encoded()), work.pool, work.out)
     decoded = Each(work.pool, simplejpeg.decode_jpeg)
     yield _side("on simplejpeg", _compiled(steps, vp.Array()), decoded, work.out)
+
+
+def small_images(folder: Folder) -> Iterator[Side]:
+    """W3, and W3f with flips: a Dataset of files, which it reads by itself."""
+    vp = _library()
+    steps = [vp.Resize(folder.side, folder.side), *([vp.HorizontalFlip()] if folder.flip else [])]
+    chain = _compiled([*steps, vp.Normalize(mean=0.0, std=1.0)], vp.Path())
+    # torch gives each worker a seed of its own
+    yield of_files(folder, lambda path: chain(path, random.getrandbits(32)))
 
 
 def _side(form: str, chain: Callable[[Any, int], torch.Tensor], pool: Sequence[Any], out: int) -> Side:
@@ -105,16 +87,12 @@ def _compiled(steps: Sequence[Any], source: Any) -> Callable[[Any, int], torch.T
     return lambda given, key: pipeline(image=port.bind(given), key=key).image.tensor
 
 
-def _library() -> Any:
-    return importlib.import_module(NAME)
-
-
-WORKLOADS = {
-    Tiles: tiles,
-    Small: padded,
-    ResizedCrops: resized_crops,
-    Windows: windows,
-    Folder: small_pictures,
-    FlippedFolder: small_pictures,
-}
-WITHOUT = {Stains: "has no jitter of stains", Pairs: "wants images of one size"}
+LIBRARIES = [
+    Library(
+        "variopinta",
+        "variopinta",
+        _library,
+        {Tiles: tiles, Small: padded, Photos: photographs, Folder: small_images},
+        {Stains: "has no jitter of stains", Pairs: "wants images of one size"},
+    )
+]

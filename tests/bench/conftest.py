@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from moved_clock import MovedClock, installed
-from slow_steps import Dawdle, Nap
+from moved_clock import Dawdle, MovedClock, Nap, installed
 from support.folders import draw_waves
 
 import augrecipes as ar
@@ -43,13 +42,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> MovedClock:
 @pytest.fixture
 def recorded(clock: MovedClock, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Epochs of a sweep are read, and take so many seconds a batch in this process, half with two."""
-    plain = sweep._TimedSetting.epoch
+    plain = sweep._epoch
 
     def set_seconds(seconds: float) -> None:
-        def epoch(timed: Any) -> None:
-            plain(timed)
-            timed.epochs[-1] = np.full(len(timed.epochs[-1]), seconds / max(timed.workers, 1))
+        def epoch(batches: Any) -> Any:
+            return np.full(len(plain(batches)), seconds / max(batches.num_workers, 1))
 
-        monkeypatch.setattr(sweep._TimedSetting, "epoch", epoch)
+        monkeypatch.setattr(sweep, "_epoch", epoch)
 
     return set_seconds

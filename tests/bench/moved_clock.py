@@ -1,13 +1,16 @@
-"""Time that passes only where a test lets it: what is found of it does not depend on the machine."""
+"""Steps that are slow, and time that passes only where a test lets it: what is found does not depend on the machine."""
 
 from __future__ import annotations
 
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
+import albumentations as A
+import numpy as np
 import pytest
-import slow_steps
 from numpy.random import default_rng
 
 from augrecipes.bench import step, sweep, timing, training
@@ -18,6 +21,36 @@ from augrecipes.data.collate import Collate
 
 _BATCH = 1e-3  # seconds that a batch takes besides its steps
 _TICK = 1e-6  # seconds that a look at the clock takes: nothing takes no time
+
+
+def work(seconds: float) -> None:
+    """Keep the processor busy for so much of this thread's time."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+def wait(seconds: float) -> None:
+    """Do nothing."""
+    time.sleep(seconds)
+
+
+class Dawdle(A.ImageOnlyTransform):  # type: ignore[misc]
+    """Works for `ms`."""
+
+    ms: ClassVar[float] = 0.0
+
+    def apply(self, img: np.ndarray, **params: Any) -> np.ndarray:
+        work(Dawdle.ms / 1e3)
+        return img
+
+
+class Nap(A.ImageOnlyTransform):  # type: ignore[misc]
+    """Waits for 10 ms."""
+
+    def apply(self, img: np.ndarray, **params: Any) -> np.ndarray:
+        wait(0.01)
+        return img
 
 
 class MovedClock:
@@ -69,8 +102,9 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> MovedClock:
     monkeypatch.setattr(timing, "process_time", made.process_time)
     monkeypatch.setattr(Clock, "charge", _of_ticks(made, Clock.charge))
     monkeypatch.setattr(step, "time", made)
-    monkeypatch.setattr(slow_steps, "work", made.work)
-    monkeypatch.setattr(slow_steps, "wait", made.wait)
+    here = sys.modules[__name__]
+    monkeypatch.setattr(here, "work", made.work)
+    monkeypatch.setattr(here, "wait", made.wait)
     # A batch is collated of samples, or joined of parts that were read at once.
     monkeypatch.setattr(Collate, "__call__", _taking_time(made, Collate.__call__))
     monkeypatch.setattr(fetch, "joined", _taking_time(made, fetch.joined))

@@ -1,18 +1,25 @@
-"""Turns, medians and intervals, on made-up times: what is known can be held against what is found."""
+"""Turns, medians and intervals on made-up times; where a sample's time goes: slow steps are named, stages add up."""
 
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from moved_clock import MovedClock
+from small_data import DAWDLE, KINDS, kind_data, steps_of
 
+from augrecipes.bench.run import Options, bench
+from augrecipes.bench.sides import Setting, dataset_of, sides_of, work_of
+from augrecipes.bench.stages import staged
 from augrecipes.bench.timing import FEWEST_ROUNDS, Ratio, Work, in_turns, ratio, size_for, turn_order
 from augrecipes.bench.verdicts import differs, verdict
-from augrecipes.compiler.run.clock import Clock
+from augrecipes.compiler.run.clock import DECODE, READ, REST, Clock
+from augrecipes.compiler.run.instrument import SINK
 
 
 def noisy(draw: np.random.Generator, rounds: int, stalls: float = 0.1) -> np.ndarray:
@@ -107,3 +114,56 @@ def test_parts_of_nested_work_add_up(clock: MovedClock) -> None:
         clock.wait(0.25)
     assert parts.take() == pytest.approx({"whole": 0.75, "inner": 1.0}, abs=1e-3)
     assert parts.take() == {}
+
+
+CROP = "RandomResizedCrop: {size: [96, 96]}"
+
+
+@pytest.mark.parametrize("level", ["none", "exact", "fast"])
+def test_a_planted_slow_step_is_named_and_the_stages_add_up(
+    photos: Path, dawdle: Any, clock: MovedClock, level: Any
+) -> None:
+    dawdle.ms = 10.0
+    made = steps_of(DAWDLE, CROP, "HorizontalFlip")
+    options = Options([level], samples=4, batch_size=4, seconds=0.6, effects=False)
+    found = bench({"mine": made}, Setting(photos), options)
+    (side,) = found.sides
+    slowest = max(side.stages, key=lambda stage: stage.ms)
+    assert (slowest.kind, slowest.name) == ("step", "Dawdle#1")
+    assert slowest.ms == pytest.approx(10, abs=0.01)
+    assert side.bottleneck.startswith("CPU, mostly Dawdle#1: 10.00 of ")
+    assert side.accounted.middle == pytest.approx(1, abs=0.01)
+    assert sum(stage.ms for stage in side.stages) == pytest.approx(side.ms, rel=0.01)
+
+
+@pytest.mark.parametrize("level", ["none", "exact", "fast"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_stage_is_clocked(kind: str, level: Any, tmp_path: Path) -> None:
+    made, data = kind_data(kind, tmp_path)
+    (side,) = sides_of({"it": made}, [level], Setting(data), 4)
+    one = staged(side, Setting(data))
+    for _ in one.work(2).start():
+        pass
+    found = set(one.clock.take())
+    if level != "none":
+        found.add("\x00collate")  # samples that programs have written side by side are a batch already
+    assert {*one.labels, READ, DECODE, SINK, REST, "\x00collate"} == found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_clocks_change_no_sample(kind: str, tmp_path: Path) -> None:
+    made, data = kind_data(kind, tmp_path)
+    for side in sides_of({"it": made}, ["none", "fast"], Setting(data), 3):
+        plain = list(work_of(side, 1).start())
+        timed = list(staged(side, Setting(data)).work(1).start())
+        for one, other in zip(plain, timed, strict=True):
+            for name in made.scales or ["image"]:
+                np.testing.assert_array_equal(one[name].numpy(), other[name].numpy())
+
+
+def test_samples_are_the_datasets_own(photos: Path) -> None:
+    made = steps_of(CROP, "ColorJitter")
+    (side,) = sides_of({"it": made}, ["none"], Setting(photos), 4)
+    whole = dataset_of(made, Setting(photos), "none")
+    assert [side.dataset[k]["index"] for k in range(4)] == [0, 2, 4, 6]
+    np.testing.assert_array_equal(side.dataset[3]["image"].numpy(), whole[6]["image"].numpy())

@@ -9,31 +9,19 @@ from typing import Any
 import albumentations as A
 import pytest
 from moved_clock import MovedClock
+from small_data import DAWDLE, steps_of
 
-from augrecipes.bench.gate import Baseline, Gate, RecordedSide, gates, open_baseline
+from augrecipes.bench.gate import Baseline, Gate, RecordedSide, judge, open_baseline
 from augrecipes.bench.gate import outcome as outcome_of
 from augrecipes.bench.record import write
 from augrecipes.bench.run import Options, bench
 from augrecipes.bench.sides import Setting
 from augrecipes.bench.timing import Ratio
 from augrecipes.errors import BenchError
-from augrecipes.recipe.parse import parse_text
 
 LIMIT = 0.15
-STEPS = """version: 1
-recipe: mine
-steps:
-  - GaussianBlur: {blur_limit: [9, 9], p: 1.0}
-  - RandomResizedCrop: {size: [96, 96]}
-EVERYTHING
-eval: []
-"""
-
-
-def recipe(*, slow: bool = False) -> Any:
-    # L205: nothing is known of the planted step, not even that it keeps the size.
-    more = "  - Dawdle: {p: 1.0}  # augrecipes: ignore[L205]" if slow else ""
-    return parse_text(STEPS.replace("EVERYTHING", more))
+STEPS = ["GaussianBlur: {blur_limit: [9, 9], p: 1.0}", "RandomResizedCrop: {size: [96, 96]}"]
+QUICK = steps_of(*STEPS)
 
 
 def options(seconds: float, held: Baseline | None = None) -> Options:
@@ -46,15 +34,15 @@ def options(seconds: float, held: Baseline | None = None) -> Options:
 
 def baseline(photos: Path, folder: Path, dawdle: Any, seconds: float) -> Baseline:
     """A record of the recipe; from then on the planted step takes 30% of what the recipe took."""
-    found = bench({"mine": recipe()}, Setting(str(photos)), options(seconds))
+    found = bench({"mine": QUICK}, Setting(str(photos)), options(seconds))
     write(found, folder / "bench.json")
     dawdle.ms = 0.3 * found.sides[0].cpu_ms
     return open_baseline(folder / "bench.json")
 
 
 def outcome(photos: Path, held: Baseline, seconds: float, *, slow: bool) -> Gate:
-    now = bench({"mine": recipe(slow=slow)}, Setting(str(photos)), options(seconds, held))
-    (found,) = gates(held, now.sides, LIMIT)
+    now = bench({"mine": steps_of(*STEPS, DAWDLE) if slow else QUICK}, Setting(str(photos)), options(seconds, held))
+    (found,) = judge(held, now, LIMIT).gates
     return found
 
 
@@ -106,7 +94,7 @@ def test_an_uncertain_record_is_uncertain_for_ever() -> None:
 
 @pytest.fixture(scope="module")
 def report(photos: Path) -> dict[str, Any]:
-    return bench({"mine": recipe()}, Setting(str(photos)), options(0.05)).to_json()
+    return bench({"mine": QUICK}, Setting(str(photos)), options(0.05)).to_json()
 
 
 def test_records_that_are_none(report: dict[str, Any], tmp_path: Path) -> None:
@@ -138,13 +126,13 @@ def test_a_record_of_other_recipes(report: dict[str, Any], photos: Path, tmp_pat
     file = tmp_path / "bench.json"
     file.write_text(json.dumps(report))
     held = open_baseline(file)
-    other = bench({"other": recipe()}, Setting(str(photos)), options(0.05))
+    other = bench({"other": QUICK}, Setting(str(photos)), options(0.05))
     with pytest.raises(BenchError, match="it has mine · exact"):
-        gates(held, other.sides, LIMIT)
+        judge(held, other, LIMIT)
 
 
 def test_a_write_that_fails_leaves_what_was_there(photos: Path, tmp_path: Path) -> None:
-    found = bench({"mine": recipe()}, Setting(str(photos)), options(0.05))
+    found = bench({"mine": QUICK}, Setting(str(photos)), options(0.05))
     file = tmp_path / "bench.json"
     write(found, file)
     before = file.read_bytes()

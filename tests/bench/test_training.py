@@ -14,14 +14,13 @@ from moved_clock import MovedClock
 from small_data import KINDS, kind_data
 
 from augrecipes.bench import training
-from augrecipes.bench.run import Options, bench
 from augrecipes.bench.sides import Setting, Side, sides_of, stock_side
 from augrecipes.bench.step import Device, Wait, device_of, load_step
 from augrecipes.bench.training import Case, Training, measure
 from augrecipes.errors import BenchError
 
 SMALL = "import torch\nfrom torch import nn\nmodel = nn.Sequential(nn.Conv2d(3, 4, 3, stride=2), nn.ReLU())\n"
-SLEEPY = SMALL + "import slow_steps\nmodel.register_forward_pre_hook(lambda model, given: slow_steps.wait(0.05))\n"
+SLEEPY = SMALL + "import moved_clock\nmodel.register_forward_pre_hook(lambda model, given: moved_clock.wait(0.05))\n"
 LEARNS = ["loading", "forward", "backward", "optimiser"]
 
 
@@ -182,21 +181,6 @@ def test_bursts_count_and_beginnings_do_not(tmp_path: Path, monkeypatch: pytest.
     run = training._CaseRun(Case(side_of("image", tmp_path / "data")), load_step("1"), 2, 8)
     run.batches = Bursts(9, now)  # type: ignore[assignment]
     assert run.once() == {"loading": 250.0, "training step": 500.0}
-
-
-def test_the_bottleneck_of_a_training(tmp_path: Path, clock: MovedClock) -> None:
-    recipe, data = kind_data("image", tmp_path)
-    options = Options(
-        ["none", "exact"], stock=True, samples=4, batch_size=1, seconds=0.01, effects=False, train_step="40"
-    )
-    found = bench({"it": recipe}, Setting(data), options)
-    assert [(one.level, one.backend) for one in found.training] == [
-        (level, "batches") for level in ("none", "exact", "stock")
-    ]
-    assert found.side("it", "exact").bottleneck.startswith("training step: ")  # type: ignore[union-attr]
-    (part, *_) = found.to_json()["training"][0]["parts"]
-    assert part["name"] == "loading"
-    assert set(part) == {"name", "ms", "mad", "share"}
 
 
 NET = "model = nn.Conv2d(3, 4, 3)\n"

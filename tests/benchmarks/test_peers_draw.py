@@ -101,22 +101,17 @@ def windows(made: np.ndarray) -> None:
 OF_TILES = {"turns": (turns, ramp), "crops": (crops, ramp), "colours": (colours, plain)}
 OF_PHOTOS = {"resized crops": (resized_crops, ResizedCrops, "imagenet-train", 224)}
 OF_PHOTOS["windows"] = (windows, Windows, "jpeg-crop-256", 256)
-HALF = ((0.5,) * 3, (0.5,) * 3)
+LIBRARIES = {library.name: library for library in peers.libraries()}
 
 
-def sides(library: str, work: Any) -> list[Side]:
-    """Those of a library that is installed, for a workload that it can run."""
-    random.seed(0)
-    torch.manual_seed(0)
-    offered = list(peers.offers(peers.import_module(f"peers.{library}"), work))
-    made = [side for side in offered if isinstance(side, Side)]
-    return made or pytest.skip("; ".join(map(str, offered)) or "offers nothing for it")
-
-
-def photos(which: str, scratch: Path) -> Any:
-    _, kind, recipe, out = OF_PHOTOS[which]
+def case(which: str, scratch: Path) -> tuple[Any, Any, str]:
+    """What is to be seen in samples, a workload that shows it, and its recipe as text."""
+    if which in OF_TILES:
+        check, draw = OF_TILES[which]
+        return check, Tiles([draw(_SIZE, _SIZE)] * 8, _SIZE, _OUT), stained_text(_SIZE, _OUT)
+    check, kind, name, out = OF_PHOTOS[which]
     data = cv2.imencode(".jpg", ramp(_HEIGHT, _WIDTH), [cv2.IMWRITE_JPEG_QUALITY, 98])[1].tobytes()
-    return kind([data] * 8, ar.load(recipe), out, scratch)
+    return check, kind([data] * 8, ar.load(name), out, scratch), (RECIPES / f"{name}.yaml").read_text(encoding="utf-8")
 
 
 def normal(recipe: ar.Recipe) -> tuple[Sequence[float], Sequence[float]]:
@@ -124,21 +119,18 @@ def normal(recipe: ar.Recipe) -> tuple[Sequence[float], Sequence[float]]:
 
 
 @pytest.mark.filterwarnings("default")  # other libraries may warn
-@pytest.mark.parametrize("library", peers.LIBRARIES)
-@pytest.mark.parametrize("which", OF_TILES)
-def test_a_peer_draws_what_tiles_are_to_go_through(library: str, which: str) -> None:
-    check, draw = OF_TILES[which]
-    for side in sides(library, Tiles([draw(_SIZE, _SIZE)] * 8, _SIZE, _OUT)):
-        check(samples(side, *HALF))
-
-
-@pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("library", peers.LIBRARIES)
-@pytest.mark.parametrize("which", OF_PHOTOS)
-def test_a_peer_draws_what_photographs_are_to_go_through(library: str, which: str, tmp_path: Path) -> None:
-    work = photos(which, tmp_path)
-    for side in sides(library, work):
-        OF_PHOTOS[which][0](samples(side, *normal(work.recipe)))
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("which", [*OF_TILES, *OF_PHOTOS])
+def test_a_peer_draws_what_is_asked_for(library: str, which: str, tmp_path: Path) -> None:
+    check, work, _ = case(which, tmp_path)
+    random.seed(0)
+    torch.manual_seed(0)
+    offered = list(LIBRARIES[library].offers(work))
+    sides = [side for side in offered if isinstance(side, Side)]
+    if not sides:
+        pytest.skip("; ".join(map(str, offered)) or "offers nothing for it")
+    for side in sides:
+        check(samples(side, *normal(work.recipe)))
 
 
 @pytest.mark.parametrize(
@@ -155,21 +147,6 @@ def test_a_peer_draws_what_photographs_are_to_go_through(library: str, which: st
         ("colours", "saturation: 0.05", "saturation: 0.5"),
         ("colours", "hue: 0.02", "hue: 0.0"),
         ("colours", "hue: 0.02", "hue: 0.1"),
-    ],
-)
-def test_who_misreads_the_tiles_is_found(which: str, asked: str, read: str) -> None:
-    check, draw = OF_TILES[which]
-    text = stained_text(_SIZE, _OUT)
-    assert asked in text
-    pool = [draw(_SIZE, _SIZE)]
-    check(_by_us(text, pool, _OUT))
-    with pytest.raises(AssertionError):
-        check(_by_us(text.replace(asked, read), pool, _OUT))
-
-
-@pytest.mark.parametrize(
-    ("which", "asked", "read"),
-    [
         ("resized crops", "[0.08, 1.0]", "[0.5, 1.0]"),
         ("resized crops", "[0.08, 1.0]", "[0.01, 0.1]"),
         ("resized crops", "p: 0.5", "p: 0.0"),
@@ -178,16 +155,16 @@ def test_who_misreads_the_tiles_is_found(which: str, asked: str, read: str) -> N
         ("windows", "- HorizontalFlip", "- HorizontalFlip: {p: 1.0}"),
     ],
 )
-def test_who_misreads_the_photographs_is_found(which: str, asked: str, read: str, tmp_path: Path) -> None:
-    check, _, name, out = OF_PHOTOS[which]
-    work, text = photos(which, tmp_path), (RECIPES / f"{name}.yaml").read_text(encoding="utf-8")
+def test_who_misreads_it_is_found(which: str, asked: str, read: str, tmp_path: Path) -> None:
+    check, work, text = case(which, tmp_path)
+    pool = work.pool if which in OF_TILES else Each(work.pool, as_file)
+
+    def made(text: str) -> np.ndarray:
+        recipe = parse_text(text)
+        batches = in_batches(ours(recipe, "none", pool), (3, work.out, work.out))
+        return samples(Side("", "", batches), *normal(recipe))
+
     assert asked in text
-    pool = Each(work.pool, as_file)
-    check(_by_us(text, pool, out))
+    check(made(text))
     with pytest.raises(AssertionError):
-        check(_by_us(text.replace(asked, read, 1), pool, out))
-
-
-def _by_us(text: str, pool: Any, out: int) -> np.ndarray:
-    recipe = parse_text(text)
-    return samples(Side("", "", in_batches(ours(recipe, "none", pool), (3, out, out))), *normal(recipe))
+        check(made(text.replace(asked, read, 1)))

@@ -17,7 +17,7 @@ BENCHMARKS = ROOT / "benchmarks"
 SCRIPTS = sorted(
     file.stem
     for file in BENCHMARKS.glob("*.py")
-    if '__name__ == "__main__"' in file.read_text(encoding="utf-8") and file.stem != "pictures"  # it draws README's
+    if '__name__ == "__main__"' in file.read_text(encoding="utf-8") and file.stem != "images"  # it draws README's
 )
 
 

@@ -34,7 +34,7 @@ USES = [
     "ar.Pipeline",
     "ar.load('folder-128').compile()",
     "ar.register(type('Own', (), {}))",
-    "import augrecipes.bench.baseline",
+    "import augrecipes.bench.sides",
 ]
 # A machine on which the fork is installed instead.
 STAND_IN = """

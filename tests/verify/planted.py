@@ -118,30 +118,29 @@ def rewritten(change: Callable[[tuple[Step, ...]], tuple[Step, ...]], seed: int 
     return make
 
 
-class OfDtype:
-    """A pipeline that makes samples of one dtype of image in another way."""
+def of_dtype(dtype: Dtype, build: Build) -> Build:
+    """Pipelines that have a fault where images are of a dtype alone."""
+    usual = builder("train", 0)
 
-    def __init__(self, usual: Any, other: Any, dtype: Dtype) -> None:
-        self.usual, self.other, self.dtype = usual, other, dtype
+    def make(recipe: Recipe, optimize: Optimize) -> Any:
+        plain, other = usual(recipe, optimize), build(recipe, optimize)
+        return OfDtype(plain, lambda image: other if image.dtype == dtype else plain)
+
+    return make
+
+
+class OfDtype:
+    """A pipeline that another one stands in for, by the image."""
+
+    def __init__(self, usual: Any, choose: Callable[[Any], Any]) -> None:
+        self.usual, self.choose = usual, choose
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.usual, name)
 
-    def at(self, index: int, epoch: int = 0, tile: int = 0) -> Callable[..., dict[str, Any]]:
+    def at(self, *key: int) -> Callable[..., dict[str, Any]]:
         """The sample."""
-
-        def run(**targets: Any) -> dict[str, Any]:
-            chosen = self.other if targets["image"].dtype == self.dtype else self.usual
-            done: dict[str, Any] = chosen.at(index, epoch, tile)(**targets)
-            return done
-
-        return run
-
-
-def of_dtype(dtype: Dtype, build: Build) -> Build:
-    """Pipelines that have a fault where images are of a dtype alone."""
-    usual = builder("train", 0)
-    return lambda recipe, optimize: OfDtype(usual(recipe, optimize), build(recipe, optimize), dtype)
+        return lambda **targets: self.choose(targets["image"]).at(*key)(**targets)
 
 
 def in_programs(monkeypatch: pytest.MonkeyPatch, change: Callable[[list[Op], bool], list[Op]]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import albumentations as A
 import cv2
 import numpy as np
 import pytest
@@ -16,11 +17,11 @@ from planted import (
     GEOMETRY,
     MOVES,
     Fault,
-    draw_data,
     half_pixel_forgotten,
     in_programs,
     last_two_swapped,
     noop,
+    of_dtype,
     planted,
     recipe,
     rewritten,
@@ -33,7 +34,7 @@ from augrecipes.compiler.rewrite.rules import RULES
 from augrecipes.errors import DataError
 from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.recipe.model import Arguments, Step
-from augrecipes.verify import Verification, verify
+from augrecipes.verify import Verification, render_worst, replay, verify
 from augrecipes.verify.compare import Build
 from augrecipes.verify.contract import Promise
 
@@ -50,12 +51,7 @@ RESIZED = "\n  - RandomCrop: {height: 64, width: 80}\n  - Resize: {height: 48, w
 WINDOW = "\n  - RandomCrop: {height: 64, width: 80}\n  - HorizontalFlip\n"
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return draw_data(tmp_path_factory.mktemp("verify"))
-
-
-def broken(found: Verification) -> set[str]:
+def laws(found: Verification) -> set[str]:
     return {f"{figure.target} {figure.law}" for figure in found.broken}
 
 
@@ -237,18 +233,22 @@ def test_faults_are_found(data: Path, name: str) -> None:
     case = CASES[name]
     where = data / ("list.csv" if case.more else "images")
     chosen = recipe(case.steps, case.more, case.output)
-    found = broken(verify(chosen, where, samples=4, build=case.build, promise=case.promise))
+    found = laws(verify(chosen, where, samples=4, build=case.build, promise=case.promise))
     wanted = {law for law in case.wanted.removeprefix("+").split(", ") if law}
     assert wanted <= found if case.wanted.startswith("+") else wanted == found, found
     if "hidden" in case.wanted:
         assert "image displacement" not in found
 
 
-def test_how_far_it_is_off_is_measured(data: Path) -> None:
-    for pixels in (0.5, 0.05):
-        found = verify(recipe(MOVES), data / "images", samples=4, build=planted(off(pixels)), promise=GEOMETRY)
-        # cv2 may round positions to 1/32 px.
-        assert all(abs(figure.mean - pixels) < 0.02 for figure in found.figures if figure.law == "displacement")
+@pytest.mark.parametrize("pixels", [1.0, 0.5, 0.05])
+@pytest.mark.parametrize(
+    "steps", [MOVES, "\n  - Resize: {height: 48, width: 32}\n", "\n  - Resize: {height: 180, width: 200}\n"]
+)
+def test_how_far_it_is_off_is_measured(data: Path, steps: str, pixels: float) -> None:
+    """In pixels of the output, however large these are."""
+    found = verify(recipe(steps), data / "images", samples=4, build=planted(off(pixels)), promise=GEOMETRY)
+    # cv2 may round positions to 1/32 px.
+    assert all(abs(figure.mean - pixels) < 0.02 for figure in found.figures if figure.law == "displacement")
 
 
 def test_both_refuse_every_sample(data: Path) -> None:
@@ -264,9 +264,9 @@ def forget_turns(steps: Any, flow: Any) -> list[Edit]:
 def test_a_rule_that_forgets_a_step(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(RULES, "fast", (Rule("forget_turns", "", "GEOMETRY", "", "", forget_turns),))
     found = verify(recipe(MOVES + COLOURS, ALL), data / "list.csv", samples=6)
-    assert {"image displacement", "image truth"} <= broken(found)
+    assert {"image displacement", "image truth"} <= laws(found)
     assert found.promises["uint8"] == Promise(True, 0, ("forget_turns",))
-    assert "image colours" not in broken(found)
+    assert "image colours" not in laws(found)
 
 
 def of_warps(steps: list[Op], change: Callable[[NativeOp], NativeOp]) -> list[Op]:
@@ -308,4 +308,75 @@ def test_faults_of_programs_are_found(data: Path, name: str, monkeypatch: pytest
     change, steps, wanted = NATIVE[name]
     in_programs(monkeypatch, change)
     found = verify(recipe(steps, KEPT), data / "list.csv", samples=6, dtypes=("uint8",))
-    assert wanted in broken(found)
+    assert wanted in laws(found)
+
+
+# -- both dtypes of images --------------------------------------------------------------------------------------------
+
+TABLES = "\n  - RandomGamma: {p: 1.0}\n  - Solarize: {p: 1.0}\n"
+JITTER = "\n  - ColorJitter: {brightness: 0.1, contrast: 0, saturation: 0.1, hue: 0, p: 1.0}\n"
+FLOATS = "{dtype: float32, layout: hwc}"
+
+
+def test_both_plans_are_compared(data: Path) -> None:
+    found = verify(recipe(JITTER), data / "images", samples=3)
+    assert found.ok
+    assert "join_colours" in found.promises["uint8"].rules
+    assert {figure.dtype for figure in found.figures} == set(found.promises) == {"uint8", "float32"}
+    assert found.samples == 3
+    alone = verify(recipe(TABLES), data / "images", samples=2, dtypes=("float32",))
+    assert {figure.dtype for figure in alone.figures} == {"float32"}
+    assert alone.promise.rules == ()
+
+
+@pytest.mark.parametrize(
+    ("steps", "more", "output"),
+    [
+        (MOVES + COLOURS, ALL, FLOATS),
+        (TABLES + JITTER, "", FLOATS),
+        (JITTER, "", "{dtype: uint8, layout: hwc}"),  # a float that is rounded to another level is no fault
+    ],
+)
+def test_what_fast_makes_is_sound_for_either(data: Path, steps: str, more: str, output: str) -> None:
+    found = verify(recipe(steps, more, output), data / ("list.csv" if more else "images"), samples=6)
+    assert found.ok, found.broken
+
+
+def test_floats_are_held_to_a_part_of_a_level(data: Path) -> None:
+    """Some levels are allowed where steps round to levels; floats are not rounded."""
+    found = verify(recipe(JITTER, output=FLOATS), data / "images", samples=3)
+    limits: Any = {figure.dtype: figure.limit for figure in found.figures if figure.law == "levels"}
+    assert limits["uint8"] > 4
+    assert limits["float32"] < 0.03
+    one_level = made("image", lambda image: image + np.float32(1 / 255))
+    found = verify(recipe(JITTER, output=FLOATS), data / "images", samples=2, build=one_level)
+    assert [(figure.law, figure.dtype) for figure in found.broken] == [("levels", "float32")]
+
+
+def test_a_step_that_is_lost_on_floats_alone(data: Path) -> None:
+    build = of_dtype("float32", forget("Solarize"))
+    found = verify(recipe(TABLES, output=FLOATS), data / "images", samples=3, build=build)
+    assert [(figure.target, figure.law, figure.dtype) for figure in found.broken] == [("image", "levels", "float32")]
+    worst = found.worst[0].place
+    assert worst.dtype == "float32"
+    again = replay(found.recipe, data / "images", worst.number, epoch=worst.epoch, dtype=worst.dtype, build=build)
+    assert again.given.images["image"].dtype == np.float32
+    assert np.abs(again.plain["image"] - again.fast["image"]).max() > 0.01
+    assert render_worst(found, data / "images", build=build).dtype == np.uint8
+
+
+def test_a_step_that_takes_no_floats(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both refuse such samples: they are left out, and uint8 is compared all the same."""
+    apply = A.ISONoise.apply
+
+    def picky(self: Any, img: np.ndarray, **params: Any) -> Any:
+        if img.dtype != np.uint8:
+            raise ValueError("not for floats")
+        return apply(self, img, **params)
+
+    monkeypatch.setattr(A.ISONoise, "apply", picky)
+    found = verify(recipe("\n  - ISONoise: {p: 1.0}\n"), data / "images", samples=3)
+    assert found.ok
+    assert found.samples == len(found.left_out) == 3
+    assert {figure.dtype for figure in found.figures} == {"uint8"}
+    assert "not for floats" in str(found.left_out[0])

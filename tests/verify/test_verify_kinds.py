@@ -1,4 +1,4 @@
-"""`verify` on pairs and bags, its replay and its image."""
+"""`verify` on pairs and bags, its replay and its image; the measures that it is made of, against something known."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from planted import COLOURS, EXACT, GEOMETRY, MOVES, draw_data, image, planted, 
 
 import augrecipes as ar
 from augrecipes.errors import DataError
+from augrecipes.recipe.model import Mode
 from augrecipes.recipe.parse import parse_text
-from augrecipes.verify import render_worst, replay, save_worst, verify
+from augrecipes.verify import render_worst, replay, save_worst, variants, verify
+from augrecipes.verify.contract import Metrics, SampleRef
+from augrecipes.verify.run import places
 
 PAIR = """
 version: 1
@@ -123,17 +126,14 @@ class TestWorstSamples:
 
     def test_three_rows_of_four(self, data: Path, tmp_path: Path) -> None:
         build = planted(self.fault)
-        found = verify(recipe(MOVES), data / "images", samples=5, build=build, promise=GEOMETRY)
-        sheet = render_worst(found, data / "images", build=build)
-        masked = verify(
-            recipe(MOVES, "inputs: {mask: required}"), data / "list.csv", samples=5, build=build, promise=GEOMETRY
-        )
-        taller = render_worst(masked, data / "list.csv", build=build)
-        assert taller.shape[0] > 1.6 * sheet.shape[0]
-        assert taller.shape[1] == sheet.shape[1]
-        out = save_worst(sheet, tmp_path / "new" / "worst.png")
+        sheets = []
+        for more, where in (("", "images"), ("inputs: {mask: required}", "list.csv")):
+            found = verify(recipe(MOVES, more), data / where, samples=5, build=build, promise=GEOMETRY)
+            sheets.append(render_worst(found, data / where, build=build))
+        assert sheets[0].shape[1:] == sheets[1].shape[1:]
+        out = save_worst(sheets[0], tmp_path / "new" / "worst.png")
         read: NDArray[Any] = cv2.imdecode(np.fromfile(out, np.uint8), cv2.IMREAD_COLOR)
-        np.testing.assert_array_equal(read[..., ::-1], sheet)
+        np.testing.assert_array_equal(read[..., ::-1], sheets[0])
 
     def test_no_difference(self, data: Path) -> None:
         found = verify(recipe(MOVES), data / "images", samples=2, optimize="exact")
@@ -151,3 +151,41 @@ class TestWorstSamples:
     def test_where_it_cannot_be_written(self, data: Path, name: str) -> None:
         with pytest.raises(DataError, match=r"\.png"):
             save_worst(np.zeros((2, 2, 3), np.uint8), data / name)
+
+
+class TestVariants:
+    def test_steps_keep_their_labels_and_weights(self) -> None:
+        whole = recipe(MOVES + COLOURS + "  - OneOf: {steps: [{Affine: {p: 0.3}}, {Rotate: {p: 0.7}}]}\n")
+        colours = variants.not_merged(whole, "train")
+        assert [step.site for step in colours.walk()] == [step.site for step in whole.walk()]
+        names = [step.name for step in colours.walk()]
+        assert names[4:8] == ["RandomBrightnessContrast", "OneOf", "ToGray", "HueSaturationValue"]
+        assert [*names[:4], *names[8:]] == [*["NoOp"] * 4, "OneOf", *["NoOp"] * 2]
+        assert variants.does_something(colours, "train")
+        assert not variants.does_something(variants.not_merged(recipe(MOVES), "train"), "train")
+        assert [step.p for step in colours.walk()][-2:] == [0.3, 0.7]
+
+
+class TestMetrics:
+    def test_a_broken_sample_comes_before_a_larger_value(self) -> None:
+        metrics = Metrics()
+        for index, (value, broken) in enumerate([(0.2, False), (0.6, True), (0.7, False)]):
+            metrics.add("mask", "nearest", value, SampleRef(index, 0), limit=0.5, broken=broken)
+        (figure,) = metrics.figures()
+        assert (figure.worst, figure.broken, figure.samples, figure.ok) == (0.7, 1, 3, False)
+        assert figure.where == SampleRef(1, 0)
+        assert [worst.place.index for worst in metrics.worst(2)] == [1, 2]
+
+    def test_not_a_number_breaks_a_law(self) -> None:
+        metrics = Metrics()
+        metrics.add("image", "displacement", float("nan"), SampleRef(0, 0), limit=0.01)
+        assert not metrics.figures()[0].ok
+
+    @pytest.mark.parametrize("mode", ["train", "eval"])
+    @pytest.mark.parametrize(("total", "samples", "epochs"), [(3, 64, 1), (3, 4, 1), (100, 8, 3), (5, 5, 2), (0, 4, 1)])
+    def test_samples_are_spread(self, total: int, samples: int, epochs: int, mode: Mode) -> None:
+        found = [(place.number, place.epoch) for place in places(total, samples, epochs, mode)]
+        assert len(set(found)) == len(found)
+        if mode == "train" and total:
+            assert len(found) == samples * epochs
+        assert len({number for number, _ in found}) == min(total, samples)

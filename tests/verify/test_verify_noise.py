@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from planted import COLOURS, MOVES, draw_data, recipe
+from planted import COLOURS, MOVES, recipe
 
 from augrecipes.compiler.kernels import own_noise, own_numbers, photons
-from augrecipes.verify import Verification, verify
+from augrecipes.verify import verify
 
 NOISE = "\n  - GaussNoise: {std_range: [0.1, 0.2], p: 0.8}\n"
 MANY = """
@@ -21,15 +21,6 @@ MANY = """
         - ShotNoise: {p: 1.0}
         - MultiplicativeNoise: {elementwise: true, p: 1.0}
 """
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return draw_data(tmp_path_factory.mktemp("noise"))
-
-
-def broken(found: Verification) -> set[str]:
-    return {figure.law for figure in found.broken}
 
 
 @pytest.mark.parametrize(
@@ -69,54 +60,69 @@ def test_noise_inside_degrade_is_judged(data: Path, tmp_path: Path) -> None:
     assert {"noise", "independence"} <= {figure.law for figure in found.figures if figure.target == "lr"}
 
 
-class TestPlantedFaults:
-    def caught(self, data: Path, steps: str = NOISE, samples: int = 8) -> set[str]:
-        return broken(verify(recipe(steps), data / "images", samples=samples, dtypes=("uint8",)))
+def gaussian(monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
+    drawn = own_noise._PARAMETERS["gaussian"]
+    monkeypatch.setitem(own_noise._PARAMETERS, "gaussian", lambda *given: change(*drawn(*given)))
 
-    def parameters(self, monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
-        drawn = own_noise._PARAMETERS["gaussian"]
-        monkeypatch.setitem(own_noise._PARAMETERS, "gaussian", lambda *given: change(*drawn(*given)))
 
-    @pytest.mark.parametrize("samples", [3, 8, 30])
-    def test_too_much_noise(self, data: Path, monkeypatch: pytest.MonkeyPatch, samples: int) -> None:
-        self.parameters(monkeypatch, lambda mean, deviation: (mean, 1.06 * deviation))
-        assert self.caught(data, samples=samples) == {"noise"}
+def too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    gaussian(monkeypatch, lambda mean, deviation: (mean, 1.06 * deviation))
 
-    def test_a_mean_that_is_off(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.parameters(monkeypatch, lambda mean, deviation: (mean + 0.01, deviation))
-        assert "noise" in self.caught(data)
 
-    def test_another_distribution_of_the_same_deviation(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        by = own_numbers.pieces
-        monkeypatch.setattr(own_numbers, "pieces", lambda _: by("uniform"))
-        monkeypatch.setattr(own_noise, "pieces", lambda _: by("uniform"))
-        self.parameters(monkeypatch, lambda mean, deviation: (mean, 3**0.5 * deviation))
-        assert "noise" in self.caught(data)
+def mean_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    gaussian(monkeypatch, lambda mean, deviation: (mean + 0.01, deviation))
 
-    def test_channels_that_are_alike(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        init = own_noise.Noise.__init__
 
-        def alike(self: Any, distribution: Any, shape: Any, shared: bool, *more: Any) -> None:
-            init(self, distribution, shape, True, *more)
+def other_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the same deviation."""
+    by = own_numbers.pieces
+    for module in (own_numbers, own_noise):
+        monkeypatch.setattr(module, "pieces", lambda _: by("uniform"))
+    gaussian(monkeypatch, lambda mean, deviation: (mean, 3**0.5 * deviation))
 
-        monkeypatch.setattr(own_noise.Noise, "__init__", alike)
-        assert self.caught(data) == {"independence"}
 
-    def test_the_same_noise_for_every_sample(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(own_noise, "mix", lambda *_: 7)
-        assert self.caught(data) == {"independence"}
+def channels_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    init = own_noise.Noise.__init__
+    monkeypatch.setattr(
+        own_noise.Noise, "__init__",
+        lambda self, distribution, shape, shared, *more: init(self, distribution, shape, True, *more),
+    )  # fmt: skip
 
-    def test_photons_that_are_too_many(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        made = photons._bounds
-        monkeypatch.setattr(photons, "_bounds", lambda rate, intensity: made(1.3 * rate, intensity))
-        assert "noise" in self.caught(data, "\n  - ISONoise: {p: 1.0}\n")
 
-    def test_other_draws(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        attach = own_noise.attach
+def samples_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_noise, "mix", lambda *_: 7)
 
-        def careless(step: Any) -> None:
-            attach(step)
-            step.intensity = (0.2, 0.2)
 
-        monkeypatch.setattr(own_noise, "attach", careless)
-        assert "draws" in self.caught(data, "\n  - ISONoise: {p: 1.0}\n")
+def many_photons(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = photons._bounds
+    monkeypatch.setattr(photons, "_bounds", lambda rate, intensity: made(1.3 * rate, intensity))
+
+
+def other_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    attach = own_noise.attach
+    monkeypatch.setattr(own_noise, "attach", lambda step: (attach(step), setattr(step, "intensity", (0.2, 0.2))))
+
+
+ISO = "\n  - ISONoise: {p: 1.0}\n"
+
+
+# What is wrong with the generator, the recipe, how many samples; the law, `=`: and no other.
+@pytest.mark.parametrize(
+    ("plant", "steps", "samples", "law"),
+    [
+        *((too_much, NOISE, samples, "=noise") for samples in (3, 8, 30)),
+        (mean_is_off, NOISE, 8, "noise"),
+        (other_distribution, NOISE, 8, "noise"),
+        (channels_alike, NOISE, 8, "=independence"),
+        (samples_alike, NOISE, 8, "=independence"),
+        (many_photons, ISO, 8, "noise"),
+        (other_draws, ISO, 8, "draws"),
+    ],
+)
+def test_faults_of_the_generator_are_found(
+    data: Path, monkeypatch: pytest.MonkeyPatch, plant: Any, steps: str, samples: int, law: str
+) -> None:
+    plant(monkeypatch)
+    found = {figure.law for figure in verify(recipe(steps), data / "images", samples=samples, dtypes=("uint8",)).broken}
+    assert law.removeprefix("=") in found
+    assert len(found) == 1 or not law.startswith("=")

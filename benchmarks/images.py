@@ -1,4 +1,4 @@
-"""Draws README's images from the demo's data: `python benchmarks/pictures.py`."""
+"""Draws README's images from the demo's data: `python benchmarks/images.py`."""
 
 from __future__ import annotations
 

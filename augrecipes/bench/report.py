@@ -2,44 +2,34 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from importlib.resources import files
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+import cv2
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from augrecipes.bench.figures import figure, percent, rate
+from augrecipes.bench import charts
+from augrecipes.bench.charts import Report
 from augrecipes.bench.gate import Judgement
 from augrecipes.bench.record import Bench, write
-from augrecipes.bench.report.charts import (
-    DARK,
-    LIGHT,
-    Report,
-    Scale,
-    end_of,
-    ink_on,
-    readers,
-    rows_of,
-    sides_in_order,
-    stage_bars,
-    training_bars,
-)  # fmt: skip
-from augrecipes.bench.report.thumbnails import ThumbnailGrid, grid
 from augrecipes.bench.sides import STOCK, Setting
-from augrecipes.bench.verdicts import MARGIN, how_sure
+from augrecipes.bench.verdicts import MARGIN, figure, how_sure, percent, rate
 from augrecipes.errors import AugrecipesError, BenchError
 from augrecipes.paths import write_file
+from augrecipes.preview.display import within
+from augrecipes.preview.sheet import Sheet
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
+from augrecipes.report import to_plain
 from augrecipes.sources.opening import words_of
 
 PAGE, RECORD = "index.html", "bench.json"
+_LARGEST, _QUALITY = 1600, 84  # px and quality of the image of samples
 
 
 def headline(report: Report) -> str:
@@ -102,11 +92,12 @@ def write_report(
     usable_folder(folder)
     write(bench, folder / RECORD)
     report = bench.to_json()
+    levels = {side["recipe"]: side["level"] for side in _last(report)}
     try:
-        images: ThumbnailGrid | str = grid(recipes, setting, {s["recipe"]: s["level"] for s in _last(report)}, progress)
+        sheet: Sheet | str = charts.samples_sheet(recipes, setting, levels, progress)
     except AugrecipesError as error:
-        images = str(error)  # what was measured is reported all the same
-    write_file(folder / PAGE, page(report, images, judgement).encode("utf-8", "replace"))
+        sheet = str(error)  # what was measured is reported all the same
+    write_file(folder / PAGE, page(report, sheet, judgement).encode("utf-8", "replace"))
     return folder / PAGE
 
 
@@ -126,62 +117,33 @@ def usable_folder(folder: Path) -> None:
             raise BenchError(f"{folder / name} is a folder, and a report has a file of this name; give another to -o")
 
 
-def page(report: Report, images: ThumbnailGrid | str, judgement: Judgement | None) -> str:
+def page(report: Report, samples: Sheet | str, judgement: Judgement | None) -> str:
     """A comparison as an HTML page.
 
     Args:
         report: as `Bench.to_json()` has it, or as `bench.json` was read.
-        images: of the same samples, or why there are none.
+        samples: as the recipes make them, or why there are none.
         judgement: of the gate.
     """
     owner = {name_of(side): side["recipe"] for side in report["sides"]}
     between = [one for one in report["verdicts"] if owner[one["one"]] != owner[one["other"]]]
-    within = [one for one in report["verdicts"] if one not in between]
+    inside = [one for one in report["verdicts"] if one not in between]
     sweep = report["sweep"]
     points = groupby(sweep["points"], lambda one: (name_of(one), one["samples"])) if sweep else ()
-    return _environment().get_template("page.html.j2").render(
-        report=report, images=images, judgement=judgement, record=RECORD, style=_style(), headline=headline(report),
-        last=_last(report), sides=sides_in_order(report), data=words_of(report["data"]), how_sure=how_sure(),
-        margin=1 + MARGIN, stages=stage_bars(report), training=training_bars(report), name_of=name_of, readers=readers,
-        rows=rows_of, shown=between or within, folded=within if between else [], waits=_waits(report),
+    return _ENVIRONMENT.get_template("page.html.j2").render(
+        report=report, samples=samples, judgement=judgement, record=RECORD, headline=headline(report),
+        gates=to_plain(judgement.gates) if judgement else [], last=_last(report), data=words_of(report["data"]),
+        how_sure=how_sure(), margin=1 + MARGIN, charts=charts, name_of=name_of, shown=between or inside,
+        folded=inside if between else [], sweep=[(*key, list(found)) for key, found in points],
         stock=[side["recipe"] for side in report["sides"] if side["level"] == STOCK],
-        sweep=[(name, samples, list(found)) for (name, samples), found in points], scale=Scale,
     )  # fmt: skip
 
 
-def _waits(report: Report) -> dict[str, list[str]]:
-    """By side how much of a training step waits for its samples, with each of those who read."""
-    found: dict[str, list[str]] = {}
-    for one in report["training"]:
-        share = sum(part["share"] for part in one["parts"] if part["name"] == "loading")
-        found.setdefault(name_of(one), []).append(f"{percent(share, 0)} with {readers(one['backend'], one['workers'])}")
-    return found
-
-
-@cache
-def _environment() -> Environment:
-    made = Environment(
-        loader=FunctionLoader(_template), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
-    )  # fmt: skip
-    made.filters.update(_FILTERS)
-    return made
-
-
-def _template(name: str) -> str:
-    return (files("augrecipes.bench.report") / "templates" / name).read_text(encoding="utf-8")
-
-
-@cache
-def _style() -> str:
-    """The style sheet, with the colours of bars by day and by night."""
-    day, night = (
-        "".join(f"--{name}: {fill}; --on-{name}: {ink_on(fill)}; " for name, fill in fills.items())
-        for fills in (LIGHT, DARK)
-    )
-    return f":root {{ {day}}}\n@media screen and (prefers-color-scheme: dark) {{ :root {{ {night}}} }}\n" + _template(
-        "style.css"
-    )
+def _data_uri(sheet: Sheet) -> str:
+    """A sheet as a JPEG inside the page."""
+    image = cv2.cvtColor(within(sheet.pixels, _LARGEST), cv2.COLOR_RGB2BGR)
+    _, encoded = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
+    return "data:image/jpeg;base64," + base64.b64encode(encoded.tobytes()).decode("ascii")
 
 
 def _label(label: str) -> str:
@@ -214,20 +176,19 @@ def _levels(values: Sequence[float | None], between: str = " ", digits: int = 0)
     return between.join("–" if value is None else f"{value:.{digits}f}" for value in values)
 
 
-def _filled(effects: Report) -> float | None:
-    """Share of the last image that is border; None: not measured."""
-    found = [effect["filled"] for effect in effects["steps"] if effect["filled"] is not None]
-    return sum(found) if found else None
-
-
-_FILTERS: dict[str, Callable[..., Any]] = {
-    "ms": figure, "percent": percent, "levels": _levels, "label": _label, "short": _short, "speed": _speed,
-    "filled": _filled, "rate": rate, "count": lambda value: f"{value:,.0f}",
+_ENVIRONMENT = Environment(
+    loader=PackageLoader("augrecipes.bench"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_ENVIRONMENT.filters |= {
+    "ms": figure, "uri": _data_uri, "percent": percent, "levels": _levels, "label": _label, "short": _short,
+    "speed": _speed, "rate": rate, "count": lambda value: f"{value:,.0f}",
     "plain": lambda value: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False),
     "spread": lambda mad, value: f"± {figure(mad, mad)}",
-    "figures": lambda one: "" if one is None else "{:.2f} ({:.2f}–{:.2f})".format(
-        *(end_of(one, end) for end in ("middle", "low", "high"))
-    ),
+    "figures": lambda one: "{middle:.2f} ({low:.2f}–{high:.2f})".format(**one) if one else "",
     "differs": lambda one: bool(one["low"] > 1 + MARGIN or one["high"] < 1 / (1 + MARGIN)),
     "places": lambda value: f"{value:.3f}".rstrip("0").rstrip("."),
 }  # fmt: skip
