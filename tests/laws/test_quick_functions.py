@@ -21,6 +21,7 @@ CLASSES: dict[str, list[dict[str, Any]]] = {
     "ThinPlateSpline": [{}, {"num_control_points": 2}, {"num_control_points": 7, "scale_range": (0.5, 1.0)}],
     "PixelDropout": [{}, {"dropout_prob": 0.5, "per_channel": True}, {"drop_value": None}, {"drop_value": (1, 2, 3)}],
     "Superpixels": [{}, {"n_segments": (5, 7), "p_replace": (1.0, 1.0), "max_size": None}, {"max_size": 20}],
+    "UnsharpMask": [{}, {"blur_limit": (3, 3), "threshold": 0}, {"alpha": (1.0, 1.0), "sigma_limit": (2.0, 3.0)}],
 }
 CASES = [(name, arguments) for name, each in CLASSES.items() for arguments in each]
 IMAGES = st.tuples(st.integers(1, 40), st.integers(1, 40), st.sampled_from([1, 3, 3]), st.integers(0, 99))
@@ -56,7 +57,9 @@ def test_classes_draw_and_make_the_same(name: str, arguments: dict[str, Any], si
     check(name, arguments, size)
 
 
-@pytest.mark.parametrize("name", ["get_drop_mask", "superpixels", "tps_transform", "create_piecewise_affine_maps"])
+@pytest.mark.parametrize(
+    "name", ["get_drop_mask", "superpixels", "tps_transform", "unsharp_mask", "create_piecewise_affine_maps"]
+)
 def test_a_function_that_errs_is_not_used(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     home, whole = next((home, each[name]) for home, each in quick_functions.FUNCTIONS.items() if name in each)
 
@@ -68,6 +71,9 @@ def test_a_function_that_errs_is_not_used(name: str, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setitem(quick_functions.FUNCTIONS[home], name, spoilt)
     monkeypatch.setattr(probes, "_KNOWN", {})
-    cls = {"get_drop_mask": "PixelDropout", "superpixels": "Superpixels", "tps_transform": "ThinPlateSpline"}
+    cls = {
+        "get_drop_mask": "PixelDropout", "superpixels": "Superpixels", "tps_transform": "ThinPlateSpline",
+        "unsharp_mask": "UnsharpMask",
+    }  # fmt: skip
     with pytest.raises(AssertionError, match="done quicker"):
         check(cls.get(name, "PiecewiseAffine"), {}, (20, 30, 3, 1))

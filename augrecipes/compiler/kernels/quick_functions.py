@@ -23,6 +23,8 @@ from augrecipes.native.kernels import library
 _F32 = np.float32
 _METHODS = ("apply", "get_params_dependent_on_data")
 _NEAR = np.float32(1e-8)
+_RGB = 3
+_UNIT = np.arange(256, dtype=_F32) / 255
 _POINTS = 4096  # whose distances stay in the cache
 _SEEDS = 2
 
@@ -179,7 +181,22 @@ def _segments(kernels: Any) -> Callable[[np.ndarray, int], np.ndarray] | None:
     return slic
 
 
+def unsharp_mask(image: np.ndarray, ksize: int, sigma: float, alpha: float, threshold: int) -> np.ndarray:
+    """A uint8 image sharpened where it differs from its blur."""
+    kernels = library()
+    if kernels is None or image.dtype != np.uint8 or image.ndim != _RGB or image.shape[2] != _RGB:
+        own: np.ndarray = pixel.unsharp_mask(image, ksize, sigma=sigma, alpha=alpha, threshold=threshold)
+        return own
+    image, size = np.ascontiguousarray(image), (ksize, ksize)
+    sharp, mask, out = cv2.GaussianBlur(cv2.LUT(image, _UNIT), size, sigma), np.empty(image.shape, _F32), image.copy()
+    given = image.ctypes.data, _UNIT.ctypes.data, image.size
+    kernels.kernel("sharpen_all", "pplffpp")(*given, alpha, threshold, sharp.ctypes.data, mask.ctypes.data)
+    soft = cv2.GaussianBlur(mask, size, sigma)
+    kernels.kernel("sharpen_some", "pplppp")(*given, sharp.ctypes.data, soft.ctypes.data, out.ctypes.data)
+    return out
+
+
 FUNCTIONS: dict[str, dict[str, Callable[..., Any]]] = {
     "fgeometric": {"create_piecewise_affine_maps": create_piecewise_affine_maps, "tps_transform": tps_transform},
-    "fpixel": {"get_drop_mask": get_drop_mask, "superpixels": superpixels},
+    "fpixel": {"get_drop_mask": get_drop_mask, "superpixels": superpixels, "unsharp_mask": unsharp_mask},
 }
