@@ -99,13 +99,47 @@ static inline int64_t materialised_upright(Run *run) {
     return upright(run);
 }
 
-/* Pixels from `x` to `end` of a row with a border, of a row of the image whose first one stands at column `first`. */
-static inline void fill_row(const View *padded, int64_t columns, const uint8_t *row, int64_t across, int64_t first, int64_t x,
-                            int64_t end, uint8_t *to) {
-    for (; x < end; x++, to += padded->channels) {
-        int64_t at = row ? fold((int32_t)(x - padded->before), (int32_t)columns, (int32_t)padded->how) : -1;
+/* Pixels of a row, each at this many bytes in it. */
+static inline void pick_pixels(int64_t channels, const uint8_t *row, const int64_t *offsets, int64_t count,
+                               uint8_t *restrict to) {
+    for (int64_t x = 0; x < count; x++, to += channels)
+        for (int64_t c = 0; c < channels; c++)
+            to[c] = row[offsets[x] + c];
+}
+
+static inline void fill_pixels(const View *padded, int64_t count, uint8_t *to) {
+    for (int64_t x = 0; x < count; x++)
         for (int64_t c = 0; c < padded->channels; c++)
-            to[c] = at < 0 ? (uint8_t)(padded->fill >> 8 * c) : row[(at - first) * across + c];
+            *to++ = (uint8_t)(padded->fill >> 8 * c);
+}
+
+/* Columns from `x` to `end`, all of the border or all of the image, of a window, in all rows but those of the fill. `from`: the
+   part of the image that is read, its pixels `across` bytes apart and its rows `down`. */
+static inline void make_columns(const View *padded, Window of, Window part, int64_t rows, int64_t columns, const uint8_t *from,
+                                int64_t down, int64_t across, int64_t x, int64_t end, uint8_t *to) {
+    enum { SOME = 64 };
+    int64_t offsets[SOME], channels = padded->channels, step = (of.right - of.left) * channels;
+    uint8_t fill[SOME * MOST_CHANNELS];
+    for (int64_t count; x < end; x += count) {
+        count = MIN(SOME, end - x);
+        int inside = 1;
+        for (int64_t k = 0; k < count; k++) {
+            int64_t at = fold((int32_t)(x + k - padded->before), (int32_t)columns, (int32_t)padded->how);
+            inside &= at >= 0;
+            offsets[k] = (at - part.left) * across;
+        }
+        fill_pixels(padded, inside ? 0 : count, fill); /* a border of a fill has nothing else */
+        uint8_t *here = to + (x - of.left) * channels;
+        for (int64_t y = of.top; y < of.bottom; y++, here += step) {
+            int64_t at = fold((int32_t)(y - padded->above), (int32_t)rows, (int32_t)padded->how);
+            const uint8_t *row = from + (at - part.top) * down;
+            if (at >= 0 && !inside)
+                memcpy(here, fill, count * channels);
+            else if (at >= 0 && channels == 3) /* most have, and it is the quicker for being known here */
+                pick_pixels(3, row, offsets, count, here);
+            else if (at >= 0)
+                pick_pixels(channels, row, offsets, count, here);
+        }
     }
 }
 
@@ -120,18 +154,23 @@ static inline int64_t make_border(Run *run, const View *padded, Window of, uint8
         return answer;
     const uint8_t *from = placed(v, &down, &across);
     int64_t left = MIN(MAX(padded->before, of.left), of.right), right = MIN(MAX(padded->before + columns, left), of.right);
-    for (int64_t y = of.top; y < of.bottom; y++, to += (of.right - of.left) * channels) {
+    int64_t step = (of.right - of.left) * channels;
+    const uint8_t *filled = 0;
+    uint8_t *here = to;
+    for (int64_t y = of.top; y < of.bottom; y++, here += step) {
         int64_t at = fold((int32_t)(y - padded->above), (int32_t)rows, (int32_t)padded->how);
-        const uint8_t *row = at < 0 ? 0 : from + (at - part.top) * down;
-        int64_t inner = row ? left : of.right, outer = row ? right : of.right;
-        fill_row(padded, columns, row, across, part.left, of.left, inner, to);
-        if (row && across == channels)
-            memcpy(to + (left - of.left) * channels, row + (left - padded->before - part.left) * channels,
-                   (right - left) * channels);
-        else
-            fill_row(padded, columns, row, across, part.left, inner, outer, to + (inner - of.left) * channels);
-        fill_row(padded, columns, row, across, part.left, outer, of.right, to + (outer - of.left) * channels);
+        if (at >= 0 && across == channels)
+            memcpy(here + (left - of.left) * channels,
+                   from + (at - part.top) * down + (left - padded->before - part.left) * channels, (right - left) * channels);
+        else if (at < 0 && filled)
+            memcpy(here, filled, step);
+        else if (at < 0)
+            fill_pixels(padded, of.right - of.left, here), filled = here;
     }
+    make_columns(padded, of, part, rows, columns, from, down, across, of.left, left, to);
+    if (across != channels)
+        make_columns(padded, of, part, rows, columns, from, down, across, left, right, to);
+    make_columns(padded, of, part, rows, columns, from, down, across, right, of.right, to);
     return DONE;
 }
 

@@ -65,6 +65,7 @@ class Program(ProgramMemory):
         picture: Picture,
         allocate: Allocate,
         begin: int = END,
+        free: bool = False,
         reduce: int = _MAY_REDUCE,
     ) -> np.ndarray | Stopped | None:
         """One sample's result, or where it stops; None where Python has to make it. DataError: the file is damaged.
@@ -76,10 +77,11 @@ class Program(ProgramMemory):
             image: it, or what the step at `begin` has left of it.
             allocate: gives memory for the result.
             begin: place of the step that was carried out last.
+            free: nobody else holds the image, so that it may be the result.
             reduce: 1: an image that is not decoded yet is decoded as it is.
         """
         rows, columns, channels = shape = picture.shape
-        if not self._takes(channels):
+        if not self.takes(channels):
             return None
         key = epoch, index, tile, rows, columns, channels
         fresh = picture if allocate is np.empty and is_ready(picture) and not self.opaque else None
@@ -99,6 +101,8 @@ class Program(ProgramMemory):
             return Stopped(stop, picture)
         if guess and guess.size == (height, width):
             return None
+        if free and stop < 0 and not changed and allocate is np.empty and self._sink.as_it_is:
+            return picture  # type: ignore[return-value]  # arrays alone are free
         if (found := pixels_of(picture, window) if reduce == 1 else reduced_pixels(picture, window, reduce)) is None:
             # The decoder knows no such scale.
             return None if reduce == 1 else self.sample(epoch, index, tile, picture, allocate, begin, reduce=1)
@@ -107,7 +111,7 @@ class Program(ProgramMemory):
             return self._stopped(key, begin, stop, found, size, reduce)
         out = allocate(*(like := (self._sink.shape(height, width, channels), self._sink.dtype)))
         if (strides := self._strides(out[None], channels)) is None:  # no kernel writes to memory that lies so
-            if isinstance(made := self.sample(epoch, index, tile, picture, np.empty, begin, reduce), np.ndarray):
+            if isinstance(made := self.sample(epoch, index, tile, picture, np.empty, begin, reduce=reduce), np.ndarray):
                 out[...] = made
                 return out
             return None
@@ -169,7 +173,7 @@ class Program(ProgramMemory):
         else:
             shapes = np.array([picture.shape for picture in pictures], np.int64)
         channels = int(shapes[0, 2])
-        if self.given or not self.writes or not self._takes(channels) or (shapes[:, 2] != channels).any():
+        if self.given or not self.writes or not self.takes(channels) or (shapes[:, 2] != channels).any():
             return [*range(count)]
         numbers = np.zeros((count, FIELDS), np.int64)
         numbers[:, KEY] = np.asarray(keys, np.uint64).view(np.int64)

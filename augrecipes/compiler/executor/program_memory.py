@@ -53,6 +53,7 @@ class ProgramMemory:
         stops: labels of steps that only albumentations knows: a sample stops there, and goes on behind them.
         opaque: these steps, by their places; and whether their group has chosen them.
         apart: sites of merged steps that run one by one.
+        idle: all of its steps are opaque, so that Python goes through them faster by itself.
         writes: results are the output's; otherwise uint8 H×W×C, which the sink makes into that.
         given: steps whose draws go by boxes, by their places: `take_given` is to be called when they have drawn.
     """
@@ -75,7 +76,7 @@ class ProgramMemory:
         self.given: dict[int, Any] = {}
         self.opaque: Mapping[int, tuple[Any, bool]] = {}
         self.apart: set[str] = set()
-        self.writes = True
+        self.idle, self.writes = False, True
         self._seen = [step.numbers.seen for step in steps]
         self._plan = ctypes.create_string_buffer(_HEAD.size + len(steps) * _STEP.size)
         self._at, self._count = ctypes.addressof(self._plan), len(steps)
@@ -140,7 +141,7 @@ class ProgramMemory:
         for answer, made in zip(numbers[:, ANSWER].tolist(), drawn.tolist(), strict=True):
             yield None if answer == IDLE else [np.nan] * LIMITS.DRAWN if answer == REFUSED else made
 
-    def _takes(self, channels: int) -> bool:
+    def takes(self, channels: int) -> bool:
         """Whether a result may be made of images of so many channels."""
         return channels == _RGB or (channels <= LIMITS.MOST_CHANNELS and self._sink.output.color != "bgr")
 

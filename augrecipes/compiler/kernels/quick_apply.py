@@ -21,6 +21,7 @@ from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.kernels.maps import with_quick_maps
 from augrecipes.compiler.kernels.places import with_quick_places
 from augrecipes.compiler.kernels.probes import holds, pictures
+from augrecipes.compiler.kernels.quick_functions import with_quick_functions
 from augrecipes.native.kernels import library
 from augrecipes.ops.capabilities import claims
 
@@ -38,6 +39,7 @@ def attach(steps: Iterable[Any]) -> None:
     for step in steps:
         for drawn_by in (with_quick_places, with_quick_maps, with_same_matrix):
             drawn_by(step)
+        with_quick_functions(step)
         if warps is not None:
             with_functions(step, ("apply", "apply_to_mask"), {"remap": warps.remap})
         if (works := quicker(step)) is not None:

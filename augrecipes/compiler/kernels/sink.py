@@ -34,7 +34,7 @@ class Sink:
         self.output = output
         self._color = "rgb" if output.where == "device" else output.color
         self.dtype = _UINT8 if output.where == "device" else np.dtype(output.dtype)
-        self._as_it_is = self.dtype == _UINT8 and output.layout == "hwc" and self._color == "rgb"
+        self.as_it_is = self.dtype == _UINT8 and output.layout == "hwc" and self._color == "rgb"
         self._chw = output.layout == "chw"
         self._native: dict[int, SinkNumbers] = {}
 
@@ -49,7 +49,7 @@ class Sink:
             held: arrays that somebody else holds. An image that is none of them, and has memory of its own, may leave
                 as it is; None: no image may.
         """
-        as_it_is = self._as_it_is and image.dtype == _UINT8
+        as_it_is = self.as_it_is and image.dtype == _UINT8
         if as_it_is and held is not None and allocate is np.empty and is_free(image, held):
             return image
         check_color(self._color, image.shape[2])

@@ -18,6 +18,7 @@ from augrecipes.compiler.lowering.masks import MaskSink
 from augrecipes.compiler.lowering.validate import Position, draws_alike, works_alike
 from augrecipes.compiler.lowering.walk import OpaqueError, Walk
 from augrecipes.native.kernels import Library, library
+from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.ops.capabilities import capability
 from augrecipes.recipe.model import Output
 
@@ -79,6 +80,7 @@ class ProgramMaker:
             made.append(replace(keyed, numbers=OPAQUE) if stops else keyed)
         plan = Program(kernels, made, sink, self._seed, self._few)
         plan.given, plan.opaque, plan.writes = given, opaque, writes
+        plan.idle = len(opaque) == sum(op.numbers.effect != EFFECTS.GROUPS for op in made) > 0
         return plan
 
     def masks(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from augrecipes.compat.steps import Sample
 from augrecipes.compiler.executor.inputs import Picture, as_bytes, of_bytes
 from augrecipes.compiler.executor.program import Program, Stopped
 from augrecipes.compiler.executor.program_memory import END
-from augrecipes.compiler.kernels.sink import Allocate
+from augrecipes.compiler.kernels.sink import Allocate, is_free
 
 _AXES = 3
 
@@ -27,15 +27,19 @@ class OnTheWay:
         plan: of the image.
         key: epoch, index and tile.
         image: the image.
+        held: arrays that somebody else holds, so that no result may be one of them; None: any may be held.
 
     Attributes:
         dtype: of the mask that goes along.
     """
 
-    __slots__ = ("_begin", "_image", "_key", "_labels", "_masks_begin", "_of_masks", "_plan", "dtype")
+    __slots__ = ("_begin", "_free", "_held", "_image", "_key", "_labels", "_masks_begin", "_of_masks", "_plan", "dtype")
 
-    def __init__(self, plan: Program, key: tuple[int, int, int], image: Picture) -> None:
+    def __init__(
+        self, plan: Program, key: tuple[int, int, int], image: Picture, held: Sequence[Any] | None = None
+    ) -> None:
         self._plan, self._key, self._image, self._begin = plan, key, image, END
+        self._held, self._free = held, False
         self._of_masks: Program | None = None
 
     def take_mask(self, plan: Program, labels: Picture, dtype: np.dtype[Any]) -> None:
@@ -52,6 +56,7 @@ class OnTheWay:
     def behind(self, data: Sample) -> None:
         """Go on behind the step that has left this."""
         self._image = in_between(data["image"])
+        self._free = self._held is not None and is_free(self._image, self._held)
         if "mask" in data:
             mask = data["mask"]
             if not isinstance(mask, np.ndarray) or mask.dtype != self.dtype or mask.ndim > _AXES or not mask.size:
@@ -70,7 +75,7 @@ class OnTheWay:
 
     def _next(self, allocate: Allocate) -> np.ndarray | Stopped:
         self._plan.take_given()
-        if (made := self._plan.sample(*self._key, self._image, allocate, self._begin)) is None:
+        if (made := self._plan.sample(*self._key, self._image, allocate, self._begin, self._free)) is None:
             raise NotHereError
         return made
 

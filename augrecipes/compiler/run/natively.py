@@ -53,6 +53,16 @@ class NativelyRun(Pipeline):
         """One sample; `allocate(shape, dtype)` gives the memory that its image is written to."""
 
     @abstractmethod
+    def _held(self, targets: dict[str, Any]) -> tuple[Any, ...] | None:
+        """Arrays of a sample that are the caller's, which no result may be; None: steps may hold others."""
+
+    @abstractmethod
+    def _by_steps(
+        self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
+    ) -> dict[str, Any]:
+        """One sample, step by step in Python."""
+
+    @abstractmethod
     def _planned(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
     ) -> dict[str, Any]:
@@ -125,10 +135,12 @@ class NativelyRun(Pipeline):
         if not is_picture(image, files=self.takes_files):
             return None
         image, done = check_size(image, self.recipe.inputs), dict(targets)
+        if self.native.idle and self.call is None and self.native.takes(image.shape[2]):
+            return self._by_steps(epoch, index, tile, targets, allocate)
         mask, key, applied = done.pop("mask", None), (epoch, index, tile), self.compiled.save_applied_params
         walks = bool(on_it - _MASK or self.native.given or applied)
         try:
-            on_the_way = OnTheWay(self.native, key, image)
+            on_the_way = OnTheWay(self.native, key, image, self._held(targets))
             apart = mask is not None and not self._take_mask(on_the_way, mask, image)
             if walks:
                 done = self._without_pixels(key, done, on_the_way)

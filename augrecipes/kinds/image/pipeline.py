@@ -96,6 +96,12 @@ class ImagePipeline(NativeBatches):
             return made
         if self.optimize != "none" and self.arrival not in PLAIN:
             return self.plain._planned(epoch, index, tile, targets, allocate)
+        return self._by_steps(epoch, index, tile, targets, allocate)
+
+    def _by_steps(
+        self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
+    ) -> dict[str, Any]:
+        """One sample, step by step in Python."""
         data, finish = self._prepare(targets, allocate)
         self.position(epoch, index, tile)
         return finish(self._steps(data, None))
@@ -179,6 +185,10 @@ class ImagePipeline(NativeBatches):
         mine._steps(data, found)
         return found
 
+    def _held(self, targets: dict[str, Any]) -> tuple[Any, ...] | None:
+        """Arrays that no result may be; None: a class of the user's may give one that it writes to again."""
+        return (targets.get("image"), targets.get("mask")) if self._hands_over else None
+
     def _prepare(self, targets: dict[str, Any], allocate: Allocate) -> tuple[dict[str, Any], Finish]:
         """The targets as albumentations wants them, and the function that turns its result into a sample."""
         inputs, output = self.compiled.recipe.inputs, self.compiled.recipe.output
@@ -194,8 +204,7 @@ class ImagePipeline(NativeBatches):
         for other in beside:
             data[other.name] = other.lying_on(image)
         mask_dtype = None if mask is None else mask.dtype
-        # A class of the user's may give an array that it writes to again.
-        held = (targets.get("image"), mask) if self._hands_over else None
+        held = self._held(targets)
         points = take_points(data, inputs, resumes=self.compiled.resumes, pauses=self.compiled.pauses)
 
         def finish(done: dict[str, Any]) -> dict[str, Any]:

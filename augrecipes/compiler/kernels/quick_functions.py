@@ -1,0 +1,202 @@
+"""Functions of albumentations' that loop in Python, or pass over the whole image for each of its parts, done quicker.
+
+They have the names, arguments and bits of its own. A class that calls one of them calls ours, once both have been held
+to each other in this process: what it draws, and what it makes of images.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from typing import Any
+
+import cv2
+import numpy as np
+
+from augrecipes.compat.albumentations import geometric, pixel
+from augrecipes.compat.instead import with_functions
+from augrecipes.compat.steps import sampler_of
+from augrecipes.compiler.kernels.probes import holds, pictures
+from augrecipes.native.kernels import library
+
+_F32 = np.float32
+_METHODS = ("apply", "get_params_dependent_on_data")
+_NEAR = np.float32(1e-8)
+_RGB = 3
+_UNIT = np.arange(256, dtype=_F32) / 255
+_POINTS = 4096  # whose distances stay in the cache
+_SEEDS = 2
+
+
+def with_quick_functions(step: Any) -> Any:
+    """The transform, which no Compose has taken up yet, with what it calls done quicker, where there is a way."""
+    for home, functions in FUNCTIONS.items():
+        if not _calls(type(step), functions):
+            continue
+        known = type(step), home, repr(step.get_transform_init_args()), library()
+        if holds(known, partial(_agree, step, home)):
+            with_functions(step, _METHODS, functions, home)
+    return step
+
+
+def _calls(cls: type, functions: dict[str, Callable[..., Any]]) -> bool:
+    names = (getattr(getattr(cls, method, None), "__code__", None) for method in _METHODS)
+    return any(not functions.keys().isdisjoint(code.co_names) for code in names if code is not None)
+
+
+def _agree(step: Any, home: str) -> Iterator[bool]:
+    """Of each image that the class takes, and some draws, whether both ways draw and make the same."""
+    quick = with_functions(copy.copy(step), _METHODS, FUNCTIONS[home], home)
+    for seed in range(_SEEDS):
+        for image in pictures()[-3 + seed :: -1 if seed else 1]:
+            found = []
+            for one in (step, quick):
+                one.set_random_seed(seed)
+                try:
+                    drawn = sampler_of(one)({"image": image})
+                    found.append((drawn, one.apply(image.copy(), **drawn)))
+                except Exception:  # it is too small
+                    found.append(({}, np.zeros(0)))
+            (drawn, made), (ours, done) = found
+            same = drawn.keys() == ours.keys() and all(np.array_equal(drawn[key], ours[key]) for key in drawn)
+            yield same and done.dtype == made.dtype and np.array_equal(done, made)
+
+
+def create_piecewise_affine_maps(
+    image_shape: tuple[int, int],
+    grid: tuple[int, int],
+    scale: float,
+    absolute_scale: bool,
+    random_generator: np.random.Generator,
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Where each pixel is taken from: the mean of where points of a grid are, by how near they are; row by row."""
+    (height, width), (rows, columns) = image_shape[:2], grid
+    if min(height, width, rows, columns) <= 0:
+        raise ValueError("Dimensions must be positive")
+    if scale <= 0:
+        return None, None
+    down, across = np.linspace(0, height - 1, rows, dtype=_F32), np.linspace(0, width - 1, columns, dtype=_F32)
+    x, y = (each.reshape(-1) for each in np.meshgrid(across, down))
+    spread = scale / 3 if absolute_scale else scale * min(width, height) / 3
+    moved = random_generator.normal(0, spread, (rows, columns, 2)).astype(_F32).reshape(-1, 2)
+    to_x, to_y = np.clip(x + moved[:, 1], 0, width - 1), np.clip(y + moved[:, 0], 0, height - 1)
+    map_x, map_y = np.empty((2, height, width), _F32)
+    away = (np.arange(width, dtype=_F32)[:, None] - x) ** 2
+    for row in range(height):
+        # Sums along the last axis are made in the order in which albumentations makes those of one pixel.
+        off = _F32(row) - y
+        weights = 1 / (away + off * off + _NEAR)
+        weights /= weights.sum(axis=1, keepdims=True)
+        (weights * to_x).sum(axis=1, out=map_x[row])
+        (weights * to_y).sum(axis=1, out=map_y[row])
+    return np.clip(map_x, 0, width - 1, out=map_x), np.clip(map_y, 0, height - 1, out=map_y)
+
+
+def tps_transform(
+    target_points: np.ndarray, control_points: np.ndarray, nonlinear_weights: np.ndarray, affine_weights: np.ndarray
+) -> np.ndarray:
+    """Points n×2 moved by a thin-plate spline, float32, a few thousand at a time."""
+    given = target_points, control_points, nonlinear_weights, affine_weights
+    points, control, nonlinear, affine = (np.ascontiguousarray(one, dtype=_F32) for one in given)
+    squares = cv2.multiply(control, control).sum(axis=1)[None, :]
+    made = np.empty((len(points), affine.shape[1]), _F32)
+    terms = np.ones((min(len(points), _POINTS), 3), _F32)
+    for at in range(0, len(points), _POINTS):
+        some = points[at : at + _POINTS]
+        apart = cv2.multiply(some, some).sum(axis=1, keepdims=True) + squares
+        apart -= 2 * _product(some, control.T)
+        bent = cv2.log(apart + _F32(1e-6)) * apart
+        bent[~(apart > 0)] = 0
+        terms[: len(some), 1:] = some
+        flat = _product(terms[: len(some)], affine)
+        np.add(_product(bent, nonlinear), flat, out=made[at : at + _POINTS])
+    return made
+
+
+def _product(a: np.ndarray, b: np.ndarray) -> Any:
+    return cv2.gemm(a, b, 1, None, 0)  # type: ignore[call-overload]  # no third matrix
+
+
+def get_drop_mask(
+    shape: tuple[int, ...], per_channel: bool, dropout_prob: float, random_generator: np.random.Generator
+) -> np.ndarray:
+    """Which pixels, or values, are dropped: what `Generator.choice` says of two, without looking each of them up."""
+    flat = per_channel or len(shape) == 2
+    ends = np.cumsum([dropout_prob, 1 - dropout_prob])
+    mask = random_generator.random(shape if flat else shape[:2]) < ends[0] / ends[1]
+    return mask if flat else np.broadcast_to(mask[..., None], shape)
+
+
+def superpixels(
+    image: np.ndarray, n_segments: int, replace_samples: Sequence[bool], max_size: int | None, interpolation: int
+) -> np.ndarray:
+    """Segments of alike pixels of a uint8 image, some of which take their mean level, of each channel."""
+    kernel = _segments(library())
+    if not np.any(replace_samples):
+        return image
+    if image.dtype != np.uint8 or kernel is None:
+        own: np.ndarray = pixel.superpixels(image, n_segments, replace_samples, max_size, interpolation)
+        return own
+    shape = image.shape
+    if max_size is not None and max(shape[:2]) > max_size:
+        scale = max_size / max(shape[:2])
+        image = geometric.resize(image, (int(shape[0] * scale), int(shape[1] * scale)), interpolation)
+    labels = kernel(image, n_segments).reshape(-1) + 1  # 0: of none
+    counts, planes = np.bincount(labels), image.reshape(labels.size, -1).copy()
+    known = np.flatnonzero(counts)
+    known = known[1:] if known[0] == 1 else known  # its first segment is taken for the background
+    chosen = np.zeros(counts.size, bool)
+    chosen[known] = np.asarray(replace_samples)[np.arange(known.size) % len(replace_samples)]
+    where = chosen[labels]
+    for channel in planes.T:
+        means = np.bincount(labels, channel, counts.size) / np.maximum(counts, 1)
+        np.copyto(channel, np.round(means).astype(np.uint8)[labels], where=where)
+    made = planes.reshape(image.shape)
+    return geometric.resize(made, shape[:2], interpolation) if made.shape != shape else made
+
+
+@cache
+def _segments(kernels: Any) -> Callable[[np.ndarray, int], np.ndarray] | None:
+    """What gives each pixel of an image the number of its segment, H×W int32."""
+    if kernels is None:
+        return None
+    native = kernels.kernel("segments", "plllplldlppp")
+
+    def slic(image: np.ndarray, count: int, compactness: float = 10.0, turns: int = 10) -> np.ndarray:
+        (height, width), channels = image.shape[:2], image.shape[2] if image.ndim > 2 else 1
+        values = np.ascontiguousarray(image.astype(_F32) / np.max(image + 1e-6), np.float64)
+        step = int((height * width / count) ** 0.5)
+        first = np.meshgrid(np.arange(step // 2, width, step), np.arange(step // 2, height, step))
+        centres = np.stack(first, axis=-1).reshape(-1, 2).astype(np.int64)
+        labels, distances = np.empty((height, width), np.int32), np.empty((height, width))
+        sums, arrays = np.empty((len(centres), 3), np.int64), (values, centres, distances, labels)
+        at_values, at_centres, at_distances, at_labels = (array.ctypes.data for array in arrays)
+        native(
+            at_values, height, width, channels, at_centres, len(centres), step, compactness, turns, sums.ctypes.data,
+            at_distances, at_labels,
+        )  # fmt: skip
+        return labels
+
+    return slic
+
+
+def unsharp_mask(image: np.ndarray, ksize: int, sigma: float, alpha: float, threshold: int) -> np.ndarray:
+    """A uint8 image sharpened where it differs from its blur."""
+    kernels = library()
+    if kernels is None or image.dtype != np.uint8 or image.ndim != _RGB or image.shape[2] != _RGB:
+        own: np.ndarray = pixel.unsharp_mask(image, ksize, sigma=sigma, alpha=alpha, threshold=threshold)
+        return own
+    image, size = np.ascontiguousarray(image), (ksize, ksize)
+    sharp, mask, out = cv2.GaussianBlur(cv2.LUT(image, _UNIT), size, sigma), np.empty(image.shape, _F32), image.copy()
+    given = image.ctypes.data, _UNIT.ctypes.data, image.size
+    kernels.kernel("sharpen_all", "pplffpp")(*given, alpha, threshold, sharp.ctypes.data, mask.ctypes.data)
+    soft = cv2.GaussianBlur(mask, size, sigma)
+    kernels.kernel("sharpen_some", "pplppp")(*given, sharp.ctypes.data, soft.ctypes.data, out.ctypes.data)
+    return out
+
+
+FUNCTIONS: dict[str, dict[str, Callable[..., Any]]] = {
+    "fgeometric": {"create_piecewise_affine_maps": create_piecewise_affine_maps, "tps_transform": tps_transform},
+    "fpixel": {"get_drop_mask": get_drop_mask, "superpixels": superpixels, "unsharp_mask": unsharp_mask},
+}

@@ -1,0 +1,137 @@
+"""Every class that can be a step, alone: `none`, `exact` and `fast` compared with albumentations, and with one pass.
+
+python benchmarks/ops.py            prints a row for each class, call, size and output, worst first
+python benchmarks/ops.py --write    prints, and writes the section `ops` of benchmarks/RESULTS.md
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from statistics import geometric_mean
+from time import thread_time_ns
+from typing import Any, NamedTuple
+
+import numpy as np
+import yaml
+from harness import Row, run
+from wild import measure, quietly
+
+import augrecipes as ar
+from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.errors import AugrecipesError
+from augrecipes.ops import catalog
+from augrecipes.ops.groups import DEGRADE, GROUPS
+
+_PUBLISHED = Path(__file__).with_name("published_steps.yaml")
+_SIZES = (224, 512, 1024)
+_OUTPUTS = {"uint8": "{dtype: uint8, layout: hwc}", "float32": "{}"}
+_SLIGHT = 0.010  # ms a call that do not count
+_LEAST = 0.95
+_SECONDS, _FEWEST, _MOST = 0.4, 2, 16
+# Of classes that cannot do without, from the side of the image: what they take.
+_REQUIRED: Mapping[str, Callable[[int], dict[str, Any]]] = {
+    "CenterCrop": lambda side: {"height": side // 2, "width": side // 2},
+    "Crop": lambda side: {"x_min": 8, "y_min": 8, "x_max": side - 8, "y_max": side - 8},
+    "CropAndPad": lambda side: {"px": 8},
+    "CropNonEmptyMaskIfExists": lambda side: {"height": side // 2, "width": side // 2},
+    "GridElasticDeform": lambda side: {"num_grid_xy": [4, 4], "magnitude": 10},
+    "LongestMaxSize": lambda side: {"max_size": side // 2},
+    "Pad": lambda side: {"padding": 16},
+    "PadIfNeeded": lambda side: {"min_height": side + 32, "min_width": side + 32},
+    "RandomCrop": lambda side: {"height": side // 2, "width": side // 2},
+    "RandomResizedCrop": lambda side: {"size": [side // 2, side // 2]},
+    "RandomSizedCrop": lambda side: {"size": [side // 2, side // 2], "min_max_height": [side // 3, side // 2]},
+    "Resize": lambda side: {"height": side // 2, "width": side // 2},
+    "SmallestMaxSize": lambda side: {"max_size": side // 2},
+}
+_METHOD = f"""\
+One thread, CPU time of that thread, glibc's allocator tuned alike. Each class acts always (`p: 1`), as published
+pipelines call it and with its defaults, on drawn photos of {", ".join(f"{side}²" for side in _SIZES)}. The peer is an
+`A.Compose` of the same step with the same random parameters, whose result is made an array of its own as ours is; the
+output is uint8 H×W×C, or float32 C×H×W by `A.ToFloat` and `ToTensorV2`. `one pass` reads an image of that size and
+writes it as that output into memory that is there: the limit. Ratios are the peer's time by ours; one below {_LEAST}
+counts where ours takes {1e3 * _SLIGHT:.0f} µs more."""
+
+
+class Measured(NamedTuple):
+    """One class, called in one way: milliseconds a sample of each side, and of one pass."""
+
+    name: str
+    side: int
+    output: str
+    ms: dict[str, float]
+    limit: float
+
+    def ratio(self, side: str) -> float:
+        """The peer's time by that of `none`, `exact` or `fast`."""
+        return self.ms["owned"] / self.ms[side]
+
+    def counts(self, side: str) -> bool:
+        """Whether it is slower than albumentations by more than a call costs."""
+        return self.ratio(side) < _LEAST and self.ms[side] - self.ms["owned"] > _SLIGHT
+
+
+def _classes(options: Any) -> Iterator[Row]:
+    found = [one for one in _all(options) if one is not None]
+    for one in sorted(found, key=lambda one: min(one.ratio("exact"), one.ratio("fast"))):
+        ratios = " · ".join(f"{side} ×{one.ratio(side):.2f}" for side in ("none", "exact", "fast"))
+        times = f"{one.ms['exact']:.3f} · {one.ms['fast']:.3f} ms"
+        peer = f"albumentations {one.ms['owned']:.3f} ms, one pass {one.limit:.3f} ms"
+        yield Row(f"{one.name}, {one.side}², {one.output}", times, peer, ratios)
+    for side in ("exact", "fast"):
+        slow = [one for one in found if one.counts(side)]
+        yield Row(f"geometric mean, `{side}`", f"×{geometric_mean(one.ratio(side) for one in found):.2f}", "", "")
+        yield Row(f"slower than albumentations, `{side}`", f"{len(slow)} of {len(found)}", "goal 0", "")
+
+
+def _all(options: Any) -> Iterator[Measured | None]:
+    published: dict[str, dict[str, Any]] = yaml.safe_load(_PUBLISHED.read_text(encoding="utf-8"))
+    names = sorted({*catalog.shipped()} - {*GROUPS, DEGRADE})
+    for name in names:
+        if options.classes and name not in options.classes:
+            continue
+        for side in (512,) if options.quick else _SIZES:
+            required = _REQUIRED.get(name, lambda _: {})(side)
+            calls = {name: required} | ({f"{name}, as published": published[name]} if name in published else {})
+            for label, arguments in calls.items():
+                for output in _OUTPUTS:
+                    yield _measured(label, name, arguments, side, output)
+
+
+def _measured(label: str, name: str, arguments: dict[str, Any], side: int, output: str) -> Measured | None:
+    """None where a recipe of this step alone runs on no image alone."""
+    step = json.dumps({**arguments, "p": 1.0})
+    text = f"version: 1\nrecipe: one\nsteps:\n  - {name}: {step}\noutput: {_OUTPUTS[output]}\n"
+    try:
+        recipe = ar.load(text)
+        start = thread_time_ns()
+        ms = measure(recipe, (side, side), _FEWEST)
+        count = int(_FEWEST * _SECONDS / max((thread_time_ns() - start) / 1e9, 1e-3))
+        if count > _FEWEST:
+            ms = measure(recipe, (side, side), min(count, _MOST))
+    except (AugrecipesError, ValueError, SystemExit) as why:
+        print(f"{label}: not measured: {str(why).splitlines()[0]}", flush=True)
+        return None
+    return Measured(label, side, output, ms, _one_pass(recipe, side))
+
+
+def _one_pass(recipe: ar.Recipe, side: int) -> float:
+    """Milliseconds of reading an image and writing it as the output, into memory that is there."""
+    image, sink = np.zeros((side, side, 3), np.uint8), Sink(recipe.output)
+    out = np.empty(sink.shape(side, side, 3), sink.dtype)
+    best = 1 << 62
+    for _ in range(16):
+        start = thread_time_ns()
+        sink(image, lambda *_: out)
+        best = min(best, thread_time_ns() - start)
+    return best / 1e6
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    more = {"classes": {"nargs": "*", "metavar": "CLASS", "help": "only these"}}
+    with quietly():
+        run(__file__, __doc__, "Every class alone", _METHOD, {"classes": _classes}, more=more)
