@@ -1,4 +1,4 @@
-"""A studio over a few drawn images."""
+"""Studios over a few drawn images, files of recipes, and tabs of a browser that look at them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from asking import Page, picture
-from browsing import RECIPE, Browse, Tab, chromium
+from pages import RECIPE, Browse, Page, Tab, chromium, image_of
 
 from augrecipes.studio.server import StudioServer
 from augrecipes.studio.studio import opened
@@ -26,7 +25,7 @@ def photos(tmp_path: Path) -> Path:
     folder = tmp_path / "photos"
     folder.mkdir()
     for number in range(4):
-        assert cv2.imwrite(str(folder / f"{number}.{'png' if number % 2 else 'jpg'}"), picture(number))
+        assert cv2.imwrite(str(folder / f"{number}.{'png' if number % 2 else 'jpg'}"), image_of(number))
     return folder
 
 
@@ -46,7 +45,7 @@ def open_page() -> Iterator[Callable[..., Page]]:
         def page(recipe: Any = None, data: Any = None, **more: Any) -> Page:
             running = StudioServer(opened(recipe, data, **more))
             running.start()
-            stack.callback(running.stop)
+            stack.callback(running.close)
             files = sorted(Path(data).rglob("*.*")) if isinstance(data, Path) and data.is_dir() else []
             return Page(running, files)
 

@@ -9,10 +9,10 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from browsing import PATIENCE, RECIPE, Browse, Tab
+from pages import PATIENCE, RECIPE, Browse, Tab
 
 import augrecipes as ar
-from augrecipes.studio.images import png_of
+from augrecipes.studio.view import png_of
 
 
 @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import PATIENCE, RECIPE, Browse, Tab
+from pages import PATIENCE, RECIPE, Browse, Tab
 
 MISSPELT = RECIPE.replace("Rotate:", "RandomRotation:")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import PATIENCE, RECIPE, Browse
+from pages import PATIENCE, RECIPE, Browse
 
 EDITED = RECIPE.replace("25", "33")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import albumentations as A
 import pytest
-from browsing import PATIENCE, RECIPE, Browse, Tab
+from pages import PATIENCE, RECIPE, Browse, Tab
 
 import augrecipes as ar
 

@@ -12,13 +12,12 @@ from typing import Any
 
 import cv2
 import pytest
-from asking import Page, Reply, picture
+from pages import Page, Reply, image_of
 from starlette.datastructures import Headers
 from starlette.routing import Route
 
 from augrecipes.studio import app as application
-from augrecipes.studio import guard
-from augrecipes.studio.guard import MOST_BODY, Guard
+from augrecipes.studio.app import HEADERS, MOST_BODY, Guard
 
 TEXT = "version: 1\nrecipe: mine\nsteps: [HorizontalFlip]\neval: derived\n"
 ROUTES = [
@@ -220,10 +219,10 @@ def test_extends_stays_beside_the_recipe(open_page: Callable[..., Page], photos:
 
 def test_requests_name_no_files(page: Page, tmp_path: Path) -> None:
     """A page asks for samples by number: nothing that it sends is a path."""
-    assert cv2.imwrite(str(tmp_path / "secret.png"), picture(9))
+    assert cv2.imwrite(str(tmp_path / "secret.png"), image_of(9))
     for body in ({"indices": ["../secret.png"]}, {"indices": [-1]}, {"indices": [1.5]}, {"indices": [True]},
                  {"indices": [10**30]}, {"indices": []}, {"indices": list(range(3000))}, {"epochs": ["0"]},
-                 {"seed": "0"}, {"size": 10**9}, {"size": -1}, {"optimize": "all"}, {"mode": "test"}):  # fmt: skip
+                 {"seed": "0"}, {"size": 10**9}, {"size": -1}, {"optimize": "all"}):  # fmt: skip
         reply = page.ask("POST", "/api/draws", {"text": TEXT, **body})
         assert reply.status in (400, 404), body
 
@@ -232,7 +231,7 @@ def test_links_out_of_the_data_show_nothing_more_than_datasets_do(
     open_page: Callable[..., Page], photos: Path, tmp_path: Path
 ) -> None:
     """What a folder of data links to outside of itself is not shown."""
-    assert cv2.imwrite(str(tmp_path / "secret.png"), picture(9))
+    assert cv2.imwrite(str(tmp_path / "secret.png"), image_of(9))
     (photos / "zz.png").symlink_to(tmp_path / "secret.png")
     page = open_page(None, photos)
     line = page.lines("/api/draws", text=TEXT, indices=[4])[0]
@@ -246,7 +245,7 @@ def test_hostile_names_are_text(open_page: Callable[..., Page], tmp_path: Path) 
     folder.mkdir()
     names = ["<img src=x onerror=alert(1)>.png", "a\x1b[31m\nb.png", "'\";--.png", "\u202egnp.exe.png", "%2e%2e.png"]
     for name in names:
-        assert cv2.imwrite(str(tmp_path / "one.png"), picture(1))
+        assert cv2.imwrite(str(tmp_path / "one.png"), image_of(1))
         (tmp_path / "one.png").rename(folder / name)
     (folder / b"\xff\xfe.png".decode("utf-8", "surrogateescape")).write_bytes((folder / names[0]).read_bytes())
     page = open_page(None, folder)
@@ -263,7 +262,7 @@ def test_hostile_names_are_text(open_page: Callable[..., Page], tmp_path: Path) 
 def told_of_broken(open_page: Callable[..., Page], folder: Path) -> None:
     """A broken file whose name is no text is told of by every view, and the others are shown."""
     folder.mkdir()
-    assert cv2.imwrite(str(folder / "one.png"), picture(1))
+    assert cv2.imwrite(str(folder / "one.png"), image_of(1))
     (folder / b"\xff\xfe.png".decode("utf-8", "surrogateescape")).write_bytes(b"no picture")
     page = open_page(None, folder)
     lines = page.lines("/api/draws", text=TEXT, indices=[0, 1])
@@ -322,4 +321,4 @@ def test_a_config_that_stands_for_ever_more_is_not_written_out(page: Page) -> No
 def test_every_answer_has_the_headers(page: Page) -> None:
     for method, path in [*ROUTES, ("GET", "/"), ("GET", "/nothing.js")]:
         headers = page.ask(method, path, {} if method != "GET" else None).headers
-        assert guard.HEADERS.keys() <= headers.keys(), path
+        assert HEADERS.keys() <= headers.keys(), path

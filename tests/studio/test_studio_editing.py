@@ -1,4 +1,4 @@
-"""Sliders and switches change their own words of a text, whatever its layout, and nothing else of the recipe."""
+"""The recipe's text: problems stand at their words, fixes fix, sliders change their own words; in every layout."""
 
 from __future__ import annotations
 
@@ -8,31 +8,117 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from asking import Page
 from examples import DEAR
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from layouts import layouts
+from pages import Page
 from support.recipe_strategies import steps
 
 from augrecipes.errors import RecipeError
+from augrecipes.lint import lints
 from augrecipes.ops.frozen import Arguments
-from augrecipes.recipe.edit import GONE, applied
+from augrecipes.recipe.codes import CODES
+from augrecipes.recipe.edit import TextEdit, applied
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.sites import label
-from augrecipes.studio.outline import steps_by_path
-from augrecipes.studio.requests import Refused
-from augrecipes.studio.sliding import edits_for
-from augrecipes.studio.workbench import Workbench
+from augrecipes.recipe.spans import TextSpan
+from augrecipes.studio.editing import PageText, checked, slid, steps_by_path
+from augrecipes.studio.requests import RecipeRequest, Refused, SlideRequest
+from augrecipes.studio.studio import Studio
 
 Slide = Callable[[str, str, str, Any], str]
-BENCH = Workbench()
+STUDIO = Studio()
+
+STEPS = (
+    Step("Rotate", Arguments({"limit": [-10, 20], "border_mode": "reflect_101"}), p=1.0),
+    Step("RandomResizedCrop", Arguments({"size": [64, 64], "scale": [0.5, 1.0]})),
+    Step("OneOf", steps=(Step("GaussianBlur", Arguments({"blur_limit": [3, 5]}), p=1.0), Step("ToGray", p=1.0))),
+    Step("HorizontalFlip"),
+)
+WORDS = ("Rotate", "limit", "border_mode", "reflect_101", "RandomResizedCrop", "scale", "GaussianBlur", "blur_limit",
+         "ToGray", "HorizontalFlip")  # fmt: skip
+
+
+def problems_of(text: str) -> list[dict[str, Any]]:
+    """What the page underlines."""
+    return list(checked(STUDIO, RecipeRequest(text=text))["problems"])
+
+
+def shown(text: str, problem: dict[str, Any]) -> str:
+    """The words that the page underlines: it counts lines as browsers do, and columns in UTF-16 units."""
+    lines = re.split("\r\n|[\n\r]", text)
+    (line, start), (last, end) = problem["from"], problem["to"]
+    assert line == last
+    return lines[line - 1].encode("utf-16-le")[2 * start : 2 * end].decode("utf-16-le")
+
+
+def misplaced(text: str, word: str) -> list[str]:
+    """What is underlined for a misspelt word, where it is not that word."""
+    found = problems_of(text)
+    named = [shown(text, problem) for problem in found if word in problem["message"]]
+    return [one for one in named if one.strip("'\"") != word] if named else ["nothing"]
+
+
+@settings(max_examples=40)
+@given(st.data(), layouts(Recipe("x", steps=STEPS)), st.sampled_from(WORDS))
+def test_a_misspelt_word_is_underlined(data: st.DataObject, text: str, word: str) -> None:
+    places = [found.start() for found in re.finditer(rf"(?<!\w){word}\b(?=[\"']?[:\r\n ,}}]|$)", text)]
+    comment = [place for place in places if "#" in text[text.rfind("\n", 0, place) + 1 : place]]
+    place = data.draw(st.sampled_from([one for one in places if one not in comment]))
+    wrong = f"{word}qx"
+    assert misplaced(text[:place] + wrong + text[place + len(word) :], wrong) == []
+
+
+def test_columns_count_as_browsers_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = '{version: 1, recipe: x, about: "𝄞𝄞 é", steps: [Rotateqx]}'
+    assert misplaced(text, "Rotateqx") == []
+    monkeypatch.setattr(PageText, "of", lambda self, offset: [1, offset])  # planted: characters are counted
+    assert misplaced(text, "Rotateqx") != []
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+def test_ends_of_lines_of_all_kinds(ends: str) -> None:
+    text = ends.join(["version: 1", "recipe: x", "steps:", "  - Blur", "  - Rotateqx"])
+    assert misplaced(text, "Rotateqx") == []
+
+
+@pytest.mark.parametrize("code", sorted(lints()))
+def test_fixes_fix(code: str) -> None:
+    """Of each lint's own example: whatever is offered leaves nothing of the problem."""
+    text = CODES[code].example
+    for problem in problems_of(text):
+        assert problem["more"]
+        if problem["fix"] is None:
+            continue
+        page = PageText(text)
+        edits = []
+        for edit in problem["fix"]["edits"]:
+            start, end = (page.offset(line, column + 1) for line, column in (edit["from"], edit["to"]))
+            edits.append(TextEdit(TextSpan(start, end), edit["text"]))
+        after = problems_of(applied(text, edits))
+        assert (problem["code"], problem["message"]) not in [(one["code"], one["message"]) for one in after]
+
+
+def test_spans_are_the_words(page: Page) -> None:
+    found = page.post("/api/check", text="version: 1\nrecipe: x\nsteps:\n  - Rotate: {limit: [1,  2]}  # a\neval: []\n")
+    (step,) = found["steps"]
+    assert (step["path"], step["key"]) == ("steps.0", {"from": [4, 4], "to": [4, 10]})
+    assert step["arguments"]["limit"] == {"value": [1, 2], "from": [4, 20], "to": [4, 27]}
+    text = "version: 1\nrecipe: x\nsteps: [ColorJitter: {brightness: 0.2, hue: 0.03}]\neval: []\n"
+    arguments = page.post("/api/check", text=text)["steps"][0]["arguments"]  # of one number what it stands for
+    assert (arguments["brightness"]["ends"], arguments["hue"]["ends"]) == ([0.8, 1.2], [-0.03, 0.03])
+    text = "version: 1\nrecipe: mine\nsteps:\n  - RandomRotation: {degrees: 25}\neval: derived\n"
+    problem = page.post("/api/check", text=text)["problems"][0]
+    assert (problem["from"], problem["to"], problem["severity"]) == ([4, 4], [4, 18], "error")
+    assert problem["fix"]["edits"] == [{"from": [4, 4], "to": [4, 18], "text": "Rotate"}]
+    assert "step" in problem["more"]
 
 
 def slide(text: str, path: str, argument: str, value: Any) -> str:
     """As the studio does it."""
-    return applied(text, edits_for(BENCH, text, path, argument, value))
+    return str(slid(STUDIO, SlideRequest(text=text, path=path, argument=argument, value=value))["text"])
 
 
 def comments(text: str) -> list[str]:
@@ -43,9 +129,9 @@ def comments(text: str) -> list[str]:
 def with_value(step: Step, argument: str, value: Any) -> Step:
     """The step as it should be afterwards."""
     if argument == "p":
-        return replace(step, p=None if value is GONE else float(value))
-    arguments = {name: kept for name, kept in step.args.plain().items() if name != argument}
-    return replace(step, args=Arguments(arguments if value is GONE else {**arguments, argument: value}))
+        return replace(step, p=None if value is None else float(value))
+    arguments = {name: other for name, other in step.args.plain().items() if name != argument}
+    return replace(step, args=Arguments(arguments if value is None else {**arguments, argument: value}))
 
 
 def changed(recipe: Recipe, path: str, argument: str, value: Any) -> Recipe:
@@ -153,11 +239,11 @@ eval: [CenterCrop: {height: 3, width: 3}, HorizontalFlip]
         ("steps.0", "p", 1, "p: 0.3", "p: 1"),
         ("steps.0", "limit", 30, "[-10,  20]", "30"),
         ("steps.0", "border_mode", "reflect", "p: 0.3}", "p: 0.3, border_mode: reflect}"),
-        ("steps.0", "p", GONE, "[-10,  20] , p: 0.3}", "[-10,  20]}"),
-        ("steps.0", "limit", GONE, "{limit: [-10,  20] , p", "{p"),
+        ("steps.0", "p", None, "[-10,  20] , p: 0.3}", "[-10,  20]}"),
+        ("steps.0", "limit", None, "{limit: [-10,  20] , p", "{p"),
         ("steps.1", "height", 70, "height: 50 ", "height: 70 "),
         ("steps.1", "p", 0.5, "width: 60\n", "width: 60\n      p: 0.5\n"),
-        ("steps.1", "width", GONE, "      width: 60\n", ""),
+        ("steps.1", "width", None, "      width: 60\n", ""),
         ("steps.2", "p", 0, "- HorizontalFlip\n", "- HorizontalFlip: {p: 0}\n"),
         ("steps.3", "p", 0.5, "- OneOf:\n      steps", "- OneOf:\n      p: 0.5\n      steps"),
         ("steps.3.steps.0", "p", 1, "- Blur\n", "- Blur: {p: 1}\n"),
