@@ -66,7 +66,7 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
 
     def turn_of(request: Request) -> WorkTurn:
         """The turn of a request that the tab's next of its kind ends."""
-        return studio.turns.next(request.headers.get(TAB, "")[:80], request.url.path)
+        return studio.turn(request.headers.get(TAB, "")[:80], request.url.path)
 
     def answer(
         path: str, do: Callable[..., Any], model: type[BaseModel] | None = None, *, method: str = "POST",

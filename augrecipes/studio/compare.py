@@ -9,7 +9,6 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,12 +21,12 @@ from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.machine import cores
 from augrecipes.ops import groups, registry
 from augrecipes.ops.frozen import Arguments
-from augrecipes.preview.display import amplified, picture_of_input, picture_of_output
+from augrecipes.preview.display import amplified, at_size, picture_of_input, picture_of_output, within
 from augrecipes.recipe.model import Inputs, Output, Step
 from augrecipes.studio.jobs import go_on
 from augrecipes.studio.requests import CompareRequest, Refused, ViewRequest, no_step
 from augrecipes.studio.studio import Studio
-from augrecipes.studio.view import View, drawn_in, shrunk, whole
+from augrecipes.studio.view import View, drawn_in, whole
 
 _CORNERS = 16  # combinations of the ends of ranges that are tried, of a group twice as many in total
 _DRAWS = 8  # of the step as it is written
@@ -66,7 +65,7 @@ def extremes(studio: Studio, request: ViewRequest) -> dict[str, Any]:
     for number, way in enumerate([*ways, *([step] * (1 if held else _DRAWS))]):
         go_on()
         alone = _instead(top, step, replace(way, p=1.0)) if held else replace(way, p=1.0)
-        pipeline = _compiled(view, [alone], behind, inputs=Inputs(), resumes=True)
+        pipeline = _compiled(view, [alone], behind, resumes=True)
         with suppress(DataError):  # the step fails in this way
             at = pipeline.at(index, epoch if held else epoch + number)
             out = at(**{name: given[name] for name in pipeline.targets})
@@ -87,14 +86,11 @@ def sites_before(view: View, path: str) -> set[str]:
     return {step.site for step in steps[: int(number)]}
 
 
-def _compiled(
-    view: View, steps: Sequence[Step], behind: Sequence[Step], inputs: Inputs | None = None, **more: Any
-) -> Pipeline:
+def _compiled(view: View, steps: Sequence[Step], behind: Sequence[Step], **more: Any) -> Pipeline:
     """Some steps by themselves; the targets that steps `behind` them make are not there yet."""
     output: dict[str, Any] = {"output": Output(dtype="uint8", layout="hwc"), "outputs": Arguments()}
-    part = replace(
-        view.recipe, steps=tuple(steps), eval=None, derived=False, inputs=inputs or view.recipe.inputs, **output
-    )
+    inputs = Inputs() if more else view.recipe.inputs
+    part = replace(view.recipe, steps=tuple(steps), eval=None, derived=False, inputs=inputs, **output)
     later = frozenset(one.args["target"] for one in behind if one.name == groups.DEGRADE)
     seed = view.request.seed
     return view.studio.built(part, "train", "none", seed, save_applied_params=True, later=later, **more)
@@ -158,9 +154,8 @@ def _change(
 
 def _apart(image: NDArray[Any], given: NDArray[Any]) -> float:
     """How different two images look, in levels; of other sizes once both fill the same frame."""
-    one, other = shrunk(picture_of_input(image), _COMPARED), shrunk(picture_of_input(given), _COMPARED)
-    if one.shape != other.shape:
-        one = np.asarray(cv2.resize(one, (other.shape[1], other.shape[0]), interpolation=cv2.INTER_AREA), np.uint8)
+    other = within(picture_of_input(given), _COMPARED)
+    one = at_size(within(picture_of_input(image), _COMPARED), other.shape[:2])
     return float(np.abs(one.astype(np.int16) - other).mean())
 
 
@@ -217,20 +212,15 @@ def costs(studio: Studio, request: ViewRequest) -> dict[str, Any]:
     view = View(studio, request, optimize="none")
     recipe, optimize = view.recipe, request.optimize or view.recipe.optimize
     sample = view.sample(view.units(request.index, 0)[0], 0)
-    images: dict[str, Any] = {name: whole(image) for name, image in sample.images.items()}
-    with studio.measuring:
-        measured = measure(
-            recipe, replace(sample, images=images).targets, optimize=optimize, seed=request.seed,
-            seconds=0.4, resumes=studio.data.store is not None, between=go_on,
-        )  # fmt: skip
+    targets = sample.targets | {name: whole(image) for name, image in sample.images.items()}
+    stored = studio.data.store is not None
+    measured = measure(
+        recipe, targets, optimize=optimize, seed=request.seed, seconds=0.4, resumes=stored, between=go_on
+    )
     explained = explain(recipe, "train", optimize, "uint8").with_times(measured, "").to_json()
     fired = {rule["rule"] for rule in explained["rules"]}
-    idle = [
-        {"rule": one.name, "equation": one.equation} for one in rules_for(recipe, optimize) if one.name not in fired
-    ]
-    baked = [
-        {"site": step.site, "name": f"{step.name} (in the store)", "depth": 0, "ms": 0.0}
-        for step in view.written.steps
-        if step.site in view.baked
-    ]
-    return {**explained, "steps": [*baked, *explained["steps"]], "idle": idle, "cores": cores()}
+    idle = [one for one in rules_for(recipe, optimize) if one.name not in fired]
+    baked = [step for step in view.written.steps if step.site in view.baked]
+    steps = [{"site": step.site, "name": f"{step.name} (in the store)", "depth": 0, "ms": 0.0} for step in baked]
+    explained["idle"] = [{"rule": rule.name, "equation": rule.equation} for rule in idle]
+    return {**explained, "steps": [*steps, *explained["steps"]], "cores": cores()}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,21 +39,19 @@ def draws(studio: Studio, request: ViewRequest) -> Iterator[Piece]:
     view = View(studio, request, optimize=request.optimize, save_applied_params=asked)
     view.check(*request.indices)
 
-    def piece(index: int, epoch: int) -> Piece:
-        def work(say: Say) -> None:
-            line = {"index": index, "epoch": epoch, "name": name_of(view.files, view.recipe, index)}
-            try:
-                line |= _draw(view, request, index, epoch)
-            except (AugrecipesError, Refused) as error:
-                line |= {"pictures": [], **Refused.of(error).to_json()}
-            say(line)
-
-        return work
-
-    return (piece(index, epoch) for index in request.indices for epoch in request.epochs)
+    return (partial(_draw, view, request, index, epoch) for index in request.indices for epoch in request.epochs)
 
 
-def _draw(view: View, request: ViewRequest, index: int, epoch: int) -> dict[str, Any]:
+def _draw(view: View, request: ViewRequest, index: int, epoch: int, say: Say) -> None:
+    line = {"index": index, "epoch": epoch, "name": name_of(view.files, view.recipe, index)}
+    try:
+        line |= _drawn(view, request, index, epoch)
+    except (AugrecipesError, Refused) as error:
+        line |= {"pictures": [], **Refused.of(error).to_json()}
+    say(line)
+
+
+def _drawn(view: View, request: ViewRequest, index: int, epoch: int) -> dict[str, Any]:
     """The images of a sample, and the line of Python that makes it; of a bag also what its tiles share."""
     units, line = view.units(index, epoch), dict[str, Any](pictures=[])
     for unit in units:
@@ -91,7 +91,7 @@ def _shown(view: View, sample: Sample, out: dict[str, Any], name: str, request: 
 
 def python_of(view: View, sample: Sample, unit: int, epoch: int) -> str:
     """A line of Python that makes the same sample, for someone who has saved the recipe."""
-    pipeline, files, source = view.pipeline, view.files, view.studio.source
+    pipeline, files, source = view.pipeline, view.files, os.fspath(view.studio.file or view.studio.name)
     how = f"optimize={pipeline.optimize!r}, seed={pipeline.compiled.seed}"
     if isinstance(files, StoredSource):
         packed = f"ar.Packed({files.folder!r}, {source!r}, {how})"
@@ -195,7 +195,6 @@ def _line(view: View, path: str, step: Step, drawn: dict[str, str]) -> dict[str,
     ran = [one for one in step.walk() if one is not step and one.site in drawn]
     words = drawn.get(step.site) or "; ".join(": ".join(filter(None, (one.name, drawn[one.site]))) for one in ran)
     acted, on, chance = bool(ran) or step.site in drawn, path not in view.variant.off, registry.chance(step)
-    if not words:  # it has drawn nothing that could be said
-        words = str((registry.arguments(step.name) or {}).get("description", ""))
+    words = words or str((registry.arguments(step.name) or {}).get("description", ""))  # nothing drawn can be said
     words = "switched off" if not on else words if acted else f"did not act: p is {chance:g}"
     return {**line, "words": words, "applied": acted and on, "on": on, "p": chance}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
+from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +47,8 @@ class PageText:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._starts, self._yaml = (
-            [0, *(found.end() for found in ends.finditer(text))] for ends in (_BREAK, _YAML_BREAK)
-        )
+        self._starts = [0, *(found.end() for found in _BREAK.finditer(text))]
+        self._yaml = [0, *(found.end() for found in _YAML_BREAK.finditer(text))]
 
     def of(self, offset: int) -> list[int]:
         """Line from 1 and column from 0 of an offset, for the page."""
@@ -93,13 +93,10 @@ def checked(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
         fix = _fix_of(studio, problem, spans, problems) if spans and here and number < _MOST_FIXED else None
         edits = [{**page.between(edit.span), "text": edit.text} for edit in fix.edits] if fix else []
         found.append({**where, **said, "fix": fix and {"title": fix.title, "edits": edits}})
-    return {
-        "problems": found,
-        "resolved": recipe.to_yaml() if recipe is not None and extends else None,
-        "name": recipe and recipe.name,
-        "kind": recipe and recipe.kind,
-        "steps": [] if spans is None else _outline(spans, page, recipe, extends=extends is not None),
-    }
+    resolved = recipe.to_yaml() if recipe is not None and extends else None
+    steps = [] if spans is None else _outline(spans, page, recipe, extends=extends is not None)
+    name, kind = (None, None) if recipe is None else (recipe.name, recipe.kind)
+    return {"problems": found, "resolved": resolved, "name": name, "kind": kind, "steps": steps}
 
 
 def _diagnosed(studio: Studio, text: str) -> tuple[Recipe | None, Sequence[Diagnostic]]:
@@ -142,7 +139,6 @@ def _span_of(problem: Diagnostic, spans: Spans | None, page: PageText) -> TextSp
     return TextSpan(start, max(before, start))
 
 
-@cache
 def _explained(code: str) -> str:
     """What a code means, why it matters, and how to fix it."""
     if (entry := CODES.get(code)) is None:
@@ -202,15 +198,13 @@ def _argument(step: Step | None, name: str, value: Any, place: dict[str, Any]) -
 @lru_cache(maxsize=512)
 def _ranges(step: Step) -> dict[str, tuple[float, float]]:
     """The arguments that the class keeps as two numbers."""
-    try:
-        made = registry.construct(step)
-    except AugrecipesError:
-        return {}
     found: dict[str, tuple[float, float]] = {}
-    for name in step.args.plain():
-        match getattr(made, name, None):
-            case (int() | float() as least, int() | float() as most):
-                found[name] = least, most
+    with suppress(AugrecipesError):
+        made = registry.construct(step)
+        for name in step.args.plain():
+            match getattr(made, name, None):
+                case (int() | float() as least, int() | float() as most):
+                    found[name] = least, most
     return found
 
 
@@ -273,11 +267,8 @@ def _in_variant(studio: Studio, spans: Spans, top: MappingNode, path: str, argum
     edits = override_set(spans, top, f"{prefix}{label}.{argument}", value)
     if not edits and value is GONE:
         raise Refused(422, "layout", f"{argument} is given by what this extends; give it a value instead")
-    try:
-        new = applied(spans.text, edits)
-        after = steps_by_path(studio.recipe(new))
-    except RecipeError as error:
-        raise _by_hand(str(error)) from None
+    new = applied(spans.text, edits)
+    after = steps_by_path(studio.recipe(new))
     for other, one in before.items():
         if other != path and not path.startswith(other) and after.get(other) != one:
             raise _by_hand(f"the change would reach {one.name} too")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import difflib
 import inspect
 import json
@@ -31,6 +30,7 @@ from augrecipes.studio.view import name_of
 
 NAMES = 1_000  # samples whose names are listed
 Schema = dict[str, Any]
+_ABOUT = re.compile(r"^about: *(.*\S)", re.MULTILINE)
 _OURS = re.compile(r"\A(?=.*^version:\s*1\b)(?=.*^(steps|extends):)", re.MULTILINE | re.DOTALL)
 
 
@@ -50,7 +50,7 @@ def read(path: Path | None) -> OnDisk:
     problems = Problems()
     try:
         data = read_bytes(path, path.name, problems)
-        text = data.removeprefix(codecs.BOM_UTF8).decode()
+        text = data.decode("utf-8-sig")
     except Stop:
         raise Refused(422, "file", str(problems.error())) from None
     except UnicodeDecodeError:
@@ -61,11 +61,11 @@ def read(path: Path | None) -> OnDisk:
 
 
 def alive(studio: Studio) -> dict[str, Any]:
-    """Which server answers, and the hash of the file's bytes now."""
+    """The hash of the file's bytes now; that there is an answer says that the server is there."""
     sha: str | None = None
     with suppress(Refused):
         sha = read(studio.file).sha if studio.file else None
-    return {"server": studio.server, "read_only": studio.read_only, "sha": sha}
+    return {"sha": sha}
 
 
 def recipe_of(studio: Studio) -> dict[str, Any]:
@@ -151,16 +151,10 @@ def _step(name: str, found: Schema) -> dict[str, Any]:
     properties = {key: part for key, part in found["properties"].items() if key not in STEP_KEYS and key != "steps"}
     arguments = {key: argument_of(part) for key, part in properties.items()}
     first, group = str(found.get("description", "")), bool(found.get("x-group")) or name == groups.DEGRADE
-    return {"first_line": first, "doc": docstring(name) or first, "group": group, "arguments": arguments}
-
-
-def docstring(name: str) -> str:
-    """A class's docstring; empty where it has none, or cannot be imported."""
-    try:
-        cls = registry.get_class(name)
-    except (KeyError, registry.BrokenPlugin):
-        return ""
-    return inspect.getdoc(cls) or ""
+    doc = first
+    with suppress(KeyError, registry.BrokenPlugin):
+        doc = inspect.getdoc(registry.get_class(name)) or first
+    return {"first_line": first, "doc": doc, "group": group, "arguments": arguments}
 
 
 def argument_of(part: Schema) -> dict[str, Any]:
@@ -219,26 +213,21 @@ def _round_up(value: float) -> float:
 def source(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
     """The data, as a recipe reads them; without a recipe, or where it cannot, what is wrong."""
     seed = studio.data.store and studio.data.store.about["seed"]
-    found = {"count": 0, "names": [], "demo": studio.data.data is None, "problem": None, "seed": seed, "kind": None}
+    found = dict[str, Any](count=0, names=[], demo=studio.data.data is None, problem=None, seed=seed, kind=None)
     try:
         recipe = studio.recipe(request.text)
-    except RecipeError:
-        return found
-    found["kind"] = "bags" if recipe.facts.tiles else "pairs" if recipe.facts.scales else "images"
-    try:
+        found["kind"] = "bags" if recipe.facts.tiles else "pairs" if recipe.facts.scales else "images"
         pipeline = studio.pipeline(studio.data.left(recipe, "train", seed or 0)[0])
         files = studio.data.listed(pipeline.recipe, pipeline)
+        found["count"] = len(files.table)
+        found["names"] = [name_of(files, recipe, row) for row in range(min(len(files.table), NAMES))]
     except AugrecipesError as error:
-        return {**found, "problem": harmless(str(error))}
-    count = len(files.table)
-    return {**found, "count": count, "names": [name_of(files, recipe, row) for row in range(min(count, NAMES))]}
+        found["problem"] = found["kind"] and harmless(str(error))
+    return found
 
 
 def recipes() -> list[dict[str, Any]]:
     """The gallery: name, first line and text of each recipe."""
-    found = []
-    for name in gallery.gallery_names():
-        text = gallery.path(name).read_text(encoding="utf-8")
-        about = next((line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("about:")), name)
-        found.append({"name": name, "title": about, "text": text})
-    return found
+    texts = {name: gallery.path(name).read_text(encoding="utf-8") for name in gallery.gallery_names()}
+    about = {name: next(iter(_ABOUT.findall(text)), name) for name, text in texts.items()}
+    return [{"name": name, "title": about[name], "text": text} for name, text in texts.items()]

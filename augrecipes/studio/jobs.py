@@ -14,7 +14,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing
 from typing import Any, Generic, TypeVar
 
-_TABS = 256  # whose turns are known
 _THREADS = 24
 
 Say = Callable[[Any], None]
@@ -53,23 +52,6 @@ def go_on() -> None:
     turn: WorkTurn | None = getattr(_here, "turn", None)
     if turn is not None and turn.ended:
         raise EndedError
-
-
-class WorkTurns:
-    """The turns that run: one for each kind of work of each tab; the next ends the one before."""
-
-    def __init__(self) -> None:
-        self.running: dict[tuple[str, str], WorkTurn] = {}
-
-    def next(self, tab: str, what: str) -> WorkTurn:
-        """A turn for some work of a tab; the tab's earlier work of that kind ends."""
-        if (before := self.running.pop((tab, what), None)) is not None:
-            before.superseded = True
-            before.end()
-        turn = self.running[tab, what] = WorkTurn()
-        while len(self.running) > _TABS:
-            self.running.pop(next(iter(self.running))).end()
-        return turn
 
 
 class WorkThreads:

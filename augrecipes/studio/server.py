@@ -45,8 +45,7 @@ class StudioServer:
                 raise
             raise AugrecipesError(_INSTALL) from None
         self.studio, self._height, self._socket = studio, height, _listening(port)
-        self.listening: tuple[str, int] = self._socket.getsockname()
-        self.port = self.listening[1]
+        self.port: int = self._socket.getsockname()[1]
         self.address = f"http://{HOST}:{self.port}/?token={studio.token}"
         self.application = application(studio, (f"{HOST}:{self.port}", f"localhost:{self.port}"))
         config = uvicorn.Config(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,7 +22,7 @@ from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.write import text_of, to_yaml
 from augrecipes.sources.opening import Data
 from augrecipes.studio.data import StudioData
-from augrecipes.studio.jobs import LruCache, WorkThreads, WorkTurns, go_on
+from augrecipes.studio.jobs import LruCache, WorkThreads, WorkTurn, go_on
 
 NEW = """version: 1
 recipe: my-recipe
@@ -35,6 +33,7 @@ steps:
 eval: derived
 output: {dtype: float32, layout: chw, normalize: imagenet}
 """
+_TABS = 256  # whose turns are known
 
 
 @dataclass
@@ -47,8 +46,6 @@ class Studio:
         text: that the page starts with.
         read_only: nothing is written.
         token: that every request carries.
-        server: names this process.
-        secret: makes addresses of images that nobody can guess.
         images: PNGs by address.
     """
 
@@ -57,13 +54,10 @@ class Studio:
     text: str = ""
     read_only: bool = False
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
-    server: str = field(default_factory=lambda: secrets.token_hex(8))
-    turns: WorkTurns = field(default_factory=WorkTurns)
+    turns: dict[tuple[str, str], WorkTurn] = field(default_factory=dict)  # the latest of each kind of each tab
     threads: WorkThreads = field(default_factory=lambda: WorkThreads(min(machine.cores(), 8)))
     checker: WorkThreads = field(default_factory=lambda: WorkThreads(1))
-    secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     images: LruCache[bytes] = field(default_factory=lambda: LruCache(192 << 20, len))
-    measuring: threading.Lock = field(default_factory=threading.Lock)  # one at a time, or it measures the others
     _recipes: LruCache[Recipe] = field(default_factory=lambda: LruCache(32))
     _pipelines: LruCache[Pipeline] = field(default_factory=lambda: LruCache(12))
 
@@ -72,10 +66,15 @@ class Studio:
         """The file's name, for messages."""
         return "recipe.yaml" if self.file is None else self.file.name
 
-    @property
-    def source(self) -> str:
-        """What `ar.load` finds the recipe by."""
-        return self.name if self.file is None else os.fspath(self.file)
+    def turn(self, tab: str, what: str) -> WorkTurn:
+        """A turn for some work of a tab; the tab's earlier work of that kind ends."""
+        if (before := self.turns.pop((tab, what), None)) is not None:
+            before.superseded = True
+            before.end()
+        turn = self.turns[tab, what] = WorkTurn()
+        while len(self.turns) > _TABS:
+            self.turns.pop(next(iter(self.turns))).end()
+        return turn
 
     def recipe(self, text: str) -> Recipe:
         """The recipe of a text, which runs no plugin. Raises RecipeError with everything that is wrong."""
@@ -113,7 +112,7 @@ class Studio:
 
     def close(self) -> None:
         """End all work and remove what was drawn for the demo."""
-        for turn in list(self.turns.running.values()):
+        for turn in list(self.turns.values()):
             turn.end()
         self.threads.close()
         self.checker.close()

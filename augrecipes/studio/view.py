@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
@@ -27,7 +27,7 @@ from augrecipes.studio.studio import Studio
 from augrecipes.studio.words import in_words
 
 _MOST = 2_000  # boxes and points of one image
-_COLOURS = {3: 2, 4: 6}  # PNG's numbers of RGB and RGBA
+_WHOLE = 1 << 30  # px: no image is larger
 
 
 class View:
@@ -61,7 +61,7 @@ class View:
     ) -> None:  # fmt: skip
         self.studio, self.request = studio, request
         self.variant = variant = variant or (request if isinstance(request, ViewRequest) else request.a)
-        self.mode, self.size = mode, size if request.size is None else request.size
+        self.mode, self.size = mode, (size if request.size is None else request.size) or _WHOLE
         self.written = studio.recipe(variant.text)
         self.steps = steps_by_path(self.written)
         self.baked = studio.data.left(self.written, self.mode, request.seed)[1]
@@ -96,8 +96,6 @@ class View:
                 yield replace(step, p=p, steps=tuple(inside(step.steps, f"{path}.steps", step.name)))
 
         old = self.written
-        if not off and not force:
-            return old
         return replace(old, steps=tuple(inside(old.steps, "steps")), eval=old.eval and tuple(inside(old.eval, "eval")))
 
     def check(self, *indices: int) -> None:
@@ -143,8 +141,8 @@ class View:
         Returns:
             `url`, and `width` and `height` of the image before it was made smaller: here, or as `whole` says.
         """
-        data = png_of(shrunk(image, self.size))
-        address = blake2b(data, key=self.studio.secret, digest_size=16).hexdigest()
+        data = png_of(within(image, self.size))
+        address = blake2b(data, key=self.studio.token.encode(), digest_size=16).hexdigest()
         self.studio.images.get(address, lambda: data)
         height, width = whole or image.shape[:2]
         return {"url": f"/api/image/{address}.png", "width": width, "height": height}
@@ -155,9 +153,7 @@ class View:
         size = out[name].shape[1:] if output.layout == "chw" else out[name].shape[:2]
         return {**self.put(shown_of(out[name], output, self.size), size), "overlay": self.overlay(out, size)}
 
-    def overlay(
-        self, targets: Mapping[str, Any], size: tuple[int, int], inputs: Inputs | None = None
-    ) -> dict[str, Any]:
+    def overlay(self, targets: dict[str, Any], size: tuple[int, int], inputs: Inputs | None = None) -> dict[str, Any]:
         """What lies over an image; nothing for kinds that have nothing such.
 
         Args:
@@ -198,7 +194,7 @@ class View:
         """An image as it was read, with its overlay."""
         image, rest = sample.images[name], dict(sample.rest)
         picture = picture_of_input(image if isinstance(image, np.ndarray) else _small(image, self.size))
-        size = image.shape[0], image.shape[1]
+        size = image.shape[:2]
         if size != picture.shape[:2]:
             rest.pop("mask", None)  # it is as large as an image of many megapixels
         inputs = self.recipe.inputs
@@ -223,7 +219,7 @@ def png_of(image: NDArray[np.uint8]) -> bytes:
     height, width, channels = image.shape
     rows = np.zeros((height, 1 + width * channels), np.uint8)  # before each row the number of its filter: none
     rows[:, 1:] = image.reshape(height, -1)
-    header = struct.pack(">IIBBBBB", width, height, 8, _COLOURS[channels], 0, 0, 0)
+    header = struct.pack(">IIBBBBB", width, height, 8, 2 if channels == 3 else 6, 0, 0, 0)
     found = b"\x89PNG\r\n\x1a\n"
     for name, data in ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 0)), (b"IEND", b"")):
         found += struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(data, zlib.crc32(name)))
@@ -231,24 +227,19 @@ def png_of(image: NDArray[np.uint8]) -> bytes:
 
 
 def shown_of(image: NDArray[Any], output: Output, size: int) -> Picture:
-    """A pipeline's result as uint8 RGB, its longer side at most `size` px; 0: as it is.
+    """A pipeline's result as uint8 RGB, its longer side at most `size` px.
 
     Floats that are shown smaller are made smaller before they become levels: those are fewer.
     """
     first = output.layout == "chw"
     height, width = image.shape[1:] if first else image.shape[:2]
-    if not size or max(height, width) <= size or image.dtype != np.float32:
-        return shrunk(picture_of_output(image, output), size)
+    if max(height, width) <= size or image.dtype != np.float32:
+        return within(picture_of_output(image, output), size)
     scale = size / max(height, width)
     to = max(round(width * scale), 1), max(round(height * scale), 1)
     planes = image if first else np.moveaxis(image, -1, 0)
     small = np.stack([cv2.resize(np.ascontiguousarray(one), to, interpolation=cv2.INTER_AREA) for one in planes])
     return picture_of_output(small if first else np.moveaxis(small, 0, -1), output)
-
-
-def shrunk(image: Picture, size: int) -> Picture:
-    """The image with its longer side at most `size` px; 0: as it is."""
-    return within(image, size) if size else image
 
 
 def _coloured(mask: NDArray[Any], size: tuple[int, int]) -> NDArray[np.uint8]:
@@ -277,7 +268,7 @@ def whole(image: Any) -> NDArray[Any]:
 def _small(image: Any, size: int) -> Any:
     """A file's image for showing it at a size, decoded no larger than that needs."""
     height, width = image.shape[:2]
-    able = [k for k in (1, *image.scales()) if size and max(height, width) // k >= size]
+    able = [k for k in (1, *image.scales()) if max(height, width) // k >= size]
     return image.region(0, 0, height, width, max(able, default=1))
 
 

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from pages import RECIPE, Browse, Page, Tab, chromium, image_of
+from studio_pages import RECIPE, Browse, Page, Tab, chromium, image_of
 
 from augrecipes.studio.server import StudioServer
 from augrecipes.studio.studio import opened
@@ -80,3 +80,17 @@ def browse(browser: Any) -> Iterator[Browse]:
     yield tab
     context.close()
     assert [fault for one in tabs for fault in one.faults] == []
+
+
+@pytest.fixture
+def opened_page(open_page: Callable[..., Page], file: Path, photos: Path) -> Page:
+    """A page of the file, over the photos."""
+    return open_page(file, photos)
+
+
+@pytest.fixture
+def tab(opened_page: Page, browse: Browse) -> Tab:
+    """The same in the browser, drawn."""
+    found = browse(opened_page.running.address)
+    found.drawn(12)
+    return found

@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pages import Page, image_of, write_images, write_masks
+from studio_pages import Page, image_of, write_images, write_masks
 
 import augrecipes as ar
 from augrecipes.errors import DataError, StoreError
 from augrecipes.images.encoded import Encoded, encoded
-from augrecipes.preview.display import picture_of_output
+from augrecipes.preview.display import picture_of_output, within
 from augrecipes.recipe.model import Output
 from augrecipes.sources.stored import StoredSource
 from augrecipes.studio.data import DecodedOnce
 from augrecipes.studio.studio import opened
-from augrecipes.studio.view import png_of, shown_of, shrunk
+from augrecipes.studio.view import png_of, shown_of
 
 IMAGES = """\
 version: 1
@@ -309,7 +309,7 @@ def test_small_images_of_floats_are_the_large_ones_made_smaller(layout: Any) -> 
         image = np.ascontiguousarray(np.moveaxis(image, -1, 0)) if layout == "chw" else image
         for size in (32, 100, 224):
             small = shown_of(image, output, size)
-            wanted = shrunk(picture_of_output(image, output), size)
+            wanted = within(picture_of_output(image, output), size)
             assert small.shape == wanted.shape
             assert np.abs(small.astype(int) - wanted).mean() < 3
-        assert np.array_equal(shown_of(image, output, 0), picture_of_output(image, output))
+        assert np.array_equal(shown_of(image, output, 1 << 30), picture_of_output(image, output))

@@ -12,7 +12,7 @@ from examples import DEAR
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layouts import layouts
-from pages import Page
+from studio_pages import Page
 from support.recipe_strategies import steps
 
 from augrecipes.errors import RecipeError

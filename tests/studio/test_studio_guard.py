@@ -12,9 +12,9 @@ from typing import Any
 
 import cv2
 import pytest
-from pages import Page, Reply, image_of
 from starlette.datastructures import Headers
 from starlette.routing import Route
+from studio_pages import Page, Reply, image_of
 
 from augrecipes.studio import app as application
 from augrecipes.studio.app import HEADERS, MOST_BODY, Guard
@@ -127,7 +127,7 @@ def test_tokens_are_long_and_differ(open_page: Callable[..., Page], photos: Path
 
 
 def test_it_listens_on_loopback_only(page: Page) -> None:
-    assert page.running.listening[0] == "127.0.0.1"
+    assert page.running._socket.getsockname()[0] == "127.0.0.1"
     others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
     for address in others - {"127.0.0.1", "127.0.1.1"}:
         with pytest.raises(OSError, match=r"refused|unreachable|timed out"):

@@ -13,7 +13,7 @@ import albumentations as A
 import cv2
 import numpy as np
 import pytest
-from pages import Page, image_of
+from studio_pages import Page, image_of
 
 import augrecipes as ar
 from augrecipes.ops import registry
@@ -135,7 +135,7 @@ def test_planted_steps_that_do_not_look_are_noticed(page: Page, gate: Gate, monk
 def test_closing_the_connection_ends_the_work(page: Page, gate: Gate) -> None:
     with page.open("POST", "/api/draws", {"text": SLOW, "indices": [0, 1, 2, 3], "epochs": list(range(20))}):
         until(lambda: gate.began >= 1)
-    until(lambda: all(turn.ended for turn in page.studio.turns.running.values()))
+    until(lambda: all(turn.ended for turn in page.studio.turns.values()))
     began = gate.began
     gate.open.set()
     page.lines("/api/draws", text=QUICK)

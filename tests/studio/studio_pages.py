@@ -193,6 +193,11 @@ class Tab:
         self.page.keyboard.press("Control+a")
         self.page.keyboard.insert_text(text)
 
+    def saved(self, yes: bool = True) -> None:
+        """Wait until the page says that its text is saved, or that it is not."""
+        words = "saved" if yes else "not saved"
+        self.until(f"document.querySelector('#file-state').textContent === '{words}'")
+
     def drawn(self, count: int) -> None:
         """Wait until so many cells of the grid show the recipe as it is."""
         self.until(
