@@ -12,6 +12,7 @@ import hmac
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -52,7 +53,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-_PAGE = ("augrecipes.studio", "page")  # the package and folder of the page's own files
+_PAGE = Path(__file__).parent / "page"  # the page's own files
 _log = logging.getLogger("augrecipes")
 
 
@@ -130,7 +131,7 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
         answer("/api/export", file.exported, requests.ExportRequest),
         stream("/api/draws", draws),
         stream("/api/stages", stages, 1),
-        Mount("/", StaticFiles(packages=[_PAGE], html=True)),
+        Mount("/", StaticFiles(directory=_PAGE, html=True)),
     ]
     errors: Any = dict.fromkeys((Refused, AugrecipesError, ClientDisconnect), _refused)
     return Guard(Starlette(routes=routes, exception_handlers=errors), studio.token, hosts)

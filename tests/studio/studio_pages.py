@@ -31,6 +31,25 @@ steps:
 eval: derived
 output: {dtype: uint8, layout: hwc}
 """
+QUICK = "version: 1\nrecipe: mine\nsteps: [HorizontalFlip]\neval: derived\n"
+PAIR = """version: 1
+recipe: pairs
+kind: pair
+scales: {lr: 1, hr: 2}
+steps:
+  - RandomCrop: {height: 24, width: 24, at: lr}
+  - HorizontalFlip
+  - GaussNoise: {std_range: [0.01, 0.03], target: lr, p: 0.5}
+"""
+BAG = """version: 1
+recipe: bags
+kind: bag
+bag: {max_tiles: 5}
+steps:
+  - CenterCrop: {height: 40, width: 40}
+  - RandomCrop: {height: 32, width: 32}
+  - StainJitter: {sigma: 0.05, share: bag, p: 1.0}
+"""
 
 
 @dataclass

@@ -87,9 +87,7 @@ HOSTILE = (
 )
 
 
-def test_names_of_files_and_recipes_that_want_to_be_markup_stay_text(
-    open_page: Any, browse: Browse, photos: Path, file: Path
-) -> None:
+def test_names_that_want_to_be_markup_stay_text(open_page: Any, browse: Browse, photos: Path, file: Path) -> None:
     picture = next(photos.glob("*.jpg")).read_bytes()
     shutil.rmtree(photos)
     photos.mkdir()

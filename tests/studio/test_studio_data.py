@@ -12,7 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from studio_pages import Page, image_of, write_images, write_masks
+from PIL import Image
+from studio_pages import BAG, PAIR, Page, image_of, write_images, write_masks
+from support.encoded_pictures import encoded as encoded_picture
+from support.encoded_pictures import exif
 
 import augrecipes as ar
 from augrecipes.errors import DataError, StoreError
@@ -27,40 +30,18 @@ from augrecipes.studio.view import png_of, shown_of
 IMAGES = """\
 version: 1
 recipe: images
-optimize: {optimize}
 steps:
-  - SmallestMaxSize: {{max_size: 80}}
-  - CenterCrop: {{height: 72, width: 80}}
-  - RandomCrop: {{height: 48, width: 64}}
-  - Rotate: {{limit: 30, border_mode: reflect_101, p: 1.0}}
+  - SmallestMaxSize: {max_size: 80}
+  - CenterCrop: {height: 72, width: 80}
+  - RandomCrop: {height: 48, width: 64}
+  - Rotate: {limit: 30, border_mode: reflect_101, p: 1.0}
   - HorizontalFlip
 eval: derived
-output: {{dtype: float32, layout: chw, normalize: imagenet}}
+output: {dtype: float32, layout: chw, normalize: imagenet}
 """
-PAIRS = """\
-version: 1
-recipe: pairs
-kind: pair
-optimize: {optimize}
-scales: {{lr: 1, hr: 2}}
-steps:
-  - RandomCrop: {{height: 24, width: 24, at: lr}}
-  - HorizontalFlip
-"""
-BAGS = """\
-version: 1
-recipe: bags
-kind: bag
-optimize: {optimize}
-bag: {{max_tiles: 5}}
-steps:
-  - CenterCrop: {{height: 40, width: 40}}
-  - RandomCrop: {{height: 32, width: 32}}
-  - StainJitter: {{sigma: 0.05, share: bag, p: 1.0}}
-"""
-
-
-KINDS = {"image": IMAGES, "pair": PAIRS, "bag": BAGS}
+FAST = f"{IMAGES}optimize: fast\n"
+MASKED = IMAGES.replace("steps:", "inputs: {mask: required}\nsteps:", 1)
+TEXTS = {"image": IMAGES, "masked": MASKED, "pair": PAIR, "bag": BAG}
 
 
 @pytest.fixture
@@ -69,20 +50,20 @@ def packed(tmp_path: Path, open_page: Callable[..., Page]) -> Iterator[Callable[
 
     def make(kind: str, text: str, **how: Any) -> tuple[Page, Path]:
         files = write_images(tmp_path / "files", kind)
-        if "required" in text:
-            how["masks"] = str(write_masks(tmp_path / "masks", tmp_path / "files"))
+        if kind == "masked":
+            how["masks"] = write_masks(tmp_path / "masks", tmp_path / "files")
         ar.pack(ar.load(text), files, tmp_path / "store", workers=0, **how)
         return open_page(None, str(tmp_path / "store")), tmp_path / "store"
 
     yield make
 
 
-def differing(page: Page, data: Any, text: str, seed: int = 3) -> list[str]:
+def differing(page: Page, data: Any, text: str, seed: int = 3, **how: Any) -> list[str]:
     """Images of the page that are not those of a Dataset over the data; lines of Python that give others."""
     recipe = ar.load(text)
     of_files = {"image": ar.ImageFolder, "pair": ar.PairedImages, "bag": ar.TileBags}[recipe.kind]
     make: Any = ar.Packed if page.studio.data.store else of_files
-    ds = make(data, recipe, seed=seed)
+    ds = make(data, recipe, seed=seed, **how)
     count, found = len(ds), []
     lines = page.lines("/api/draws", text=text, indices=list(range(count)), epochs=[0, 1, 5], seed=seed, tiles=3)
     for line in lines[:-1]:
@@ -90,45 +71,41 @@ def differing(page: Page, data: Any, text: str, seed: int = 3) -> list[str]:
         whole = ds[epoch, index]
         made = eval(line["python"].replace("'recipe.yaml'", "text"), {"ar": ar, "text": text})
         for number, shown in enumerate(line["pictures"]):
-            name, output = shown["target"], recipe.outputs.get(shown["target"], recipe.output)
+            name, pixels = shown["target"], page.pixels(shown["url"])
+            output = recipe.outputs.get(name, recipe.output)
+            tiles = whole[name] if recipe.kind == "bag" else [whole[name]]
+            if not any(np.array_equal(pixels, picture_of_output(np.asarray(one), output)) for one in tiles):
+                found.append(f"{index} {epoch} {name}: another image")
+            if number == 0 and not np.array_equal(pixels, picture_of_output(np.asarray(made[name]), output)):
+                found.append(f"{index} {epoch} {name}: {line['python']}")
+            if recipe.inputs.mask == "required":
+                assert np.array_equal(page.pixels(shown["overlay"]["mask"])[..., 3] > 0, np.asarray(whole["mask"]) > 0)
             if recipe.kind == "pair":
                 x0, y0, x1, y1 = shown["window"]
                 assert (x1 - x0, y1 - y0) == np.asarray(whole[name]).shape[1:]
-            if recipe.kind == "bag":
-                out = ds.pipeline.at(index, epoch, shown["tile"])(
-                    **ds.given(index, epoch=epoch, tile=shown["tile"]).targets
-                )
-                among = [picture_of_output(np.asarray(tile), output) for tile in whole["image"]]
-                wanted = picture_of_output(out["image"], output)
-                if not any(np.array_equal(wanted, one) for one in among):
-                    found.append(f"{index} {epoch}: no tile of the bag")
-            else:
-                wanted = picture_of_output(np.asarray(whole[name]), output)
-            if not np.array_equal(page.pixels(shown["url"]), wanted):
-                found.append(f"{index} {epoch} {name}: another image")
-            if number == 0 and not np.array_equal(picture_of_output(np.asarray(made[name]), output), wanted):
-                found.append(f"{index} {epoch} {name}: {line['python']}")
     assert len(lines) == 3 * count + 1
     return found
 
 
 @pytest.mark.parametrize("optimize", ["none", "fast"])
-@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("kind", list(TEXTS))
 @pytest.mark.parametrize("form", ["files", "raw", "jpeg"])
 def test_what_is_shown_is_what_a_dataset_returns(
     packed: Any, open_page: Callable[..., Page], tmp_path: Path, kind: str, optimize: str, form: str
 ) -> None:
-    text = KINDS[kind].format(optimize=optimize)
+    text, how = f"{TEXTS[kind]}optimize: {optimize}\n", dict[str, Any]()
     if form == "files":
         data = write_images(tmp_path / "files", kind)
-        page = open_page(None, data)
+        if kind == "masked":
+            how["masks"] = write_masks(tmp_path / "masks", tmp_path / "files")
+        page = open_page(None, data, **how)
     else:
         page, data = packed(kind, text, format=form)
-    assert differing(page, data, text) == []
+    assert differing(page, data, text, **how) == []
 
 
 def test_every_view_of_a_store(packed: Any) -> None:
-    text = IMAGES.format(optimize="fast")
+    text = FAST
     page, store = packed("image", text)
     source = page.post("/api/source", text=text)
     assert (source["problem"], source["count"], source["seed"]) == (None, 6, None)
@@ -155,18 +132,16 @@ def test_every_view_of_a_store(packed: Any) -> None:
 
 
 def test_settings_that_no_digest_has_are_heard_over_a_store(packed: Any) -> None:
-    text = IMAGES.format(optimize="exact")
-    page, _ = packed("image", text)
-    sides = {side: {"text": text.replace("exact", said)} for side, said in (("a", "exact"), ("b", "fast"))}
-    found = page.post("/api/compare", **sides, index=1)
+    page, _ = packed("image", IMAGES)
+    found = page.post("/api/compare", a={"text": IMAGES}, b={"text": FAST}, index=1)
     assert [found[side]["optimize"] for side in "ab"] == ["exact", "fast"]
-    more = page.studio.recipe(f"{text}without_rules: [drop_noops]\nmax_bytes: 900000000\n")
+    more = page.studio.recipe(f"{IMAGES}without_rules: [drop_noops]\nmax_bytes: 900000000\n")
     left, baked = page.studio.data.left(more, "train", 0)
     assert (len(baked), left.without_rules, left.max_bytes) == (2, ("drop_noops",), 900_000_000)
 
 
 def test_a_recipe_with_another_beginning_shows_both(packed: Any) -> None:
-    text = IMAGES.format(optimize="exact")
+    text = IMAGES
     page, _ = packed("image", text)
     other = text.replace("max_size: 80", "max_size: 90")
     assert "SmallestMaxSize(max_size: 80)" in page.post("/api/source", text=other)["problem"]
@@ -175,12 +150,12 @@ def test_a_recipe_with_another_beginning_shows_both(packed: Any) -> None:
         assert reply.status == 422
         assert "does not begin with the steps that were baked into the store" in reply.json["error"]["message"]
         assert "SmallestMaxSize(max_size: 90)" in reply.json["error"]["message"]
-    pair = page.ask("POST", "/api/draws", {"text": PAIRS.format(optimize="exact")})
+    pair = page.ask("POST", "/api/draws", {"text": PAIR})
     assert "of kind 'image'" in pair.json["error"]["message"]
 
 
 def test_epochs_that_were_baked_are_shown_in_turn(packed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = IMAGES.format(optimize="exact")
+    text = IMAGES
     page, store = packed("image", text, epochs=2, through="Rotate", seed=3)
     assert page.post("/api/source", text=text)["seed"] == 3
     assert differing(page, store, text) == []
@@ -192,40 +167,26 @@ def test_epochs_that_were_baked_are_shown_in_turn(packed: Any, monkeypatch: pyte
     assert any(re.match(r"\d [15] image: another image", one) for one in differing(page, store, text))
 
 
-def test_masks_of_a_store_lie_on_its_images(tmp_path: Path, packed: Any) -> None:
-    text = IMAGES.format(optimize="exact").replace("steps:", "inputs: {mask: required}\nsteps:", 1)
-    page, store = packed("image", text)
-    line = page.lines("/api/draws", text=text, indices=[1])[0]
-    overlay = page.pixels(line["pictures"][0]["overlay"]["mask"])
-    assert np.array_equal(overlay[..., 3] > 0, np.asarray(ar.Packed(store, ar.load(text))[0, 1]["mask"]) > 0)
+def test_a_store_that_is_damaged_or_given_masks_is_reported_when_the_studio_starts(packed: Any) -> None:
+    _, store = packed("image", IMAGES)
     with pytest.raises(DataError, match="leave --masks out"):
-        opened(None, str(store), masks=str(tmp_path / "masks"))
-
-
-def test_a_damaged_store_is_reported_when_the_studio_starts(packed: Any) -> None:
-    _, store = packed("image", IMAGES.format(optimize="exact"))
+        opened(None, str(store), masks="masks")
     (store / "image-00000.bin").write_bytes(b"short")
     with pytest.raises(StoreError):
         opened(None, str(store))
 
 
-def file_of(form: str, height: int, width: int, turn: int = 1) -> Encoded:
-    """An image in its format, turned by its EXIF data where it is a JPEG."""
-    done, data = cv2.imencode(form, image_of(height, height, width))
-    assert done
-    whole = data.tobytes()
-    if turn != 1:
-        exif = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0" + bytes([turn]) + b"\0\0\0\0\0\0"
-        whole = whole[:2] + b"\xff\xe1" + (len(exif) + 2).to_bytes(2, "big") + exif + whole[2:]
-    return encoded(whole, name="one")
+def file_of(kind: str, height: int, width: int, turn: int = 1) -> Encoded:
+    """An image in its format, turned by its EXIF data."""
+    return encoded(encoded_picture(Image.fromarray(image_of(height, height, width)), kind, exif=exif(turn)), name="one")
 
 
 @st.composite
 def parts(draw: st.DrawFn) -> tuple[Encoded, int, tuple[int, int, int, int]]:
     """A file, a scale that it has, and a part of it."""
-    form = draw(st.sampled_from([".jpg", ".png"]))
+    form = draw(st.sampled_from(["JPEG", "PNG"]))
     height, width = draw(st.integers(9, 90)), draw(st.integers(9, 90))
-    file = file_of(form, height, width, draw(st.integers(1, 8)) if form == ".jpg" else 1)
+    file = file_of(form, height, width, draw(st.integers(1, 8)) if form == "JPEG" else 1)
     reduce = draw(st.sampled_from([1, 1, *file.scales()]))
     (height, width), found = file.shape[:2], []
     for most in (height, width):
@@ -270,27 +231,23 @@ class _Shared(DecodedOnce):
 
 @pytest.mark.parametrize("fault", [_OffByOne, _Shared])
 def test_planted_files_are_noticed(fault: Callable[[Encoded], Any]) -> None:
-    file = file_of(".jpg", 61, 47)
+    file = file_of("JPEG", 61, 47)
     assert not apart(DecodedOnce(file), file, 2, (2, 4, 33, 45))
     assert apart(fault(file), file, 2, (2, 4, 33, 45))
 
 
-def said_of(file: Encoded, part: tuple[int, int, int, int]) -> Any:
-    """The pixels of a part, or what is said where it cannot be read."""
-    try:
-        return file.region(*part).tolist()
-    except DataError as error:
-        return str(error)
-
-
 def test_damaged_files_that_are_cached_say_what_every_other_says() -> None:
-    whole = file_of(".jpg", 160, 120)
+    whole = file_of("JPEG", 160, 120)
     cut = Encoded("cut", whole.data[: len(whole.data) // 2], whole.header, whole.channels, whole.turn, whole.shape)
-    for file in (cut, DecodedOnce(cut)):
-        with pytest.raises(DataError, match="cut: truncated or damaged"):
-            file.array()
-    for part in ((0, 0, 16, 120), (40, 8, 72, 64), (96, 0, 160, 120)):
-        assert said_of(DecodedOnce(cut), part) == said_of(cut, part)
+    for part in ((0, 0, 160, 120), (0, 0, 16, 120), (40, 8, 72, 64), (96, 0, 160, 120)):
+        found: list[Any] = []
+        for file in (cut, DecodedOnce(cut)):
+            try:
+                found.append(file.region(*part).tolist())
+            except DataError as error:
+                found.append(str(error))
+        assert found[0] == found[1]
+    assert "cut: truncated or damaged" in found[0]
 
 
 @settings(max_examples=40)

@@ -11,12 +11,11 @@ import albumentations as A
 import cv2
 import numpy as np
 import pytest
-from studio_pages import Page, image_of, write_images, write_masks
+from studio_pages import BAG, PAIR, Page, image_of, write_images
 
 import augrecipes as ar
 from augrecipes.preview.display import picture_of_input, picture_of_output
 from augrecipes.studio import compare
-from augrecipes.studio.words import in_words
 
 TEXT = """\
 version: 1
@@ -24,10 +23,7 @@ recipe: mine
 steps:
   - RandomCrop: {height: 48, width: 64}
   - Rotate: {limit: [20, 20], border_mode: reflect_101, p: 1.0}
-  - OneOf:
-      steps:
-        - GaussianBlur: {p: 1.0}
-        - RandomBrightnessContrast: {p: 1.0}
+  - OneOf: {steps: [GaussianBlur: {p: 1.0}, RandomBrightnessContrast: {p: 1.0}]}
   - HorizontalFlip: {p: 0.5}
 eval: derived
 """
@@ -94,26 +90,6 @@ def test_switches_leave_other_draws(page: Page) -> None:
         assert page.ask("POST", "/api/stages", {"text": TEXT, **body}).status in (400, 404)
 
 
-@pytest.mark.parametrize(
-    ("params", "words"),
-    [
-        ({"brightness": 1.0834, "hue": -0.012, "shape": (3, 4)}, "brightness × 1.08, hue −0.012"),
-        ({"crop_coords": (30, 12, 254, 236)}, "window 224×224 at (30, 12)"),
-        ({"matrix": [*cv2.getRotationMatrix2D((0, 0), -17.3, 1.0).tolist(), [0, 0, 1]]}, "angle 17.3°"),
-        ({"rotate": 24.889, "scale": {"x": 0.8, "y": 0.8}, "matrix": np.eye(3)}, "angle 24.9°, scale × 0.8"),
-        ({"group_element": "r90"}, "rotated by 90°"),
-        ({"holes": np.zeros((2, 4), int)}, "2 holes"),
-        ({"noise_map": np.zeros((4, 5, 3), np.float32)}, "noise map spread 0"),
-        ({"alpha": 1.2, "beta": -3.5}, "contrast × 1.2, brightness −3.5"),
-        ({"quality": 71, "image_type": ".jpg"}, "quality 71"),
-        ({"matrix": np.array([[1, 0, 0], [0, 1, 0], [0.001, 0, 1]])}, "corners moved"),
-        ({"seed": 3, "interpolation": 1, "fill": 0}, ""),
-    ],
-)
-def test_draws_in_words(params: dict[str, Any], words: str) -> None:
-    assert in_words(params) == words
-
-
 GROUPS = """\
 version: 1
 recipe: groups
@@ -124,11 +100,7 @@ steps:
       steps:
         - Rotate: {limit: 5, border_mode: reflect_101}
         - RandomBrightnessContrast: {brightness_limit: [0.5, 0.6], contrast_limit: 0}
-  - SomeOf:
-      n: 1
-      steps:
-        - GaussianBlur: {sigma_limit: [0.1, 6.0]}
-        - HueSaturationValue
+  - SomeOf: {n: 1, steps: [GaussianBlur: {sigma_limit: [0.1, 6.0]}, HueSaturationValue]}
   - Sequential: {steps: [Blur: {blur_limit: [3, 9]}, VerticalFlip]}
 eval: derived
 """
@@ -151,14 +123,8 @@ def test_extremes_of_groups_are_those_of_their_steps(page: Page) -> None:
 SECTIONS = """\
 version: 1
 recipe: sections
-steps:
-  - CenterCrop: {height: 60, width: 70}
-  - HorizontalFlip
-  - Blur
-eval:
-  - Equalize: {p: 1.0}
-  - CenterCrop: {height: 40, width: 50}
-  - HorizontalFlip: {p: 1.0}
+steps: [CenterCrop: {height: 60, width: 70}, HorizontalFlip, Blur]
+eval: [Equalize: {p: 1.0}, CenterCrop: {height: 40, width: 50}, HorizontalFlip: {p: 1.0}]
 """
 
 
@@ -175,16 +141,6 @@ def test_extremes_of_evaluation_have_its_own_steps_before_them(page: Page, monke
     assert sizes_behind_eval(page) != [(120, 160), (40, 50), (40, 50)]
 
 
-PAIR = """\
-version: 1
-recipe: sr
-kind: pair
-scales: {lr: 1, hr: 2}
-steps:
-  - RandomCrop: {height: 24, width: 24, at: lr}
-  - HorizontalFlip
-  - GaussNoise: {std_range: [0.01, 0.03], target: lr, p: 0.5}
-"""
 DEGRADED = """\
 version: 1
 recipe: made
@@ -195,10 +151,7 @@ steps:
   - Degrade:
       source: hr
       target: lr
-      steps:
-        - GaussianBlur: {sigma_limit: [0.2, 4.0], p: 0.5}
-        - ResizeToTarget
-        - GaussNoise: {std_range: [0.01, 0.2]}
+      steps: [GaussianBlur: {sigma_limit: [0.2, 4.0], p: 0.5}, ResizeToTarget, GaussNoise: {std_range: [0.01, 0.2]}]
 eval: []
 """
 
@@ -264,17 +217,6 @@ def test_import_and_export(page: Page) -> None:
     assert page.ask("POST", "/api/export", {"text": TEXT, "as": "exe"}).status == 400
 
 
-BAG = """\
-version: 1
-recipe: slides
-kind: bag
-bag: {max_tiles: 5}
-steps:
-  - HorizontalFlip
-  - StainJitter: {sigma: 0.05, share: bag, p: 1.0}
-"""
-
-
 def test_tiles_are_chosen_by_their_numbers(open_page: Callable[..., Page], tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     for number in range(8):
@@ -295,16 +237,3 @@ def test_tiles_are_chosen_by_their_numbers(open_page: Callable[..., Page], tmp_p
     sides = {"a": {"text": whole}, "b": {"text": whole}}
     assert page.post("/api/compare", **sides, chosen=[7])["largest"] == 0
     assert page.ask("POST", "/api/compare", {**sides, "chosen": [8]}).status == 404
-
-
-def test_masks_travel(open_page: Callable[..., Page], photos: Path, tmp_path: Path) -> None:
-    masks = write_masks(tmp_path / "masks", photos)
-    page = open_page(None, photos, masks=masks)
-    text = TEXT.replace("steps:\n  - RandomCrop", "inputs: {mask: required}\nsteps:\n  - RandomCrop", 1)
-    line = page.lines("/api/draws", text=text, indices=[1])[0]
-    overlay = page.pixels(line["pictures"][0]["overlay"]["mask"])
-    assert overlay.shape == (48, 64, 4)
-    image = ar.read_image(page.files[1])
-    mask = cv2.imread(str(masks / f"{page.files[1].stem}.png"), cv2.IMREAD_UNCHANGED)
-    out = ar.load(text).compile(seed=0).at(1)(image=image, mask=mask)
-    assert np.array_equal(overlay[..., 3] > 0, out["mask"] > 0)
