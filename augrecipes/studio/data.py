@@ -98,12 +98,16 @@ class StudioData:
         """
         files = self.listed(recipe, pipeline)
         fast, reads = pipeline.optimize == "fast" and pipeline.reads, pipeline.reads
-        if isinstance(files, StoredSource):
-            stored, baked = files, epoch % files.epochs
-            _check_size(stored.shape(unit, baked), stored.path(unit))
-            return self._samples.get((files, unit, fast, baked), lambda: stored.read(unit, baked, undecoded=fast))
-        self._check_inside(files, unit)
-        return self._samples.get((files, unit, fast, 0), lambda: _read(files, unit, as_files=fast, reads=reads))
+        baked = epoch % files.epochs if isinstance(files, StoredSource) else 0
+
+        def read() -> Sample:
+            if isinstance(files, StoredSource):
+                _check_size(files.shape(unit, baked), files.path(unit))
+                return files.read(unit, baked, undecoded=fast)
+            self._check_inside(files, unit)
+            return _read(files, unit, as_files=fast, reads=reads)
+
+        return self._samples.get((files, unit, fast, baked), read)
 
     def _check_inside(self, files: RecipeSource, unit: int) -> None:
         """Refused for a file that a link in a folder of data leads out to."""

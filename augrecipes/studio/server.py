@@ -17,7 +17,6 @@ from augrecipes.studio.file import recipe_of
 from augrecipes.studio.studio import Studio, opened
 
 HOST = "127.0.0.1"
-_INSTALL = "the studio needs starlette and uvicorn: pip install 'augrecipes[studio]'"
 
 
 class StudioServer:
@@ -43,7 +42,7 @@ class StudioServer:
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] not in ("uvicorn", "starlette"):
                 raise
-            raise AugrecipesError(_INSTALL) from None
+            raise AugrecipesError("the studio needs starlette and uvicorn: pip install 'augrecipes[studio]'") from None
         self.studio, self._height, self._socket = studio, height, _listening(port)
         self.port: int = self._socket.getsockname()[1]
         self.address = f"http://{HOST}:{self.port}/?token={studio.token}"

@@ -85,16 +85,10 @@ class Page:
     ) -> Iterator[HTTPResponse]:
         """A request with the token; headers that are None are left out."""
         known = {"X-Studio-Token": self.studio.token, "X-Studio-Tab": self.tab, **(headers or {})}
-        connection = HTTPConnection("127.0.0.1", self.running.port, timeout=60)
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        connection = HTTPConnection("127.0.0.1", self.running.port, timeout=60)
         try:
-            connection.putrequest(method, path, skip_host="Host" in known, skip_accept_encoding=True)
-            for name, value in known.items():
-                if value is not None:
-                    connection.putheader(name, value)
-            if data is not None and "Content-Length" not in known:
-                connection.putheader("Content-Length", str(len(data)))
-            connection.endheaders(data)
+            connection.request(method, path, data, {name: value for name, value in known.items() if value is not None})
             yield connection.getresponse()
         finally:
             connection.close()

@@ -69,7 +69,8 @@ def differing(page: Page, data: Any, text: str, seed: int = 3, **how: Any) -> li
     for line in lines[:-1]:
         index, epoch = line["index"], line["epoch"]
         whole = ds[epoch, index]
-        made = eval(line["python"].replace("'recipe.yaml'", "text"), {"ar": ar, "text": text})
+        scope = {"ar": ar, "text": text, **(ds.given(index).rest if how else {})}
+        made = eval(line["python"].replace("'recipe.yaml'", "text"), scope)
         for number, shown in enumerate(line["pictures"]):
             name, pixels = shown["target"], page.pixels(shown["url"])
             output = recipe.outputs.get(name, recipe.output)

@@ -102,12 +102,11 @@ def test_no_answer_is_for_other_pages(page: Page) -> None:
         )  # fmt: skip
         assert reply.status in (401, 403)
         assert not [name for name in reply.headers if name.startswith("access-control")]
-    reply = page.ask("GET", "/")
-    assert reply.status == 200
-    assert "default-src 'none'" in reply.headers["content-security-policy"]
-    assert reply.headers["x-content-type-options"] == "nosniff"
-    assert reply.headers["referrer-policy"] == "no-referrer"
-    assert page.studio.token.encode() not in reply.body
+    for method, path in [*ROUTES, ("GET", "/"), ("GET", "/nothing.js")]:
+        reply = page.ask(method, path, {} if method != "GET" else None)
+        assert HEADERS.items() <= reply.headers.items(), path
+        assert page.studio.token.encode() not in reply.body
+    assert "default-src 'none'" in HEADERS["content-security-policy"]
 
 
 def test_tokens_are_long_and_differ() -> None:
@@ -285,9 +284,3 @@ def test_a_config_that_stands_for_ever_more_is_not_written_out(page: Page) -> No
     assert page.post("/api/import", name="y.yaml", text="a: 3\n" + step.replace("a59", "a"))["notes"] == [
         "eval: the source has none"
     ]
-
-
-def test_every_answer_has_the_headers(page: Page) -> None:
-    for method, path in [*ROUTES, ("GET", "/"), ("GET", "/nothing.js")]:
-        headers = page.ask(method, path, {} if method != "GET" else None).headers
-        assert HEADERS.keys() <= headers.keys(), path
