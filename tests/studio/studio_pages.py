@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,13 +12,11 @@ from typing import Any
 
 import cv2
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from augrecipes.studio.server import StudioServer
 from augrecipes.studio.studio import Studio
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PATIENCE = 30_000  # ms until what must come has come: a bound for broken pages, no measure
 
 RECIPE = """version: 1
@@ -159,18 +156,6 @@ def write_masks(folder: Path, images: Path) -> Path:
     return folder
 
 
-def chromium() -> Any:
-    """A browser; the test is skipped where there is no driver or no browser."""
-    driver = pytest.importorskip("playwright.sync_api")
-    started = driver.sync_playwright().start()
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    try:
-        return started, started.chromium.launch(executable_path=path, args=["--no-sandbox"])
-    except driver.Error as error:
-        started.stop()
-        pytest.skip(f"no Chromium: {str(error).splitlines()[0]}")
-
-
 @dataclass
 class Tab:
     """A tab of the browser with a studio in it, and what went wrong on its page."""
@@ -224,10 +209,6 @@ class Tab:
         self.page.evaluate("document.activeElement.blur()")
         for key in keys.split():
             self.page.keyboard.press(key)
-
-    def addresses(self) -> list[str]:
-        """Which images of the server the grid shows."""
-        return list(self.page.eval_on_selector_all(".cell img", "all => all.map(one => one.dataset.url)"))
 
     def pixels(self, selector: str) -> NDArray[np.uint8]:
         """An image as the page shows it, read off its image element: RGB."""

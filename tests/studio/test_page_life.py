@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,15 @@ def test_two_tabs_do_not_write_over_each_other(opened_page: Page, tab: Tab, brow
     other.saved()
     assert other.text == EDITED
     tab.drawn(12)
-    other.drawn(12)
+    file.write_text(RECIPE.replace("25", "11"), encoding="utf-8")
+    other.write(RECIPE.replace("25", "44"))
+    other.page.keyboard.press("Control+s")
+    for name in ("added", "removed"):
+        other.page.wait_for_selector(f"dialog .difference .{name}", timeout=PATIENCE)
+    assert "limit: 11" in file.read_text(encoding="utf-8")
+    other.page.click("dialog >> text=Write mine over it")
+    other.saved()
+    assert file.read_text(encoding="utf-8") == RECIPE.replace("25", "44")
 
 
 def test_a_tab_in_which_nothing_was_typed_follows_the_file(tab: Tab, file: Path) -> None:
@@ -99,31 +108,21 @@ def test_a_tab_in_which_nothing_was_typed_follows_the_file(tab: Tab, file: Path)
 
 
 @contextmanager
-def served_elsewhere(html: str) -> Iterator[int]:
-    """A server of somebody else's, all of whose pages are `html`; its port."""
-
-    class Elsewhere(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write(html.encode())
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+def served_elsewhere(folder: Path, html: str) -> Iterator[int]:
+    """A server of somebody else's page; its port."""
+    folder.mkdir()
+    (folder / "index.html").write_text(html, encoding="utf-8")
+    handler = partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.server_address[1]
-    finally:
         server.shutdown()
-        server.server_close()
 
 
-def test_a_page_elsewhere_in_the_same_browser_cannot_drive_it(opened_page: Page, tab: Tab, file: Path) -> None:
+def test_a_page_elsewhere_cannot_drive_it(opened_page: Page, tab: Tab, file: Path, tmp_path: Path) -> None:
     html = Path(__file__).with_name("elsewhere.html").read_text(encoding="utf-8")
-    with served_elsewhere(html.replace("STUDIO", f"http://127.0.0.1:{opened_page.running.port}")) as port:
+    html = html.replace("STUDIO", f"http://127.0.0.1:{opened_page.running.port}")
+    with served_elsewhere(tmp_path / "elsewhere", html) as port:
         for host in ("127.0.0.1", "localhost"):
             foreign = Tab(tab.page.context.new_page())
             foreign.page.goto(f"http://{host}:{port}/")
@@ -150,8 +149,8 @@ def test_without_its_token_the_page_shows_nothing(opened_page: Page, browser: An
     context.close()
 
 
-def test_the_page_works_inside_a_frame_of_a_notebook(opened_page: Page, tab: Tab) -> None:
-    with served_elsewhere(f"<!doctype html>{opened_page.running._repr_html_()}") as port:
+def test_the_page_works_inside_a_frame_of_a_notebook(opened_page: Page, tab: Tab, tmp_path: Path) -> None:
+    with served_elsewhere(tmp_path / "notebook", f"<!doctype html>{opened_page.running._repr_html_()}") as port:
         page = tab.page.context.new_page()
         page.goto(f"http://localhost:{port}/")
         frame = page.frame_locator("iframe")

@@ -103,11 +103,12 @@ def test_every_view_can_be_reached_with_keys(tab: Tab) -> None:
 
 
 def test_a_slider_changes_the_recipe_in_place_and_the_images(tab: Tab) -> None:
-    before = tab.addresses()
+    first = "document.querySelector('.cell img').dataset.url"
+    before = tab.page.evaluate(first)
     tab.page.focus("[data-argument=limit] input[type=range] >> nth=1")
     for _ in range(4):
         tab.page.keyboard.press("ArrowRight")
-    tab.until("before => document.querySelector('.cell img').dataset.url !== before", before[0])
+    tab.until(f"before => {first} !== before", before)
     tab.drawn(12)
     (line,) = set(tab.text.splitlines()) - set(RECIPE.splitlines())
     assert line.startswith("  - Rotate: {limit: [-25, ")

@@ -11,7 +11,6 @@ import pytest
 from examples import DEAR
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from layouts import layouts
 from studio_pages import Page
 from support.recipe_strategies import steps
 
@@ -24,12 +23,52 @@ from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.sites import label
 from augrecipes.recipe.spans import TextSpan
+from augrecipes.recipe.write import flow
 from augrecipes.studio.editing import PageText, checked, slid, steps_by_path
 from augrecipes.studio.requests import RecipeRequest, Refused, SlideRequest
 from augrecipes.studio.studio import Studio
 
 Slide = Callable[[str, str, str, Any], str]
 STUDIO = Studio()
+COMMENTS = ("", "", "  # strong", "   # 𝄞 {not: yaml}", "  # é 5 0.5")
+
+
+@st.composite
+def layouts(draw: st.DrawFn, recipe: Recipe) -> str:
+    """A recipe's steps as somebody may have written them: in braces and lines, bare and in quotes, with comments."""
+
+    def pick(*options: Any) -> Any:
+        return draw(st.sampled_from(options))
+
+    def written(value: Any) -> str:
+        gap = pick(", ", ",  ", " , ")
+        return f"[{gap.join(map(flow, value))}]" if isinstance(value, list) and value else flow(value)
+
+    def lines_of(step: Step, indent: str) -> list[str]:
+        keys = {"p": step.p, "id": step.id}
+        arguments = {**step.args.plain(), **{key: value for key, value in keys.items() if value is not None}}
+        name, comment = pick(step.name, f'"{step.name}"', f"'{step.name}'"), pick(*COMMENTS)
+        lines = pick([], [f"{indent}# {pick('above', '- Rotate: {limit: 3}', '𝄞')}"])
+        if not step.steps and not arguments:
+            return [*lines, f"{indent}- {name}{pick('', ':', ': {}')}{comment}"]
+        if not step.steps and pick(True, False):
+            inside = ", ".join(f"{key}: {written(value)}" for key, value in arguments.items())
+            return [*lines, f"{indent}- {name}: {{{pick('', ' ')}{inside}}}{comment}"]
+        inner = indent + pick("    ", "      ")
+        lines = [*lines, f"{indent}- {name}:{comment}"]
+        for key, value in arguments.items():
+            if isinstance(value, list) and value and pick(True, False):
+                lines.append(f"{inner}{key}:{pick(*COMMENTS)}")
+                lines += [f"{inner}  - {flow(one)}{pick(*COMMENTS)}" for one in value]
+            else:
+                lines.append(f"{inner}{key}: {written(value)}{pick(*COMMENTS)}")
+        children = [line for child in step.steps for line in lines_of(child, f"{inner}  ")]
+        return [*lines, *([f"{inner}steps:", *children] if children else [])]
+
+    head = ["# 𝄞 mine", "version: 1", f"recipe: {recipe.name or 'x'}{pick(*COMMENTS)}", "", f"steps:{pick(*COMMENTS)}"]
+    steps = [line for step in recipe.steps for line in lines_of(step, "  ")]
+    return str(pick("\n", "\r\n").join([*head, *steps, "eval: derived  # the same", ""]))
+
 
 STEPS = (
     Step("Rotate", Arguments({"limit": [-10, 20], "border_mode": "reflect_101"}), p=1.0),
@@ -138,15 +177,15 @@ def changed(recipe: Recipe, path: str, argument: str, value: Any) -> Recipe:
 
 def broken(text: str, path: str, argument: str, value: Any, do: Slide = slide) -> str:
     """What a slider breaks; an empty text where all is well."""
-    before = parse_text(text)
-    had = {**steps_by_path(before)[path].args.plain(), "p": steps_by_path(before)[path].p}
-    new = do(text, path, argument, value)
+    before, new = parse_text(text), do(text, path, argument, value)
+    step = steps_by_path(before)[path]
     if comments(new) != comments(text):
         return "comments"
     lines, others = text.splitlines(), new.splitlines()
-    apart = [k for k, (a, b) in enumerate(zip(lines, others, strict=False)) if a != b]
+    apart = sum(one != other for one, other in zip(lines, others, strict=False))
     most = max(2, len(value)) if isinstance(value, list) else 2  # each number of a list may have a line of its own
-    if argument in had and had[argument] is not None and (len(lines) != len(others) or len(apart) > most):
+    had = step.p if argument == "p" else step.args.get(argument)
+    if had is not None and (len(lines) != len(others) or apart > most):
         return "other lines"
     if abs(len(lines) - len(others)) > 1:
         return "lines"
@@ -155,14 +194,15 @@ def broken(text: str, path: str, argument: str, value: Any, do: Slide = slide) -
         after = parse_text(new)
     except RecipeError as error:  # the value may be one that the class does not take: then that alone is wrong
         words = {problem.name.partition(".")[0] for problem in error.problems}
-        return "" if words <= {steps_by_path(before)[path].name} else str(error)
+        return "" if words <= {step.name} else str(error)
     return "" if replace(after, eval=None) == wanted else "another recipe"
 
 
 @st.composite
 def slides(draw: st.DrawFn) -> tuple[str, str, str, Any]:
     """A text, and an argument of one of its steps with another value: numbers where a step has some, else its `p`."""
-    recipe = Recipe("x", steps=label(tuple(draw(st.lists(st.one_of(_full(), steps()), min_size=1, max_size=4)))))
+    full = steps().filter(lambda step: any(map(_numbers, step.walk())))
+    recipe = Recipe("x", steps=label(tuple(draw(st.lists(st.one_of(full, steps()), min_size=1, max_size=4)))))
     known = steps_by_path(recipe)
     slid = {path: _numbers(step) for path, step in known.items()}
     path = draw(st.sampled_from([path for path in known if slid[path]] or list(known)))
@@ -172,14 +212,6 @@ def slides(draw: st.DrawFn) -> tuple[str, str, str, Any]:
     if value is None:
         return text, path, "p", draw(st.one_of(st.floats(0, 1).map(lambda p: round(p, 3)), st.sampled_from([0, 1])))
     return text, path, argument, [_moved(one) for one in value] if isinstance(value, list) else _moved(value)
-
-
-def _full() -> st.SearchStrategy[Step]:
-    """Steps with numbers to slide, alone and in groups."""
-    leaf = steps(depth=0).filter(lambda step: bool(_numbers(step)))
-    groups = st.sampled_from(["SomeOf", "Sequential", "RandomOrder"])
-    inside = st.lists(leaf, min_size=1, max_size=3).map(tuple)
-    return st.one_of(leaf, st.builds(lambda name, inner: Step(name, Arguments({}), steps=inner), groups, inside))
 
 
 def _numbers(step: Step) -> dict[str, Any]:

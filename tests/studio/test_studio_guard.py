@@ -160,12 +160,9 @@ def test_a_body_without_a_length_is_bounded(page: Page) -> None:
         host, token = f"127.0.0.1:{page.running.port}", page.studio.token
         head = f"POST /api/check HTTP/1.1\r\nHost: {host}\r\nX-Studio-Token: {token}\r\n"
         connection.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
-        try:
+        with suppress(OSError):  # it has hung up
             for _ in range(MOST_BODY // 65536 + 4):
                 connection.sendall(b"10000\r\n" + b"x" * 65536 + b"\r\n")
-        except OSError:
-            pass  # it has hung up
-        else:
             assert b"413" in connection.recv(64)
     assert page.ask("GET", "/api/alive").status == 200
 

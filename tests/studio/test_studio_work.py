@@ -21,7 +21,8 @@ from augrecipes.sources.sample import RecipeSource
 from augrecipes.studio import studio
 from augrecipes.studio.jobs import LruCache
 
-SLOW = "version: 1\nrecipe: slow\nsteps: [StepThatWaits: {p: 1.0}]\neval: []\n"
+WAIT = "StepThatWaits: {p: 1.0}"
+SLOW = QUICK.replace("HorizontalFlip", WAIT)
 MANY = {"indices": [0, 1, 2, 3], "epochs": list(range(20))}
 
 
@@ -93,14 +94,9 @@ def test_a_newer_edit_ends_an_older_drawing(page: Page, gate: Gate) -> None:
     assert gate.ended(page)  # of the 80 draws no other was begun
 
 
-STEPS = """version: 1
+STEPS = f"""version: 1
 recipe: slow
-optimize: {}
-steps:
-  - HorizontalFlip
-  - StepThatWaits: {{p: 1.0}}
-  - Sequential: {{p: 1.0, steps: [StepThatWaits: {{p: 1.0}}, StepThatWaits: {{p: 1.0}}]}}
-  - StepThatWaits: {{p: 1.0}}
+steps: [HorizontalFlip, {WAIT}, Sequential: {{p: 1.0, steps: [{WAIT}, {WAIT}]}}, {WAIT}]
 eval: []
 """
 
@@ -111,7 +107,7 @@ def test_an_edit_is_heard_between_the_steps_of_a_sample(page: Page, gate: Gate, 
     def body(text: str, path: str) -> dict[str, Any]:
         return {"a": {"text": text}, "b": {"text": text}} if view == "compare" else {"text": text, "path": path}
 
-    thread, lines = begin(page, gate, f"/api/{view}", **body(STEPS.format(optimize), "steps.3"))
+    thread, lines = begin(page, gate, f"/api/{view}", **body(f"{STEPS}optimize: {optimize}\n", "steps.3"))
     begin(page, gate, f"/api/{view}", **body(QUICK.replace("HorizontalFlip", "Rotate"), "steps.0"))
     thread.join(30)
     assert not thread.is_alive()
@@ -121,7 +117,7 @@ def test_an_edit_is_heard_between_the_steps_of_a_sample(page: Page, gate: Gate, 
 
 def test_planted_steps_that_do_not_look_are_noticed(page: Page, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(studio, "go_on", lambda: None)
-    begin(page, gate, "/api/draws", text=STEPS.format("none"))
+    begin(page, gate, "/api/draws", text=f"{STEPS}optimize: none\n")
     page.lines("/api/draws", text=QUICK)
     assert not gate.ended(page)
 
