@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
@@ -77,23 +77,18 @@ class Page:
         return self.running.studio
 
     @contextmanager
-    def open(
-        self, method: str, path: str, body: Any = None, headers: dict[str, str | None] | None = None
-    ) -> Iterator[HTTPResponse]:
+    def open(self, method: str, path: str, body: Any = None, **headers: str | None) -> Iterator[HTTPResponse]:
         """A request with the token; headers that are None are left out."""
-        known = {"X-Studio-Token": self.studio.token, "X-Studio-Tab": self.tab, **(headers or {})}
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        known = {"X-Studio-Token": self.studio.token, "X-Studio-Tab": self.tab, **named}
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        connection = HTTPConnection("127.0.0.1", self.running.port, timeout=60)
-        try:
+        with closing(HTTPConnection("127.0.0.1", self.running.port, timeout=60)) as connection:
             connection.request(method, path, data, {name: value for name, value in known.items() if value is not None})
             yield connection.getresponse()
-        finally:
-            connection.close()
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str | None) -> Reply:
         """The same, and all of the answer."""
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        with self.open(method, path, body, named) as response:
+        with self.open(method, path, body, **headers) as response:
             named = {name.lower(): value for name, value in response.getheaders()}
             return Reply(response.status, named, response.read())
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,19 +23,19 @@ EDITED = RECIPE.replace("25", "33")
 @pytest.fixture
 def start(file: Path, photos: Path, tmp_path: Path) -> Iterator[Callable[..., tuple[Any, str]]]:
     """Starts the command as people do; what is left is killed at the end."""
-    with ExitStack() as stack:
+    command = [sys.executable, "-m", "augrecipes", "studio", str(file), "--data", str(photos), "--no-open", "--port"]
+    environment = {**os.environ, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    begun: list[Any] = []
 
-        def started(port: int = 0) -> tuple[Any, str]:
-            options = ["--data", str(photos), "--no-open", "--port", str(port)]
-            command = [sys.executable, "-m", "augrecipes", "studio", str(file), *options]
-            environment = {**os.environ, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-            stack.enter_context(process)
-            stack.callback(process.kill)
-            assert process.stdout is not None
-            return process, next(found.group() for line in process.stdout if (found := re.search(r"http://\S+", line)))
+    def started(port: int = 0) -> tuple[Any, str]:
+        process: Any = subprocess.Popen([*command, str(port)], stdout=subprocess.PIPE, text=True, env=environment)
+        begun.append(process)
+        return process, next(found.group() for line in process.stdout if (found := re.search(r"http://\S+", line)))
 
-        yield started
+    yield started
+    for process in begun:
+        process.kill()
+        process.communicate()
 
 
 def test_a_server_that_is_killed_and_started_again_loses_nothing(start: Any, browse: Browse, file: Path) -> None:
