@@ -181,13 +181,13 @@ def compared(studio: Studio, request: CompareRequest) -> dict[str, Any]:
     for key, view, sample in zip("ab", views, samples, strict=True):
         out = view.run(sample, request.epoch)
         images.append(picture_of_output(out[name], view.recipe.outputs.get(name, view.recipe.output)))
-        found[key] = {**view.output(out, name), "optimize": view.pipeline.optimize}
+        found[key] = view.output(out, name)
     if images[0].shape != images[1].shape:
         return {**found, "difference": None, "largest": None, "mean": None, "times": None}
     apart = np.abs(images[0].astype(np.float32) - images[1].astype(np.float32)).max(axis=-1)
-    picture, times = amplified(apart)
+    image, times = amplified(apart)
     difference = {"largest": float(apart.max()), "mean": float(apart.mean()), "times": times}
-    return {**found, "difference": a.put(picture), **difference}
+    return {**found, "difference": a.put(image), **difference}
 
 
 def _words(a: View, b: View) -> list[str]:

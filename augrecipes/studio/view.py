@@ -193,16 +193,16 @@ class View:
     def source(self, sample: Sample, name: str) -> dict[str, Any]:
         """An image as it was read, with its overlay."""
         image, rest = sample.images[name], dict(sample.rest)
-        picture = picture_of_input(image if isinstance(image, np.ndarray) else _small(image, self.size))
+        shown = picture_of_input(image if isinstance(image, np.ndarray) else _small(image, self.size))
         size = image.shape[:2]
-        if size != picture.shape[:2]:
+        if size != shown.shape[:2]:
             rest.pop("mask", None)  # it is as large as an image of many megapixels
         inputs = self.recipe.inputs
         if isinstance(self.files, StoredSource):  # which has boxes and points in albumentations' own terms
             boxes = inputs.boxes and replace(inputs.boxes, format="albumentations")
             points = inputs.keypoints and replace(inputs.keypoints, format="xy")
             inputs = replace(inputs, boxes=boxes, keypoints=points)
-        return {**self.put(picture, size), "overlay": self.overlay(rest, size, inputs)}
+        return {**self.put(shown, size), "overlay": self.overlay(rest, size, inputs)}
 
 
 def png_of(image: NDArray[np.uint8]) -> bytes:

@@ -67,12 +67,12 @@ HOSTILE = (
 
 
 def test_names_that_want_to_be_markup_stay_text(open_page: Any, browse: Browse, photos: Path, file: Path) -> None:
-    picture = next(photos.glob("*.jpg")).read_bytes()
+    image = next(photos.glob("*.jpg")).read_bytes()
     shutil.rmtree(photos)
     photos.mkdir()
     for name in HOSTILE:
-        (photos / name).write_bytes(picture)
-    (photos / "<b>broken<∕b>.jpg").write_bytes(b"no picture")
+        (photos / name).write_bytes(image)
+    (photos / "<b>broken<∕b>.jpg").write_bytes(b"no image")
     tab = browse(open_page(file, photos).running.address)
     tab.drawn(3 * len(HOSTILE))
     assert "<img src=x onerror=alert(1)>" in tab.page.inner_text(".grid")

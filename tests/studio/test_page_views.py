@@ -143,7 +143,6 @@ def test_extremes_of_a_step_differ(tab: Tab) -> None:
     tab.press("x")
     tab.until("document.querySelectorAll('#extremes img[data-url]').length === 2")
     least, most = (tab.pixels(f"#extremes figure:nth-child({place}) img") for place in (1, 2))
-    assert least.shape == most.shape
     assert (least != most).any()
 
 

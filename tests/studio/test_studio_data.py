@@ -131,12 +131,6 @@ def test_every_view_of_a_store(packed: Any) -> None:
     assert page.lines("/api/draws", text=FAST, off=["steps.3"])[0]["pictures"]
 
 
-def test_settings_that_no_digest_has_are_heard_over_a_store(packed: Any) -> None:
-    page, _ = packed("image", IMAGES)
-    found = page.post("/api/compare", a={"text": IMAGES}, b={"text": FAST}, index=1)
-    assert [found[side]["optimize"] for side in "ab"] == ["exact", "fast"]
-
-
 def test_a_recipe_with_another_beginning_shows_both(packed: Any) -> None:
     page, _ = packed("image", IMAGES)
     other = IMAGES.replace("max_size: 80", "max_size: 90")

@@ -12,28 +12,20 @@ from typing import Any
 import cv2
 import pytest
 from starlette.datastructures import Headers
-from starlette.routing import Route
-from studio_pages import QUICK as TEXT
-from studio_pages import Page, image_of
+from starlette.routing import Mount
+from studio_pages import QUICK, Page, image_of
 
 from augrecipes.studio import app as application
 from augrecipes.studio.app import HEADERS, MOST_BODY, Guard
 from augrecipes.studio.studio import Studio
 
-ROUTES = [
-    ("GET", "/api/alive"), ("GET", "/api/recipe"), ("PUT", "/api/recipe"),
-    ("POST", "/api/source"), ("GET", "/api/schema"), ("GET", "/api/gallery"), ("GET", "/api/image/00.png"),
-    ("POST", "/api/check"), ("POST", "/api/draws"), ("POST", "/api/stages"), ("POST", "/api/slide"),
-    ("POST", "/api/extremes"), ("POST", "/api/compare"), ("POST", "/api/cost"), ("POST", "/api/import"),
-    ("POST", "/api/export"),
-]  # fmt: skip
 
-
-def test_every_route_is_tried_here(page: Page) -> None:
+def routes_of(page: Page) -> list[tuple[str, str]]:
+    """Method and path of every route, but for the files of the page."""
     app: Any = page.running.application
-    routes = [route for route in app.app.routes if isinstance(route, Route)]
-    found = {(method, route.path.replace("{address}", "00")) for route in routes for method in route.methods or ()}
-    assert {one for one in found if one[0] != "HEAD"} == set(ROUTES)
+    *routes, files = app.app.routes
+    assert isinstance(files, Mount)
+    return sorted((method, one.path.replace("{address}", "00")) for one in routes for method in one.methods - {"HEAD"})
 
 
 # What a page elsewhere in the same browser, or another program of this machine without the token, can send.
@@ -52,8 +44,8 @@ def refused(page: Page, headers: dict[str, str | None], status: int) -> list[str
     """Routes that let such a request through, or answer it in a way that another page could read."""
     sent = {name: value and value.replace("PORT", str(page.running.port)) for name, value in headers.items()}
     found = []
-    for method, path in ROUTES:
-        body = {"text": TEXT, "base_sha": "", "force": True} if method != "GET" else None
+    for method, path in routes_of(page):
+        body = {"text": QUICK, "base_sha": "", "force": True} if method != "GET" else None
         reply = page.ask(method, path, body, **sent)
         fine = reply.status == status and "error" in reply.json
         if not fine or any(name.startswith("access-control") for name in reply.headers):
@@ -71,7 +63,7 @@ def test_requests_of_the_page_are_answered(page: Page) -> None:
     for host in (f"127.0.0.1:{port}", f"localhost:{port}"):
         sent = {"Host": host, "Origin": f"http://{host}", "Sec_Fetch_Site": "same-origin"}
         assert page.ask("GET", "/api/alive", **sent).status == 200
-        assert page.ask("POST", "/api/check", {"text": TEXT}, **sent).status == 200
+        assert page.ask("POST", "/api/check", {"text": QUICK}, **sent).status == 200
 
 
 @pytest.mark.parametrize("fault", ["host", "origin", "sec-fetch-site", "x-studio-token"])
@@ -95,14 +87,14 @@ def test_a_guard_that_does_not_look_is_noticed(
 
 def test_no_answer_is_for_other_pages(page: Page) -> None:
     """Neither CORS headers, nor an answer to the preflight that a foreign page's request would send."""
-    for method, path in ROUTES:
+    for method, path in routes_of(page):
         reply = page.ask(
             "OPTIONS", path, Origin="https://evil.example", Access_Control_Request_Method=method,
             Access_Control_Request_Headers="x-studio-token", X_Studio_Token=None,
         )  # fmt: skip
         assert reply.status in (401, 403)
         assert not [name for name in reply.headers if name.startswith("access-control")]
-    for method, path in [*ROUTES, ("GET", "/"), ("GET", "/nothing.js")]:
+    for method, path in [*routes_of(page), ("GET", "/"), ("GET", "/nothing.js")]:
         reply = page.ask(method, path, {} if method != "GET" else None)
         assert HEADERS.items() <= reply.headers.items(), path
         assert page.studio.token.encode() not in reply.body
@@ -184,9 +176,9 @@ def test_limits_of_yaml_are_those_of_check(page: Page, text: str) -> None:
 def test_extends_stays_beside_the_recipe(open_page: Callable[..., Page], photos: Path, tmp_path: Path) -> None:
     outside, folder = tmp_path / "outside.yaml", tmp_path / "recipes"
     folder.mkdir()
-    outside.write_text(TEXT.replace("mine", "secret-name"))
+    outside.write_text(QUICK.replace("mine", "secret-name"))
     (folder / "link.yaml").symlink_to(outside)
-    (folder / "base.yaml").write_text(TEXT)
+    (folder / "base.yaml").write_text(QUICK)
     (folder / "my.yaml").write_text("version: 1\nextends: base.yaml\nrecipe: my\n")
     page = open_page(folder / "my.yaml", photos)
     assert page.post("/api/check", text=page.get("/api/recipe")["text"])["resolved"].startswith("version: 1")
@@ -202,7 +194,7 @@ def test_requests_name_no_files(page: Page, tmp_path: Path) -> None:
     for body in ({"indices": ["../secret.png"]}, {"indices": [-1]}, {"indices": [1.5]}, {"indices": [True]},
                  {"indices": [10**30]}, {"indices": []}, {"indices": list(range(3000))}, {"epochs": ["0"]},
                  {"seed": "0"}, {"size": 10**9}, {"size": -1}, {"optimize": "all"}):  # fmt: skip
-        reply = page.ask("POST", "/api/draws", {"text": TEXT, **body})
+        reply = page.ask("POST", "/api/draws", {"text": QUICK, **body})
         assert reply.status in (400, 404), body
 
 
@@ -213,10 +205,10 @@ def test_links_out_of_the_data_show_nothing_more_than_datasets_do(
     assert cv2.imwrite(str(tmp_path / "secret.png"), image_of(9))
     (photos / "zz.png").symlink_to(tmp_path / "secret.png")
     page = open_page(None, photos)
-    line = page.lines("/api/draws", text=TEXT, indices=[4])[0]
+    line = page.lines("/api/draws", text=QUICK, indices=[4])[0]
     assert line["pictures"] == []
     assert "leads out of" in line["error"]["message"]
-    assert page.lines("/api/draws", text=TEXT, indices=[3])[0]["pictures"]
+    assert page.lines("/api/draws", text=QUICK, indices=[3])[0]["pictures"]
 
 
 def broken_and_hostile(open_page: Callable[..., Page], folder: Path) -> None:
@@ -228,17 +220,17 @@ def broken_and_hostile(open_page: Callable[..., Page], folder: Path) -> None:
         (folder / name).write_bytes(image)
     (folder / b"\xff\xfe.png".decode("utf-8", "surrogateescape")).write_bytes(b"no image")
     page = open_page(None, folder)
-    found = page.ask("POST", "/api/source", {"text": TEXT})
+    found = page.ask("POST", "/api/source", {"text": QUICK})
     assert found.headers["content-type"].startswith("application/json")
     assert found.json["count"] == 6
     assert "data/<img src=x onerror=alert(1)>.png" in found.json["names"]
     assert all(name.isprintable() for name in found.json["names"])
-    lines = page.lines("/api/draws", text=TEXT, indices=list(range(6)))[:-1]
+    lines = page.lines("/api/draws", text=QUICK, indices=list(range(6)))[:-1]
     (broken,) = (line for line in lines if not line.get("pictures"))
     assert broken["error"]["code"] == "data"
-    assert page.lines("/api/stages", text=TEXT, index=broken["index"])[-1]["done"] is True
+    assert page.lines("/api/stages", text=QUICK, index=broken["index"])[-1]["done"] is True
     for path in ("/api/cost", "/api/compare", "/api/extremes"):
-        body = {"a": {"text": TEXT}, "b": {"text": TEXT}, "text": TEXT, "path": "steps.0", "index": broken["index"]}
+        body = {"a": {"text": QUICK}, "b": {"text": QUICK}, "text": QUICK, "path": "steps.0", "index": broken["index"]}
         reply = page.ask("POST", path, body)
         assert (reply.status, "not an image" in reply.json["error"]["message"]) == (422, True), path
 
@@ -258,7 +250,7 @@ def test_an_image_of_too_many_pixels_is_not_shown(open_page: Callable[..., Page]
     folder.mkdir()
     (folder / "bomb.ppm").write_bytes(b"P6 12000 12000 255\n" + b"\0" * (3 * 12000 * 12000))
     page = open_page(None, folder)
-    line = page.lines("/api/draws", text=TEXT)[0]
+    line = page.lines("/api/draws", text=QUICK)[0]
     assert line["pictures"] == []
     assert "pixels" in line["error"]["message"]
 

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from augrecipes.studio.jobs import LruCache
 
 WAIT = "StepThatWaits: {p: 1.0}"
 SLOW = QUICK.replace("HorizontalFlip", WAIT)
+POOL = ThreadPoolExecutor(16)
 MANY = {"indices": [0, 1, 2, 3], "epochs": list(range(20))}
 
 
@@ -70,27 +72,23 @@ def until(true: Callable[[], bool]) -> None:
     raise AssertionError("it has not come")
 
 
-def begin(page: Page, gate: Gate, path: str, /, **body: Any) -> tuple[threading.Thread, list[Any]]:
+def begin(page: Page, gate: Gate, path: str, /, **body: Any) -> Future[list[Any]]:
     """A request whose lines arrive one by one, once it has come to the gate."""
-    lines: list[Any] = []
 
-    def work() -> None:
+    def work() -> list[Any]:
         with page.open("POST", path, body) as response:
-            lines.extend(json.loads(line) for line in response)
+            return [json.loads(line) for line in response]
 
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
+    begun = POOL.submit(work)
     until(lambda: gate.began >= 1)
-    return thread, lines
+    return begun
 
 
 def test_a_newer_edit_ends_an_older_drawing(page: Page, gate: Gate) -> None:
-    thread, lines = begin(page, gate, "/api/draws", text=SLOW, **MANY)
+    older = begin(page, gate, "/api/draws", text=SLOW, **MANY)
     newer = page.lines("/api/draws", text=QUICK, indices=[0, 1])  # while the slow step still waits
     assert sorted(line["index"] for line in newer[:-1]) == [0, 1]
-    thread.join(30)
-    assert not thread.is_alive()  # nor does the older request wait for its step
-    assert lines == [{"done": False}]
+    assert older.result(30) == [{"done": False}]  # nor does the older request wait for its step
     assert gate.ended(page)  # of the 80 draws no other was begun
 
 
@@ -107,11 +105,10 @@ def test_an_edit_is_heard_between_the_steps_of_a_sample(page: Page, gate: Gate, 
     def body(text: str, path: str) -> dict[str, Any]:
         return {"a": {"text": text}, "b": {"text": text}} if view == "compare" else {"text": text, "path": path}
 
-    thread, lines = begin(page, gate, f"/api/{view}", **body(f"{STEPS}optimize: {optimize}\n", "steps.3"))
+    older = begin(page, gate, f"/api/{view}", **body(f"{STEPS}optimize: {optimize}\n", "steps.3"))
     begin(page, gate, f"/api/{view}", **body(QUICK.replace("HorizontalFlip", "Rotate"), "steps.0"))
-    thread.join(30)
-    assert not thread.is_alive()
-    assert lines[-1].get("done") is False or lines[-1]["error"]["code"] == "ended"
+    last = older.result(30)[-1]
+    assert last.get("done") is False or last["error"]["code"] == "ended"
     assert gate.ended(page)  # of each thread's sample
 
 
@@ -130,15 +127,14 @@ def test_closing_the_connection_ends_the_work(page: Page, gate: Gate) -> None:
 
 
 def test_two_tabs_do_not_end_each_other(page: Page, gate: Gate) -> None:
-    thread, lines = begin(page, gate, "/api/draws", text=SLOW, indices=[0, 1])
+    one = begin(page, gate, "/api/draws", text=SLOW, indices=[0, 1])
     other = Page(page.running, page.files, tab="tab-2")
     assert other.lines("/api/draws", text=QUICK)[-1]["done"] is True
     assert page.post("/api/check", text=QUICK)["problems"] == []  # the same tab, another kind of work
     assert page.lines("/api/stages", text=QUICK)[-1]["done"] is True
     gate.open.set()
-    thread.join(30)
-    assert sorted(line["index"] for line in lines[:-1]) == [0, 1]
-    assert lines[-1]["done"] is True
+    *lines, last = one.result(30)
+    assert (sorted(line["index"] for line in lines), last["done"]) == ([0, 1], True)
 
 
 def test_lines_come_as_soon_as_they_are_there(page: Page, gate: Gate) -> None:
@@ -184,11 +180,7 @@ def test_what_is_cached_is_made_once_and_bounded() -> None:
         time.sleep(0.01)
         return number
 
-    threads = [threading.Thread(target=lambda: cache.get("x", lambda: make(30))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert [*POOL.map(lambda _: cache.get("x", lambda: make(30)), range(8))] == [30] * 8
     assert made == [30]
     for number in range(31, 60):
         cache.get(number, lambda number=number: make(number))
