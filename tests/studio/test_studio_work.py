@@ -23,7 +23,7 @@ from augrecipes.studio import studio
 from augrecipes.studio.jobs import LruCache
 
 WAIT = "StepThatWaits: {p: 1.0}"
-SLOW = QUICK.replace("HorizontalFlip", WAIT)
+SLOW = QUICK.replace("HorizontalFlip", WAIT).replace("derived", "[]")
 POOL = ThreadPoolExecutor(16)
 MANY = {"indices": [0, 1, 2, 3], "epochs": list(range(20))}
 
