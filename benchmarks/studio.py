@@ -27,7 +27,7 @@ from augrecipes.demo.photos import CLASSES, render_photo
 _SIDE, _SAMPLES, _EPOCHS = 512, 3, 6
 _SHOWN = 224  # px, the longer side of a cell of the page's grid
 _LARGE = 3000, 4000
-_CHECK_MS, _PICTURES_MS, _SLIDE_MS, _MB = 50, 300, 150, 500
+_CHECK_MS, _IMAGES_MS, _SLIDE_MS, _MB = 50, 300, 150, 500
 _ROUNDS = 15
 _METHOD = f"""\
 The server runs in a process of its own, as `augrecipes studio` starts it, and is asked over a socket, as the page asks
@@ -73,7 +73,7 @@ class _Server:
             raise RuntimeError(found.decode())
         return found
 
-    def pictures(self, body: dict[str, Any]) -> int:
+    def images(self, body: dict[str, Any]) -> int:
         """Draws, and receives every image; how many they are."""
         lines = [json.loads(line) for line in self.ask("POST", "/api/draws", body).splitlines()]
         urls = [one["url"] for line in lines[:-1] for one in line["pictures"]]
@@ -134,7 +134,7 @@ def _of_recipe(server: _Server, what: str, steps: str) -> Iterator[Row]:
         draw(_text(steps, number))
 
     def draw(text: str) -> None:
-        if server.pictures({"text": text, **shown}) != _SAMPLES * _EPOCHS:
+        if server.images({"text": text, **shown}) != _SAMPLES * _EPOCHS:
             raise RuntimeError("not every image was drawn")
 
     def slid(number: int) -> None:
@@ -142,7 +142,7 @@ def _of_recipe(server: _Server, what: str, steps: str) -> Iterator[Row]:
         draw(json.loads(server.ask("POST", "/api/slide", body))["text"])
 
     for name, do, goal in (
-        ("to lints", check, _CHECK_MS), ("to images", typed, _PICTURES_MS), ("a slider", slid, _SLIDE_MS),
+        ("to lints", check, _CHECK_MS), ("to images", typed, _IMAGES_MS), ("a slider", slid, _SLIDE_MS),
     ):  # fmt: skip
         before = server.cpu_ms()
         found = _timed(do)
@@ -179,11 +179,11 @@ def _memory(_: Any) -> Iterator[Row]:
             server = _Server(folder)
             try:
                 text = _text(steps, 1, optimize)
-                server.pictures({"text": text, "size": _SHOWN})
+                server.images({"text": text, "size": _SHOWN})
                 before = server.megabytes("VmRSS")
                 for number in range(4):
                     text = _text(steps, number, optimize)
-                    server.pictures({"text": text, "indices": list(range(6)), "epochs": [0, 1, 2], "size": _SHOWN})
+                    server.images({"text": text, "indices": list(range(6)), "epochs": [0, 1, 2], "size": _SHOWN})
                     server.ask("POST", "/api/stages", {"text": text, "index": number, "size": 640})
                 grown = server.megabytes("VmHWM") - before
             finally:

@@ -1,40 +1,60 @@
-"""The routes of the studio: which requests the page sends, and which function answers each."""
+"""The routes of the studio: which requests the page sends, which function answers each, and who may send them.
+
+A page elsewhere in the same browser can send requests to a server on loopback, and a name of its own can be made to
+lead there (DNS rebinding). So the Host must be this server's, port included, the Origin absent or the same, and calls
+carry the token in a header, which no other page can set without a preflight that nobody here answers.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from time import perf_counter
+from collections.abc import AsyncIterator, Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from augrecipes.errors import AugrecipesError
-from augrecipes.studio import file, requests, schema
-from augrecipes.studio.checking import checked
-from augrecipes.studio.compare import compared
-from augrecipes.studio.cost import costs
-from augrecipes.studio.draws import draws
-from augrecipes.studio.extremes import extremes
-from augrecipes.studio.guard import TAB, Guard, body_of
-from augrecipes.studio.jobs import EndedError, Piece, WorkThreads, WorkTurn
+from augrecipes.studio import file, requests
+from augrecipes.studio.compare import compared, costs, extremes
+from augrecipes.studio.draws import draws, stages
+from augrecipes.studio.editing import checked, slid
+from augrecipes.studio.jobs import EndedError, Piece, WorkTurn
 from augrecipes.studio.requests import RecipeRequest, Refused, ViewRequest, parsed
-from augrecipes.studio.sliding import slid
-from augrecipes.studio.stages import stages
 from augrecipes.studio.studio import Studio
 
-_log = logging.getLogger("augrecipes")
-_PAGE = ("augrecipes.studio", "page")  # the package and folder of the page's own files
+MOST_BODY = 4 << 20  # bytes of a request
+TOKEN = "x-studio-token"  # the header's name
+TAB = "x-studio-tab"
 
-Answer = Callable[[Any], Any]
-Handler = Callable[[Request], Awaitable[Response]]
+# Nothing is fetched from elsewhere; only pages of this machine, notebooks, show the page inside theirs.
+_POLICY = "; ".join(
+    (
+        "default-src 'none'", "script-src 'self'", "style-src 'self' 'unsafe-inline'", "img-src 'self' blob: data:",
+        "connect-src 'self'", "font-src 'self'", "form-action 'none'", "base-uri 'none'",
+        "frame-ancestors 'self' http://localhost:* http://127.0.0.1:* https://localhost:* https://127.0.0.1:*",
+    )
+)  # fmt: skip
+HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+_PAGE = Path(__file__).parent / "page"  # the page's own files
+_log = logging.getLogger("augrecipes")
 
 
 def application(studio: Studio, hosts: Iterable[str]) -> Guard:
@@ -44,45 +64,36 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
         studio: what the routes work with.
         hosts: `127.0.0.1:PORT` and what else the page may be called by.
     """
-    bench = studio.bench
 
-    def get(path: str, do: Callable[[], Any], threads: WorkThreads = studio.threads) -> Route:
-        async def endpoint(_: Request) -> Response:
-            return _json(await threads.run(do))
+    def turn_of(request: Request) -> WorkTurn:
+        """The turn of a request that the tab's next of its kind ends."""
+        return studio.turn(request.headers.get(TAB, "")[:80], request.url.path)
 
-        return Route(path, endpoint)
-
-    def post(
-        path: str, model: type[BaseModel], do: Answer, threads: WorkThreads = studio.threads, method: str = "POST"
-    ) -> Route:
-        async def endpoint(request: Request) -> Response:
-            query = parsed(model, await body_of(request))
-            return _json(await threads.run(lambda: do(query)))
-
-        return Route(path, endpoint, methods=[method])
-
-    def latest(path: str, model: type[BaseModel], do: Answer) -> Route:
-        """A request that a newer one of the same tab ends."""
+    def answer(
+        path: str, do: Callable[..., Any], model: type[BaseModel] | None = None, *, method: str = "POST",
+        quick: bool = False, latest: bool = False,
+    ) -> Route:  # fmt: skip
+        """What is answered as JSON: `quick` beside slow work, `latest` until the tab asks for the same again."""
+        threads = studio.checker if quick else studio.threads
 
         async def endpoint(request: Request) -> Response:
-            query = parsed(model, await body_of(request))
-            turn = studio.turns.next(request.headers.get(TAB, "")[:80], path)
+            query = [] if model is None else [parsed(model, await body_of(request))]
+            turn = turn_of(request) if latest else WorkTurn()
             watching = asyncio.create_task(_end_with(request, turn))
             try:
-                return _json(await studio.threads.run(lambda: do(query), turn))
+                return _json(await threads.run(lambda: do(studio, *query), turn))
             except EndedError:
                 raise Refused(409, "ended", "a newer request has taken the place of this one") from None
             finally:
                 watching.cancel()
 
-        return Route(path, endpoint, methods=["POST"])
+        return Route(path, endpoint, methods=["GET" if model is None else method])
 
     def stream(path: str, do: Callable[[Studio, ViewRequest], Iterable[Piece]], lanes: int | None = None) -> Route:
-        """The same, answered line by line."""
+        """What is answered line by line, until the tab asks for the same again."""
 
         async def endpoint(request: Request) -> Response:
-            query, start = parsed(ViewRequest, await body_of(request)), perf_counter()
-            turn = studio.turns.next(request.headers.get(TAB, "")[:80], path)
+            query, turn = parsed(ViewRequest, await body_of(request)), turn_of(request)
             pieces = await studio.threads.run(lambda: do(studio, query))
 
             async def lines() -> AsyncIterator[bytes]:
@@ -92,45 +103,45 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
                 except Exception as error:  # of the studio itself: it is reported, and the server goes on
                     _log.exception("%s failed", path)
                     yield encoded({"error": {"code": "internal", "message": repr(error), "fix": ""}}) + b"\n"
-                yield encoded({"done": not turn.superseded, "ms": 1e3 * (perf_counter() - start)}) + b"\n"
+                yield encoded({"done": not turn.superseded}) + b"\n"
 
             return StreamingResponse(lines(), media_type="application/x-ndjson")
 
         return Route(path, endpoint, methods=["POST"])
 
     async def image(request: Request) -> Response:
-        if (found := studio.images.get(request.path_params["address"])) is None:
+        if (found := studio.images.peek(request.path_params["address"])) is None:
             raise Refused(404, "image", "this image is no longer cached", "draw it again")
         return Response(found, media_type="image/png")
 
     routes = [
-        get("/api/alive", lambda: file.alive(studio), studio.checker),
-        get("/api/recipe", lambda: file.recipe_of(studio)),
-        post("/api/recipe", requests.SaveRequest, lambda query: file.save(studio, query), method="PUT"),
-        get("/api/schema", schema.schema),
-        get("/api/gallery", schema.recipes),
+        answer("/api/alive", file.alive, quick=True),
+        answer("/api/recipe", file.recipe_of),
+        answer("/api/recipe", file.save, requests.SaveRequest, method="PUT"),
+        answer("/api/schema", lambda _: file.schema()),
+        answer("/api/gallery", lambda _: file.recipes()),
         Route("/api/image/{address}.png", image),
-        post("/api/source", RecipeRequest, lambda query: schema.source(studio, query.text)),
-        post("/api/check", RecipeRequest, lambda query: checked(bench, query.text), studio.checker),
-        post("/api/slide", requests.SlideRequest, lambda query: slid(bench, query), studio.checker),
-        latest("/api/extremes", ViewRequest, lambda query: extremes(studio, query)),
-        latest("/api/compare", requests.CompareRequest, lambda query: compared(studio, query)),
-        latest("/api/cost", ViewRequest, lambda query: costs(studio, query)),
-        post("/api/import", requests.ImportRequest, lambda query: file.imported(bench, query)),
-        post("/api/export", requests.ExportRequest, lambda query: file.exported(bench, query)),
+        answer("/api/source", file.source, RecipeRequest),
+        answer("/api/check", checked, RecipeRequest, quick=True),
+        answer("/api/slide", slid, requests.SlideRequest, quick=True),
+        answer("/api/extremes", extremes, ViewRequest, latest=True),
+        answer("/api/compare", compared, requests.CompareRequest, latest=True),
+        answer("/api/cost", costs, ViewRequest, latest=True),
+        answer("/api/import", file.imported, requests.ImportRequest),
+        answer("/api/export", file.exported, requests.ExportRequest),
         stream("/api/draws", draws),
         stream("/api/stages", stages, 1),
-        Mount("/", StaticFiles(packages=[_PAGE], html=True)),
+        Mount("/", StaticFiles(directory=_PAGE, html=True)),
     ]
-    return Guard(Starlette(routes=routes, exception_handlers=_ERRORS), studio.token, hosts)
+    errors: Any = dict.fromkeys((Refused, AugrecipesError, ClientDisconnect), _refused)
+    return Guard(Starlette(routes=routes, exception_handlers=errors), studio.token, hosts)
 
 
 def _refused(_: Request, error: Exception) -> Response:
-    refused = error if isinstance(error, Refused) else Refused.of(error) if isinstance(error, AugrecipesError) else None
-    return Response(status_code=400) if refused is None else _json(refused.to_json(), refused.status)
-
-
-_ERRORS: Any = dict.fromkeys((Refused, AugrecipesError, ClientDisconnect), _refused)
+    if not isinstance(error, AugrecipesError | Refused):  # the client is gone
+        return Response(status_code=400)
+    refused = Refused.of(error)
+    return _json(refused.to_json(), refused.status)
 
 
 async def _end_with(request: Request, turn: WorkTurn) -> None:
@@ -140,10 +151,60 @@ async def _end_with(request: Request, turn: WorkTurn) -> None:
     turn.end()
 
 
-def _json(value: Any, status: int = 200) -> Response:
-    return Response(encoded(value), status, media_type="application/json")
+async def body_of(request: Request) -> bytes:
+    """A request's body; Refused where it is larger than any that the page sends."""
+    found = bytearray()
+    async for chunk in request.stream():
+        found += chunk
+        if len(found) > MOST_BODY:
+            raise Refused(413, "too-large", f"a request is at most {MOST_BODY:,} bytes")
+    return bytes(found)
+
+
+def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(encoded(value), status, headers, "application/json")
 
 
 def encoded(value: Any) -> bytes:
     """The value as JSON; bytes of file names that are no text become question marks."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+
+
+class Guard:
+    """Middleware that passes on what is allowed, and sets the headers of every answer.
+
+    Args:
+        app: an ASGI application.
+        token: that calls of `/api/` carry.
+        hosts: what the Host may be, `127.0.0.1:PORT`; an Origin must be the same.
+    """
+
+    def __init__(self, app: ASGIApp, token: str, hosts: Iterable[str]) -> None:
+        self.app, self._token, self._hosts = app, token, frozenset(hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        app: ASGIApp = self.app
+        try:
+            self._check(Headers(scope=scope), scope["path"])
+        except Refused as refused:
+            app = _json(refused.to_json(), refused.status, {"connection": "close"})
+        await app(scope, receive, sent)
+
+    def _check(self, headers: Headers, path: str) -> None:
+        host, api = ",".join(headers.getlist("host")).lower(), path.startswith("/api/")
+        if host not in self._hosts:
+            raise Refused(403, "host", "this is not the address of the studio")
+        origins = {one.lower() for one in headers.getlist("origin")} - {f"http://{host}"}
+        sites = {*headers.getlist("sec-fetch-site")} - {"same-origin", "none"}
+        if origins or (api and sites):
+            raise Refused(403, "origin", "other pages have no access to the studio")
+        if api and not hmac.compare_digest(",".join(headers.getlist(TOKEN)).encode(), self._token.encode()):
+            fix = "open the address that `augrecipes studio` has printed"
+            raise Refused(401, "token", "the token is missing, or of another run of the studio", fix)

@@ -1,19 +1,162 @@
-"""Two recipes, or two settings of one, on the same sample with the same random parameters."""
+"""What is compared: the least and the most that a step can do, two recipes, and times before and after the plan."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from augrecipes.compiler.explain import explain
+from augrecipes.compiler.rewrite.rules import rules_for
+from augrecipes.compiler.run.pipeline import Pipeline
+from augrecipes.compiler.timing import measure
 from augrecipes.diff.recipes import diff
-from augrecipes.errors import DataError
-from augrecipes.preview.display import amplified, picture_of_output
-from augrecipes.studio.requests import CompareRequest, Refused
+from augrecipes.errors import AugrecipesError, DataError
+from augrecipes.machine import cores
+from augrecipes.ops import groups, registry
+from augrecipes.ops.frozen import Arguments
+from augrecipes.preview.display import amplified, at_size, picture_of_input, picture_of_output, within
+from augrecipes.recipe.model import Inputs, Output, Step
+from augrecipes.studio.jobs import go_on
+from augrecipes.studio.requests import CompareRequest, Refused, ViewRequest, no_step
 from augrecipes.studio.studio import Studio
-from augrecipes.studio.view import View
+from augrecipes.studio.view import View, drawn_in, whole
 
+_CORNERS = 16  # combinations of the ends of ranges that are tried, of a group twice as many in total
+_DRAWS = 8  # of the step as it is written
+_COMPARED = 128  # px, the longer side of images that are compared
 _MARKS = {"added": "+", "removed": "−", "moved": "›", "changed": "~"}
+
+
+def extremes(studio: Studio, request: ViewRequest) -> dict[str, Any]:
+    """The image after a step where it does the least, and where it does the most, of all ways that are tried.
+
+    A group acts as its steps do: of a OneOf each of them alone, of other groups all at their ends together. Of several
+    images the one that the step changes most is shown.
+
+    Raises:
+        Refused: there is no such step, or the packed dataset has it already.
+        AugrecipesError: the recipe or the sample is not as it should be.
+    """
+    path, index, epoch = request.path, request.index, request.epoch
+    view = View(studio, request, mode="eval" if path.startswith("eval") else "train", size=640)
+    step, top = view.steps.get(path), view.steps.get(".".join(path.split(".")[:2]))
+    if step is None or top is None:
+        raise no_step(path)
+    if top.site in view.baked:
+        raise Refused(422, "baked", f"{top.name} is in the store already: nothing of it is drawn here")
+    steps, sites = view.recipe.section(view.mode) or (), sites_before(view, path)
+    behind = [one for one in steps if one.site not in {*sites, top.site}]
+    pipeline = _compiled(view, [one for one in steps if one.site in sites], [top, *behind])
+    sample = studio.data.sample(view.recipe, pipeline, view.units(index, epoch)[0], epoch)
+    traced = pipeline.stages(index, epoch, sample.tile)(**sample.targets)
+    last = traced[-1][1] if traced else sample.images
+    given = {name: whole(one) for name, one in (last if isinstance(last, Mapping) else {"image": last}).items()}
+    held = top.name == groups.DEGRADE and step is not top  # it makes an image with the others, and with their draws
+    ways = list(_ways(step))
+    ways = [ways[k] for k in np.unique(np.linspace(0, len(ways) - 1, min(len(ways), 2 * _CORNERS)).astype(int))]
+    tried = []
+    for number, way in enumerate([*ways, *([step] * (1 if held else _DRAWS))]):
+        go_on()
+        alone = _instead(top, step, replace(way, p=1.0)) if held else replace(way, p=1.0)
+        pipeline = _compiled(view, [alone], behind, resumes=True)
+        with suppress(DataError):  # the step fails in this way
+            at = pipeline.at(index, epoch if held else epoch + number)
+            out = at(**{name: given[name] for name in pipeline.targets})
+            tried.append(_change(step, out, pipeline.outputs, given))
+    if not tried:
+        raise DataError("the step fails on this sample in every way that was tried", sample.path, step.site)
+    tried.sort(key=itemgetter(0))
+    return {
+        which: {**view.put(picture_of_input(image)), "words": words, "apart": apart, "target": target}
+        for which, (apart, target, image, words) in (("least", tried[0]), ("most", tried[-1]))
+    }
+
+
+def sites_before(view: View, path: str) -> set[str]:
+    """Labels of the outermost steps before one, in its section; it may be among those that are switched off."""
+    section, number = path.split(".")[:2]
+    steps = view.written.steps if section == "steps" else view.written.eval or ()
+    return {step.site for step in steps[: int(number)]}
+
+
+def _compiled(view: View, steps: Sequence[Step], behind: Sequence[Step], **more: Any) -> Pipeline:
+    """Some steps by themselves; the targets that steps `behind` them make are not there yet."""
+    output: dict[str, Any] = {"output": Output(dtype="uint8", layout="hwc"), "outputs": Arguments()}
+    inputs = Inputs() if more else view.recipe.inputs
+    part = replace(view.recipe, steps=tuple(steps), eval=None, derived=False, inputs=inputs, **output)
+    later = frozenset(one.args["target"] for one in behind if one.name == groups.DEGRADE)
+    seed = view.request.seed
+    return view.studio.built(part, "train", "none", seed, save_applied_params=True, later=later, **more)
+
+
+def _ways(step: Step) -> Iterator[Step]:
+    """The step with its ranges at their ends in all combinations; of a group, the ways of its steps."""
+    children = [list(_ways(child)) or [child] for child in step.steps]
+    if step.name == groups.ONE_OF:
+        for place, ways in enumerate(children):
+            off = [replace(child, p=0.0) for child in step.steps]
+            yield from (replace(step, steps=(*off[:place], replace(way, p=1.0), *off[place + 1 :])) for way in ways)
+        return
+    if step.steps:
+        for number in range(max(map(len, children))):
+            yield replace(step, steps=tuple(ways[number % len(ways)] for ways in children))
+        return
+    ends = ([(name, [low, low]), (name, [high, high])] for name, (low, high) in _ranges(step))
+    for corner in itertools.islice(itertools.product(*ends), _CORNERS):
+        made = replace(step, args=Arguments({**step.args.plain(), **dict(corner)}))
+        with suppress(AugrecipesError):
+            registry.construct(made)
+            yield made
+
+
+def _instead(group: Step, old: Step, new: Step) -> Step:
+    """A group with another step in the place of one."""
+    if group is old:
+        return new
+    return replace(group, p=1.0, steps=tuple(_instead(child, old, new) for child in group.steps))
+
+
+def _ranges(step: Step) -> Iterator[tuple[str, tuple[float, float]]]:
+    """Arguments of two numbers, from and to, as they take effect."""
+    properties = (registry.arguments(step.name) or {"properties": {}})["properties"]
+    for name, value in registry.effective(step).items():
+        part = properties.get(name, {})
+        if not any(len(one.get("prefixItems", ())) == 2 for one in part.get("anyOf", [part])):
+            continue
+        symmetric = part.get("x-range") == "symmetric"
+        match value:
+            case bool() | (bool(), _) | (_, bool()):
+                pass
+            case (int() | float() as low, int() | float() as high) if low < high:
+                yield name, (low, high)
+            case int() | float() if symmetric and value:
+                yield name, (-abs(value), abs(value))
+
+
+def _change(
+    step: Step, out: dict[str, Any], names: Sequence[str], given: Mapping[str, NDArray[Any]]
+) -> tuple[float, str, NDArray[Any], str]:
+    """How far a step changes the image that it changes most, which that is, the image, and what was drawn."""
+    largest = max(given.values(), key=lambda one: one.shape[0] * one.shape[1])
+    far, name = max((_apart(out[name], given.get(name, largest)), name) for name in names)
+    drawn = drawn_in(out)
+    acted = [drawn[one.site] for one in step.walk() if one.site in drawn]
+    words = "; ".join(": ".join(filter(None, (cls if step.steps else "", text))) for cls, text in acted)
+    return far, name, out[name], words
+
+
+def _apart(image: NDArray[Any], given: NDArray[Any]) -> float:
+    """How different two images look, in levels; of other sizes once both fill the same frame."""
+    other = within(picture_of_input(given), _COMPARED)
+    one = at_size(within(picture_of_input(image), _COMPARED), other.shape[:2])
+    return float(np.abs(one.astype(np.int16) - other).mean())
 
 
 def compared(studio: Studio, request: CompareRequest) -> dict[str, Any]:
@@ -22,10 +165,7 @@ def compared(studio: Studio, request: CompareRequest) -> dict[str, Any]:
     Raises:
         AugrecipesError: a recipe is none, or the sample cannot be read.
     """
-    views = [View(studio, request, side, optimize=side.optimize) for side in (request.a, request.b)]
-    a, b = views
-    if a.recipe.kind != b.recipe.kind:
-        raise DataError(f"A is of kind {a.recipe.kind} and B of kind {b.recipe.kind}: nothing is both")
+    a, b = views = [View(studio, request, side, optimize=side.optimize) for side in (request.a, request.b)]
     name = next(iter(a.pipeline.outputs))
     if name not in b.pipeline.outputs:
         raise DataError("A and B have no target in common, so there is nothing to compare")
@@ -39,19 +179,15 @@ def compared(studio: Studio, request: CompareRequest) -> dict[str, Any]:
     found: dict[str, Any] = {"target": name, "words": _words(a, b)}
     images = []
     for key, view, sample in zip("ab", views, samples, strict=True):
-        try:
-            out = sample.run(view.pipeline, request.epoch)
-        except DataError as error:
-            raise error if error.path else error.with_path(sample.path) from None
+        out = view.run(sample, request.epoch)
         images.append(picture_of_output(out[name], view.recipe.outputs.get(name, view.recipe.output)))
-        shown = {"optimize": view.pipeline.optimize, "overlay": view.overlay(out, images[-1].shape[:2])}
-        found[key] = {**view.put(images[-1]), **shown}
+        found[key] = view.output(out, name)
     if images[0].shape != images[1].shape:
         return {**found, "difference": None, "largest": None, "mean": None, "times": None}
     apart = np.abs(images[0].astype(np.float32) - images[1].astype(np.float32)).max(axis=-1)
-    picture, times = amplified(apart)
+    image, times = amplified(apart)
     difference = {"largest": float(apart.max()), "mean": float(apart.mean()), "times": times}
-    return {**found, "difference": a.put(picture), **difference}
+    return {**found, "difference": a.put(image), **difference}
 
 
 def _words(a: View, b: View) -> list[str]:
@@ -65,3 +201,26 @@ def _words(a: View, b: View) -> list[str]:
     if a.pipeline.optimize != b.pipeline.optimize:
         lines.append(f"optimize: {a.pipeline.optimize} → {b.pipeline.optimize}")
     return lines or ["the same in effect"]
+
+
+def costs(studio: Studio, request: ViewRequest) -> dict[str, Any]:
+    """What `augrecipes explain` says, with times in ms a sample, on one thread, on the sample that is shown.
+
+    Raises:
+        AugrecipesError: the recipe cannot be compiled, or fails on the sample.
+    """
+    view = View(studio, request, optimize="none")
+    recipe, optimize = view.recipe, request.optimize or view.recipe.optimize
+    sample = view.sample(view.units(request.index, 0)[0], 0)
+    targets = sample.targets | {name: whole(image) for name, image in sample.images.items()}
+    stored = studio.data.store is not None
+    measured = measure(
+        recipe, targets, optimize=optimize, seed=request.seed, seconds=0.4, resumes=stored, between=go_on
+    )
+    explained = explain(recipe, "train", optimize, "uint8").with_times(measured, "").to_json()
+    fired = {rule["rule"] for rule in explained["rules"]}
+    idle = [one for one in rules_for(recipe, optimize) if one.name not in fired]
+    baked = [step for step in view.written.steps if step.site in view.baked]
+    steps = [{"site": step.site, "name": f"{step.name} (in the store)", "depth": 0, "ms": 0.0} for step in baked]
+    explained["idle"] = [{"rule": rule.name, "equation": rule.equation} for rule in idle]
+    return {**explained, "steps": [*steps, *explained["steps"]], "cores": cores()}

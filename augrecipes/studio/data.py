@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import shutil
 import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,21 +22,17 @@ from augrecipes.images.encoded import Encoded
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.opening import Data, open_data
 from augrecipes.sources.sample import RecipeSource, Sample
-from augrecipes.sources.stored import Store, StoredSource, baked_of, behind, check_targets, open_store
+from augrecipes.sources.stored import Store, StoredSource, check_targets, left_of, open_store
 from augrecipes.store import is_store
+from augrecipes.studio.jobs import LruCache
 from augrecipes.studio.requests import Refused
-from augrecipes.studio.workbench import LruCache
 
 MOST_BYTES = 160 << 20  # of samples that are cached, as they were read
 DECODED_PX = 4 << 20  # larger images are cached as files, and what a plan needs of them is decoded each time
 MOST_PX = 40_000_000  # larger ones are not shown
-_SCALES = {1: "HR", 2: "LR_bicubic/X2", 4: "LR_bicubic/X4"}  # folders of the demo, by how much smaller they are
-_TISSUE = ("tissue", "stain", "patholog", "slide")
-
-
-def of_tissue(recipe: Recipe) -> bool:
-    """Whether a recipe's name or description speaks of slides."""
-    return any(word in f"{recipe.name} {recipe.about}".lower() for word in _TISSUE)
+# Folders of the demo, by how much smaller their images are.
+_SCALES: dict[float, str] = {1: "HR", 2: "LR_bicubic/X2", 4: "LR_bicubic/X4"}
+_TISSUE = ("tissue", "stain", "patholog", "slide")  # in the name or description of recipes for slides
 
 
 @dataclass
@@ -57,12 +52,10 @@ class StudioData:
     data: Data | None = None
     masks: Any = None
     store: Store | None = field(init=False, default=None)
-    _files: LruCache[tuple[int, RecipeSource]] = field(default_factory=lambda: LruCache(16))
-    _numbers: Iterator[int] = field(default_factory=itertools.count)
-    _baked: LruCache[int] = field(default_factory=lambda: LruCache(64))
+    _files: LruCache[RecipeSource] = field(default_factory=lambda: LruCache(16))
     _samples: LruCache[Sample] = field(default_factory=lambda: LruCache(MOST_BYTES, _nbytes))
-    _demo: Path | None = None
-    _drawing: threading.Lock = field(default_factory=threading.Lock)
+    _demo: LruCache[Path] = field(default_factory=lambda: LruCache(8))
+    _folders: list[Path] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if isinstance(self.data, str | os.PathLike) and is_store(self.data, damaged=True):
@@ -76,20 +69,12 @@ class StudioData:
         Raises:
             StoreError: the recipe does not begin with the steps that the dataset was packed with.
         """
-        store = self.store
-        if store is None or recipe.section(mode) is None:
+        if self.store is None or recipe.section(mode) is None:
             return recipe, ()
-        # The digest decides which steps are baked, and not all that a recipe says: `optimize` is none of it.
-        baked = self._baked.get((recipe.digest, mode, seed), lambda: baked_of(recipe, store, mode, seed))
-        return behind(recipe, store, mode, baked)
+        return left_of(recipe, self.store, mode, seed)
 
-    @property
-    def seed(self) -> int | None:
-        """That a packed dataset's draws were made with; None where any seed will do."""
-        return None if self.store is None else self.store.about["seed"]
-
-    def listed(self, recipe: Recipe, pipeline: Pipeline) -> tuple[int, RecipeSource]:
-        """The data as a recipe reads them, and a number that no other listing ever has: it keys cached samples.
+    def listed(self, recipe: Recipe, pipeline: Pipeline) -> RecipeSource:
+        """The data as a recipe reads them.
 
         Raises:
             DataError: the recipe cannot read them.
@@ -99,9 +84,8 @@ class StudioData:
         if store is not None:
             check_targets(store, targets, pipeline.mode)
 
-        def listing() -> tuple[int, RecipeSource]:
-            files = StoredSource(store, recipe, targets) if store else open_data(recipe, targets, data, masks)
-            return next(self._numbers), files
+        def listing() -> RecipeSource:
+            return StoredSource(store, recipe, targets) if store else open_data(recipe, targets, data, masks)
 
         key = recipe.kind, targets, recipe.inputs, repr(recipe.scales.plain()), store.digest if store else str(data)
         return self._files.get(key, listing)
@@ -112,14 +96,18 @@ class StudioData:
         Raises:
             DataError: it cannot be read.
         """
-        number, files = self.listed(recipe, pipeline)
+        files = self.listed(recipe, pipeline)
         fast, reads = pipeline.optimize == "fast" and pipeline.reads, pipeline.reads
-        if isinstance(files, StoredSource):
-            stored, baked = files, epoch % files.epochs
-            _check_size(stored.shape(unit, baked), stored.path(unit))
-            return self._samples.get((number, unit, fast, baked), lambda: stored.read(unit, baked, undecoded=fast))
-        self._check_inside(files, unit)
-        return self._samples.get((number, unit, fast, 0), lambda: _read(files, unit, as_files=fast, reads=reads))
+        baked = epoch % files.epochs if isinstance(files, StoredSource) else 0
+
+        def read() -> Sample:
+            if isinstance(files, StoredSource):
+                _check_size(files.shape(unit, baked), files.path(unit))
+                return files.read(unit, baked, undecoded=fast)
+            self._check_inside(files, unit)
+            return _read(files, unit, as_files=fast, reads=reads)
+
+        return self._samples.get((files, unit, fast, baked), read)
 
     def _check_inside(self, files: RecipeSource, unit: int) -> None:
         """Refused for a file that a link in a folder of data leads out to."""
@@ -133,46 +121,41 @@ class StudioData:
                 message = f"{path}: a link that leads out of the folder of data is not followed"
                 raise Refused(403, "outside", message, "give the folder that it leads to as --data")
 
-    @property
-    def nbytes(self) -> int:
-        """Of the samples that are cached."""
-        return self._samples.total
-
     def _demo_for(self, recipe: Recipe, targets: Sequence[str]) -> tuple[Any, Path | None]:
         """Data of the demo that suit a recipe, and masks where it needs some; drawn when they are first needed."""
         facts = recipe.facts
         if facts.tiles:
             return str(self._drawn("slides", lambda at: draw_slides(at, bags=4, shrink=2))), None
         if facts.scales:
-            folder, most = self._drawn("pairs", lambda at: draw_scenes(at, count=6)), max(recipe.scales.values())
-            found = {name: most / recipe.scales[name] for name in targets}
-            if strange := [name for name, times in found.items() if times not in _SCALES]:
+            most = max(recipe.scales.values())
+            found = {name: _SCALES.get(most / recipe.scales[name]) for name in targets}
+            if strange := [name for name, folder in found.items() if folder is None]:
                 raise DataError(
                     f"the demo's scenes come at three scales, 1, 2 and 4; none is that of {', '.join(strange)}: "
                     "give your own with --data TARGET=FOLDER"
                 )
-            return {name: str(folder / _SCALES[int(times)]) for name, times in found.items()}, None
+            pairs = self._drawn("pairs", lambda at: draw_scenes(at, count=6))
+            return {name: str(pairs / str(folder)) for name, folder in found.items()}, None
         masked, boxed = recipe.inputs.mask == "required", recipe.inputs.boxes is not None
-        if not masked and not boxed and not of_tissue(recipe):
+        about = f"{recipe.name} {recipe.about}".lower()
+        if not masked and not boxed and not any(word in about for word in _TISSUE):
             return str(self._drawn("photos", lambda at: draw_dataset(at, tiles=0, photo_count=12)) / "photos"), None
         tissue = self._drawn("tissue", lambda at: draw_dataset(at, tiles=12, photo_count=0))
         return str(tissue / ("tissue.csv" if boxed else "tissue")), tissue / "tissue-masks" if masked else None
 
     def _drawn(self, name: str, draw: Callable[[Path], object]) -> Path:
-        with self._drawing:
-            self._demo = self._demo or Path(tempfile.mkdtemp(prefix="augrecipes-studio-"))
-            if not (folder := self._demo / name).is_dir():
-                staged = self._demo / f"{name}.new"
-                draw(staged)
-                staged.rename(folder)
-        return folder
+        def drawn() -> Path:
+            folder = Path(tempfile.mkdtemp(prefix="augrecipes-studio-"))
+            self._folders.append(folder)
+            draw(folder / name)
+            return folder / name
+
+        return self._demo.get(name, drawn)
 
     def close(self) -> None:
         """Remove what was drawn for the demo."""
-        with self._drawing:
-            if self._demo is not None:
-                shutil.rmtree(self._demo, ignore_errors=True)
-                self._demo = None
+        for folder in self._folders:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _read(files: RecipeSource, unit: int, *, as_files: bool, reads: bool) -> Sample:
@@ -211,14 +194,12 @@ class DecodedOnce(Encoded):
     [[2, 3], [5, 6]]
     """
 
-    __slots__ = ("_lock", "_whole")
-    _whole: dict[int, NDArray[np.uint8] | None]
-    _lock: threading.Lock
+    __slots__ = ("_whole",)
+    _whole: LruCache[NDArray[np.uint8]]  # by scale
 
     def __init__(self, file: Encoded) -> None:
         super().__init__(file.name, file.data, file.header, file.channels, file.turn, file.shape)
-        object.__setattr__(self, "_whole", {})
-        object.__setattr__(self, "_lock", threading.Lock())
+        object.__setattr__(self, "_whole", LruCache(4))
 
     @property
     def nbytes(self) -> int:
@@ -226,26 +207,11 @@ class DecodedOnce(Encoded):
         height, width, channels = self.shape
         return len(self.data) + height * width * channels * 4 // 3
 
-    def array(self) -> NDArray[np.uint8]:
-        """As every file; in memory of its own."""
-        whole = self._decoded(1)
-        return super().array() if whole is None else np.array(whole)
-
     def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> NDArray[np.uint8]:
         """As every file; in memory of its own."""
         height, width, _ = self.shape
-        inside = 0 <= y0 < y1 <= height and 0 <= x0 < x1 <= width and not y0 % reduce and not x0 % reduce
-        whole = self._decoded(reduce) if inside and reduce in (1, *self.scales()) else None
-        if whole is None:
-            return super().view(y0, x0, y1, x1, reduce)
-        return np.array(whole[y0 // reduce : -(-y1 // reduce), x0 // reduce : -(-x1 // reduce)])
-
-    def _decoded(self, reduce: int) -> NDArray[np.uint8] | None:
-        with self._lock:
-            if reduce not in self._whole:
-                height, width, _ = self.shape
-                try:
-                    self._whole[reduce] = super().view(0, 0, height, width, reduce)
-                except DataError:
-                    self._whole[reduce] = None
-            return self._whole[reduce]
+        if 0 <= y0 < y1 <= height and 0 <= x0 < x1 <= width and not y0 % reduce and not x0 % reduce:
+            with suppress(DataError, ValueError):
+                whole = self._whole.get(reduce, lambda: Encoded.view(self, 0, 0, height, width, reduce))
+                return np.array(whole[y0 // reduce : -(-y1 // reduce), x0 // reduce : -(-x1 // reduce)])
+        return super().view(y0, x0, y1, x1, reduce)

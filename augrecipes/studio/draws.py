@@ -1,22 +1,29 @@
-"""Samples as the recipe makes them, one piece of work for each sample and epoch."""
+"""What is drawn line by line: samples as the recipe makes them, and one sample after each step."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-from augrecipes.errors import AugrecipesError, DataError
+import numpy as np
+
+from augrecipes.compiler.run.instrument import SINK, route_steps
+from augrecipes.errors import AugrecipesError
+from augrecipes.ops import registry
+from augrecipes.preview.display import picture_of_input, size_text
 from augrecipes.recipe.model import Step
 from augrecipes.sources.columns import GivenTable
 from augrecipes.sources.sample import Sample
 from augrecipes.sources.stored import StoredSource
-from augrecipes.studio.images import shown_of
-from augrecipes.studio.jobs import Piece, Say
-from augrecipes.studio.requests import MOST_DRAWS, Refused, ViewRequest
+from augrecipes.studio.jobs import Piece, Say, go_on
+from augrecipes.studio.requests import Refused, ViewRequest
 from augrecipes.studio.studio import Studio
-from augrecipes.studio.view import View, failure, name_of
+from augrecipes.studio.view import View, drawn_in, name_of
 from augrecipes.studio.words import in_words
-from augrecipes.studio.workbench import key_of
+
+_END = {"path": None, "applied": True, "on": True}  # what source and output have in place of a step
 
 
 def draws(studio: Studio, request: ViewRequest) -> Iterator[Piece]:
@@ -27,70 +34,51 @@ def draws(studio: Studio, request: ViewRequest) -> Iterator[Piece]:
     Raises:
         RecipeError, LintError, DataError: as `View`.
     """
-    facts = studio.bench.recipe(request.text).facts
-    asked = facts.scales or facts.tiles  # for windows, and what tiles share
-    view = View(studio, request, optimize=request.optimize, save_applied_params=bool(asked))
-    if len(request.indices) * len(request.epochs) > MOST_DRAWS:
-        raise Refused(400, "too-many", f"at most {MOST_DRAWS} draws in one request")
+    facts = studio.recipe(request.text).facts
+    asked = bool(facts.scales or facts.tiles)  # for windows, and what tiles share
+    view = View(studio, request, optimize=request.optimize, save_applied_params=asked)
     view.check(*request.indices)
-    key = key_of(view.recipe, view.mode, request.optimize, request.seed)
-    key += view.number, view.size, request.tiles, tuple(request.chosen), request.source
 
-    def drawn(index: int, epoch: int) -> dict[str, Any]:
-        found = studio.drawn.get((*key, index, epoch), lambda: _draw(view, request, index, epoch))
-        if all(studio.images.has(one["url"]) for one in found["pictures"]):
-            return found
-        studio.drawn.forget((*key, index, epoch))  # its images are no longer cached
-        return studio.drawn.get((*key, index, epoch), lambda: _draw(view, request, index, epoch))
-
-    def piece(index: int, epoch: int) -> Piece:
-        def work(say: Say) -> None:
-            line = {"index": index, "epoch": epoch, "name": name_of(view.files, view.recipe, index)}
-            try:
-                line |= drawn(index, epoch)
-            except (AugrecipesError, Refused) as error:
-                line |= {"pictures": [], "error": failure(error)}
-            say(line)
-
-        return work
-
-    return (piece(index, epoch) for index in request.indices for epoch in request.epochs)
+    return (partial(_draw, view, request, index, epoch) for index in request.indices for epoch in request.epochs)
 
 
-def _draw(view: View, request: ViewRequest, index: int, epoch: int) -> dict[str, Any]:
+def _draw(view: View, request: ViewRequest, index: int, epoch: int, say: Say) -> None:
+    line = {"index": index, "epoch": epoch, "name": name_of(view.files, view.recipe, index)}
+    try:
+        line |= _drawn(view, request, index, epoch)
+    except (AugrecipesError, Refused) as error:
+        line |= {"pictures": [], **Refused.of(error).to_json()}
+    say(line)
+
+
+def _drawn(view: View, request: ViewRequest, index: int, epoch: int) -> dict[str, Any]:
     """The images of a sample, and the line of Python that makes it; of a bag also what its tiles share."""
     units, line = view.units(index, epoch), dict[str, Any](pictures=[])
     for unit in units:
         sample = view.sample(unit, epoch)
-        try:
-            out = sample.run(view.pipeline, epoch)
-        except DataError as error:
-            raise (error if error.path else error.with_path(sample.path)) from error.__cause__
+        out = view.run(sample, epoch)
         line["pictures"] += [_shown(view, sample, out, name, request) for name in view.pipeline.outputs]
         if unit == units[0]:
             line["python"] = python_of(view, sample, unit, epoch)
             if view.recipe.facts.tiles:
-                drawn = {label: (name, in_words(params)) for label, name, params in out["applied"]}
-                shared = [step.site for step in _shared(view.recipe.section(view.mode) or (), "tile")]
+                drawn = drawn_in(out)
+                shared = _shared(view.recipe.section(view.mode) or (), "tile")
                 line["words"] = [": ".join(drawn[site]) for site in shared if site in drawn]
                 line["more"] = len(view.files.table.units_of(index)) - len(units)
     return line
 
 
-def _shared(steps: tuple[Step, ...], inherited: str) -> Iterator[Step]:
-    """The steps that draw once a bag; what a group says holds for its steps."""
+def _shared(steps: tuple[Step, ...], inherited: str) -> Iterator[str]:
+    """Labels of the steps that draw once a bag; what a group says holds for its steps."""
     for step in steps:
         share = step.share or inherited
-        if step.steps:
-            yield from _shared(step.steps, share)
-        elif share == "bag":
-            yield step
+        yield from _shared(step.steps, share)
+        if share == "bag":
+            yield step.site
 
 
 def _shown(view: View, sample: Sample, out: dict[str, Any], name: str, request: ViewRequest) -> dict[str, Any]:
-    output = view.recipe.outputs.get(name, view.recipe.output)
-    size = out[name].shape[1:] if output.layout == "chw" else out[name].shape[:2]
-    one = {"target": name, **view.put(shown_of(out[name], output, view.size), size), "overlay": view.overlay(out, size)}
+    one = {"target": name, **view.output(out, name)}
     origin = view.pipeline.origins[name]
     if view.recipe.facts.tiles:
         one["tile"] = sample.tile
@@ -103,23 +91,21 @@ def _shown(view: View, sample: Sample, out: dict[str, Any], name: str, request: 
 
 def python_of(view: View, sample: Sample, unit: int, epoch: int) -> str:
     """A line of Python that makes the same sample, for someone who has saved the recipe."""
-    pipeline, files, source = view.pipeline, view.files, view.studio.source
-    how = [f"mode={pipeline.mode!r}"] if pipeline.mode != "train" else []
-    how += [f"optimize={pipeline.optimize!r}", f"seed={pipeline.compiled.seed}"]
+    pipeline, files, source = view.pipeline, view.files, os.fspath(view.studio.file or view.studio.name)
+    how = f"optimize={pipeline.optimize!r}, seed={pipeline.compiled.seed}"
     if isinstance(files, StoredSource):
-        packed = f"ar.Packed({files.folder!r}, {source!r}, {', '.join(how)})"
+        packed = f"ar.Packed({files.folder!r}, {source!r}, {how})"
         if not view.recipe.facts.tiles:
             return f"{packed}[{epoch}, {sample.index}]"
         tile = f"{sample.index}, epoch={epoch}, tile={sample.tile}"
         return f"(ds := {packed}).pipeline.at({tile})(**ds.given({tile}).targets)"
-    table = files.table
-    paths = {name: table.paths(unit)[name] for name in sample.images}
-    named = isinstance(table, GivenTable) or any("\0" in path or not path for path in paths.values())
+    paths = {name: files.table.paths(unit)[name] for name in sample.images}
+    named = isinstance(files.table, GivenTable) or any("\0" in path or not path for path in paths.values())
     given = {name: name if named else _read(path, sample.images[name], files) for name, path in paths.items()}
     arguments = [f"{name}={value}" for name, value in {**given, **{name: name for name in sample.rest}}.items()]
     tile = f", tile={sample.tile}" if sample.tile else ""
     at = f"at({sample.index}, epoch={epoch}{tile})"
-    return f"ar.load({source!r}).compile({', '.join(how)}).{at}({', '.join(arguments)})"
+    return f"ar.load({source!r}).compile({how}).{at}({', '.join(arguments)})"
 
 
 def _read(path: str, image: Any, files: Any) -> str:
@@ -127,3 +113,88 @@ def _read(path: str, image: Any, files: Any) -> str:
     how = "read_image" if hasattr(image, "__array_interface__") else "open_encoded"
     channels = files.decode["channels"]
     return f"ar.{how}({path!r}{'' if channels == 3 else f', channels={channels}'})"
+
+
+def stages(studio: Studio, request: ViewRequest) -> Iterator[Piece]:
+    """The work of a request: a line for the source, one for each step as it has run, and one for the output.
+
+    Raises:
+        RecipeError, LintError, DataError: as `View`.
+    """
+    view = View(studio, request, optimize="none", size=640, save_applied_params=True)
+    units = view.units(request.index, request.epoch)
+
+    def work(say: Say) -> None:
+        try:
+            sample = view.sample(units[0], request.epoch)
+            name = view.pipeline.targets[0]
+            words = f"{size_text(sample.images[name])} px{' in the store' if view.baked else ''}"
+            source = view.source(sample, name)
+            say({**_END, "name": "source", "words": words, **source})
+            (_of_many if view.recipe.facts.scales else _of_one)(view, sample, request.epoch, source, say)
+        except (AugrecipesError, Refused) as error:
+            say({"path": None, "name": "", "applied": False, **Refused.of(error).to_json()})
+
+    return iter([work])
+
+
+def _top(view: View) -> dict[str, Step]:
+    return {path: step for path, step in view.steps.items() if path.startswith("steps") and path.count(".") == 1}
+
+
+def _of_one(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say: Say) -> None:
+    """An image: each step is shown as soon as it has run."""
+    drawn: dict[str, str] = {}
+    left = _top(view)
+    paths = {step.site: path for path, step in left.items()}
+
+    def show(path: str) -> None:
+        say({**_line(view, path, left.pop(path), drawn), **shown})
+
+    def call(label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        nonlocal shown
+        go_on()
+        path = paths.get(label)
+        while path in left and (first := next(iter(left))) != path:
+            show(first)  # it did not run
+        done = step(*args, **kwargs)
+        if params := label != SINK and getattr(step, "params", None):  # of steps that acted; groups have none
+            drawn[label] = in_words(params)
+        if path and path in left and isinstance(done, dict) and isinstance(done["image"], np.ndarray):
+            image = picture_of_input(done["image"])
+            masks = {name: value for name, value in done.items() if name == "mask"}
+            shown = {**view.put(image), "overlay": view.overlay(masks, image.shape[:2])}
+            show(path)
+        return done
+
+    pipeline = view.pipeline.again()
+    route_steps(pipeline, call)
+    out = sample.run(pipeline, epoch)
+    for path in list(left):
+        show(path)
+    words = f"{out['image'].dtype} {'×'.join(map(str, out['image'].shape))}"
+    say({**_END, "name": "output", "words": words, **view.output(out, "image")})
+
+
+def _of_many(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say: Say) -> None:
+    """A scene of several images: all steps run, then each is shown."""
+    drawn = {label: words for label, (_, words) in drawn_in(sample.run(view.pipeline, epoch)).items()}
+    traced = dict(view.pipeline.stages(sample.index, epoch, sample.tile)(**sample.targets))
+    for path, step in _top(view).items():
+        if step.site in traced:
+            images = [{"target": name, **view.put(picture_of_input(one))} for name, one in traced[step.site].items()]
+            shown = {"pictures": images, **images[0]}
+        say({**_line(view, path, step, drawn), **shown})
+
+
+def _line(view: View, path: str, step: Step, drawn: dict[str, str]) -> dict[str, Any]:
+    """What the page shows of an outermost step: whether it acted, and what it drew."""
+    line: dict[str, Any] = {"path": path, "name": step.name, "applied": True, "on": True}
+    if step.site in view.baked:
+        return {**line, "words": "in the store already: what is read has it behind it", "baked": True}
+    ran = [one for one in step.walk() if one is not step and one.site in drawn]
+    words = drawn.get(step.site) or "; ".join(": ".join(filter(None, (one.name, drawn[one.site]))) for one in ran)
+    acted, on, chance = bool(ran) or step.site in drawn, path not in view.variant.off, registry.chance(step)
+    words = words or str((registry.arguments(step.name) or {}).get("description", ""))  # nothing drawn can be said
+    words = "switched off" if not on else words if acted else f"did not act: p is {chance:g}"
+    return {**line, "words": words, "applied": acted and on, "on": on, "p": chance}

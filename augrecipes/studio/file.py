@@ -1,29 +1,36 @@
-"""The recipe's file: read, written whole or not at all, imported and exported."""
+"""What the page begins with, and what becomes of it: the recipe's file, imports and exports, the data, the schema."""
 
 from __future__ import annotations
 
-import codecs
 import difflib
+import inspect
 import json
+import math
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from augrecipes.errors import RecipeError
+from augrecipes.errors import AugrecipesError, RecipeError, harmless
 from augrecipes.interop import eject
 from augrecipes.interop.importing import of_document
 from augrecipes.interop.reading import of_text
+from augrecipes.ops import groups, registry
 from augrecipes.paths import write_file
+from augrecipes.recipe import gallery
+from augrecipes.recipe.grammar import DEGRADE, GROUPS, STEP_KEYS, TOP
 from augrecipes.recipe.limits import MAX_BYTES, read_bytes
 from augrecipes.recipe.problems import Problems, Stop
-from augrecipes.studio.requests import ExportRequest, ImportRequest, Refused, SaveRequest
+from augrecipes.studio.requests import ExportRequest, ImportRequest, RecipeRequest, Refused, SaveRequest
 from augrecipes.studio.studio import Studio
-from augrecipes.studio.workbench import Workbench
+from augrecipes.studio.view import name_of
 
-GONE = ""  # the hash of a file that is not there
+NAMES = 1_000  # samples whose names are listed
+Schema = dict[str, Any]
+_ABOUT = re.compile(r"^about: *(.*\S)", re.MULTILINE)
 _OURS = re.compile(r"\A(?=.*^version:\s*1\b)(?=.*^(steps|extends):)", re.MULTILINE | re.DOTALL)
 
 
@@ -32,18 +39,18 @@ class OnDisk:
     """A recipe's file as it is: its text with line ends as the page has them, and the hash of its bytes."""
 
     text: str = ""
-    sha: str = GONE
+    sha: str = ""  # of a missing file, too
     crlf: bool = False
 
 
-def read(path: Path) -> OnDisk:
+def read(path: Path | None) -> OnDisk:
     """The file; a missing one is empty. Raises Refused where it is no text, or cannot be read."""
-    if not path.exists():
+    if path is None or not path.exists():
         return OnDisk()
     problems = Problems()
     try:
         data = read_bytes(path, path.name, problems)
-        text = data.removeprefix(codecs.BOM_UTF8).decode()
+        text = data.decode("utf-8-sig")
     except Stop:
         raise Refused(422, "file", str(problems.error())) from None
     except UnicodeDecodeError:
@@ -54,18 +61,16 @@ def read(path: Path) -> OnDisk:
 
 
 def alive(studio: Studio) -> dict[str, Any]:
-    """Which server answers, and the hash of the file's bytes now."""
-    try:
-        sha = None if studio.file is None else read(studio.file).sha
-    except Refused:
-        sha = None
-    return {"server": studio.server, "version": studio.version, "read_only": studio.read_only, "sha": sha}
+    """The hash of the file's bytes now; that there is an answer says that the server is there."""
+    sha: str | None = None
+    with suppress(Refused):
+        sha = read(studio.file).sha if studio.file else None
+    return {"sha": sha}
 
 
 def recipe_of(studio: Studio) -> dict[str, Any]:
     """The text that the page starts with."""
-    found = OnDisk() if studio.file is None else read(studio.file)
-    path = None if studio.file is None else os.fspath(studio.file)
+    found, path = read(studio.file), studio.file and os.fspath(studio.file)
     return {"path": path, "text": found.text or studio.text, "sha": found.sha, "read_only": studio.read_only}
 
 
@@ -86,22 +91,18 @@ def save(studio: Studio, request: SaveRequest) -> dict[str, Any]:
         lines = before.text.splitlines(), text.splitlines()
         diff = "\n".join(difflib.unified_diff(*lines, "on disk", "in the editor", lineterm=""))
         message, fix = "the file has changed on disk since it was read", "compare both, then overwrite it or load it"
-        more = {"disk_text": before.text, "disk_sha": before.sha, "diff": diff}
-        raise Refused(409, "changed", message, fix, **more)
+        raise Refused(409, "changed", message, fix, diff=diff)
     data = (text.replace("\n", "\r\n") if before.crlf else text).encode()
     if len(data) > MAX_BYTES:
         raise Refused(413, "too-large", f"a recipe is at most {MAX_BYTES:,} bytes")
     try:
-        mode = file.stat().st_mode & 0o777 if file.exists() else None
-        write_file(file, data)
-        if mode is not None:
-            file.chmod(mode)
+        write_file(file, data, mode=file.stat().st_mode & 0o777 if file.exists() else 0o644)
     except OSError as error:
         raise Refused(422, "file", f"{file.name} cannot be written: {error.strerror or error}") from None
     return {"sha": sha256(data).hexdigest()}
 
 
-def imported(bench: Workbench, request: ImportRequest) -> dict[str, Any]:
+def imported(studio: Studio, request: ImportRequest) -> dict[str, Any]:
     """A recipe from a file that was dropped: of albumentations, another framework's config, or a recipe as it is.
 
     Nothing of it is run.
@@ -111,7 +112,7 @@ def imported(bench: Workbench, request: ImportRequest) -> dict[str, Any]:
     """
     text, name = request.text, PurePosixPath(request.name.replace("\\", "/")).name[:120] or "dropped.yaml"
     try:
-        bench.recipe(text)
+        studio.recipe(text)
     except RecipeError:
         if not _OURS.search(text):
             draft = of_document(of_text(text, re.sub(r"[^\w.-]", "_", name)))
@@ -123,13 +124,110 @@ def imported(bench: Workbench, request: ImportRequest) -> dict[str, Any]:
     return {"text": text, "notes": []}  # ours: the editor shows what is wrong
 
 
-def exported(bench: Workbench, request: ExportRequest) -> dict[str, Any]:
+def exported(studio: Studio, request: ExportRequest) -> dict[str, Any]:
     """The recipe as a program of albumentations, or as the JSON that `A.save` writes.
 
     Raises:
         RecipeError: it is none, or it cannot run in albumentations alone.
     """
-    recipe = bench.recipe(request.text)
+    recipe = studio.recipe(request.text)
     if request.form == "python":
         return {"text": eject.python_of(recipe), "name": f"{recipe.name}.py"}
     return {"text": json.dumps(eject.saved(recipe, "train"), indent=2) + "\n", "name": f"{recipe.name}.json"}
+
+
+def schema() -> dict[str, Any]:
+    """Every step with its arguments, for completion, hover and sliders; and the keys of a recipe."""
+    classes = {name: registry.arguments(name) or {"properties": {}} for name in registry.names()}
+    steps = {**GROUPS, groups.DEGRADE: DEGRADE, **classes}
+    return {
+        "steps": {name: _step(name, found) for name, found in sorted(steps.items())},
+        "step_keys": {name: argument_of(part) for name, part in STEP_KEYS.items()},
+        "top": {name: argument_of(part) for name, part in TOP["properties"].items()},
+    }
+
+
+def _step(name: str, found: Schema) -> dict[str, Any]:
+    properties = {key: part for key, part in found["properties"].items() if key not in STEP_KEYS and key != "steps"}
+    arguments = {key: argument_of(part) for key, part in properties.items()}
+    first, group = str(found.get("description", "")), bool(found.get("x-group")) or name == groups.DEGRADE
+    doc = first
+    with suppress(KeyError, registry.BrokenPlugin):
+        doc = inspect.getdoc(registry.get_class(name)) or first
+    return {"first_line": first, "doc": doc, "group": group, "arguments": arguments}
+
+
+def argument_of(part: Schema) -> dict[str, Any]:
+    """An argument's control and documentation, from its JSON Schema.
+
+    `type` is `number`, `integer`, `boolean`, `choice`, `range` (two numbers, of which one may be enough), `list`,
+    `text` or `any`; `min`, `max` and `step` are of a slider.
+
+    >>> found = argument_of({"type": "number", "minimum": 0, "maximum": 1, "default": 0.5})
+    >>> found["type"], found["min"], found["max"], found["step"]
+    ('number', 0, 1, 0.01)
+    """
+    about = {"default": part.get("default"), "doc": str(part.get("description", ""))}
+    either = part.get("anyOf", [part])
+    pairs = [one["prefixItems"] for one in either if len(one.get("prefixItems", ())) == 2]
+    alone = [one for one in either if one.get("type") in ("number", "integer")]
+    if pairs or alone:
+        ends = pairs[0] if pairs else alone[:1]
+        whole = all(one.get("type") == "integer" for one in ends)
+        least, most = _bounds(ends, about["default"], whole=whole)
+        step = 1.0 if whole else 10.0 ** math.floor(math.log10((most - least) / 50)) if most > least else 0.01
+        kind = "range" if pairs else "integer" if whole else "number"
+        both = {"two_ended": bool(pairs), "one_number": bool(pairs and alone), "whole": whole}
+        return {"type": kind, "min": least, "max": most, "step": step, **both, **about}
+    if (choices := next((one["enum"] for one in either if "enum" in one), None)) is not None:
+        # Constants have names; their numbers are for those who come from OpenCV.
+        named = [one for one in choices if not isinstance(one, int) or isinstance(one, bool)]
+        return {"type": "choice", "choices": named or list(choices), **about}
+    types = [one.get("type") for one in either]
+    known = (("boolean", "boolean"), ("array", "list"), ("string", "text"))
+    return {"type": next((shown for kind, shown in known if kind in types), "any"), **about}
+
+
+def _bounds(ends: list[Schema], default: Any, *, whole: bool) -> tuple[float, float]:
+    """The schema's bounds; where it has none, a round number around the default."""
+
+    def bounds(end: str, inside: int) -> list[Any]:
+        exclusive = f"exclusive{end.capitalize()}"
+        return [one[exclusive] + inside * whole if exclusive in one else one.get(end) for one in ends]
+
+    given = default if isinstance(default, list | tuple) else [default]
+    usual = [float(one) for one in given if isinstance(one, int | float) and not isinstance(one, bool)]
+    reach = _round_up(2 * max(map(abs, usual), default=0.5) or 1.0)
+    lows, highs = bounds("minimum", 1), bounds("maximum", -1)
+    least = min(0.0 if any(usual) and min(usual) >= 0 else -reach, *usual, 0.0) if None in lows else min(lows)
+    most = max(reach, least + 1) if None in highs else max(highs)
+    return (math.floor(least), math.ceil(most)) if whole else (least, most)
+
+
+def _round_up(value: float) -> float:
+    """The next of 1, 2, 5, 10, 20, 50, ..."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(part * power for part in (1, 2, 5, 10) if part * power >= value * (1 - 1e-9))
+
+
+def source(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
+    """The data, as a recipe reads them; without a recipe, or where it cannot, what is wrong."""
+    seed = studio.data.store and studio.data.store.about["seed"]
+    found = dict[str, Any](count=0, names=[], demo=studio.data.data is None, problem=None, seed=seed, kind=None)
+    try:
+        recipe = studio.recipe(request.text)
+        found["kind"] = "bags" if recipe.facts.tiles else "pairs" if recipe.facts.scales else "images"
+        pipeline = studio.pipeline(studio.data.left(recipe, "train", seed or 0)[0])
+        files = studio.data.listed(pipeline.recipe, pipeline)
+        found["count"] = len(files.table)
+        found["names"] = [name_of(files, recipe, row) for row in range(min(len(files.table), NAMES))]
+    except AugrecipesError as error:
+        found["problem"] = found["kind"] and harmless(str(error))
+    return found
+
+
+def recipes() -> list[dict[str, Any]]:
+    """The gallery: name, first line and text of each recipe."""
+    texts = {name: gallery.path(name).read_text(encoding="utf-8") for name in gallery.gallery_names()}
+    about = {name: next(iter(_ABOUT.findall(text)), name) for name, text in texts.items()}
+    return [{"name": name, "title": about[name], "text": text} for name, text in texts.items()]

@@ -1,7 +1,7 @@
 """Work in threads, answered piece by piece, that a newer request of the same kind from the same tab ends.
 
 A step cannot be interrupted; so threads look between steps whether their turn has ended, and until then newer work has
-threads of its own.
+threads of its own. What they make is cached for the next request.
 """
 
 from __future__ import annotations
@@ -9,14 +9,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncGenerator, Callable, Hashable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
-_TABS = 256  # whose turns are known
 _THREADS = 24
-_END = object()
 
 Say = Callable[[Any], None]
 Piece = Callable[[Say], None]  # reports results, as often as it likes
@@ -28,24 +26,22 @@ class EndedError(BaseException):
 
 
 class WorkTurn:
-    """One request's right to be worked on, until `end`."""
+    """One request's right to be worked on, until `end`.
+
+    Attributes:
+        ended: nobody waits for the rest any longer.
+        superseded: by a newer request.
+        wake: called when it ends.
+    """
 
     def __init__(self) -> None:
-        self.ended = False
-        self.superseded = False  # by a newer request
-        self._then: list[Callable[[], None]] = []
+        self.ended = self.superseded = False
+        self.wake: Callable[[], object] = lambda: None
 
     def end(self) -> None:
         """Nobody waits for the rest any longer."""
         self.ended = True
-        for do in list(self._then):
-            do()
-
-    def on_end(self, do: Callable[[], None]) -> None:
-        """Call `do` when it ends, or now where it has; perhaps twice."""
-        self._then.append(do)
-        if self.ended:
-            do()
+        self.wake()
 
 
 _here = threading.local()
@@ -58,29 +54,6 @@ def go_on() -> None:
         raise EndedError
 
 
-class WorkTurns:
-    """The turns that run: one for each kind of work of each tab; the next ends the one before."""
-
-    def __init__(self) -> None:
-        self._of: OrderedDict[tuple[str, str], WorkTurn] = OrderedDict()
-
-    def next(self, tab: str, what: str) -> WorkTurn:
-        """A turn for some work of a tab; the tab's earlier work of that kind ends."""
-        before = self._of.pop((tab, what), None)
-        if before is not None:
-            before.superseded = True
-            before.end()
-        turn = self._of[tab, what] = WorkTurn()
-        while len(self._of) > _TABS:
-            self._of.popitem(last=False)[1].end()
-        return turn
-
-    @property
-    def running(self) -> list[WorkTurn]:
-        """The latest of each kind of each tab."""
-        return list(self._of.values())
-
-
 class WorkThreads:
     """Threads for the work of all requests."""
 
@@ -90,9 +63,7 @@ class WorkThreads:
 
     async def run(self, work: Callable[[], T], turn: WorkTurn | None = None) -> T:
         """The result of some work in a thread; EndedError where its turn ends before."""
-        if turn is None:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
-        async with aclosing(self.stream(turn, [lambda say: say(work())], 1)) as results:
+        async with aclosing(self.stream(turn or WorkTurn(), [lambda say: say(work())], 1)) as results:
             async for result in results:
                 found: T = result
                 return found
@@ -121,34 +92,25 @@ class WorkThreads:
 
         def work() -> None:
             _here.turn = turn
-            try:
-                while not turn.ended:
-                    with taking:
-                        piece = next(waiting, None)
-                    if piece is None:
-                        break
-                    piece(say)
-            except EndedError:
-                pass
-            except BaseException as error:  # it is raised where it was waited for
-                put(error)
-            finally:
-                _here.turn = None
-                put(_END)
+            while not turn.ended:
+                with taking:
+                    piece = next(waiting, None)
+                if piece is None:
+                    return
+                piece(say)
 
         count = lanes or self.lanes
-        turn.on_end(lambda: put(_END))
+        turn.wake = lambda: put(None)
         for _ in range(count):
-            self._threads.submit(work)
+            self._threads.submit(work).add_done_callback(put)
         try:
-            while count:
+            while count and not turn.ended:
                 result = await results.get()
                 if turn.ended:
                     return
-                if result is _END:
+                if isinstance(result, Future):
                     count -= 1
-                elif isinstance(result, BaseException):
-                    raise result
+                    result.result()  # what was raised in the thread is raised here
                 else:
                     yield result
         finally:
@@ -157,3 +119,48 @@ class WorkThreads:
     def close(self) -> None:
         """Take no more work, and wait for none."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class LruCache(Generic[T]):
+    """So many items, or items of so many bytes; the least recently used goes first. Each is made once, by one thread.
+
+    >>> cache = LruCache(most=2)
+    >>> [cache.get(key, lambda key=key: key * 10) for key in (1, 2, 3)], cache.peek(1), cache.total
+    ([10, 20, 30], None, 2)
+    """
+
+    def __init__(self, most: int, size: Callable[[T], int] = lambda item: 1) -> None:
+        self._most, self._size = most, size
+        self.total = 0  # the sum of the sizes
+        self._items: OrderedDict[Hashable, T] = OrderedDict()
+        self._making: dict[Hashable, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def peek(self, key: Hashable) -> T | None:
+        """The item of a key; None where it is not cached."""
+        with self._lock:
+            if key in self._items:
+                self._items.move_to_end(key)
+            return self._items.get(key)
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The item of a key; made where it is not cached, and what making it raises is raised."""
+        if (found := self.peek(key)) is not None:
+            return found
+        with self._lock:
+            making = self._making.setdefault(key, threading.Lock())
+        with making:
+            if (found := self.peek(key)) is not None:
+                return found
+            try:
+                item = make()
+            finally:
+                with self._lock:
+                    self._making.pop(key, None)
+            with self._lock:
+                if key not in self._items:
+                    self._items[key] = item
+                    self.total += self._size(item)
+                while self.total > self._most and len(self._items) > 1:
+                    self.total -= self._size(self._items.popitem(last=False)[1])
+            return item

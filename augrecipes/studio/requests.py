@@ -6,15 +6,16 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from augrecipes.errors import AugrecipesError, LintError, RecipeError
+from augrecipes.errors import AugrecipesError, DataError, LintError, RecipeError, harmless
 from augrecipes.recipe.limits import MAX_BYTES
-from augrecipes.recipe.model import Mode, Optimize
+from augrecipes.recipe.model import Optimize
 
 MOST_DRAWS = 2_000  # samples × epochs of one request
 
 Text = Annotated[str, Field(max_length=MAX_BYTES)]
 Number = Annotated[int, Field(ge=0, le=1 << 62)]
 Numbers = Annotated[list[Number], Field(min_length=1, max_length=MOST_DRAWS)]
+Size = Annotated[int, Field(ge=0, le=4096)]
 
 
 class Refused(Exception):  # noqa: N818 - an answer, not a fault
@@ -25,70 +26,83 @@ class Refused(Exception):  # noqa: N818 - an answer, not a fault
         self.status, self.code, self.message, self.fix, self.more = status, code, message, fix, more
 
     @classmethod
-    def of(cls, error: AugrecipesError) -> Refused:
+    def of(cls, error: AugrecipesError | Refused) -> Refused:
         """An error of a recipe or of the data."""
+        if isinstance(error, Refused):
+            return error
         if not isinstance(error, RecipeError):
-            return cls(422, "data", str(error))
+            step = error.step if isinstance(error, DataError) else None
+            return cls(422, "data", str(error), "" if step is None else f"the step {step} fails on it")
         lines = [f"{one.line}:{one.col} {one.code} {one.name}: {one.message}" for one in error.problems]
         code = "lint" if isinstance(error, LintError) else error.problems[0].code if error.problems else "E100"
         return cls(422, code, "\n".join(lines) or str(error), "fix what the editor underlines")
 
     def to_json(self) -> dict[str, Any]:
         """The body of the answer."""
-        return {"error": {"code": self.code, "message": self.message, "fix": self.fix}, **self.more}
+        error = {"code": self.code, "message": harmless(self.message, "\n"), "fix": self.fix}
+        return {"error": error, **self.more}
 
 
-class RecipeRequest(BaseModel):
+def no_step(path: str) -> Refused:
+    """The refusal of a path that no step has."""
+    return Refused(404, "path", f"there is no step {path!r:.80}")
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+class RecipeRequest(_Request):
     """A recipe's text."""
 
-    model_config = ConfigDict(strict=True, frozen=True)
     text: Text
 
 
 class VariantRequest(RecipeRequest):
     """A recipe as it is run: steps by their path that are switched off, or get a p of 0 or 1."""
 
-    mode: Mode = "train"
     optimize: Optimize | None = None
     off: Annotated[list[str], Field(max_length=MOST_DRAWS)] = []
     force: dict[str, Annotated[int, Field(ge=0, le=1)]] = {}
 
 
-class ViewRequest(VariantRequest):
-    """What a view shows of a recipe.
+class SampleRequest(_Request):
+    """Which sample is shown.
 
     Attributes:
         size: the longer side of shown images, px; 0: as large as they are; None: what suits the view.
-        tiles: of a bag, how many are shown.
         chosen: tiles by their numbers in the bag, instead of some that are evenly spaced.
+    """
+
+    seed: Number = 0
+    index: Number = 0
+    epoch: Number = 0
+    size: Size | None = None
+    chosen: Annotated[list[Number], Field(max_length=64)] = []
+
+
+class ViewRequest(VariantRequest, SampleRequest):
+    """What a view shows of a recipe.
+
+    Attributes:
+        tiles: of a bag, how many are shown.
         source: whether images as they were read are shown, too.
         path: of a step.
     """
 
-    seed: Number = 0
     indices: Numbers = [0]
     epochs: Numbers = [0]
-    index: Number = 0
-    epoch: Number = 0
-    tile: Number = 0
-    size: Annotated[int, Field(ge=0, le=4096)] | None = None
     tiles: Annotated[int, Field(ge=1, le=64)] = 6
-    chosen: Annotated[list[Number], Field(max_length=64)] = []
     source: bool = False
     path: str = ""
 
 
-class CompareRequest(BaseModel):
+class CompareRequest(SampleRequest):
     """Two recipes on one sample."""
 
-    model_config = ConfigDict(strict=True, frozen=True)
     a: VariantRequest
     b: VariantRequest
-    index: Number = 0
-    epoch: Number = 0
-    seed: Number = 0
-    size: Annotated[int, Field(ge=0, le=4096)] = 900
-    chosen: Annotated[list[Number], Field(max_length=64)] = []
+    size: Size | None = 900
 
 
 class SaveRequest(RecipeRequest):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import socket
 import threading
 from html import escape
@@ -12,24 +13,28 @@ from augrecipes.errors import AugrecipesError
 from augrecipes.recipe.loading import Source
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.opening import Data
+from augrecipes.studio.file import recipe_of
 from augrecipes.studio.studio import Studio, opened
 
 HOST = "127.0.0.1"
-_INSTALL = "the studio needs starlette and uvicorn: pip install 'augrecipes[studio]'"
 
 
 class StudioServer:
-    """A studio that listens at an address of this machine; nothing is answered before `serve` or `start`.
+    """A studio at an address of this machine; notebooks show it as its page. Before `serve` or `start` none answers.
 
     Args:
         studio: that answers.
         port: 0 takes a free one.
+        height: of the page in a notebook, px.
+
+    Attributes:
+        address: of the page, with the token, for a browser of this machine; whoever knows it has access.
 
     Raises:
         AugrecipesError: starlette or uvicorn is not installed, or the port is taken.
     """
 
-    def __init__(self, studio: Studio, port: int = 0) -> None:
+    def __init__(self, studio: Studio, port: int = 0, height: int = 820) -> None:
         try:
             import uvicorn
 
@@ -37,11 +42,10 @@ class StudioServer:
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] not in ("uvicorn", "starlette"):
                 raise
-            raise AugrecipesError(_INSTALL) from None
-        self.studio = studio
-        self._socket = _listening(port)
-        self.listening: tuple[str, int] = self._socket.getsockname()
-        self.port = self.listening[1]
+            raise AugrecipesError("the studio needs starlette and uvicorn: pip install 'augrecipes[studio]'") from None
+        self.studio, self._height, self._socket = studio, height, _listening(port)
+        self.port: int = self._socket.getsockname()[1]
+        self.address = f"http://{HOST}:{self.port}/?token={studio.token}"
         self.application = application(studio, (f"{HOST}:{self.port}", f"localhost:{self.port}"))
         config = uvicorn.Config(
             self.application, log_level="warning", access_log=False, server_header=False, date_header=False, ws="none",
@@ -51,52 +55,28 @@ class StudioServer:
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self.serve, name="augrecipes-studio", daemon=True)
 
-    @property
-    def address(self) -> str:
-        """Of the page, with the token: whoever knows it has access."""
-        return f"http://{HOST}:{self.port}/?token={self.studio.token}"
-
     def serve(self) -> None:
-        """Answer until Ctrl-C, or `stop`."""
+        """Answer until Ctrl-C, or `close`."""
         try:
             self._server.run(sockets=[self._socket])
         finally:
             self.studio.close()
 
     def start(self) -> None:
-        """Answer in a thread of its own, until `stop`."""
+        """Answer in a thread of its own, until `close` or the end of the program."""
+        atexit.register(self.close)
         self._thread.start()
 
-    def stop(self) -> None:
-        """End it."""
+    def close(self) -> None:
+        """End the server; the page keeps what has been typed."""
+        atexit.unregister(self.close)
         self._server.should_exit = True
         self._thread.join(10)
         self._socket.close()
 
-
-def _listening(port: int) -> socket.socket:
-    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # so named, asyncio sends at once
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        made.bind((HOST, port))
-        made.listen(128)
-    except OSError as error:
-        made.close()
-        raise AugrecipesError(f"port {port} of {HOST}: {error.strerror}; --port 0 takes a free one") from None
-    return made
-
-
-class StudioView:
-    """A studio that answers until it is closed; notebooks show it as its page.
-
-    Attributes:
-        address: of the page, for a browser of this machine; whoever knows it has access.
-    """
-
-    def __init__(self, server: StudioServer, height: int) -> None:
-        self._server, self._height = server, height
-        self.address = server.address
-        atexit.register(self.close)
+    def recipe(self) -> str:
+        """The recipe's file as it is on disk now; of a recipe without a file what the page began with."""
+        return str(recipe_of(self.studio)["text"])
 
     def _repr_html_(self) -> str:
         """The page as a frame; notebooks ask for it by this name."""
@@ -107,16 +87,15 @@ class StudioView:
     def __repr__(self) -> str:
         return f"the studio is at {self.address}"
 
-    def recipe(self) -> str:
-        """The recipe's file as it is on disk now; of a recipe without a file what the page began with."""
-        from augrecipes.studio.file import recipe_of
 
-        return str(recipe_of(self._server.studio)["text"])
-
-    def close(self) -> None:
-        """End the server; the page keeps what has been typed."""
-        atexit.unregister(self.close)
-        self._server.stop()
+def _listening(port: int) -> socket.socket:
+    try:
+        made = socket.create_server((HOST, port))
+    except OSError as error:
+        why = os.strerror(error.errno or 0)
+        raise AugrecipesError(f"port {port} of {HOST}: {why}; --port 0 takes a free one") from None
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it: answers are sent at once
+    return made
 
 
 def studio(
@@ -127,7 +106,7 @@ def studio(
     read_only: bool = False,
     port: int = 0,
     height: int = 820,
-) -> StudioView:
+) -> StudioServer:
     """Write a recipe and see what it does: a page of this machine, shown in the notebook.
 
     Args:
@@ -151,6 +130,6 @@ def studio(
     True
     >>> view.close()
     """
-    server = StudioServer(opened(recipe, data, masks=masks, read_only=read_only), port)
+    server = StudioServer(opened(recipe, data, masks=masks, read_only=read_only), port, height)
     server.start()
-    return StudioView(server, height)
+    return server

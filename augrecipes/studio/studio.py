@@ -1,27 +1,28 @@
-"""One studio: a recipe, data, and what is cached between requests."""
+"""One studio: a recipe's file, data, and what is cached between requests."""
 
 from __future__ import annotations
 
-import os
 import secrets
-import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from augrecipes import __version__, machine
-from augrecipes.errors import RecipeError
+from augrecipes import machine
+from augrecipes.compiler.compile import build, steps_of
+from augrecipes.compiler.run.instrument import route_steps
+from augrecipes.compiler.run.pipeline import Pipeline
+from augrecipes.errors import LintError, RecipeError
+from augrecipes.lint import lint
 from augrecipes.recipe import gallery
 from augrecipes.recipe.loading import Source, find, load
-from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.write import text_of, to_yaml
 from augrecipes.sources.opening import Data
 from augrecipes.studio.data import StudioData
-from augrecipes.studio.images import ImageCache
-from augrecipes.studio.jobs import WorkThreads, WorkTurns
-from augrecipes.studio.workbench import LruCache, Workbench
+from augrecipes.studio.jobs import LruCache, WorkThreads, WorkTurn, go_on
 
 NEW = """version: 1
 recipe: my-recipe
@@ -32,51 +33,95 @@ steps:
 eval: derived
 output: {dtype: float32, layout: chw, normalize: imagenet}
 """
+_TABS = 256  # whose turns are known
 
 
 @dataclass
 class Studio:
-    """What the routes work with.
+    """What the routes work with: it reads and compiles what the page sends.
 
     Attributes:
         data: the samples that are shown.
-        file: of the recipe; None: there is none yet.
+        file: of the recipe; what it extends is looked for in its folder. None: only the gallery can be extended.
         text: that the page starts with.
         read_only: nothing is written.
         token: that every request carries.
-        server: names this process.
-        version: of the package.
+        images: PNGs by address.
     """
 
-    data: StudioData
+    data: StudioData = field(default_factory=StudioData)
     file: Path | None = None
     text: str = ""
     read_only: bool = False
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
-    server: str = field(default_factory=lambda: secrets.token_hex(8))
-    version: str = __version__
-    turns: WorkTurns = field(default_factory=WorkTurns)
+    turns: dict[tuple[str, str], WorkTurn] = field(default_factory=dict)  # the latest of each kind of each tab
     threads: WorkThreads = field(default_factory=lambda: WorkThreads(min(machine.cores(), 8)))
     checker: WorkThreads = field(default_factory=lambda: WorkThreads(1))
-    images: ImageCache = field(default_factory=ImageCache)
-    measuring: threading.Lock = field(default_factory=threading.Lock)  # one at a time, or it measures the others
-    drawn: LruCache[dict[str, Any]] = field(default_factory=lambda: LruCache(8_000))
-
-    def __post_init__(self) -> None:
-        self.bench = Workbench(self.file, resumes=self.data.store is not None)
+    images: LruCache[bytes] = field(default_factory=lambda: LruCache(192 << 20, len))
+    _recipes: LruCache[Recipe] = field(default_factory=lambda: LruCache(32))
+    _pipelines: LruCache[Pipeline] = field(default_factory=lambda: LruCache(12))
 
     @property
-    def source(self) -> str:
-        """What `ar.load` finds the recipe by."""
-        return self.bench.name if self.file is None else os.fspath(self.file)
+    def name(self) -> str:
+        """The file's name, for messages."""
+        return "recipe.yaml" if self.file is None else self.file.name
+
+    def turn(self, tab: str, what: str) -> WorkTurn:
+        """A turn for some work of a tab; the tab's earlier work of that kind ends."""
+        if (before := self.turns.pop((tab, what), None)) is not None:
+            before.superseded = True
+            before.end()
+        turn = self.turns[tab, what] = WorkTurn()
+        while len(self.turns) > _TABS:
+            self.turns.pop(next(iter(self.turns))).end()
+        return turn
+
+    def recipe(self, text: str) -> Recipe:
+        """The recipe of a text, which runs no plugin. Raises RecipeError with everything that is wrong."""
+
+        def parsed() -> Recipe:
+            return parse_text(text, file=self.name, root=self.file and self.file.parent, plugins=False)
+
+        # What it extends may have been written anew.
+        return parsed() if "extends" in text else self._recipes.get(text, parsed)
+
+    def pipeline(
+        self, recipe: Recipe, mode: Mode = "train", optimize: Optimize | None = None, seed: int = 0, **more: Any
+    ) -> Pipeline:
+        """The compiled recipe, as `Recipe.compile` makes it; the page shows what that logs.
+
+        Raises:
+            LintError: a lint error that the recipe does not silence.
+            RecipeError: the recipe has no such section.
+        """
+        how = recipe.max_bytes, recipe.without_rules, mode, optimize or recipe.optimize, seed, *sorted(more.items())
+
+        def compiled() -> Pipeline:
+            steps_of(recipe, mode)
+            if errors := tuple(found for found in lint(recipe) if found.severity == "error"):
+                raise LintError(problems=errors)
+            return self.built(recipe, mode, optimize, seed, **more)
+
+        return self._pipelines.get((recipe.digest, *how), compiled)
+
+    def built(self, recipe: Recipe, mode: Mode, optimize: Optimize | None, seed: int, **more: Any) -> Pipeline:
+        """The same without its lints: of parts and variants of recipes. Steps give way to newer work."""
+        made = build(recipe, mode, optimize, seed, **{"threads": 1, "resumes": self.data.store is not None, **more})
+        route_steps(made, _between)
+        return made
 
     def close(self) -> None:
         """End all work and remove what was drawn for the demo."""
-        for turn in self.turns.running:
+        for turn in list(self.turns.values()):
             turn.end()
         self.threads.close()
         self.checker.close()
         self.data.close()
+
+
+def _between(_: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    go_on()
+    return step(*args, **kwargs)
 
 
 def opened(

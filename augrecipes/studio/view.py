@@ -1,25 +1,33 @@
-"""A request's recipe over the data: which steps run, which samples are shown, and how they look."""
+"""A request's recipe over the data: which steps run, which samples are shown; and their images, as PNGs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import struct
+import zlib
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.data.picking import tiles_of
-from augrecipes.errors import AugrecipesError, DataError, harmless
+from augrecipes.errors import DataError, harmless
 from augrecipes.ops import groups
-from augrecipes.preview.display import Picture, picture_of_input
-from augrecipes.recipe.model import Bag, Mode, Optimize, Recipe, Step
+from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, within
+from augrecipes.preview.overlay import corners_px, label_colour, render_mask
+from augrecipes.recipe.model import Bag, Inputs, Mode, Optimize, Output, Recipe, Step
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.sources.stored import StoredSource
-from augrecipes.studio.outline import steps_by_path
-from augrecipes.studio.requests import CompareRequest, Refused, VariantRequest, ViewRequest
+from augrecipes.studio.editing import steps_by_path
+from augrecipes.studio.requests import CompareRequest, Refused, VariantRequest, ViewRequest, no_step
 from augrecipes.studio.studio import Studio
+from augrecipes.studio.words import in_words
+
+_MOST = 2_000  # boxes and points of one image
+_WHOLE = 1 << 30  # px: no image is larger
 
 
 class View:
@@ -29,8 +37,8 @@ class View:
         studio: whose data and caches.
         request: which samples, how large.
         variant: the recipe; None: the request's own.
-        optimize: instead of the request's choice.
-        mode: the same.
+        optimize: instead of the recipe's choice.
+        mode: `train` or `eval`.
         size: where the request names none, px.
         more: arguments of the compiler.
 
@@ -39,7 +47,7 @@ class View:
         switched: the same, without the steps that are switched off.
         recipe: what is run: without those that a packed dataset has behind it, too.
         baked: labels of the steps that the dataset was packed with.
-        number: of the listing, see `StudioData.listed`.
+        files: the data, as the recipe reads them.
 
     Raises:
         Refused: a path that no step has, or of a step that the dataset was packed with.
@@ -49,18 +57,18 @@ class View:
 
     def __init__(
         self, studio: Studio, request: ViewRequest | CompareRequest, variant: VariantRequest | None = None, *,
-        optimize: Optimize | None = None, mode: Mode | None = None, size: int = 0, **more: Any,
+        optimize: Optimize | None = None, mode: Mode = "train", size: int = 0, **more: Any,
     ) -> None:  # fmt: skip
         self.studio, self.request = studio, request
         self.variant = variant = variant or (request if isinstance(request, ViewRequest) else request.a)
-        self.mode, self.size = mode or variant.mode, size if request.size is None else request.size
-        self.written = studio.bench.recipe(variant.text)
+        self.mode, self.size = mode, (size if request.size is None else request.size) or _WHOLE
+        self.written = studio.recipe(variant.text)
         self.steps = steps_by_path(self.written)
         self.baked = studio.data.left(self.written, self.mode, request.seed)[1]
         self.switched = self._switched()
         self.recipe = studio.data.left(self.switched, self.mode, request.seed)[0]
-        self.pipeline = studio.bench.pipeline(self.recipe, self.mode, optimize, request.seed, **more)
-        self.number, self.files = studio.data.listed(self.recipe, self.pipeline)
+        self.pipeline = studio.pipeline(self.recipe, self.mode, optimize, request.seed, **more)
+        self.files = studio.data.listed(self.recipe, self.pipeline)
 
     def _switched(self) -> Recipe:
         """The recipe without the steps that are off, and with a p of 0 or 1 for those that are forced.
@@ -71,29 +79,24 @@ class View:
         off, force = self.variant.off, self.variant.force
         for path in (*off, *force):
             if path not in self.steps:
-                raise Refused(404, "path", f"there is no step {path!r:.80}")
+                raise no_step(path)
             if self.steps[path].site in self.baked:
                 fix = "give the files that the store was packed from, or pack them again"
                 message = f"{self.steps[path].name} is in the store already: it cannot be switched"
                 raise Refused(422, "baked", message, fix)
 
-        def step(old: Step, path: str) -> Step:
-            inner = [f"{path}.steps.{number}" for number in range(len(old.steps))]
-            chosen = {one for one in inner if force.get(one) == 1} if old.name == groups.ONE_OF else set()
-            made = [
-                replace(step(child, one), p=0.0) if one in off or (chosen and one not in chosen) else step(child, one)
-                for child, one in zip(old.steps, inner, strict=True)
-            ]
-            return replace(old, steps=tuple(made), p=float(force[path]) if path in force else old.p)
-
-        def section(steps: tuple[Step, ...], name: str) -> tuple[Step, ...]:
-            paths = {f"{name}.{number}": one for number, one in enumerate(steps)}
-            return tuple(step(one, path) for path, one in paths.items() if path not in off)
+        def inside(steps: tuple[Step, ...], at: str, group: str = "") -> Iterator[Step]:
+            paths = [f"{at}.{number}" for number in range(len(steps))]
+            chosen = {path for path in paths if force.get(path) == 1} if group == groups.ONE_OF else set()
+            for step, path in zip(steps, paths, strict=True):
+                if path in off and not group:
+                    continue
+                never = path in off or (chosen and path not in chosen)
+                p = 0.0 if never else float(force[path]) if path in force else step.p
+                yield replace(step, p=p, steps=tuple(inside(step.steps, f"{path}.steps", step.name)))
 
         old = self.written
-        if not off and not force:
-            return old
-        return replace(old, steps=section(old.steps, "steps"), eval=old.eval and section(old.eval, "eval"))
+        return replace(old, steps=tuple(inside(old.steps, "steps")), eval=old.eval and tuple(inside(old.eval, "eval")))
 
     def check(self, *indices: int) -> None:
         """Refused where there are not so many samples."""
@@ -125,37 +128,136 @@ class View:
         """One image, scene or tile as the pipeline takes it; DataError where it cannot be read."""
         return self.studio.data.sample(self.recipe, self.pipeline, unit, epoch)
 
-    @cached_property
-    def classes(self) -> tuple[str, ...]:
-        """Names of the boxes' labels."""
-        boxes = self.files.table.boxes
-        return tuple((boxes.classes if boxes is not None else None) or self.files.table.box_classes or ())
+    def run(self, sample: Sample, epoch: int) -> dict[str, Any]:
+        """The sample through the pipeline; DataError, with the file, where a step fails on it."""
+        try:
+            return sample.run(self.pipeline, epoch)
+        except DataError as error:
+            raise (error if error.path else error.with_path(sample.path)) from error.__cause__
 
     def put(self, image: Picture, whole: tuple[int, int] | None = None) -> dict[str, Any]:
-        """Cache an image, see `ImageCache.put`."""
-        return self.studio.images.put(image, self.size, whole)
+        """Cache an image, at the size that it is shown at.
 
-    def overlay(
-        self, targets: Mapping[str, Any], size: tuple[int, int], recipe: Recipe | None = None
-    ) -> dict[str, Any]:
-        """What lies over an image, see `ImageCache.overlay`; empty for kinds that have nothing such."""
-        recipe = recipe or self.recipe
-        found = recipe.facts.annotated
-        return self.studio.images.overlay(targets, recipe, size, self.size, self.classes) if found else {}
+        Returns:
+            `url`, and `width` and `height` of the image before it was made smaller: here, or as `whole` says.
+        """
+        data = png_of(within(image, self.size))
+        address = blake2b(data, key=self.studio.token.encode(), digest_size=16).hexdigest()
+        self.studio.images.get(address, lambda: data)
+        height, width = whole or image.shape[:2]
+        return {"url": f"/api/image/{address}.png", "width": width, "height": height}
+
+    def output(self, out: dict[str, Any], name: str) -> dict[str, Any]:
+        """An image that came out, with its overlay."""
+        output = self.recipe.outputs.get(name, self.recipe.output)
+        size = out[name].shape[1:] if output.layout == "chw" else out[name].shape[:2]
+        return {**self.put(shown_of(out[name], output, self.size), size), "overlay": self.overlay(out, size)}
+
+    def overlay(self, targets: dict[str, Any], size: tuple[int, int], inputs: Inputs | None = None) -> dict[str, Any]:
+        """What lies over an image; nothing for kinds that have nothing such.
+
+        Args:
+            targets: of a sample, as it was read or as it came out.
+            size: height and width of the image, px.
+            inputs: say how boxes and points are written; None: those of the recipe.
+
+        Returns:
+            Boxes [x0, y0, x1, y1] and points [x, y] in px of the image, with names and colours; a mask as its address.
+        """
+        inputs, found = inputs or self.recipe.inputs, dict[str, Any]()
+        if not self.recipe.facts.annotated:
+            return found
+        boxes, points, mask = targets.get("boxes"), targets.get("keypoints"), targets.get("mask")
+        if boxes is not None and inputs.boxes is not None:
+            corners = corners_px(np.asarray(boxes)[:_MOST], inputs.boxes.format, *size)
+            labels = list(targets.get(inputs.boxes.labels or "", ()))[: len(corners)]
+            labels += [""] * (len(corners) - len(labels))
+            found["boxes"] = _numbers(corners)
+            found["labels"] = [self._named(label) for label in labels]
+            found["colours"] = [list(label_colour(label)) for label in labels]
+        if points is not None and inputs.keypoints is not None:
+            xy = np.asarray(points, np.float32).reshape(len(points), -1)[:_MOST, :2]
+            found["keypoints"] = _numbers(xy[:, ::-1] if inputs.keypoints.format == "yx" else xy)
+        if mask is not None and np.asarray(mask).ndim >= 2:
+            found["mask"] = self.put(_coloured(np.asarray(mask), size))["url"]
+        return found
+
+    def _named(self, label: Any) -> str:
+        """The name of a box's label."""
+        table = self.files.table
+        classes = (table.boxes and table.boxes.classes) or table.box_classes or ()
+        if not isinstance(label, int | float | np.number):
+            return str(label)
+        return str(classes[int(label)] if 0 <= int(label) < len(classes) else int(label))
 
     def source(self, sample: Sample, name: str) -> dict[str, Any]:
         """An image as it was read, with its overlay."""
         image, rest = sample.images[name], dict(sample.rest)
-        picture = picture_of_input(image if isinstance(image, np.ndarray) else _small(image, self.size))
-        size = image.shape[0], image.shape[1]
-        if size != picture.shape[:2]:
+        shown = picture_of_input(image if isinstance(image, np.ndarray) else _small(image, self.size))
+        size = image.shape[:2]
+        if size != shown.shape[:2]:
             rest.pop("mask", None)  # it is as large as an image of many megapixels
-        recipe, inputs = self.recipe, self.recipe.inputs
+        inputs = self.recipe.inputs
         if isinstance(self.files, StoredSource):  # which has boxes and points in albumentations' own terms
             boxes = inputs.boxes and replace(inputs.boxes, format="albumentations")
             points = inputs.keypoints and replace(inputs.keypoints, format="xy")
-            recipe = replace(recipe, inputs=replace(inputs, boxes=boxes, keypoints=points))
-        return {**self.put(picture, size), "overlay": self.overlay(rest, size, recipe)}
+            inputs = replace(inputs, boxes=boxes, keypoints=points)
+        return {**self.put(shown, size), "overlay": self.overlay(rest, size, inputs)}
+
+
+def png_of(image: NDArray[np.uint8]) -> bytes:
+    """An image H×W×3 RGB, or H×W×4 RGBA, as a PNG without compression.
+
+    It goes no further than to the browser of this machine, and the encoders of OpenCV and Pillow take ten times as long
+    at their lowest level.
+
+    >>> image = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
+    >>> back = cv2.imdecode(np.frombuffer(png_of(image), np.uint8), cv2.IMREAD_UNCHANGED)
+    >>> bool((back[..., ::-1] == image).all())
+    True
+    """
+    height, width, channels = image.shape
+    rows = np.zeros((height, 1 + width * channels), np.uint8)  # before each row the number of its filter: none
+    rows[:, 1:] = image.reshape(height, -1)
+    header = struct.pack(">IIBBBBB", width, height, 8, 2 if channels == 3 else 6, 0, 0, 0)
+    found = b"\x89PNG\r\n\x1a\n"
+    for name, data in ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 0)), (b"IEND", b"")):
+        found += struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(data, zlib.crc32(name)))
+    return found
+
+
+def shown_of(image: NDArray[Any], output: Output, size: int) -> Picture:
+    """A pipeline's result as uint8 RGB, its longer side at most `size` px.
+
+    Floats that are shown smaller are made smaller before they become levels: those are fewer.
+    """
+    first = output.layout == "chw"
+    height, width = image.shape[1:] if first else image.shape[:2]
+    if max(height, width) <= size or image.dtype != np.float32:
+        return within(picture_of_output(image, output), size)
+    scale = size / max(height, width)
+    to = max(round(width * scale), 1), max(round(height * scale), 1)
+    planes = image if first else np.moveaxis(image, -1, 0)
+    small = np.stack([cv2.resize(np.ascontiguousarray(one), to, interpolation=cv2.INTER_AREA) for one in planes])
+    return picture_of_output(small if first else np.moveaxis(small, 0, -1), output)
+
+
+def _coloured(mask: NDArray[Any], size: tuple[int, int]) -> NDArray[np.uint8]:
+    """The mask's ids in their colours, transparent where it has none: RGBA.
+
+    A mask drawn over black and over white has the same colour in both only where it is opaque.
+    """
+    over = [np.full((*size, 3), level, np.uint8) for level in (0, 255)]
+    for image in over:
+        render_mask(image, mask if mask.ndim == 2 else mask[..., 0])
+    black, white = (image.astype(np.float32) for image in over)
+    alpha = np.clip(255 - (white - black).mean(axis=2, keepdims=True), 0, 255)
+    colour = np.divide(black * 255, alpha, out=np.zeros_like(black), where=alpha > 0)
+    return np.rint(np.clip(np.concatenate([colour, alpha], axis=2), 0, 255)).astype(np.uint8)
+
+
+def _numbers(values: NDArray[Any]) -> list[list[float]]:
+    return [[round(float(value), 2) for value in row] for row in np.nan_to_num(values)]
 
 
 def whole(image: Any) -> NDArray[Any]:
@@ -166,8 +268,13 @@ def whole(image: Any) -> NDArray[Any]:
 def _small(image: Any, size: int) -> Any:
     """A file's image for showing it at a size, decoded no larger than that needs."""
     height, width = image.shape[:2]
-    able = [k for k in (1, *image.scales()) if size and max(height, width) // k >= size]
+    able = [k for k in (1, *image.scales()) if max(height, width) // k >= size]
     return image.region(0, 0, height, width, max(able, default=1))
+
+
+def drawn_in(out: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """Class and parameters in words of each step that acted, by label."""
+    return {label: (name, in_words(params)) for label, name, params in out["applied"]}
 
 
 def name_of(files: RecipeSource, recipe: Recipe, index: int) -> str:
@@ -176,11 +283,3 @@ def name_of(files: RecipeSource, recipe: Recipe, index: int) -> str:
     parts = [part for part in path.replace("\\", "/").split("/") if part]
     shown = parts[-2:-1] if recipe.facts.tiles else parts[-2:]
     return harmless("/".join(shown) or path).encode("utf-8", "replace").decode()
-
-
-def failure(error: AugrecipesError | Refused) -> dict[str, str]:
-    """The error that the page shows in place of a sample."""
-    if isinstance(error, Refused):
-        return {"code": error.code, "message": harmless(error.message), "fix": error.fix}
-    fix = "" if not isinstance(error, DataError) or error.step is None else f"the step {error.step} fails on it"
-    return {"code": "data", "message": harmless(str(error)), "fix": fix}

@@ -26,8 +26,7 @@ from augrecipes.errors import RecipeError
 from augrecipes.ops import plugins, registry
 from augrecipes.recipe import document
 from augrecipes.recipe.parse import parse_text
-from augrecipes.studio.studio import opened
-from augrecipes.studio.workbench import Workbench
+from augrecipes.studio.studio import Studio, opened
 
 MODULE = """
 import os
@@ -161,13 +160,13 @@ def test_text_of_pages_and_records_runs_none(package: Callable[..., Path], tmp_p
     with pytest.raises(RecipeError, match="E211"):
         ar.load(text, plugins=False)
     with pytest.raises(RecipeError, match="E211"):
-        Workbench().recipe(text)
+        Studio().recipe(text)
     assert "ACME_RAN" not in os.environ
     file = tmp_path / "mine.yaml"
     file.write_text(text)
     opened(file).close()
     assert os.environ["ACME_RAN"] == "1"  # who opens the file asks
-    assert Workbench().recipe(text).plugins == ("acme",)
+    assert Studio().recipe(text).plugins == ("acme",)
     assert parse_text(text, plugins=False) == ar.load(file)
 
 

@@ -1,7 +1,8 @@
-"""A studio over a few drawn images."""
+"""Studios over a few drawn images, files of recipes, and tabs of a browser that look at them."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,8 +14,7 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from asking import Page, picture
-from browsing import RECIPE, Browse, Tab, chromium
+from studio_pages import RECIPE, Browse, Page, Tab, image_of
 
 from augrecipes.studio.server import StudioServer
 from augrecipes.studio.studio import opened
@@ -26,7 +26,7 @@ def photos(tmp_path: Path) -> Path:
     folder = tmp_path / "photos"
     folder.mkdir()
     for number in range(4):
-        assert cv2.imwrite(str(folder / f"{number}.{'png' if number % 2 else 'jpg'}"), picture(number))
+        assert cv2.imwrite(str(folder / f"{number}.{'png' if number % 2 else 'jpg'}"), image_of(number))
     return folder
 
 
@@ -46,7 +46,7 @@ def open_page() -> Iterator[Callable[..., Page]]:
         def page(recipe: Any = None, data: Any = None, **more: Any) -> Page:
             running = StudioServer(opened(recipe, data, **more))
             running.start()
-            stack.callback(running.stop)
+            stack.callback(running.close)
             files = sorted(Path(data).rglob("*.*")) if isinstance(data, Path) and data.is_dir() else []
             return Page(running, files)
 
@@ -61,11 +61,17 @@ def page(open_page: Callable[..., Page], photos: Path) -> Page:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """One browser for all tests that look at pages."""
-    driver, opened_browser = chromium()
-    yield opened_browser
-    opened_browser.close()
-    driver.stop()
+    """One browser for all tests that look at pages; they are skipped where there is no driver or no browser."""
+    driver = pytest.importorskip("playwright.sync_api")
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    path = next(filter(None, map(shutil.which, names)), None)
+    with driver.sync_playwright() as started:
+        try:
+            found = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        except driver.Error as error:
+            pytest.skip(f"no Chromium: {str(error).splitlines()[0]}")
+        yield found
+        found.close()
 
 
 @pytest.fixture
@@ -81,3 +87,17 @@ def browse(browser: Any) -> Iterator[Browse]:
     yield tab
     context.close()
     assert [fault for one in tabs for fault in one.faults] == []
+
+
+@pytest.fixture
+def opened_page(open_page: Callable[..., Page], file: Path, photos: Path) -> Page:
+    """A page of the file, over the photos."""
+    return open_page(file, photos)
+
+
+@pytest.fixture
+def tab(opened_page: Page, browse: Browse) -> Tab:
+    """The same in the browser, drawn."""
+    found = browse(opened_page.running.address)
+    found.drawn(12)
+    return found

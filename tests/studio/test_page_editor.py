@@ -6,26 +6,21 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import pytest
-from browsing import PATIENCE, RECIPE, Browse, Tab
+from studio_pages import PATIENCE, RECIPE, Browse, Tab
 
 MISSPELT = RECIPE.replace("Rotate:", "RandomRotation:")
-
-
-@pytest.fixture
-def tab(open_page: Any, browse: Browse, file: Path, photos: Path) -> Tab:
-    return browse(open_page(file, photos).running.address)
-
-
-def underlined(tab: Tab) -> list[str]:
-    return list(tab.page.locator(".cm-lintRange-error").all_inner_texts())
 
 
 def test_a_misspelt_step_is_fixed_by_a_click_and_with_a_key(tab: Tab) -> None:
     tab.write(MISSPELT)
     tab.page.wait_for_selector(".cm-lintRange-error", timeout=PATIENCE)
-    assert underlined(tab) == ["RandomRotation"]
+    assert tab.page.locator(".cm-lintRange-error").all_inner_texts() == ["RandomRotation"]
     assert "did you mean Rotate?" in tab.page.inner_text("#problems-list")
+    tab.page.click("#problems-list .code")
+    assert "E302" in tab.page.inner_text("dialog h2")
+    assert len(tab.page.inner_text("dialog .content")) > 40
+    tab.page.keyboard.press("Escape")
+    assert tab.page.locator("dialog").count() == 0
     tab.page.click("#problems-list .fix")
     tab.until("document.querySelector('#problems').dataset.worst !== 'error'")
     assert tab.text == RECIPE
@@ -36,15 +31,6 @@ def test_a_misspelt_step_is_fixed_by_a_click_and_with_a_key(tab: Tab) -> None:
     tab.page.keyboard.press("Control+.")
     tab.until("!document.querySelector('.cm-lintRange-error')")
     assert tab.text == RECIPE
-
-
-def test_a_code_leads_to_its_explanation(tab: Tab) -> None:
-    tab.write(MISSPELT)
-    tab.page.click("#problems-list .code", timeout=PATIENCE)
-    assert "E302" in tab.page.inner_text("dialog h2")
-    assert len(tab.page.inner_text("dialog .content")) > 40
-    tab.page.keyboard.press("Escape")
-    assert tab.page.locator("dialog").count() == 0
 
 
 def test_names_are_completed_and_explained(tab: Tab) -> None:
@@ -61,24 +47,6 @@ def test_names_are_completed_and_explained(tab: Tab) -> None:
     tab.page.hover("#editor .tok-propertyName >> text=RandomCrop")
     tab.page.wait_for_selector(".cm-tooltip-hover .explained", timeout=PATIENCE)
     assert "RandomCrop" in tab.page.inner_text(".cm-tooltip-hover .explained")
-
-
-def test_it_is_saved_and_a_change_on_disk_is_not_lost(tab: Tab, file: Path) -> None:
-    tab.write(RECIPE.replace("25", "30"))
-    tab.page.keyboard.press("Control+s")
-    tab.until("document.querySelector('#file-state').textContent === 'saved'")
-    assert file.read_text(encoding="utf-8") == RECIPE.replace("25", "30")
-    file.write_text(RECIPE.replace("25", "11"), encoding="utf-8")
-    tab.write(RECIPE.replace("25", "31"))
-    tab.page.keyboard.press("Control+s")
-    tab.page.wait_for_selector("dialog .difference", timeout=PATIENCE)
-    assert {"added", "removed"} <= set(
-        tab.page.eval_on_selector_all(".difference span", "all => all.map(one => one.className)")
-    )
-    assert "limit: 11" in file.read_text(encoding="utf-8")
-    tab.page.click("dialog >> text=Write mine over it")
-    tab.until("document.querySelector('#file-state').textContent === 'saved'")
-    assert file.read_text(encoding="utf-8") == RECIPE.replace("25", "31")
 
 
 def test_what_a_recipe_extends_is_shown_resolved(tab: Tab, file: Path) -> None:
@@ -98,13 +66,13 @@ HOSTILE = (
 )
 
 
-def test_names_of_files_are_text(open_page: Any, browse: Browse, photos: Path, file: Path) -> None:
-    picture = next(photos.glob("*.jpg")).read_bytes()
+def test_names_that_want_to_be_markup_stay_text(open_page: Any, browse: Browse, photos: Path, file: Path) -> None:
+    image = next(photos.glob("*.jpg")).read_bytes()
     shutil.rmtree(photos)
     photos.mkdir()
     for name in HOSTILE:
-        (photos / name).write_bytes(picture)
-    (photos / "<b>broken<∕b>.jpg").write_bytes(b"no picture")
+        (photos / name).write_bytes(image)
+    (photos / "<b>broken<∕b>.jpg").write_bytes(b"no image")
     tab = browse(open_page(file, photos).running.address)
     tab.drawn(3 * len(HOSTILE))
     assert "<img src=x onerror=alert(1)>" in tab.page.inner_text(".grid")
@@ -114,9 +82,6 @@ def test_names_of_files_are_text(open_page: Any, browse: Browse, photos: Path, f
     tab.page.locator(".cell").first.click()
     tab.page.wait_for_selector(".large .side .python", timeout=PATIENCE)
     assert tab.page.locator(".large script, .large img[src=x]").count() == 0
-
-
-def test_a_recipe_that_wants_to_be_markup_stays_text(tab: Tab) -> None:
     tab.write("version: 1\nrecipe: x\nsteps:\n  - '<img src=x onerror=alert(1)>': {a: '<script>alert(2)</script>'}\n")
     tab.page.wait_for_selector("#problems-list li", timeout=PATIENCE)
     assert "<img src=x onerror=alert(1)>" in tab.page.inner_text("#problems-list")

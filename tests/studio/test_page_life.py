@@ -9,12 +9,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import PATIENCE, RECIPE, Browse
+from studio_pages import PATIENCE, RECIPE, Browse, Page, Tab
 
 EDITED = RECIPE.replace("25", "33")
 
@@ -22,23 +23,19 @@ EDITED = RECIPE.replace("25", "33")
 @pytest.fixture
 def start(file: Path, photos: Path, tmp_path: Path) -> Iterator[Callable[..., tuple[Any, str]]]:
     """Starts the command as people do; what is left is killed at the end."""
-    with ExitStack() as stack:
+    command = [sys.executable, "-m", "augrecipes", "studio", str(file), "--data", str(photos), "--no-open", "--port"]
+    environment = {**os.environ, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    begun: list[Any] = []
 
-        def started(port: int = 0) -> tuple[Any, str]:
-            options = ["--data", photos, "--no-open", "--port", port]
-            command = [sys.executable, "-m", "augrecipes", "studio", file, *options]
-            environment = {**os.environ, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-            process = stack.enter_context(
-                subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, text=True, env=environment)
-            )
-            stack.callback(process.kill)
-            assert process.stdout is not None
-            for line in process.stdout:
-                if found := re.search(r"http://\S+", line):
-                    return process, found.group()
-            raise AssertionError("the studio did not start")
+    def started(port: int = 0) -> tuple[Any, str]:
+        process: Any = subprocess.Popen([*command, str(port)], stdout=subprocess.PIPE, text=True, env=environment)
+        begun.append(process)
+        return process, next(found.group() for line in process.stdout if (found := re.search(r"http://\S+", line)))
 
-        yield started
+    yield started
+    for process in begun:
+        process.kill()
+        process.communicate()
 
 
 def test_a_server_that_is_killed_and_started_again_loses_nothing(start: Any, browse: Browse, file: Path) -> None:
@@ -52,156 +49,99 @@ def test_a_server_that_is_killed_and_started_again_loses_nothing(start: Any, bro
     assert "does not answer" in tab.page.inner_text("#notices")
     tab.write(EDITED)
     _, address = start(port)
-    other = None
-    if address.rpartition("=")[2] != tab.page.evaluate("JSON.parse(localStorage['studio.token'])"):
-        other = browse(address)  # the new address, as the browser opens it by itself: the old tab learns from it
+    other = browse(address)  # the new address, as the browser opens it by itself: the old tab learns from it
     tab.until("document.querySelector('#server').dataset.state === 'here'")
     assert tab.text == EDITED
-    tab.until("document.querySelector('#file-state').textContent === 'not saved'")
+    tab.saved(False)
     tab.until("!document.querySelector('.cell[data-stale]')")
-    if other is not None:
-        other.page.close()
+    other.page.close()
     tab.page.click("#editor .cm-content")
     tab.page.keyboard.press("Control+s")
-    tab.until("document.querySelector('#file-state').textContent === 'saved'")
+    tab.saved()
     assert file.read_text(encoding="utf-8") == EDITED
 
 
-def test_what_was_typed_outlives_a_reload_and_a_closed_tab(
-    open_page: Any, browse: Browse, file: Path, photos: Path
-) -> None:
-    address = open_page(file, photos).running.address
-    tab = browse(address)
+def test_what_was_typed_outlives_a_reload_and_a_closed_tab(opened_page: Page, browse: Browse, file: Path) -> None:
+    tab = browse(opened_page.running.address)
     tab.write(EDITED)
-    tab.until("document.querySelector('#file-state').textContent === 'not saved'")
+    tab.saved(False)
     tab.page.reload()
-    tab.until("document.querySelector('#file-state').textContent === 'not saved'")
+    tab.saved(False)
     assert tab.text == EDITED
     tab.page.close()
-    again = browse(address)
-    again.until("document.querySelector('#file-state').textContent === 'not saved'")
+    again = browse(opened_page.running.address)
+    again.saved(False)
     assert again.text == EDITED
     assert file.read_text(encoding="utf-8") == RECIPE
 
 
-def test_two_tabs_do_not_write_over_each_other(open_page: Any, browse: Browse, file: Path, photos: Path) -> None:
-    address = open_page(file, photos).running.address
-    one, other = browse(address), browse(address)
-    one.drawn(12)
+def test_two_tabs_do_not_write_over_each_other(opened_page: Page, tab: Tab, browse: Browse, file: Path) -> None:
+    other = browse(opened_page.running.address)
     other.drawn(12)
-    one.write(EDITED)
+    tab.write(EDITED)
     other.write(RECIPE.replace("25", "44"))
-    assert one.text == EDITED
-    one.page.keyboard.press("Control+s")
-    one.until("document.querySelector('#file-state').textContent === 'saved'")
+    assert tab.text == EDITED
+    tab.page.keyboard.press("Control+s")
+    tab.saved()
     other.page.keyboard.press("Control+s")
     other.page.wait_for_selector("dialog .difference", timeout=PATIENCE)
     assert file.read_text(encoding="utf-8") == EDITED
     other.page.click("dialog >> text=Take the file's text")
-    other.until("document.querySelector('#file-state').textContent === 'saved'")
+    other.saved()
     assert other.text == EDITED
-    one.drawn(12)
-    other.drawn(12)
-
-
-def test_a_tab_in_which_nothing_was_typed_follows_the_file(
-    open_page: Any, browse: Browse, file: Path, photos: Path
-) -> None:
-    tab = browse(open_page(file, photos).running.address)
     tab.drawn(12)
+    file.write_text(RECIPE.replace("25", "11"), encoding="utf-8")
+    other.write(RECIPE.replace("25", "44"))
+    other.page.keyboard.press("Control+s")
+    for name in ("added", "removed"):
+        other.page.wait_for_selector(f"dialog .difference .{name}", timeout=PATIENCE)
+    assert "limit: 11" in file.read_text(encoding="utf-8")
+    other.page.click("dialog >> text=Write mine over it")
+    other.saved()
+    assert file.read_text(encoding="utf-8") == RECIPE.replace("25", "44")
+
+
+def test_a_tab_in_which_nothing_was_typed_follows_the_file(tab: Tab, file: Path) -> None:
     file.write_text(EDITED, encoding="utf-8")
     tab.until("document.querySelector('#editor').innerText.includes('limit: 33')")
     assert tab.text == EDITED
 
 
-FOREIGN = """<!doctype html><title>elsewhere</title><body><script type="module">
-const studio = "%s", found = {}
-const attempt = async (name, work) => {
-  try { found[name] = String(await work()) } catch (error) { found[name] = "refused" }
-}
-const headers = {"X-Studio-Token": "guessed", "Content-Type": "application/json"}
-const body = JSON.stringify({text: "stolen", base_sha: "", force: true})
-await attempt("read", async () => (await fetch(studio + "/api/recipe")).text())
-await attempt("put", async () => (await fetch(studio + "/api/recipe", {method: "PUT", headers, body})).status)
-await attempt("blind", async () => (await fetch(studio + "/api/recipe", {method: "POST", mode: "no-cors", body})).type)
-await attempt("page", async () => (await fetch(studio + "/")).text())
-await attempt("token", async () => {
-  const frame = document.createElement("iframe")
-  frame.src = studio + "/"
-  document.body.append(frame)
-  await new Promise((done) => { frame.onload = done; setTimeout(done, 3000) })
-  return frame.contentWindow.localStorage.length
-})
-const form = document.createElement("form")
-const target = document.createElement("iframe")
-target.name = "target"
-document.body.append(target)
-Object.assign(form, {action: studio + "/api/recipe", method: "post", enctype: "text/plain", target: "target"})
-form.append(Object.assign(document.createElement("input"), {name: body, value: ""}))
-document.body.append(form)
-form.submit()
-await new Promise((done) => setTimeout(done, 500))
-window.found = found
-</script>"""
-
-
 @contextmanager
-def served_elsewhere(html: str) -> Iterator[int]:
-    """A server of somebody else's, all of whose pages are `html`; its port."""
-
-    class Elsewhere(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            data = html.encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+def served_elsewhere(folder: Path, html: str) -> Iterator[int]:
+    """A server of somebody else's page; its port."""
+    folder.mkdir()
+    (folder / "index.html").write_text(html, encoding="utf-8")
+    handler = partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.server_address[1]
-    finally:
         server.shutdown()
-        server.server_close()
 
 
-def test_a_page_elsewhere_in_the_same_browser_cannot_drive_it(
-    open_page: Any, browse: Browse, browser: Any, file: Path, photos: Path
-) -> None:
-    opened = open_page(file, photos)
-    tab = browse(opened.running.address)
-    tab.drawn(12)
-    with served_elsewhere(FOREIGN % f"http://127.0.0.1:{opened.running.port}") as port:
+def test_a_page_elsewhere_cannot_drive_it(opened_page: Page, tab: Tab, file: Path, tmp_path: Path) -> None:
+    html = Path(__file__).with_name("elsewhere.html").read_text(encoding="utf-8")
+    html = html.replace("STUDIO", f"http://127.0.0.1:{opened_page.running.port}")
+    with served_elsewhere(tmp_path / "elsewhere", html) as port:
         for host in ("127.0.0.1", "localhost"):
-            foreign = tab.page.context.new_page()
-            foreign.goto(f"http://{host}:{port}/")
-            for _ in range(PATIENCE // 50):
-                if foreign.evaluate("Boolean(window.found)"):
-                    break
-                foreign.wait_for_timeout(50)
-            found = foreign.evaluate("window.found")
-            assert {name: found[name] for name in ("read", "put", "page", "token")} == dict.fromkeys(
-                ("read", "put", "page", "token"), "refused"
-            )
+            foreign = Tab(tab.page.context.new_page())
+            foreign.page.goto(f"http://{host}:{port}/")
+            foreign.until("Boolean(window.found)")
+            found = foreign.page.evaluate("window.found")
+            assert {found[name] for name in ("read", "put", "page", "token")} == {"refused"}
             assert found["blind"] in ("opaque", "refused")
-            foreign.close()
+            foreign.page.close()
     assert file.read_text(encoding="utf-8") == RECIPE
     assert tab.text == RECIPE
 
 
-def test_without_its_token_the_page_shows_nothing(open_page: Any, browser: Any, file: Path, photos: Path) -> None:
-    opened = open_page(file, photos)
+def test_without_its_token_the_page_shows_nothing(opened_page: Page, browser: Any) -> None:
     context = browser.new_context()
     page = context.new_page()
-    page.goto(opened.running.address)
+    page.goto(opened_page.running.address)
     assert "token" not in page.url  # the page takes it out of the address bar
     page.evaluate("localStorage.clear()")
-    page.goto(f"http://127.0.0.1:{opened.running.port}/")
+    page.goto(f"http://127.0.0.1:{opened_page.running.port}/")
     page.wait_for_selector(".stranger", timeout=PATIENCE)
     assert "token" in page.inner_text(".stranger")
     assert page.locator(".cell").count() == 0
@@ -209,11 +149,8 @@ def test_without_its_token_the_page_shows_nothing(open_page: Any, browser: Any, 
     context.close()
 
 
-def test_the_page_works_inside_a_frame_of_a_notebook(open_page: Any, browse: Browse, file: Path, photos: Path) -> None:
-    address = open_page(file, photos).running.address
-    html = f"<!doctype html><iframe src='{address}' width=1100 height=700></iframe>"
-    with served_elsewhere(html) as port:
-        tab = browse(address)
+def test_the_page_works_inside_a_frame_of_a_notebook(opened_page: Page, tab: Tab, tmp_path: Path) -> None:
+    with served_elsewhere(tmp_path / "notebook", f"<!doctype html>{opened_page.running._repr_html_()}") as port:
         page = tab.page.context.new_page()
         page.goto(f"http://localhost:{port}/")
         frame = page.frame_locator("iframe")

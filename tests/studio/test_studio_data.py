@@ -1,77 +1,47 @@
-"""Files and packed datasets of every kind: what is shown is what a Dataset returns; what does not fit is reported."""
+"""Files and packed datasets of every kind: what is shown is what a Dataset returns; damage is reported."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 import pytest
-from asking import Page, picture
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from studio_pages import BAG, PAIR, Page, image_of, write_images, write_masks
+from support.encoded_pictures import encoded as encoded_picture
+from support.encoded_pictures import exif
 
 import augrecipes as ar
 from augrecipes.errors import DataError, StoreError
-from augrecipes.preview.display import picture_of_output
+from augrecipes.images.encoded import Encoded, encoded
+from augrecipes.preview.display import picture_of_output, within
+from augrecipes.recipe.model import Output
 from augrecipes.sources.stored import StoredSource
-from augrecipes.studio import data
+from augrecipes.studio.data import DecodedOnce
 from augrecipes.studio.studio import opened
+from augrecipes.studio.view import png_of, shown_of
 
-PICTURES = """\
+IMAGES = """\
 version: 1
 recipe: images
-optimize: {optimize}
 steps:
-  - SmallestMaxSize: {{max_size: 80}}
-  - CenterCrop: {{height: 72, width: 80}}
-  - RandomCrop: {{height: 48, width: 64}}
-  - Rotate: {{limit: 30, border_mode: reflect_101, p: 1.0}}
+  - SmallestMaxSize: {max_size: 80}
+  - CenterCrop: {height: 72, width: 80}
+  - RandomCrop: {height: 48, width: 64}
+  - Rotate: {limit: 30, border_mode: reflect_101, p: 1.0}
   - HorizontalFlip
 eval: derived
-output: {{dtype: float32, layout: chw, normalize: imagenet}}
+output: {dtype: float32, layout: chw, normalize: imagenet}
 """
-PAIRS = """\
-version: 1
-recipe: pairs
-kind: pair
-optimize: {optimize}
-scales: {{lr: 1, hr: 2}}
-steps:
-  - RandomCrop: {{height: 24, width: 24, at: lr}}
-  - HorizontalFlip
-"""
-BAGS = """\
-version: 1
-recipe: bags
-kind: bag
-optimize: {optimize}
-bag: {{max_tiles: 5}}
-steps:
-  - CenterCrop: {{height: 40, width: 40}}
-  - RandomCrop: {{height: 32, width: 32}}
-  - StainJitter: {{sigma: 0.05, share: bag, p: 1.0}}
-"""
-
-
-def written(folder: Path, kind: str) -> Any:
-    """Files of a kind, and what names them."""
-    if kind == "pair":
-        for name, k in (("hr", 2), ("lr", 1)):
-            (folder / name).mkdir(parents=True)
-            for number in range(3):
-                assert cv2.imwrite(str(folder / name / f"{number}.png"), picture(number, 60 * k, 80 * k))
-        return {name: str(folder / name) for name in ("hr", "lr")}
-    for number in range(6):
-        to = folder / ("ab"[number % 2] if kind == "bag" else "") / f"{number}.{'png' if number % 3 else 'jpg'}"
-        to.parent.mkdir(parents=True, exist_ok=True)
-        assert cv2.imwrite(str(to), picture(number))
-    return str(folder)
-
-
-KINDS = {"image": PICTURES, "pair": PAIRS, "bag": BAGS}
+FAST = f"{IMAGES}optimize: fast\n"
+MASKED = IMAGES.replace("steps:", "inputs: {mask: required}\nsteps:", 1)
+TEXTS = {"image": IMAGES, "masked": MASKED, "pair": PAIR, "bag": BAG}
 
 
 @pytest.fixture
@@ -79,182 +49,213 @@ def packed(tmp_path: Path, open_page: Callable[..., Page]) -> Iterator[Callable[
     """Packs files of a kind, and opens a page over the store."""
 
     def make(kind: str, text: str, **how: Any) -> tuple[Page, Path]:
-        ar.pack(ar.load(text), written(tmp_path / "files", kind), tmp_path / "store", workers=0, **how)
+        files = write_images(tmp_path / "files", kind)
+        if kind == "masked":
+            how["masks"] = write_masks(tmp_path / "masks", tmp_path / "files")
+        ar.pack(ar.load(text), files, tmp_path / "store", workers=0, **how)
         return open_page(None, str(tmp_path / "store")), tmp_path / "store"
 
     yield make
 
 
-def differing(page: Page, data: Any, text: str, seed: int = 3) -> list[str]:
+def differing(page: Page, data: Any, text: str, seed: int = 3, **how: Any) -> list[str]:
     """Images of the page that are not those of a Dataset over the data; lines of Python that give others."""
     recipe = ar.load(text)
     of_files = {"image": ar.ImageFolder, "pair": ar.PairedImages, "bag": ar.TileBags}[recipe.kind]
     make: Any = ar.Packed if page.studio.data.store else of_files
-    ds = make(data, recipe, seed=seed)
+    ds = make(data, recipe, seed=seed, **how)
     count, found = len(ds), []
     lines = page.lines("/api/draws", text=text, indices=list(range(count)), epochs=[0, 1, 5], seed=seed, tiles=3)
     for line in lines[:-1]:
         index, epoch = line["index"], line["epoch"]
         whole = ds[epoch, index]
-        made = eval(line["python"].replace("'recipe.yaml'", "text"), {"ar": ar, "text": text})
+        scope = {"ar": ar, "text": text, **(ds.given(index).rest if how else {})}
+        made = eval(line["python"].replace("'recipe.yaml'", "text"), scope)
         for number, shown in enumerate(line["pictures"]):
-            name, output = shown["target"], recipe.outputs.get(shown["target"], recipe.output)
+            name, pixels = shown["target"], page.pixels(shown["url"])
+            output = recipe.outputs.get(name, recipe.output)
+            tiles = whole[name] if recipe.kind == "bag" else [whole[name]]
+            if not any(np.array_equal(pixels, picture_of_output(np.asarray(one), output)) for one in tiles):
+                found.append(f"{index} {epoch} {name}: another image")
+            if number == 0 and not np.array_equal(pixels, picture_of_output(np.asarray(made[name]), output)):
+                found.append(f"{index} {epoch} {name}: {line['python']}")
+            if recipe.inputs.mask == "required":
+                assert np.array_equal(page.pixels(shown["overlay"]["mask"])[..., 3] > 0, np.asarray(whole["mask"]) > 0)
             if recipe.kind == "pair":
                 x0, y0, x1, y1 = shown["window"]
                 assert (x1 - x0, y1 - y0) == np.asarray(whole[name]).shape[1:]
-            if recipe.kind == "bag":
-                out = ds.pipeline.at(index, epoch, shown["tile"])(
-                    **ds.given(index, epoch=epoch, tile=shown["tile"]).targets
-                )
-                among = [picture_of_output(np.asarray(tile), output) for tile in whole["image"]]
-                wanted = picture_of_output(out["image"], output)
-                if not any(np.array_equal(wanted, one) for one in among):
-                    found.append(f"{index} {epoch}: no tile of the bag")
-            else:
-                wanted = picture_of_output(np.asarray(whole[name]), output)
-            if not np.array_equal(page.pixels(shown["url"]), wanted):
-                found.append(f"{index} {epoch} {name}: another image")
-            if number == 0 and not np.array_equal(picture_of_output(np.asarray(made[name]), output), wanted):
-                found.append(f"{index} {epoch} {name}: {line['python']}")
     assert len(lines) == 3 * count + 1
     return found
 
 
 @pytest.mark.parametrize("optimize", ["none", "fast"])
-@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("kind", list(TEXTS))
 @pytest.mark.parametrize("form", ["files", "raw", "jpeg"])
 def test_what_is_shown_is_what_a_dataset_returns(
     packed: Any, open_page: Callable[..., Page], tmp_path: Path, kind: str, optimize: str, form: str
 ) -> None:
-    text = KINDS[kind].format(optimize=optimize)
+    text, how = f"{TEXTS[kind]}optimize: {optimize}\n", dict[str, Any]()
     if form == "files":
-        data = written(tmp_path / "files", kind)
-        page = open_page(None, data)
+        data = write_images(tmp_path / "files", kind)
+        if kind == "masked":
+            how["masks"] = write_masks(tmp_path / "masks", tmp_path / "files")
+        page = open_page(None, data, **how)
     else:
         page, data = packed(kind, text, format=form)
-    assert differing(page, data, text) == []
+    assert differing(page, data, text, **how) == []
 
 
 def test_every_view_of_a_store(packed: Any) -> None:
-    for_pictures = PICTURES.format(optimize="fast")
-    page, store = packed("image", for_pictures)
-    source = page.post("/api/source", text=for_pictures)
+    page, store = packed("image", FAST)
+    source = page.post("/api/source", text=FAST)
     assert (source["problem"], source["count"], source["seed"]) == (None, 6, None)
-    lines = page.lines("/api/stages", text=for_pictures, index=1, epoch=2, size=0)
+    lines = page.lines("/api/stages", text=FAST, index=1, epoch=2, size=0)
     assert [line.get("baked", False) for line in lines] == [False, True, True, False, False, False, False, False]
     assert [line.get("path") for line in lines[1:6]] == [f"steps.{k}" for k in range(5)]
     assert page.pixels(lines[0]["url"]).shape == (72, 80, 3)
-    ds = ar.Packed(store, ar.load(for_pictures), optimize="none")
+    ds = ar.Packed(store, ar.load(FAST), optimize="none")
     wanted = picture_of_output(np.asarray(ds[2, 1]["image"]), ds.recipe.output)
     assert np.array_equal(page.pixels(lines[6]["url"]), wanted)
-    found = page.post("/api/compare", a={"text": for_pictures}, b={"text": for_pictures.replace("30", "10")}, index=1)
+    found = page.post("/api/compare", a={"text": FAST}, b={"text": FAST.replace("30", "10")}, index=1)
     assert found["largest"] > 0
     assert any("limit: 30 → 10" in line for line in found["words"])
-    cost = page.post("/api/cost", text=for_pictures, index=1)
-    assert [step["path"] for step in cost["steps"]] == [f"steps.{k}" for k in range(5)]
-    assert [step["before_us"] > 0 for step in cost["steps"]] == [False, False, True, True, True]
-    apart = page.post("/api/extremes", text=for_pictures, path="steps.3", index=1)
+    cost = page.post("/api/cost", text=FAST, index=1)
+    assert [step["site"] for step in cost["steps"]] == [step.site for step in ar.load(FAST).steps]
+    assert [step["ms"] > 0 for step in cost["steps"]] == [False, False, True, True, True]
+    apart = page.post("/api/extremes", text=FAST, path="steps.3", index=1)
     assert apart["least"]["apart"] < apart["most"]["apart"]
     for body in ({"off": ["steps.0"]}, {"force": {"steps.1": 0}}):
-        reply = page.ask("POST", "/api/stages", {"text": for_pictures, **body})
+        reply = page.ask("POST", "/api/stages", {"text": FAST, **body})
         assert (reply.status, reply.json["error"]["code"]) == (422, "baked")
-    assert page.ask("POST", "/api/extremes", {"text": for_pictures, "path": "steps.0"}).status == 422
-    assert page.lines("/api/draws", text=for_pictures, off=["steps.3"])[0]["pictures"]
+    assert page.ask("POST", "/api/extremes", {"text": FAST, "path": "steps.0"}).status == 422
+    assert page.lines("/api/draws", text=FAST, off=["steps.3"])[0]["pictures"]
 
 
-HOW = (
-    "",
-    "optimize: none",
-    "optimize: fast",
-    "without_rules: [drop_noops]",
-    "max_bytes: 900000000",
-    "about: other",
-    "",
-)
-
-
-def stale(page: Page, text: str) -> list[str]:
-    """Edits that change no digest, and that are not heard by a page over a store."""
-    found = []
-    for line in HOW:
-        recipe = page.studio.bench.recipe(f"{text}{line}\n")
-        left, baked = page.studio.data.left(recipe, "train", 0)
-        if len(baked) != 2 or replace(left, steps=recipe.steps, inputs=recipe.inputs) != recipe:
-            found.append(line)
-    return found
-
-
-def test_what_a_digest_leaves_out_is_heard_over_a_store(packed: Any) -> None:
-    text = PICTURES.format(optimize="exact")
-    page, _ = packed("image", text)
-    assert stale(page, text.replace("optimize: exact\n", "")) == []
-    sides = {side: {"text": text.replace("exact", said)} for side, said in (("a", "exact"), ("b", "fast"))}
-    found = page.post("/api/compare", **sides, index=1)
-    assert [found[side]["optimize"] for side in "ab"] == ["exact", "fast"]
-
-
-def test_planted_what_is_kept_by_its_digest_is_noticed(packed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: dict[str, Any] = {}
-    real = data.behind
-    monkeypatch.setattr(data, "behind", lambda recipe, *more: kept.setdefault(recipe.digest, real(recipe, *more)))
-    text = PICTURES.format(optimize="exact")
-    page, _ = packed("image", text)
-    assert stale(page, text.replace("optimize: exact\n", "")) == list(HOW[1:-1])
-
-
-def test_a_recipe_with_another_beginning_is_told_both(packed: Any) -> None:
-    text = PICTURES.format(optimize="exact")
-    page, _ = packed("image", text)
-    other = text.replace("max_size: 80", "max_size: 90")
+def test_a_recipe_with_another_beginning_shows_both(packed: Any) -> None:
+    page, _ = packed("image", IMAGES)
+    other = IMAGES.replace("max_size: 80", "max_size: 90")
     assert "SmallestMaxSize(max_size: 80)" in page.post("/api/source", text=other)["problem"]
     for path in ("draws", "stages", "cost"):
         reply = page.ask("POST", f"/api/{path}", {"text": other})
         assert reply.status == 422
         assert "does not begin with the steps that were baked into the store" in reply.json["error"]["message"]
         assert "SmallestMaxSize(max_size: 90)" in reply.json["error"]["message"]
-    pair = page.ask("POST", "/api/draws", {"text": PAIRS.format(optimize="exact")})
+    pair = page.ask("POST", "/api/draws", {"text": PAIR})
     assert "of kind 'image'" in pair.json["error"]["message"]
 
 
-def test_epochs_that_were_baked_are_shown_in_turn(packed: Any) -> None:
-    text = PICTURES.format(optimize="exact")
-    page, store = packed("image", text, epochs=2, through="Rotate", seed=3)
-    assert page.post("/api/source", text=text)["seed"] == 3
-    assert differing(page, store, text) == []
-    assert (
-        "with seed 3, not with 4" in page.ask("POST", "/api/draws", {"text": text, "seed": 4}).json["error"]["message"]
-    )
-
-
-def test_planted_the_first_epoch_alone_is_noticed(packed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = PICTURES.format(optimize="exact")
-    page, store = packed("image", text, epochs=2, through="Rotate", seed=3)
+def test_epochs_that_were_baked_are_shown_in_turn(packed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, store = packed("image", IMAGES, epochs=2, through="Rotate", seed=3)
+    assert page.post("/api/source", text=IMAGES)["seed"] == 3
+    assert differing(page, store, IMAGES) == []
+    reply = page.ask("POST", "/api/draws", {"text": IMAGES, "seed": 4})
+    assert "with seed 3, not with 4" in reply.json["error"]["message"]
     read = StoredSource.read
-    monkeypatch.setattr(StoredSource, "read", lambda self, k, epoch=0, **how: read(self, k, 0, **how))
-    assert any(re.match(r"\d [15] image: another image", one) for one in differing(page, store, text))
+    monkeypatch.setattr(StoredSource, "read", lambda self, k, epoch=0, **how: read(self, k, 0, **how))  # planted
+    page.studio.data._samples.__init__(1)  # so that all are read again
+    assert any(re.match(r"\d [15] image: another image", one) for one in differing(page, store, IMAGES))
 
 
-def test_masks_of_a_store_lie_on_its_pictures(tmp_path: Path, open_page: Callable[..., Page]) -> None:
-    files, masks = tmp_path / "files", tmp_path / "masks"
-    masks.mkdir()
-    written(files, "image")
-    mask = np.zeros((120, 160), np.uint8)
-    mask[20:60, 30:90] = 2
-    for file in files.iterdir():
-        assert cv2.imwrite(str(masks / f"{file.stem}.png"), mask)
-    text = PICTURES.format(optimize="exact").replace("steps:", "inputs: {mask: required}\nsteps:", 1)
-    ar.pack(ar.load(text), str(files), tmp_path / "store", workers=0, masks=str(masks))
-    page = open_page(None, str(tmp_path / "store"))
-    line = page.lines("/api/draws", text=text, indices=[1])[0]
-    overlay = page.pixels(line["pictures"][0]["overlay"]["mask"])
-    ds = ar.Packed(tmp_path / "store", ar.load(text))
-    assert np.array_equal(overlay[..., 3] > 0, np.asarray(ds[0, 1]["mask"]) > 0)
+def test_a_store_that_is_damaged_or_given_masks_is_reported_when_the_studio_starts(packed: Any) -> None:
+    _, store = packed("image", IMAGES)
     with pytest.raises(DataError, match="leave --masks out"):
-        opened(None, str(tmp_path / "store"), masks=str(masks))
-
-
-def test_a_damaged_store_is_told_when_the_studio_starts(packed: Any) -> None:
-    _, store = packed("image", PICTURES.format(optimize="exact"))
+        opened(None, str(store), masks="masks")
     (store / "image-00000.bin").write_bytes(b"short")
     with pytest.raises(StoreError):
         opened(None, str(store))
+
+
+def file_of(kind: str, height: int, width: int, turn: int = 1) -> Encoded:
+    """An image in its format, turned by its EXIF data."""
+    return encoded(encoded_picture(Image.fromarray(image_of(height, height, width)), kind, exif=exif(turn)), name="one")
+
+
+@st.composite
+def parts(draw: st.DrawFn) -> tuple[Encoded, int, tuple[int, int, int, int]]:
+    """A file, a scale that it has, and a part of it."""
+    form = draw(st.sampled_from(["JPEG", "PNG"]))
+    height, width = draw(st.integers(9, 90)), draw(st.integers(9, 90))
+    file = file_of(form, height, width, draw(st.integers(1, 8)) if form == "JPEG" else 1)
+    reduce = draw(st.sampled_from([1, 1, *file.scales()]))
+
+    def span(most: int) -> tuple[int, int]:
+        start = draw(st.integers(0, (most - 1) // reduce)) * reduce
+        return start, draw(st.integers(start + 1, most))
+
+    (y0, y1), (x0, x1) = map(span, file.shape[:2])
+    return file, reduce, (y0, x0, y1, x1)
+
+
+def apart(cached: Any, file: Encoded, reduce: int, part: tuple[int, int, int, int]) -> bool:
+    """Whether a file that is cached gives other pixels than the file."""
+    for _ in range(2):
+        one, other = cached.region(*part, reduce), file.region(*part, reduce)
+        if one.shape != other.shape or (one != other).any():
+            return True
+        one[:] = 77  # it belongs to whoever asked
+    return not np.array_equal(cached.array(), file.array())
+
+
+@settings(max_examples=80)
+@given(parts())
+def test_files_that_stay_decoded_give_the_same_pixels(one: Any) -> None:
+    file, reduce, part = one
+    assert not apart(DecodedOnce(file), file, reduce, part)
+
+
+class _OffByOne(DecodedOnce):
+    """Planted: the part that ends a pixel early where the scale does not divide it."""
+
+    def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> Any:
+        whole = super().view(0, 0, *self.shape[:2], reduce)
+        return np.array(whole[y0 // reduce : y1 // reduce, x0 // reduce : x1 // reduce])
+
+
+class _Shared(DecodedOnce):
+    """Planted: what is cached is handed out itself."""
+
+    def region(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> Any:
+        self.view(y0, x0, y1, x1, reduce)
+        whole: Any = self._whole.peek(reduce)
+        return whole[y0 // reduce : -(-y1 // reduce), x0 // reduce : -(-x1 // reduce)]
+
+
+@pytest.mark.parametrize("fault", [_OffByOne, _Shared])
+def test_planted_files_are_noticed(fault: Callable[[Encoded], Any]) -> None:
+    file = file_of("JPEG", 61, 47)
+    assert not apart(DecodedOnce(file), file, 2, (2, 4, 33, 45))
+    assert apart(fault(file), file, 2, (2, 4, 33, 45))
+
+
+def test_damaged_files_that_are_cached_say_what_every_other_says() -> None:
+    whole = file_of("JPEG", 160, 120)
+    cut = Encoded("cut", whole.data[: len(whole.data) // 2], whole.header, whole.channels, whole.turn, whole.shape)
+    for part in ((0, 0, 160, 120), (0, 0, 16, 120), (40, 8, 72, 64), (96, 0, 160, 120)):
+        found: list[Any] = []
+        for file in (cut, DecodedOnce(cut)):
+            try:
+                found.append(file.region(*part).tolist())
+            except DataError as error:
+                found.append(str(error))
+        assert found[0] == found[1]
+    assert "cut: truncated or damaged" in found[0]
+
+
+@settings(max_examples=40)
+@given(st.integers(1, 70), st.integers(1, 70), st.sampled_from([3, 4]), st.integers(0, 99))
+def test_no_pixel_is_lost_in_a_png(height: int, width: int, channels: int, seed: int) -> None:
+    given_ = np.random.default_rng(seed).integers(0, 256, (height, width, channels), np.uint8)
+    back = cv2.imdecode(np.frombuffer(png_of(given_), np.uint8), cv2.IMREAD_UNCHANGED)
+    assert np.array_equal(back[..., [2, 1, 0, 3][:channels]], given_)
+
+
+@pytest.mark.parametrize("layout", ["chw", "hwc"])
+def test_small_images_of_floats_are_the_large_ones_made_smaller(layout: Any) -> None:
+    output = Output(dtype="float32", layout=layout, range=(-1.0, 1.0))
+    for height, width in ((300, 400), (257, 129), (64, 640)):
+        image = image_of(3, height, width).astype(np.float32) / 127.5 - 1
+        image = np.ascontiguousarray(np.moveaxis(image, -1, 0)) if layout == "chw" else image
+        for size in (32, 100, 224):
+            small, wanted = shown_of(image, output, size), within(picture_of_output(image, output), size)
+            assert (small.shape, np.abs(small.astype(int) - wanted).mean() < 3) == (wanted.shape, True)
+        assert np.array_equal(shown_of(image, output, 1 << 30), picture_of_output(image, output))

@@ -1,12 +1,12 @@
-"""Work in turns: a newer edit ends an older drawing, slow steps hold nobody up, and what is kept stays bounded."""
+"""Work in turns: a newer edit ends an older drawing, slow steps hold nobody up, and what is cached stays bounded."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,18 @@ import albumentations as A
 import cv2
 import numpy as np
 import pytest
-from asking import Page, picture
+from studio_pages import QUICK, Page, image_of
 
 import augrecipes as ar
 from augrecipes.ops import registry
-from augrecipes.studio import workbench
-from augrecipes.studio.images import ImageCache
-from augrecipes.studio.workbench import LruCache
+from augrecipes.sources.sample import RecipeSource
+from augrecipes.studio import studio
+from augrecipes.studio.jobs import LruCache
 
-QUICK = "version: 1\nrecipe: quick\nsteps: [HorizontalFlip]\neval: derived\n"
-SLOW = "version: 1\nrecipe: slow\nsteps: [StepThatWaits: {p: 1.0}]\neval: []\n"
+WAIT = "StepThatWaits: {p: 1.0}"
+SLOW = QUICK.replace("HorizontalFlip", WAIT).replace("derived", "[]")
+POOL = ThreadPoolExecutor(16)
+MANY = {"indices": [0, 1, 2, 3], "epochs": list(range(20))}
 
 
 class Gate:
@@ -36,6 +38,13 @@ class Gate:
     def wait(self) -> None:
         self.began += 1
         assert self.open.wait(60)
+
+    def ended(self, page: Page) -> bool:
+        """Whether no other step begins of work that has ended, once the gate is open."""
+        began = self.began
+        self.open.set()
+        page.studio.threads._threads.shutdown()  # waits for what still runs
+        return self.began == began <= page.studio.threads.lanes
 
 
 @pytest.fixture
@@ -63,41 +72,29 @@ def until(true: Callable[[], bool]) -> None:
     raise AssertionError("it has not come")
 
 
-def in_background(page: Page, path: str, /, **body: Any) -> tuple[threading.Thread, list[Any]]:
-    """A request whose lines arrive one by one."""
-    lines: list[Any] = []
+def begin(page: Page, gate: Gate, path: str, /, **body: Any) -> Future[list[Any]]:
+    """A request whose lines arrive one by one, once it has come to the gate."""
 
-    def work() -> None:
+    def work() -> list[Any]:
         with page.open("POST", path, body) as response:
-            lines.extend(json.loads(line) for line in response)
+            return [json.loads(line) for line in response]
 
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    return thread, lines
+    begun = POOL.submit(work)
+    until(lambda: gate.began >= 1)
+    return begun
 
 
 def test_a_newer_edit_ends_an_older_drawing(page: Page, gate: Gate) -> None:
-    thread, lines = in_background(page, "/api/draws", text=SLOW, indices=[0, 1, 2, 3], epochs=list(range(20)))
-    until(lambda: gate.began >= 1)
+    older = begin(page, gate, "/api/draws", text=SLOW, **MANY)
     newer = page.lines("/api/draws", text=QUICK, indices=[0, 1])  # while the slow step still waits
-    assert [line.get("index") for line in sorted(newer[:-1], key=lambda line: line["index"])] == [0, 1]
-    thread.join(30)
-    assert not thread.is_alive()  # nor does the older request wait for its step
-    assert lines == [{"done": False, "ms": lines[0]["ms"]}]
-    began = gate.began
-    gate.open.set()
-    page.lines("/api/draws", text=QUICK, indices=[2])
-    assert gate.began == began <= page.studio.threads.lanes  # of the 80 draws no other was begun
+    assert sorted(line["index"] for line in newer[:-1]) == [0, 1]
+    assert older.result(30) == [{"done": False}]  # nor does the older request wait for its step
+    assert gate.ended(page)  # of the 80 draws no other was begun
 
 
-STEPS = """version: 1
+STEPS = f"""version: 1
 recipe: slow
-optimize: {}
-steps:
-  - HorizontalFlip
-  - StepThatWaits: {{p: 1.0}}
-  - Sequential: {{p: 1.0, steps: [StepThatWaits: {{p: 1.0}}, StepThatWaits: {{p: 1.0}}]}}
-  - StepThatWaits: {{p: 1.0}}
+steps: [HorizontalFlip, {WAIT}, Sequential: {{p: 1.0, steps: [{WAIT}, {WAIT}]}}, {WAIT}]
 eval: []
 """
 
@@ -105,60 +102,43 @@ eval: []
 @pytest.mark.parametrize("optimize", ["none", "fast"])
 @pytest.mark.parametrize("view", ["draws", "stages", "extremes", "compare", "cost"])
 def test_an_edit_is_heard_between_the_steps_of_a_sample(page: Page, gate: Gate, view: str, optimize: str) -> None:
-    text = STEPS.format(optimize)
-    sides = {"a": {"text": text}, "b": {"text": text}}
-    body: dict[str, Any] = sides if view == "compare" else {"text": text, "path": "steps.3"}
-    thread, lines = in_background(page, f"/api/{view}", **body)
-    until(lambda: gate.began >= 1)
-    began = gate.began
-    other = QUICK if view != "extremes" else QUICK.replace("HorizontalFlip", "Rotate")
-    sides = {"a": {"text": other}, "b": {"text": other}}
-    in_background(page, f"/api/{view}", **(sides if view == "compare" else {"text": other, "path": "steps.0"}))
-    thread.join(30)
-    assert not thread.is_alive()
-    assert lines[-1].get("done") is False or lines[-1]["error"]["code"] == "ended"
-    gate.open.set()
-    page.studio.threads._threads.shutdown()  # waits for what still runs
-    assert gate.began == began <= page.studio.threads.lanes  # of each thread's sample no other step was begun
+    def body(text: str, path: str) -> dict[str, Any]:
+        return {"a": {"text": text}, "b": {"text": text}} if view == "compare" else {"text": text, "path": path}
+
+    older = begin(page, gate, f"/api/{view}", **body(f"{STEPS}optimize: {optimize}\n", "steps.3"))
+    begin(page, gate, f"/api/{view}", **body(QUICK.replace("HorizontalFlip", "Rotate"), "steps.0"))
+    last = older.result(30)[-1]
+    assert last.get("done") is False or last["error"]["code"] == "ended"
+    assert gate.ended(page)  # of each thread's sample
 
 
 def test_planted_steps_that_do_not_look_are_noticed(page: Page, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workbench, "go_on", lambda: None)
-    thread, _ = in_background(page, "/api/draws", text=STEPS.format("none"))
-    until(lambda: gate.began >= 1)
+    monkeypatch.setattr(studio, "go_on", lambda: None)
+    begin(page, gate, "/api/draws", text=f"{STEPS}optimize: none\n")
     page.lines("/api/draws", text=QUICK)
-    thread.join(30)
-    gate.open.set()
-    page.studio.threads._threads.shutdown()
-    assert gate.began == 4
+    assert not gate.ended(page)
 
 
 def test_closing_the_connection_ends_the_work(page: Page, gate: Gate) -> None:
-    with page.open("POST", "/api/draws", {"text": SLOW, "indices": [0, 1, 2, 3], "epochs": list(range(20))}):
+    with page.open("POST", "/api/draws", {"text": SLOW, **MANY}):
         until(lambda: gate.began >= 1)
-    until(lambda: all(turn.ended for turn in page.studio.turns.running))
-    began = gate.began
-    gate.open.set()
-    page.lines("/api/draws", text=QUICK)
-    assert gate.began == began <= page.studio.threads.lanes
+    until(lambda: all(turn.ended for turn in page.studio.turns.values()))
+    assert gate.ended(page)
 
 
 def test_two_tabs_do_not_end_each_other(page: Page, gate: Gate) -> None:
-    thread, lines = in_background(page, "/api/draws", text=SLOW, indices=[0, 1])
-    until(lambda: gate.began >= 1)
+    one = begin(page, gate, "/api/draws", text=SLOW, indices=[0, 1])
     other = Page(page.running, page.files, tab="tab-2")
     assert other.lines("/api/draws", text=QUICK)[-1]["done"] is True
     assert page.post("/api/check", text=QUICK)["problems"] == []  # the same tab, another kind of work
     assert page.lines("/api/stages", text=QUICK)[-1]["done"] is True
     gate.open.set()
-    thread.join(30)
-    assert [line.get("index") for line in lines[:-1]].count(None) == 0
-    assert lines[-1]["done"] is True
+    *lines, last = one.result(30)
+    assert (sorted(line["index"] for line in lines), last["done"]) == ([0, 1], True)
 
 
 def test_lines_come_as_soon_as_they_are_there(page: Page, gate: Gate) -> None:
-    text = SLOW.replace("{p: 1.0}", "{p: 0.5}")
-    with page.open("POST", "/api/draws", {"text": text, "indices": [0, 1, 2, 3], "epochs": list(range(8))}) as response:
+    with page.open("POST", "/api/draws", {"text": SLOW.replace("{p: 1.0}", "{p: 0.5}"), **MANY}) as response:
         line = json.loads(response.readline())  # a sample that the slow step passes over
         assert line["pictures"]
         gate.open.set()
@@ -167,31 +147,32 @@ def test_lines_come_as_soon_as_they_are_there(page: Page, gate: Gate) -> None:
 
 def test_a_step_that_fails_costs_its_sample_only(open_page: Callable[..., Page], tmp_path: Path) -> None:
     for number, size in enumerate((40, 80, 40, 80)):
-        assert cv2.imwrite(str(tmp_path / f"{number}.png"), picture(number, size, size))
+        assert cv2.imwrite(str(tmp_path / f"{number}.png"), image_of(number, size, size))
     (tmp_path / "4.png").write_bytes(b"\x89PNG\r\n\x1a\n broken")
-    page = open_page(None, tmp_path)
-    text = "version: 1\nrecipe: x\nsteps: [RandomCrop: {height: 64, width: 64}]\neval: derived\n"
-    lines = {line["index"]: line for line in page.lines("/api/draws", text=text, indices=[0, 1, 2, 3, 4])[:-1]}
-    assert [bool(lines[k]["pictures"]) for k in range(5)] == [False, True, False, True, False]
+    text = QUICK.replace("HorizontalFlip", "RandomCrop: {height: 64, width: 64}")
+    lines = open_page(None, tmp_path).lines("/api/draws", text=text, indices=[0, 1, 2, 3, 4])[:-1]
+    lines.sort(key=lambda line: line["index"])
+    assert [bool(line["pictures"]) for line in lines] == [False, True, False, True, False]
     assert "RandomCrop#1" in lines[0]["error"]["fix"]
     assert "4.png" in lines[4]["error"]["message"]
 
 
-def test_pictures_that_are_kept_are_bounded() -> None:
-    pictures = ImageCache(most_bytes=200_000)
-    random = np.random.default_rng(0)
-    urls = [pictures.put(random.integers(0, 255, (100, 100, 3), np.uint8))["url"] for _ in range(40)]
-    assert pictures.nbytes <= 200_000
-    assert [pictures.has(url) for url in urls].count(True) == pictures.nbytes // 30_000
-    assert pictures.has(urls[-1])
-    assert not pictures.has(urls[0])
-    same = np.zeros((10, 10, 3), np.uint8)
-    assert pictures.put(same)["url"] == pictures.put(same)["url"]
-    assert ImageCache().put(same)["url"] != pictures.put(same)["url"]  # addresses cannot be guessed from pixels
+def test_cached_images_are_bounded_and_nobody_guesses_their_addresses(
+    page: Page, open_page: Callable[..., Page], photos: Path
+) -> None:
+    def urls(of: Page) -> set[str]:
+        lines = of.lines("/api/draws", text=QUICK, indices=[0, 1, 2, 3], epochs=[0, 1, 2, 3])
+        return {line["pictures"][0]["url"] for line in lines[:-1]}
+
+    assert urls(page) == urls(page)
+    assert not urls(page) & urls(open_page(None, photos))
+    page.studio.images.__init__(200_000, len)  # type: ignore[misc]
+    assert {page.ask("GET", url).status for url in urls(page)} == {200, 404}
+    assert 0 < page.studio.images.total <= 200_000
 
 
-def test_things_that_are_kept_are_made_once_and_bounded() -> None:
-    kept: LruCache[int] = LruCache(100, size=lambda item: item)
+def test_what_is_cached_is_made_once_and_bounded() -> None:
+    cache: LruCache[int] = LruCache(100, size=lambda item: item)
     made: list[int] = []
 
     def make(number: int) -> int:
@@ -199,46 +180,42 @@ def test_things_that_are_kept_are_made_once_and_bounded() -> None:
         time.sleep(0.01)
         return number
 
-    threads = [threading.Thread(target=lambda: kept.get("x", lambda: make(30))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert [*POOL.map(lambda _: cache.get("x", lambda: make(30)), range(8))] == [30] * 8
     assert made == [30]
     for number in range(31, 60):
-        kept.get(number, lambda number=number: make(number))
-        assert kept.total <= 100
+        cache.get(number, lambda number=number: make(number))
+        assert cache.total <= 100
     with pytest.raises(ZeroDivisionError):
-        kept.get("y", lambda: 1 // 0)
-    assert kept.get("y", lambda: 1) == 1
+        cache.get("y", lambda: 1 // 0)
+    assert cache.get("y", lambda: 1) == 1
 
 
 def channels_read(page: Page) -> list[int]:
     """Channels of a sample that recipes of one and of three read in turns, each in a listing of its own."""
     data, found = page.studio.data, []
     data._files = LruCache(1)
-    for turn in range(8):
-        text = QUICK.replace("steps", f"inputs: {{image: {{channels: {(1, 3)[turn % 2]}}}}}\nsteps")
-        recipe = page.studio.bench.recipe(text)
-        found.append(data.sample(recipe, page.studio.bench.pipeline(recipe), 0).images["image"].shape[2])
+    for channels in (1, 3) * 4:
+        text = QUICK.replace("steps", f"inputs: {{image: {{channels: {channels}}}}}\nsteps")
+        recipe = page.studio.recipe(text)
+        found.append(data.sample(recipe, page.studio.pipeline(recipe), 0).images["image"].shape[2])
     return found
 
 
-def test_samples_are_never_those_of_a_listing_that_is_gone(page: Page) -> None:
+def test_samples_are_never_those_of_a_listing_that_is_gone(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     assert channels_read(page) == [1, 3] * 4
-
-
-def test_planted_listings_of_one_number_are_noticed(page: Page) -> None:
-    page.studio.data._numbers = itertools.repeat(0)
+    monkeypatch.setattr(RecipeSource, "__hash__", lambda self: 0)  # planted: all listings are one
+    monkeypatch.setattr(RecipeSource, "__eq__", lambda self, other: True)
     assert channels_read(page) != [1, 3] * 4
 
 
-def test_large_pictures_are_kept_as_files(open_page: Callable[..., Page], tmp_path: Path) -> None:
+def test_large_images_are_cached_as_files(open_page: Callable[..., Page], tmp_path: Path) -> None:
     """Of an image of 12 MP the plan decodes what it needs: decoded whole it would take 36 MB each time."""
-    assert cv2.imwrite(str(tmp_path / "large.jpg"), np.repeat(np.repeat(picture(1), 25, 0), 25, 1))
+    assert cv2.imwrite(str(tmp_path / "large.jpg"), np.repeat(np.repeat(image_of(1), 25, 0), 25, 1))
     page = open_page(None, tmp_path)
-    text = "version: 1\nrecipe: x\noptimize: {}\nsteps:\n  - RandomCrop: {{height: 256, width: 256}}\neval: derived\n"
+    text = QUICK.replace("HorizontalFlip", "RandomCrop: {height: 256, width: 256}")
     for optimize in ("exact", "fast"):
-        line = page.lines("/api/draws", text=text.format(optimize), epochs=list(range(4)), size=64, source=True)[0]
+        line = page.lines(
+            "/api/draws", text=f"{text}optimize: {optimize}\n", epochs=[0, 1, 2, 3], size=64, source=True
+        )[0]
         assert line["pictures"][0]["source"]["width"] == 4000
-    assert page.studio.data.nbytes < 12_000_000
+    assert page.studio.data._samples.total < 12_000_000

@@ -4,6 +4,7 @@ import {hush, notice} from "./dialog.js"
 import {find} from "./dom.js"
 import * as file from "./file.js"
 import {ask, Refused} from "./server.js"
+import {token} from "./session.js"
 import {announce, on, recipe} from "./state.js"
 
 const EVERY = 2000
@@ -30,14 +31,15 @@ async function look() {
   if (asked) return
   asked = true
   try {
+    const used = token() // another server has another
     const answer = await ask("GET", "api/alive")
-    const back = state !== "here" || (known !== null && known !== answer.server)
+    const back = state !== "here" || (known !== null && known !== used)
     turn("here")
     if (back) {
       notice("The server is back.", {name: "server"})
       announce("back")
     }
-    known = answer.server
+    known = used
     if (recipe.path !== null && recipe.sha !== null && answer.sha !== undefined && answer.sha !== recipe.sha && answer.sha !== diskSeen) {
       diskSeen = answer.sha
       await file.changedOnDisk()

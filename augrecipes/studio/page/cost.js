@@ -20,7 +20,7 @@ function build(element) {
     drawing.place, drawing.trouble, make("div", {class: "scroll"}, place))
 }
 
-const time = (us) => (us === null || us === undefined ? "" : us >= 1000 ? `${(us / 1000).toPrecision(3)} ms` : `${us >= 100 ? Math.round(us) : Number(us.toPrecision(2))} µs`)
+const time = (ms) => (ms >= 1 ? `${ms.toPrecision(3)} ms` : `${ms >= 0.1 ? Math.round(1000 * ms) : Number((1000 * ms).toPrecision(2))} µs`)
 
 export function refresh() {
   if (recipe.good === null) return
@@ -35,29 +35,31 @@ export function refresh() {
 const plain = (label) => label.replace(/#1(?!\d)/g, "")
 
 function draw(answer) {
-  const before = [...answer.steps.map((step) => [step.name, step.before_us, step.depth ?? 0]), ["output", answer.sink_before_us, 0], ["around the steps", answer.overhead_before_us, 0]]
-  const after = [...(answer.plan ?? []).map((step) => [plain(step.name), step.after_us, 0]), ["output", answer.sink_after_us, 0], ["around the steps", answer.overhead_after_us, 0]]
-  const most = Math.max(1, ...[...before, ...after].map(([, us]) => us ?? 0))
-  const gain = answer.total_before_us / answer.total_after_us
-  const native = typeof answer.native === "string" ? answer.native : answer.native ? "yes: the whole sample in one call" : "no"
-  const [, isNative, why] = /^(yes|no)\b[,:]?\s*(.*)$/s.exec(native) ?? ["", "no", native]
+  const all = ({sink, overhead}, steps) => [...steps, ["output", sink, 0], ["around the steps", overhead, 0]]
+  const {before, after} = answer.timing
+  const written = all(before, answer.steps.map((step) => [step.name, step.ms, step.depth]))
+  const planned = all(after, answer.plan.map((step) => [plain(step.stands_for ? `${step.step}(${step.stands_for})` : step.step), step.ms, 0]))
+  const most = Math.max(0.001, ...[...written, ...planned].map(([, ms]) => ms))
+  const gain = before.whole / after.whole
+  const [, isNative, why] = /^(yes|no)\b[,:]?\s*(.*)$/s.exec(answer.native) ?? ["", "no", answer.native]
+  const each = 1000 / after.whole
   const figures = [
-    ["Step by step", time(answer.total_before_us), "a sample"],
-    ["Optimised", time(answer.total_after_us), Number.isFinite(gain) ? `${gain.toPrecision(2)} times as fast` : ""],
-    ["Throughput", Math.round(answer.per_second ?? 0).toLocaleString(), `samples a second on one core${answer.cores > 1 ? `, ${Math.round(answer.per_second_all).toLocaleString()} on ${answer.cores}` : ""}`],
+    ["Step by step", time(before.whole), "a sample"],
+    ["Optimised", time(after.whole), Number.isFinite(gain) ? `${gain.toPrecision(2)} times as fast` : ""],
+    ["Throughput", Math.round(each).toLocaleString(), `samples a second on one core${answer.cores > 1 ? `, ${Math.round(each * answer.cores).toLocaleString()} on ${answer.cores}` : ""}`],
     ["In one native call", isNative, why],
   ]
   fill(place,
     make("dl", {class: "totals"}, figures.map(([name, value, about]) => make("div", {}, make("dt", {}, name), make("dd", {}, make("b", {}, value), make("span", {}, about))))),
-    make("div", {class: "twice"}, times("As it is written", before, most, "before"), times(`As it is planned${answer.optimize ? `, ${answer.optimize}` : ""}`, after, most, "after")),
+    make("div", {class: "twice"}, times("As it is written", written, most, "before"), times(`As it is planned, ${answer.optimize}`, planned, most, "after")),
     reasons(answer))
 }
 
 // A table of times with a bar for each, all tables to one scale.
 function times(title, rows, most, kind) {
-  const bar = (us) => {
+  const bar = (ms) => {
     const line = make("span")
-    line.style.width = `${us ? Math.max(0.5, (100 * us) / most) : 0}%`
+    line.style.width = `${ms ? Math.max(0.5, (100 * ms) / most) : 0}%`
     return make("span", {class: `cost-bar ${kind}`}, line)
   }
   const name = (words, depth) => {
@@ -66,21 +68,19 @@ function times(title, rows, most, kind) {
     return head
   }
   return make("table", {class: "times"}, make("caption", {}, title),
-    make("tbody", {}, rows.filter(([, us]) => us !== undefined).map(([words, us, depth]) =>
-      make("tr", {}, name(words, depth), make("td", {}, us ? time(us) : "–"), make("td", {class: "bars", "aria-hidden": "true"}, bar(us))))))
+    make("tbody", {}, rows.map(([words, ms, depth]) =>
+      make("tr", {}, name(words, depth), make("td", {}, ms ? time(ms) : "–"), make("td", {class: "bars", "aria-hidden": "true"}, bar(ms))))))
 }
 
 // What fired, what stayed as it was written and why, and rules that had nothing to do.
 function reasons(answer) {
-  const rules = answer.rules ?? []
   const line = (fired, name, ...words) => make("li", {"data-fired": String(fired)}, icon(fired ? "done" : "minus"), make("div", {}, make("b", {}, name), ...words.filter(Boolean).map((text) => make("p", {}, text))))
-  const fired = rules.filter((rule) => rule.fired)
-  const idle = rules.filter((rule) => !rule.fired)
-  const stayed = answer.stayed ?? []
+  const fired = [...new Map(answer.rules.map((rule) => [rule.rule, rule])).values()]
+  const {idle, stayed} = answer
   const part = (title, lines) => (lines.length ? make("section", {}, make("h3", {}, title), make("ul", {class: "rules"}, lines)) : null)
   return make("div", {class: "twice"},
-    make("div", {class: "costs"}, part("What the optimiser did", fired.map((rule) => line(true, rule.name, rule.before ? `on ${plain(rule.before)}` : "", rule.why)))),
+    make("div", {class: "costs"}, part("What the optimiser did", fired.map((rule) => line(true, rule.rule, rule.before ? `on ${plain(rule.before)}` : "", rule.equation)))),
     make("div", {class: "costs"},
-      part("What stayed as it is written, and why", stayed.map((one) => line(false, plain(one.name), one.why))),
-      idle.length ? make("details", {}, make("summary", {}, `${idle.length} rules had nothing to do here`), make("ul", {class: "rules"}, idle.map((rule) => line(false, rule.name, rule.why)))) : null))
+      part("What stayed as it is written, and why", stayed.map((one) => line(false, plain(one.site), one.why))),
+      idle.length ? make("details", {}, make("summary", {}, `${idle.length} rules had nothing to do here`), make("ul", {class: "rules"}, idle.map((rule) => line(false, rule.rule, rule.equation)))) : null))
 }

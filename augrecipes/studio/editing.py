@@ -1,0 +1,277 @@
+"""A recipe's text for the page: what is wrong with it and the fixes, the steps in it, and sliders that change it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from augrecipes.errors import AugrecipesError, Diagnostic, RecipeError
+from augrecipes.lint import lint
+from augrecipes.ops import registry
+from augrecipes.recipe.addresses import SECTIONS
+from augrecipes.recipe.codes import CODES
+from augrecipes.recipe.edit import (
+    GONE,
+    QuickFix,
+    applied,
+    argument_set,
+    override_set,
+    quick_fix,
+    same,
+    steps_of,
+)
+from augrecipes.recipe.model import Recipe, Step
+from augrecipes.recipe.nodes import MappingNode, Place, plain
+from augrecipes.recipe.spans import Spans, TextSpan, read_spans
+from augrecipes.studio.requests import RecipeRequest, Refused, SlideRequest, no_step
+from augrecipes.studio.studio import Studio
+
+_BREAK = re.compile("\r\n|[\n\r]")
+_YAML_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+_WORD = re.compile(r"[\w.#/-]+|\S")
+_MOST_FIXED = 12  # problems of one text for which a fix is looked for
+
+
+class PageText:
+    """Offsets of a text as lines and columns: of the page, whose columns are UTF-16 units, and of YAML.
+
+    >>> page = PageText("a: é\\nb: 𝄞x")
+    >>> page.of(9), page.offset(2, 5), page.between(TextSpan(5, 9))
+    ([2, 5], 9, {'from': [2, 0], 'to': [2, 5]})
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._starts = [0, *(found.end() for found in _BREAK.finditer(text))]
+        self._yaml = [0, *(found.end() for found in _YAML_BREAK.finditer(text))]
+
+    def of(self, offset: int) -> list[int]:
+        """Line from 1 and column from 0 of an offset, for the page."""
+        line = bisect_right(self._starts, offset)
+        before = self.text[self._starts[line - 1] : offset]
+        return [line, len(before) + sum(ord(c) > 0xFFFF for c in before)]
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a line and column as messages have them: both from 1, in characters."""
+        start = self._yaml[min(max(line, 1), len(self._yaml)) - 1]
+        return min(start + max(column, 1) - 1, len(self.text))
+
+    def between(self, span: TextSpan | Place) -> dict[str, Any]:
+        """`from` and `to` of a span."""
+        return {"from": self.of(span.start), "to": self.of(span.end)}
+
+
+def checked(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
+    """Everything that `augrecipes check` says of a text, and the steps in it, for the page."""
+    page = PageText(request.text)
+    recipe, problems = _diagnosed(studio, request.text)
+    spans, extends = None, None
+    try:
+        spans = read_spans(request.text)
+        if isinstance(spans.top, MappingNode) and "extends" in spans.top.entries:
+            extends = spans.entry(spans.top, "extends")
+    except RecipeError:
+        pass  # the problems say why
+    found = []
+    for number, problem in enumerate(problems):
+        here = problem.file == studio.name
+        file = "" if here else f"{Path(problem.file).name}:{problem.line}:{problem.col}"
+        message = ": ".join(filter(None, (file, problem.name, problem.message)))
+        said = {
+            "severity": problem.severity,
+            "code": problem.code,
+            "message": message,
+            "more": _explained(problem.code),
+        }
+        # What is wrong in a file that this one extends is shown at `extends`.
+        where = page.between(_span_of(problem, spans, page) if here else extends or TextSpan(0, 0))
+        fix = _fix_of(studio, problem, spans, problems) if spans and here and number < _MOST_FIXED else None
+        edits = [{**page.between(edit.span), "text": edit.text} for edit in fix.edits] if fix else []
+        found.append({**where, **said, "fix": fix and {"title": fix.title, "edits": edits}})
+    resolved = recipe.to_yaml() if recipe is not None and extends else None
+    steps = [] if spans is None else _outline(spans, page, recipe, extends=extends is not None)
+    name, kind = (None, None) if recipe is None else (recipe.name, recipe.kind)
+    return {"problems": found, "resolved": resolved, "name": name, "kind": kind, "steps": steps}
+
+
+def _diagnosed(studio: Studio, text: str) -> tuple[Recipe | None, Sequence[Diagnostic]]:
+    """The recipe of a text, or None; and what `check` says of it."""
+    try:
+        recipe = studio.recipe(text)
+    except RecipeError as error:
+        return None, error.problems or (Diagnostic(str(error), 1, 1, file=studio.name),)
+    return recipe, lint(recipe)
+
+
+def _fix_of(studio: Studio, problem: Diagnostic, spans: Spans, problems: Sequence[Diagnostic]) -> QuickFix | None:
+    """The first of a problem's fixes after which it is gone, and the recipe has no error that it had not before."""
+
+    def keys(found: Sequence[Diagnostic]) -> set[tuple[str, str, str]]:
+        return {(one.code, one.name, one.message) for one in found}
+
+    before = keys(problems)
+    for one in problem.fixes:
+        if (fix := quick_fix(spans, problem.line, problem.col, one)) is None:
+            continue
+        after = keys(_diagnosed(studio, applied(spans.text, fix.edits))[1])
+        worse = any(code.startswith("E1") for code, _, _ in after - before)
+        if not keys([problem]) & after and (len(after) < len(before) or not worse):
+            return fix
+    return None
+
+
+def _span_of(problem: Diagnostic, spans: Spans | None, page: PageText) -> TextSpan:
+    """The words that a problem is about: the key or value that begins at its place, or the word that stands there."""
+    offset = page.offset(problem.line, problem.col)
+    found = spans.starting_at(offset) if spans is not None else None
+    if found is not None and found.end > found.start:
+        line_end = page.text.find("\n", found.start, found.end)
+        return found if line_end < 0 else TextSpan(found.start, line_end)
+    if (word := _WORD.match(page.text, offset)) is not None:
+        return TextSpan(word.start(), word.end())
+    before = len(page.text[:offset].rstrip())  # nothing stands here: the word before
+    start = max((found.start() for found in _WORD.finditer(page.text, max(before - 80, 0), before)), default=offset)
+    return TextSpan(start, max(before, start))
+
+
+def _explained(code: str) -> str:
+    """What a code means, why it matters, and how to fix it."""
+    if (entry := CODES.get(code)) is None:
+        return ""
+    silence = f"\n\nSilence it on the step's line: # augrecipes: ignore[{code}]" if entry.diff else ""
+    return f"{entry.title}\n\n{entry.why}\n\n{entry.fix}{silence}"
+
+
+def steps_by_path(recipe: Recipe) -> dict[str, Step]:
+    """Every step of a recipe by path, `steps.2.steps.0`, those that it inherits too; of `eval: derived` none."""
+
+    def paths(steps: tuple[Step, ...], path: str) -> Iterator[tuple[str, Step]]:
+        for number, step in enumerate(steps):
+            yield f"{path}.{number}", step
+            yield from paths(step.steps, f"{path}.{number}.steps")
+
+    evaluation = () if recipe.derived else recipe.eval or ()
+    return dict([*paths(recipe.steps, "steps"), *paths(evaluation, "eval")])
+
+
+def _values_of(step: Step) -> dict[str, Any]:
+    """The arguments that are given to a step, `p` among them."""
+    return {**step.args.plain(), **({} if step.p is None else {"p": step.p})}
+
+
+def _outline(spans: Spans, page: PageText, recipe: Recipe | None, *, extends: bool) -> list[dict[str, Any]]:
+    """The steps for the page: those of the text with places; those that a recipe inherits at the line of their file."""
+    known = steps_by_path(recipe) if recipe is not None else {}
+    found = []
+    if extends and known:
+        for path, step in known.items():
+            line = [max(step.position.line, 1), 0]
+            place = {"from": line, "to": line}
+            values = {name: _argument(step, name, value, place) for name, value in _values_of(step).items()}
+            found.append({"path": path, "name": step.name, **place, "key": place, "arguments": values})
+        return found
+    for path, one in steps_of(spans).items():
+        entries = one.arguments.entries if one.arguments else {}
+        values = {
+            name: _argument(known.get(path), name, plain(node), page.between(node.place))
+            for name, node in entries.items()
+            if name != "steps"
+        }
+        key, place = page.between(one.key), page.between(one.item.place)
+        found.append({"path": path, "name": one.name, **place, "key": key, "arguments": values})
+    return found
+
+
+def _argument(step: Step | None, name: str, value: Any, place: dict[str, Any]) -> dict[str, Any]:
+    """An argument; of a range that is written as one number both `ends`, for sliders: brightness 0.2 is 0.8 to 1.2."""
+    ends = {}
+    if step is not None and not step.steps and type(value) in (int, float) and (both := _ranges(step).get(name)):
+        ends = {"ends": list(both)}
+    return {"value": value, **ends, **place}
+
+
+@lru_cache(maxsize=512)
+def _ranges(step: Step) -> dict[str, tuple[float, float]]:
+    """The arguments that the class keeps as two numbers."""
+    found: dict[str, tuple[float, float]] = {}
+    with suppress(AugrecipesError):
+        made = registry.construct(step)
+        for name in step.args.plain():
+            match getattr(made, name, None):
+                case (int() | float() as least, int() | float() as most):
+                    found[name] = least, most
+    return found
+
+
+def slid(studio: Studio, request: SlideRequest) -> dict[str, Any]:
+    """The text with an argument of a step changed; a value of null leaves it to the class.
+
+    Raises:
+        Refused: there is no such step, or the text cannot be changed so without changing more.
+        RecipeError: the text cannot be read.
+    """
+    text, path, argument = request.text, request.path, request.argument
+    value = GONE if request.value is None else request.value
+    spans = read_spans(text)
+    if not isinstance(spans.top, MappingNode):
+        raise Refused(422, "text", "the text is no recipe")
+    step = steps_of(spans).get(path)
+    inherits = "extends" in spans.top.entries
+    if inherits and (step is None or (path.startswith("steps") and "steps" not in spans.top.entries)):
+        return {"text": _in_variant(studio, spans, spans.top, path, argument, value)}
+    if step is None:
+        raise no_step(path)
+    new = applied(text, argument_set(spans, step, argument, value))
+    meant = _meaning(spans)
+    meant[path, argument] = value
+    if value is GONE:
+        del meant[path, argument]
+    try:
+        found = _meaning(read_spans(new))
+    except RecipeError:
+        raise _by_hand() from None
+    if found.keys() != meant.keys() or not all(same(found[key], meant[key]) for key in meant):
+        raise _by_hand()
+    return {"text": new}
+
+
+def _by_hand(why: str = "this is written in a way that cannot be changed in place") -> Refused:
+    return Refused(422, "layout", why, "change it by hand")
+
+
+def _meaning(spans: Spans) -> dict[tuple[str, str], Any]:
+    """What a text says, however it is written: arguments by path and name, with no name that of the step itself."""
+    assert isinstance(spans.top, MappingNode)
+    found: dict[tuple[str, str], Any] = {}
+    for path, step in steps_of(spans).items():
+        entries = step.arguments.entries if step.arguments else {}
+        found |= {(path, name): plain(node) for name, node in entries.items() if name != "steps"}
+        found[path, ""] = step.name
+    return found | {("", key): plain(node) for key, node in spans.top.entries.items() if key not in SECTIONS}
+
+
+def _in_variant(studio: Studio, spans: Spans, top: MappingNode, path: str, argument: str, value: Any) -> str:
+    """A step that is inherited is changed by `set:`; Refused where more would change, or something else."""
+    before = steps_by_path(studio.recipe(spans.text))
+    if path not in before:
+        raise no_step(path)
+    step, section = before[path], path.partition(".")[0]
+    names = [one.name for where, one in before.items() if where.startswith(section)]
+    label = step.name if names.count(step.name) == 1 and not step.id else step.site
+    prefix = "eval." if section == "eval" and not step.id else ""
+    edits = override_set(spans, top, f"{prefix}{label}.{argument}", value)
+    if not edits and value is GONE:
+        raise Refused(422, "layout", f"{argument} is given by what this extends; give it a value instead")
+    new = applied(spans.text, edits)
+    after = steps_by_path(studio.recipe(new))
+    for other, one in before.items():
+        if other != path and not path.startswith(other) and after.get(other) != one:
+            raise _by_hand(f"the change would reach {one.name} too")
+    if value is not GONE and not same(_values_of(after[path]).get(argument), value):
+        raise _by_hand()
+    return new

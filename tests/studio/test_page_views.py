@@ -1,0 +1,195 @@
+"""The views of the page: images are the pipeline's, come where they are looked at, and give way to edits; sliders."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import albumentations as A
+import cv2
+import numpy as np
+import pytest
+from studio_pages import PATIENCE, RECIPE, Browse, Page, Tab, write_masks
+
+import augrecipes as ar
+from augrecipes.sources.sample import Sample
+from augrecipes.studio.view import png_of
+
+
+@pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
+def test_a_large_sample_is_the_pipelines_to_the_byte(optimize: str, opened_page: Page, tab: Tab, file: Path) -> None:
+    tab.page.select_option("#optimise", optimize)
+    tab.drawn(12)
+    tab.page.click(".strip:nth-child(3) .cell:nth-child(2)")
+    shown = tab.pixels(".large .stage img")
+    wanted = ar.load(file).compile(seed=0, optimize=optimize).at(2, epoch=1)(image=ar.read_image(opened_page.files[2]))
+    assert np.array_equal(shown, wanted["image"])
+    address = tab.page.get_attribute(".large .stage img", "data-url")
+    assert opened_page.ask("GET", address).body == png_of(wanted["image"])
+    assert f"optimize={optimize!r}" in tab.page.inner_text(".large .python")
+    assert ".at(2, epoch=1)" in tab.page.inner_text(".large .python")
+
+
+def test_of_two_hundred_samples_those_in_sight_are_drawn(
+    open_page: Any, browse: Browse, file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "many").mkdir()
+    for number in range(200):
+        assert cv2.imwrite(str(tmp_path / "many" / f"{number:03}.png"), np.full((80, 80, 3), number, np.uint8))
+    tab = browse(open_page(file, tmp_path / "many").running.address)
+    tab.drawn(18)
+    tab.page.fill("[aria-label=Samples]", "200")
+    tab.page.keyboard.press("Enter")
+    tab.until("document.querySelectorAll('.strip').length === 200")
+    tab.drawn(24)
+    assert tab.page.locator(".cell img[data-url]").count() < 300
+    tab.page.locator(".strip").last.scroll_into_view_if_needed()
+    tab.until("document.querySelectorAll('.strip')[199].querySelectorAll('img[data-url]').length === 3")
+    assert abs(int(np.median(tab.pixels(".strip:nth-child(200) .cell:nth-child(3) img"))) - 199) <= 1
+
+
+def test_a_slow_recipe_says_how_far_it_is_and_gives_way_to_an_edit(tab: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, slow, made = Sample.run, [True], []
+
+    def waits(self: Any, pipeline: Any, epoch: int) -> Any:
+        if slow[0]:
+            made.append(epoch)
+            time.sleep(2)
+        return run(self, pipeline, epoch)
+
+    monkeypatch.setattr(Sample, "run", waits)
+    tab.write(RECIPE.replace("25", "44"))
+    tab.until("document.querySelector('.draws .progress:not([hidden]) span')?.textContent.match(/^[1-4] of 12 drawn/)")
+    assert tab.page.locator(".cell[data-stale]").count() > 0
+    slow[0] = False
+    tab.write(RECIPE.replace("25", "45"))
+    tab.until("document.querySelector('.draws .progress').hidden")
+    tab.drawn(12)
+    assert 1 <= len(made) < 12
+
+
+def test_masks_are_drawn_and_switched(open_page: Any, browse: Browse, photos: Path, tmp_path: Path) -> None:
+    text = "version: 1\nrecipe: masked\ninputs: {mask: required}\nsteps:\n  - HorizontalFlip: {p: 1.0}\n"
+    tab = browse(open_page(text, photos, masks=write_masks(tmp_path / "masks", photos)).running.address)
+    tab.drawn(6)
+    pixels = "document.querySelector('.cell canvas').getContext('2d').getImageData(0, 0, 999, 999).data"
+    inked = f"() => [...{pixels}].some(Boolean)"
+    tab.until(inked)
+    tab.press("m")
+    tab.until(f"() => !({inked})()")
+    assert tab.page.get_attribute("[data-overlay=masks]", "aria-pressed") == "false"
+
+
+def test_every_view_can_be_reached_with_keys(tab: Tab) -> None:
+    for number, name in enumerate(("draws", "stages", "compare", "cost", "export"), start=1):
+        tab.press(str(number))
+        assert tab.page.is_visible(f"#view-{name}")
+        assert tab.page.get_attribute(f"#tab-{name}", "aria-selected") == "true"
+    tab.press("1 ?")
+    assert tab.page.is_visible("dialog .keys")
+    tab.page.keyboard.press("Escape")
+    tab.page.keyboard.press("e")
+    assert tab.page.evaluate("document.activeElement.className").startswith("cm-content")
+    tab.page.keyboard.press("Escape")
+    tab.page.locator(".cell").first.focus()
+    for key in ("ArrowRight", "Enter"):
+        tab.page.keyboard.press(key)
+    tab.page.wait_for_selector(".large:not([hidden]) img[data-url]", timeout=PATIENCE)
+    assert "epoch 1" in tab.page.inner_text(".large h3")
+    tab.page.keyboard.press("Escape")
+    assert tab.page.is_visible(".grid")
+
+
+def test_a_slider_changes_the_recipe_in_place_and_the_images(tab: Tab) -> None:
+    first = "document.querySelector('.cell img').dataset.url"
+    before = tab.page.evaluate(first)
+    tab.page.focus("[data-argument=limit] input[type=range] >> nth=1")
+    for _ in range(4):
+        tab.page.keyboard.press("ArrowRight")
+    tab.until(f"before => {first} !== before", before)
+    tab.drawn(12)
+    (line,) = set(tab.text.splitlines()) - set(RECIPE.splitlines())
+    assert line.startswith("  - Rotate: {limit: [-25, ")
+    assert line.endswith(", border_mode: reflect_101, p: 1.0}  # a comment that stays")
+    low, high = ar.load(tab.text).steps[0].args["limit"]
+    assert low == -25 < 25 < high
+    tab.page.focus("#editor .cm-content")
+    for _ in range(6):
+        tab.page.keyboard.press("Control+z")
+    assert tab.text == RECIPE
+
+
+def test_stages_show_each_step_and_switch_it_off(tab: Tab) -> None:
+    tab.press("2")
+    tab.until("document.querySelectorAll('.stage-card img[data-url]').length >= 4")
+    assert "°" in tab.page.inner_text(".stage-card:nth-child(2) .words")
+    third = "document.querySelector('.stage-card:nth-child(3) img').dataset.url"
+    before = tab.page.evaluate(third)
+    tab.page.click(".stage-card:nth-child(2) .switch")
+    tab.until("document.querySelector('.stage-card:nth-child(2)').dataset.off === 'true'")
+    tab.until(f"before => {third} !== before", before)
+    assert tab.text == RECIPE  # a switch is of the images
+    assert tab.page.is_visible("#switched")
+    tab.press("w")
+    tab.until(f"before => {third} === before", before)
+    tab.page.click(".stage-card:nth-child(4) [data-value='1']")
+    tab.page.click(".stage-card:nth-child(4) >> text=Write it")
+    tab.until("document.querySelector('#editor').innerText.includes('HorizontalFlip: {p: 1')")
+
+
+def test_extremes_of_a_step_differ(tab: Tab) -> None:
+    tab.press("x")
+    tab.until("document.querySelectorAll('#extremes img[data-url]').length === 2")
+    least, most = (tab.pixels(f"#extremes figure:nth-child({place}) img") for place in (1, 2))
+    assert (least != most).any()
+
+
+def test_two_recipes_next_to_each_other(tab: Tab, opened_page: Page) -> None:
+    tab.press("p")
+    tab.write(RECIPE.replace("HorizontalFlip", "HorizontalFlip: {p: 1.0}").replace("25", "60"))
+    tab.until("document.querySelector('#view-compare .verdict')?.textContent.startsWith('Largest')")
+    assert "Rotate" in tab.page.inner_text("#view-compare .said")
+    image = ar.read_image(opened_page.files[0])
+    for text, side in ((tab.text, "a"), (RECIPE, "b")):
+        wanted = ar.load(text).compile(seed=0).at(0, epoch=0)(image=image)["image"]
+        assert np.array_equal(tab.pixels(f"#view-compare .wipe .{side} img"), wanted)
+    tab.page.focus(".wiper")
+    tab.page.keyboard.press("End")
+    assert tab.page.evaluate("document.querySelector('.wipe').style.getPropertyValue('--cut')") == "100%"
+
+
+def test_cost_names_each_step_and_what_is_exported(tab: Tab) -> None:
+    tab.press("4")
+    tab.page.wait_for_selector(".times >> text=Rotate", timeout=PATIENCE)
+    assert tab.page.locator(".totals b").count() == 4
+    tab.press("5")
+    tab.page.wait_for_selector(".python >> text=A.Compose", timeout=PATIENCE)
+    with tab.page.expect_download() as download:
+        tab.press("y")
+    assert Path(download.value.path()).read_text(encoding="utf-8") == RECIPE
+    with tab.page.expect_download() as download:
+        tab.page.click("text=Download .json")
+    assert A.from_dict(json.loads(Path(download.value.path()).read_text(encoding="utf-8"))) is not None
+
+
+DROP = """([name, text]) => {
+  const transfer = new DataTransfer()
+  transfer.items.add(new File([text], name))
+  window.dispatchEvent(new DragEvent("drop", {dataTransfer: transfer, bubbles: true, cancelable: true}))
+}"""
+
+
+def test_what_is_dropped_is_imported_and_a_recipe_of_the_gallery_can_be_undone(tab: Tab) -> None:
+    tab.press("g")
+    tab.page.wait_for_selector("dialog .entries [role=option]", timeout=PATIENCE)
+    for key in ("ArrowDown", "Enter"):
+        tab.page.keyboard.press(key)
+    tab.until("document.querySelector('#editor').innerText.includes('Purpose')")
+    tab.page.keyboard.press("Control+z")
+    assert tab.text == RECIPE
+    saved = A.to_dict(A.Compose([A.HorizontalFlip(p=0.25), A.RandomCrop(32, 32)]))
+    tab.page.evaluate(DROP, ["train.json", json.dumps(saved)])
+    tab.until("document.querySelector('#editor').innerText.includes('0.25')")
+    assert [step.name for step in ar.load(tab.text).steps] == ["HorizontalFlip", "RandomCrop"]
