@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,8 @@ from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.recipe.variants import Resolved
 from augrecipes.recipe.write import At, Remark, flow, to_yaml
 
+# Names of other libraries, of Python and of people: what their arguments are, and what they stand for.
+FOREIGN: dict[str, Any] = json.loads(Path(__file__).with_name("foreign.json").read_text(encoding="utf-8"))
 POSITIONAL = "_args_"  # arguments without a name, in a list
 _NOTHING = object()
 

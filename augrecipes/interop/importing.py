@@ -13,10 +13,9 @@ from typing import Any
 from augrecipes.compat.guard import albumentations
 from augrecipes.compat.warned import collected
 from augrecipes.errors import RecipeError
-from augrecipes.interop import configs, objects
+from augrecipes.interop import basicsr, configs, objects
 from augrecipes.interop.draft import RecipeDraft, wrong
 from augrecipes.interop.reading import Document, is_python, of_text, read, read_stream
-from augrecipes.interop.sr import recipes as sr
 from augrecipes.interop.torchvision import steps as torchvision
 from augrecipes.ops.readable import is_advice
 from augrecipes.recipe.model import Recipe
@@ -33,7 +32,7 @@ READERS: tuple[tuple[str, Owns, Drafts], ...] = (
     ("a pipeline that albumentations saved (A.save, A.to_dict)", objects.is_saved, objects.draft_of_saved),
     ("a pipeline of torchvision, given as MODULE:NAME or FILE.py:NAME", torchvision.is_object,
      torchvision.draft_of_object),
-    ("an option file of BasicSR, Real-ESRGAN or traiNNer-redux", sr.is_options, sr.draft_of_options),
+    ("an option file of BasicSR, Real-ESRGAN or traiNNer-redux", basicsr.is_options, basicsr.draft_of_options),
     (_MANY, configs.is_config, configs.draft_of_config),
 )  # fmt: skip
 _STREAM = "stdin"

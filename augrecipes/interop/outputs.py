@@ -149,11 +149,54 @@ def _levels(fill: Any, output: Mapping[str, Any]) -> Any:
 
 # Samples on their way through transforms of other libraries.
 
-Args = Mapping[str, Any]
-
 
 class Unheld(ValueError):  # noqa: N818 - a finding about one transform, not a fault
     """A setting that no recipe holds; the message says why, and what to do."""
+
+
+def numbers(value: Any, what: str) -> list[float]:
+    """A list of numbers, of one where there is one."""
+    found = list(value) if isinstance(value, list | tuple) else [value]
+    if not found or not all(isinstance(each, int | float) and not isinstance(each, bool) for each in found):
+        raise Unheld(f"{what} must be a number, or a list of them, got {value!r}")
+    return found
+
+
+class Args(dict[str, Any]):
+    """Arguments of a transform of another library; what is wrong with one is Unheld, one that is missing a KeyError."""
+
+    def numbers(self, key: str, usual: Any = None) -> list[float]:
+        """The numbers at a key, where nothing is said the usual ones."""
+        return numbers(self[key] if usual is None else self.get(key, usual), key)
+
+    def span(self, key: str, centre: float = 0.0, usual: Any = None) -> list[float]:
+        """A range: two numbers as they are, one on both sides of the centre.
+
+        >>> Args(degrees=25).span("degrees"), Args(a=[0, 90]).span("a"), Args(brightness=0.4).span("brightness", 1.0)
+        ([-25, 25], [0, 90], [0.6, 1.4])
+        """
+        found = self.numbers(key, usual)
+        if len(found) == 1:
+            low, high = centre - found[0], centre + found[0]
+            return [round(low, 10), round(high, 10)] if centre else [-found[0], found[0]]
+        if len(found) != 2:
+            raise Unheld(f"{key} must be a number or two, got {len(found)} of them")
+        return found
+
+    def spans(self, *keys: str) -> dict[str, list[float]]:
+        """The ranges at these keys, of those that are there."""
+        return {key: self.span(key) for key in keys if self.get(key) is not None}
+
+    def size(self, key: str) -> tuple[int, int]:
+        """Height and width; one number is both.
+
+        >>> Args(size=224).size("size"), Args(size=(32, 64)).size("size")
+        ((224, 224), (32, 64))
+        """
+        found = self.numbers(key)
+        if len(found) > 2:
+            raise Unheld(f"{key} must be one number or two, got {len(found)} of them")
+        return int(found[0]), int(found[-1])
 
 
 @dataclass(slots=True)
@@ -185,10 +228,6 @@ class SampleState:
     def line(self, name: str, **args: Any) -> Line:
         """A step, without the arguments that its class has anyway."""
         return line(name, args, self.place)
-
-    def holds(self, height: int, width: int) -> bool:
-        """Whether a window of that size fits into every image."""
-        return self.sides is not None and self.sides[0] >= height and self.sides[1] >= width
 
     def finish(self, steps: list[Item]) -> None:
         """Put the steps, and what was learnt on the way, into the draft."""

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import augrecipes as ar
 from augrecipes.interop.importing import of_document
 from augrecipes.interop.reading import of_text
-from augrecipes.interop.sr.degradation import Degradation
+from augrecipes.interop.degradation import Degradation
 from augrecipes.recipe.model import Recipe, Step
 
 PAIRS = """

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import augrecipes as ar
 from augrecipes.interop.importing import of_document
 from augrecipes.interop.reading import Document, of_text
-from augrecipes.interop.source.transforms import CallWriter
+from augrecipes.interop.source import transforms as writing
 from augrecipes.interop.torchvision import geometry
 
 
@@ -166,14 +166,13 @@ def _numbers(text: str) -> str:
 
 
 def test_the_law_sees_a_reader_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = CallWriter.call
+    true = writing._call
 
-    def faulty(self: Any, made: Any, **more: Any) -> Any:
-        call = true(self, made, **more)
+    def faulty(call: Any, **more: Any) -> Any:
         call.args.pop("fill", None)
-        return call
+        return true(call, **more)
 
-    monkeypatch.setattr(CallWriter, "call", faulty)
+    monkeypatch.setattr(writing, "_call", faulty)
 
     @PLANTED
     @given(pipelines())

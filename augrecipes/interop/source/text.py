@@ -10,7 +10,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
 
-from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.interop.draft import wrong
 from augrecipes.interop.source.values import OutsideName, Scope, UnknownValue
 from augrecipes.recipe.nodes import Place
 
@@ -79,7 +79,7 @@ def parse(text: str, file: str) -> SourceText:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         place = empty.place(getattr(error, "lineno", None) or 1, max(getattr(error, "offset", None) or 1, 1))
         said = getattr(error, "msg", None) or str(error) or "nested too deeply"
-        raise wrong(f"no Python that can be read: {said}", place) from None
+        raise wrong(f"no Python that can be read: {said}", place, "", "E603") from None
     return SourceText(file, tree, lines, cells)
 
 
@@ -88,11 +88,6 @@ def _parsed(text: str) -> ast.Module:
     # By the name of the source: what else threads of the process warn of at the same time is told as ever.
     warnings.filterwarnings("ignore", module=re.escape(_NAME))
     return ast.parse(text, _NAME)
-
-
-def wrong(message: str, place: Place) -> RecipeError:
-    """An error at a place of the source."""
-    return RecipeError(problems=[Diagnostic(message, place.line, place.col, "E603", "", place.file)])
 
 
 def _cells(text: str, file: str) -> tuple[str, tuple[tuple[int, int], ...]]:
@@ -104,7 +99,7 @@ def _cells(text: str, file: str) -> tuple[str, tuple[tuple[int, int], ...]]:
         sources = [(number, cell.get("source", cell.get("input", ""))) for number, cell in kept]
         joined = [(number, "".join(map(str, source))) for number, source in sources]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise wrong("no notebook that can be read", Place(file, 1, 1)) from None
+        raise wrong("no notebook that can be read", Place(file, 1, 1), "", "E603") from None
     codes = [(number, _plain(code)) for number, code in joined]
     starts = accumulate((code.count("\n") + 1 for _, code in codes), initial=1)
     return "\n".join(code for _, code in codes), tuple(zip(starts, (number for number, _ in codes), strict=False))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
-from augrecipes.interop.draft import Call, Item, LeftOut, Line, RecipeDraft, acting, name_of, takes_of
+from augrecipes.interop.draft import FOREIGN, Call, Item, LeftOut, Line, RecipeDraft, acting, name_of, takes_of
 from augrecipes.interop.outputs import Args, SampleState, Unheld, lines_by
 from augrecipes.interop.reading import Document
 from augrecipes.interop.torchvision import colors, geometry
@@ -16,42 +16,12 @@ from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.nodes import Place
 
 MAKERS = geometry.MAKERS | colors.MAKERS
-# Of classes that have no step of the same meaning.
-_OTHERS = {
-    "AugMix": "severity mixture_width chain_depth alpha all_ops interpolation fill", "TenCrop": "size vertical_flip",
-    "AutoAugment": "policy interpolation fill", "Compose": "transforms", "CutMix": "alpha num_classes labels_getter",
-    "FiveCrop": "size", "Lambda": "lambd types", "LinearTransformation": "transformation_matrix mean_vector",
-    "MixUp": "alpha num_classes labels_getter", "SanitizeKeyPoints": "labels_getter",
-    "RandAugment": "num_ops magnitude num_magnitude_bins interpolation fill", "RandomOrder": "transforms",
-    "RandomAdjustSharpness": "sharpness_factor p", "RandomApply": "transforms p", "RandomChoice": "transforms p",
-    "RandomIoUCrop": "min_scale max_scale min_aspect_ratio max_aspect_ratio sampler_options trials",
-    "RandomPerspective": "distortion_scale p interpolation fill", "RandomZoomOut": "fill side_range p",
-    "TrivialAugmentWide": "num_magnitude_bins interpolation fill",
-}  # fmt: skip
-_NAMES = _OTHERS | {name: names for name, (names, _) in MAKERS.items()}
-PARAMETERS = {name: tuple(names.split()) for name, names in _NAMES.items()}
-# Names that torchvision shares with albumentations; a list that holds one of the others is of torchvision.
-_SHARED = {
-    "CenterCrop", "ColorJitter", "Compose", "ElasticTransform", "GaussianBlur", "Lambda", "MixUp", "Normalize", "Pad",
-    "RandomCrop", "RandomOrder", "RandomResizedCrop", "Resize", "ToTensor",
-}  # fmt: skip
-TELLING = frozenset(PARAMETERS) - _SHARED
-
+# Of each class the arguments in the order of its constructor, in both versions.
+PARAMETERS = {name: tuple(names.split()) for name, names in FOREIGN["torchvision"]["arguments"].items()}
+# A list that holds a name which albumentations has not, too, is of torchvision.
+TELLING = frozenset(PARAMETERS) - {*FOREIGN["torchvision"]["shared_names"]}
+APART: dict[str, str] = FOREIGN["torchvision"]["left_out"]  # why, and what comes nearest
 _HOME = "torchvision.transforms"
-# What has no step of the same meaning: why, and what comes nearest.
-APART: dict[str, str] = {
-    "LinearTransformation": "whitening needs a matrix, which a recipe cannot hold: apply it to the batch",
-    "RandomAdjustSharpness": "Sharpen works by another kernel: for factors above 1 write "
-    "`Sharpen: {alpha: [0.2, 0.5], p: 0.5}`, below 1 a weak `GaussianBlur`",
-    "RandomIoUCrop": "its windows keep a share of some box: write `AtLeastOneBBoxRandomCrop` or "
-    "`RandomSizedBBoxSafeCrop`, which keep boxes in their own ways",
-    "RandomPerspective": "it shrinks the image into a random quadrangle, where Perspective enlarges one: for like "
-    "strength write `Perspective: {scale: [0.05, 0.1], p: 0.5}`",
-    "RandomZoomOut": "it puts the image on a larger canvas: for a like effect at one size write "
-    "`Affine: {scale: [0.25, 1.0], keep_ratio: true, p: 0.5}`",
-    "Lambda": "a recipe holds no code: write a class and make it known with augrecipes.register(cls)",
-    "SanitizeKeyPoints": "write `inputs: {keypoints: {remove_invisible: true}}`",
-}
 _GROUPS = frozenset({"RandomApply", "RandomChoice", "RandomOrder"})
 
 
@@ -125,27 +95,23 @@ def _made(call: Call, sample: SampleState) -> list[Item]:
     call = call.by_name([key for key in PARAMETERS.get(call.name, ()) if key != "transforms"])
     if call.unread:
         raise Unheld(APART.get(call.name) or call.unread)
-    args = {key: value for key, value in call.args.items() if key != "transforms"}
-    unknown = [key for key in args if key not in PARAMETERS.get(call.name, args)]
     if call.package and not call.package.startswith("torchvision"):
         raise Unheld(_hint(call))
     if call.name == COMPOSE:
         return lines(call.children or (), sample)
-    if call.name in MAKERS or call.name in _GROUPS:
-        if unknown:
-            raise Unheld(f"torchvision's {call.name} has no argument {unknown[0]!r}")
-        return _group(call, args, sample) if call.name in _GROUPS else MAKERS[call.name][1](args, sample)
-    raise Unheld(APART.get(call.name) or _hint(call))
+    if call.name not in MAKERS and call.name not in _GROUPS:
+        raise Unheld(APART.get(call.name) or _hint(call))
+    args = Args((key, value) for key, value in call.args.items() if key != "transforms")
+    if unknown := [key for key in args if key not in PARAMETERS[call.name]]:
+        raise Unheld(f"torchvision's {call.name} has no argument {unknown[0]!r}")
+    return _group(call, args, sample) if call.name in _GROUPS else MAKERS[call.name](args, sample)
 
 
 def _hint(call: Call) -> str:
-    foreign = bool(call.package) and not call.package.startswith("torchvision")
+    foreign = f" of {call.package}" if call.package and not call.package.startswith("torchvision") else ""
     if foreign or call.name not in PARAMETERS:
-        where = f" of {call.package}" if foreign else ""
-        return (
-            f"no transform{where} that augrecipes knows: write it as a class for albumentations and make it known with "
-            "augrecipes.register(cls)"
-        )
+        way = "write it as a class for albumentations and make it known with augrecipes.register(cls)"
+        return f"no transform{foreign} that augrecipes knows: {way}"
     return suggest.step(call.name, call.args, ()).text.removeprefix("; ") or "nothing in a recipe has the same meaning"
 
 

@@ -7,53 +7,21 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.interop import albumentations, compose
-from augrecipes.interop.draft import Call, Item, RecipeDraft
-from augrecipes.interop.mm.makers import MAKERS, normalize
-from augrecipes.interop.outputs import SampleState, Unheld, lines_by
+from augrecipes.interop.draft import FOREIGN, Call, Item, RecipeDraft
+from augrecipes.interop.mm_makers import MAKERS, normalize
+from augrecipes.interop.outputs import Args, SampleState, Unheld, lines_by
 from augrecipes.ops.groups import COMPOSE
 from augrecipes.recipe import suggest
 
-# What loads a sample and what packs it for the network: datasets and `output:` do this.
-CARRIERS = frozenset({
-    "Collect", "CollectData", "DefaultFormatBundle", "FormatBundle", "ImageToTensor", "LoadAnnotations",
-    "LoadImageFromFile", "LoadImageFromNDArray", "LoadImageFromWebcam", "LoadMultiChannelImageFromFiles",
-    "PackDetInputs", "PackInputs", "PackSegInputs", "ToDataContainer", "WrapFieldsToLists", "PackClsInputs",
-})  # fmt: skip
-# Names that these frameworks alone have.
-NAMES = CARRIERS | frozenset({
-    "Albu", "Albumentations", "CachedMixUp", "CachedMosaic", "CopyPaste", "Corrupt", "CutOut", "Expand",
-    "FilterAnnotations", "GenerateEdge", "LetterResize", "LoadProposals", "MinIoURandomCrop", "MultiScaleFlipAug",
-    "PhotoMetricDistortion", "RandomCenterCropPad", "RandomChoiceResize", "RandomFlip", "ResizeShortestEdge",
-    "ResizeToMultiple", "SegRescale", "TestTimeAug", "YOLOXHSVRandomAug", "YOLOv5HSVRandomAug", "YOLOv5KeepRatioResize",
-    "YOLOv5MixUp", "YOLOv5RandomAffine", "YOLOXMixUp",
-})  # fmt: skip
+_MM = FOREIGN["mm"]
+CARRIERS = frozenset(_MM["carriers"])  # load a sample, or pack it for the network: datasets and `output:` do this
+NAMES = CARRIERS | {*_MM["names"]}  # that these frameworks alone have
+_APART: dict[str, str] = _MM["left_out"]  # why, and what comes nearest
 _ALBU = ("Albu", "Albumentations")
 _BGR = (
     "MMDetection and MMSegmentation give Albu BGR images, and recipes work on RGB: steps that tell channels apart "
     "(HueSaturationValue, RGBShift, ToGray, CLAHE, ...) act on the colours that their names say here."
 )
-_TELLS_CHANNELS = frozenset({
-    "CLAHE", "ColorJitter", "FancyPCA", "HueSaturationValue", "PlanckianJitter", "RGBShift", "ToGray", "ToSepia",
-})  # fmt: skip
-# What has no step of the same meaning: why, and what comes nearest.
-_APART = {
-    "AutoAugment": "its policies are lists of transforms: write `OneOf: {steps: [...]}` with a `Sequential` for each",
-    "CopyPaste": "it needs other samples: copy and paste batches in the training loop",
-    "Expand": "it puts the image on a larger canvas: for a like effect at one size write "
-    "`Affine: {scale: [0.25, 1.0], keep_ratio: true, p: 0.5}`",
-    "MinIoURandomCrop": "its windows keep a share of some box: write `AtLeastOneBBoxRandomCrop` or "
-    "`RandomSizedBBoxSafeCrop`, which keep boxes in their own ways",
-    "MixUp": "it needs other samples: mix batches in the training loop",
-    "Mosaic": "it needs other samples: mosaics are not in version 1",
-    "RandomAffine": "it moves, scales and shears in one: write `Affine: {rotate: [-10, 10], scale: [0.5, 1.5], "
-    "keep_ratio: true, translate_percent: [-0.1, 0.1], p: 1.0}`",
-    "YOLOv5RandomAffine": "it cuts the mosaic down: write `Affine: {scale: [0.5, 1.5], keep_ratio: true, "
-    "translate_percent: [-0.1, 0.1], p: 1.0}`",
-    "YOLOXHSVRandomAug": "its gains add to hue, saturation and value at once: write `HueSaturationValue: "
-    "{hue_shift_limit: 5, sat_shift_limit: 30, val_shift_limit: 30, p: 1.0}`",
-    "YOLOv5HSVRandomAug": "its gains multiply hue, saturation and value: write `ColorJitter: {brightness: 0.4, "
-    "contrast: 0, saturation: 0.7, hue: 0.015, p: 1.0}`",
-}  # fmt: skip
 # Version 2's test pipelines stand in this; without flips and at one scale it does nothing by itself.
 _TESTED = "MultiScaleFlipAug"
 _NEAR = ("Mosaic", "MixUp", "CopyPaste")
@@ -70,7 +38,7 @@ def fill(draft: RecipeDraft, calls: Sequence[Call], preprocessor: Mapping[str, A
     sample = SampleState(draft, {"dtype": "float32", "layout": "chw", "range": [0, 255]})
     steps = lines_by(_made, calls, sample)
     if preprocessor is not None and not sample.normalized:
-        normalize(preprocessor, sample)
+        normalize(Args(preprocessor), sample)
     if not sample.normalized:
         draft.note("The config normalises elsewhere (in `_base_`, or in the model): write `normalize:` into `output:`.")
     sample.finish(steps)
@@ -93,7 +61,7 @@ def _made(call: Call, sample: SampleState) -> list[Item]:
     if call.name in _ALBU:
         return _albu(call, sample)
     if call.name in MAKERS:
-        return MAKERS[call.name](call.args, sample)
+        return MAKERS[call.name](Args(call.args), sample)
     why = suggest.step(call.name, call.args, ()).text.removeprefix("; ")
     raise Unheld(f"a transform of the framework that recipes do not have; {why}")
 
@@ -123,7 +91,7 @@ def _albu(call: Call, sample: SampleState) -> list[Item]:
         boxes = inner.keys.get("inputs", {}).get("boxes", {})
         sample.boxes = {**(sample.boxes or {}), **{key: value for key, value in boxes.items() if key != "labels"}}
         sample.draft.refused += inner.refused
-    if any(inner.name in _TELLS_CHANNELS for inner in call.walk()):
+    if any(inner.name in _MM["telling_channels"] for inner in call.walk()):
         sample.draft.note(_BGR)
     if call.args.get("skip_img_without_anno"):
         sample.draft.note("Albu skipped images that lost all of their boxes; here they come without boxes.")

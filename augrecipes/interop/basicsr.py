@@ -5,30 +5,31 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from augrecipes.interop.degradation import BASICSR, REDUX, Degradation, OptionFile
 from augrecipes.interop.draft import Item, Line, RecipeDraft, name_of, wrong
 from augrecipes.interop.reading import Document
-from augrecipes.interop.sr.degradation import BASICSR, REDUX, Degradation
-from augrecipes.interop.sr.options import OptionFile
 from augrecipes.ops.groups import DEGRADE
 from augrecipes.recipe.nodes import MappingNode, Node
 from augrecipes.recipe.write import flow
 
-_DATA, _TRAIN, _VALIDATION = "datasets", "train", "val"
-# One of these beside the data sets tells an option file.
-_BESIDE = ("network_g", "scale", "model_type")
-PAIRS = ("pairedimagedataset", "realesrganpaireddataset")
-MADE = ("realesrgandataset",)
-PLAIN = ("singlegtdataset",)
-FACES = ("ffhqdataset",)
+_DATA = "datasets"
+_BESIDE = ("network_g", "scale", "model_type")  # one of these beside the data sets tells an option file
+_PAIRS = ("pairedimagedataset", "realesrganpaireddataset")
+_PLAIN, _MADE, _FACES = "singlegtdataset", "realesrgandataset", "ffhqdataset"
 _MOVING = ("video", "recurrent", "reds", "vimeo")
 _HR, _LR = "hr", "lr"
 
 
 def is_options(document: Document) -> bool:
     """Whether there are data sets beside a network or a scale."""
-    top = _mapping(document.top)
-    data = _mapping(top.entries.get(_DATA)) if top is not None else None
-    return top is not None and data is not None and any(key in top.entries for key in _BESIDE)
+    keys = document.top.entries.keys() if isinstance(document.top, MappingNode) else ()
+    return isinstance(_at(document.top, _DATA), MappingNode) and any(key in keys for key in _BESIDE)
+
+
+def _at(node: Node | None, key: str) -> MappingNode | None:
+    """The mapping at a key of another one."""
+    found = node.entries.get(key) if isinstance(node, MappingNode) else None
+    return found if isinstance(found, MappingNode) else None
 
 
 def draft_of_options(document: Document) -> RecipeDraft:
@@ -37,80 +38,65 @@ def draft_of_options(document: Document) -> RecipeDraft:
     Raises:
         RecipeError: video, data sets of other kinds, or values that cannot be; names key and line.
     """
-    top = _mapping(document.top)
-    data = _mapping(top.entries.get(_DATA)) if top is not None else None
-    train = _mapping(data.entries.get(_TRAIN)) if data is not None else None
-    if top is None or data is None or train is None:
+    top, data = document.top, _at(document.top, _DATA)
+    train, tested = _at(data, "train"), _at(data, "val")
+    if not isinstance(top, MappingNode) or train is None:
         place = document.place if data is None else data.place
         message = "no `datasets: train:`: an option file for testing has nothing that a recipe is made of"
         raise wrong(message, replace(place, file=document.file), _DATA, "E603")
-    validation = _mapping(data.entries.get(_VALIDATION))
-    made = RecipeDraft(name_of(document.file), "an option file of BasicSR's form", train.place)
-    tested = None if validation is None else OptionFile((validation,), validation.place)
-    _fill(made, OptionFile((top,), document.place), OptionFile((train,), train.place), tested)
-    return made
-
-
-def _mapping(node: Node | None) -> MappingNode | None:
-    return node if isinstance(node, MappingNode) else None
-
-
-def _fill(draft: RecipeDraft, top: OptionFile, train: OptionFile, validation: OptionFile | None) -> None:
-    """Put what the training data goes through into a draft, by the file's top-level options and those of its data."""
-    said = train.get("type", "")
+    draft = RecipeDraft(name_of(document.file), "an option file of BasicSR's form", train.place)
+    options, whole = OptionFile(train.place, train), OptionFile(train.place, top, train)
+    said = options.get("type", "")
     name = str(said).lower()
-    if any(word in name for word in _MOVING) or top.get("num_frame") or train.get("num_frame"):
-        train.wrong("type", f"{said} is of video, and a recipe works on images: there is no import for it")
-    if name in FACES:
-        draft.steps, draft.eval = _turns(train, rotated=False), []
-        draft.keys["output"] = _output(train)
-    elif name in PAIRS + MADE + PLAIN:
-        _scaled(draft, top, train, name)
+    if any(word in name for word in _MOVING) or whole.get("num_frame"):
+        options.refuse("type", f"{said} is of video, and a recipe works on images: there is no import for it")
+    if name == _FACES:
+        draft.steps, draft.eval = _turns(options, rotated=False), []
+        draft.keys["output"] = _output(options)
+    elif name in (*_PAIRS, _MADE, _PLAIN):
+        _scaled(draft, options, whole, name)
     else:
         known = "PairedImageDataset, RealESRGANDataset, RealESRGANPairedDataset, SingleGtDataset, FFHQDataset"
-        train.wrong("type", f"{said!r} is no data set that can be imported; known are {known}")
-    _data(draft, train, validation, made=name in MADE + PLAIN)
+        options.refuse("type", f"{said!r} is no data set that can be imported; known are {known}")
+    _data(draft, options, None if tested is None else OptionFile(tested.place, tested), made=name in (_MADE, _PLAIN))
+    return draft
 
 
-def _scaled(draft: RecipeDraft, top: OptionFile, train: OptionFile, name: str) -> None:
+def _scaled(draft: RecipeDraft, train: OptionFile, whole: OptionFile, name: str) -> None:
     """Windows at two scales."""
-    scale = top.whole("scale", train.whole("scale", 1))
-    side = train.whole("lq_size") if train.node("lq_size") else _low_side(train, top, scale)
-    draft.keys["kind"] = "pair"
-    draft.keys["scales"] = {_LR: 1, _HR: scale}
-    draft.keys["output"] = _output(train)
+    scale = whole.whole("scale", 1)
+    if train.node("lq_size"):
+        side = train.whole("lq_size")
+    else:
+        high = (train if train.node("gt_size") else whole).whole("gt_size")
+        side = high // scale
+        if high % scale:
+            what = f"{high} px are no whole number of pixels at scale {scale}: write a multiple of {scale}"
+            train.refuse("gt_size", what)
+    draft.keys |= {"kind": "pair", "scales": {_LR: 1, _HR: scale}, "output": _output(train)}
     window = Line("RandomCrop", {"height": side, "width": side, "at": _LR}, train.at("gt_size"))
     draft.steps = [window, *_turns(train)]
-    if name in PAIRS:
+    if name in _PAIRS:
         draft.eval = []
         return
-    both = OptionFile((*top.sources, *train.sources), train.place)
-    redux = top.node("resize_mode_list") or train.node("lq_size") or top.node("lq_usm")
-    made = Degradation(both, REDUX if redux else BASICSR, side, draft)
-    if name in PLAIN:
+    redux = whole.node("resize_mode_list") or train.node("lq_size") or whole.node("lq_usm")
+    made = Degradation(whole, REDUX if redux else BASICSR, side, draft)
+    if name == _PLAIN:
         resize = made.to_target(str(train.get("lq_resize_mode", "bicubic")))
         del resize.args["id"]
         area = Line("ResizeToTarget", {"method": "area"}, train.at("lq_resize_mode"))
         steps: list[Item] = [resize] if resize.name == area.name else [resize, area]
         draft.steps.append(Line(DEGRADE, {"source": _HR, "target": _LR}, area.place, steps))
     else:
-        if top.get("gt_usm"):  # RealESRNet's network is to make the sharpened image
+        if whole.get("gt_usm"):  # RealESRNet's network is to make the sharpened image
             args = {"blur_limit": [51, 51], "sigma_limit": 0.0, "alpha": [0.5, 0.5], "threshold": 10, "p": 1.0}
-            draft.steps.append(Line("UnsharpMask", {**args, "target": _HR}, top.at("gt_usm")))
+            draft.steps.append(Line("UnsharpMask", {**args, "target": _HR}, whole.at("gt_usm")))
         draft.steps.append(made.line())
         draft.note(
             "Windows are cut before the degradation, which sees no pixels beyond their edges; no pool mixes pairs."
         )
     shrink = Line("ResizeToTarget", {"method": "matlab_bicubic", "round_between": True}, train.place)
     draft.eval = [Line(DEGRADE, {"source": _HR, "target": _LR}, train.place, [shrink])]
-
-
-def _low_side(train: OptionFile, top: OptionFile, scale: int) -> int:
-    """The window of the low resolution, of an option that counts pixels of the high one."""
-    side = train.whole("gt_size", top.whole("gt_size", 128) if top.node("gt_size") else None)
-    if side % scale:
-        train.wrong("gt_size", f"{side} px are no whole number of pixels at scale {scale}: write a multiple of {scale}")
-    return side // scale
 
 
 def _turns(train: OptionFile, *, rotated: bool = True) -> list[Item]:
@@ -125,7 +111,7 @@ def _output(train: OptionFile) -> dict[str, Any]:
     found = {"dtype": "float32", "layout": "chw"} | ({"color": "y"} if train.get("color") == "y" else {})
     if train.get("mean") is None:
         return {**found, "range": [0, 1]}
-    return {**found, "normalize": {key: train.numbers(key, None) for key in ("mean", "std")}}
+    return {**found, "normalize": {key: train.numbers(key) for key in ("mean", "std")}}
 
 
 def _data(draft: RecipeDraft, train: OptionFile, validation: OptionFile | None, *, made: bool) -> None:
@@ -148,7 +134,7 @@ def _data(draft: RecipeDraft, train: OptionFile, validation: OptionFile | None, 
 def _call(options: OptionFile, recipe: str, *, made: bool, mode: str = "") -> str:
     more = ', mode="eval"' if mode else ""
     high = _folders(options, "dataroot_gt")
-    if options.get("type", "").lower() in FACES:
+    if options.get("type", "").lower() == _FACES:
         return f"ar.ImageFolder({high}, {_quoted(recipe)}{more})"
     roots = f'"{_HR}": {high}'
     if not made and options.node("dataroot_lq"):
