@@ -5,40 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from augrecipes.interop.draft import Item, Line
+from augrecipes.interop.draft import FOREIGN, Item, Line
 from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld, photometric
 from augrecipes.ops.groups import ONE_OF, SEQUENTIAL
 
 _SATURATION = "blends with grey, where the framework multiplies the saturation of HSV"
 
-_FLIPS = {
-    "horizontal": ("HorizontalFlip",),
-    "vertical": ("VerticalFlip",),
-    "diagonal": ("HorizontalFlip", "VerticalFlip"),
-}
-_INTERPOLATIONS = {
-    "nearest": "nearest", "bilinear": "linear", "bicubic": "cubic", "area": "area", "lanczos": "lanczos4",
-}  # fmt: skip
+_FLIPS: dict[str, list[str]] = FOREIGN["mm"]["flips"]
+_INTERPOLATIONS: dict[str, str] = FOREIGN["mm"]["interpolations"]
 _MOST_SIZES = 1024
 
 
 def resize(args: Args, sample: SampleState) -> list[Item]:
     """To one size of a list or a range, shape kept or not; `scale` is (width, height)."""
-    scale = args.get("scale", args.get("img_scale"))
-    how = _how(args)
+    scale, how = args.get("scale", args.get("img_scale")), _how(args)
     if scale is None:
         factor = args.get("scale_factor")
         if not isinstance(factor, int | float):
             raise Unheld("it says no scale; write the size")
         return [sample.line("RandomScale", scale_limit=[factor - 1, factor - 1], **how, p=1.0)]
-    keep = args.get("keep_ratio", "img_scale" in args)
-    scales = scale if isinstance(scale, list) and scale and isinstance(scale[0], list) else [_pair(scale)]
+    scales = [
+        _pair(each) for each in (scale if isinstance(scale, list) and isinstance(scale[:1][0], list) else [scale])
+    ]
     if len(scales) == 2 and args.get("multiscale_mode", "range") == "range":
-        scales = _between(scales[0], scales[1])
-    found: list[Item] = [_sized([_pair(each) for each in scales], keep, sample, how)]
+        scales = _between(*scales)
+    found: list[Item] = [_sized(scales, args.get("keep_ratio", "img_scale" in args), sample, how)]
     if (ratios := args.get("ratio_range")) is not None:
-        limit = [round(ratio - 1, 10) for ratio in ratios]
-        line = sample.line("RandomScale", scale_limit=limit, **how, p=1.0)
+        line = sample.line("RandomScale", scale_limit=[round(ratio - 1, 10) for ratio in ratios], **how, p=1.0)
         line.beside.append("resampled twice, once in the framework")
         found.append(line)
     return found
@@ -78,11 +71,10 @@ def _sized(scales: list[list[int]], keep: Any, sample: SampleState, how: dict[st
     if not keep:
         each = [sample.line("Resize", height=height, width=width, **how) for width, height in scales]
         return each[0] if len(each) == 1 else Line(ONE_OF, {}, sample.place, [*each])
-    shortest = [min(pair) for pair in scales]
+    shortest, longest = [min(pair) for pair in scales], max(map(max, scales))
     size = shortest if len(shortest) > 1 else shortest[0]
     if all(width == height for width, height in scales):
         return sample.line("LongestMaxSize", max_size=size, **how)
-    longest = max(map(max, scales))
     line = sample.line("SmallestMaxSize", max_size=size, **how)
     line.beside.append(f"the longer side is not held below {longest}")
     sample.draft.note(
@@ -94,8 +86,7 @@ def _sized(scales: list[list[int]], keep: Any, sample: SampleState, how: dict[st
 
 def random_flip(args: Args, sample: SampleState) -> list[Item]:
     """Turned over in one of the directions."""
-    p = args.get("prob", args.get("flip_ratio"))
-    directions = args.get("direction", "horizontal")
+    p, directions = args.get("prob", args.get("flip_ratio")), args.get("direction", "horizontal")
     directions = directions if isinstance(directions, list) else [directions]
     if unknown := [each for each in directions if each not in _FLIPS]:
         raise Unheld(f"direction {unknown[0]!r} is none of {', '.join(_FLIPS)}")
@@ -104,25 +95,24 @@ def random_flip(args: Args, sample: SampleState) -> list[Item]:
     chances = p if isinstance(p, list) else [p / len(directions)] * len(directions)
     steps: list[Item] = []
     for direction, chance in zip(directions, chances, strict=False):
-        both = [sample.line(name, p=1.0) for name in _FLIPS[direction]]
-        whole = Line(SEQUENTIAL, {"p": chance}, sample.place, [*both])
-        steps.append(whole if len(both) > 1 else sample.line(both[0].name, p=chance))
+        first, *more = names = _FLIPS[direction]
+        both: list[Item] = [sample.line(name, p=1.0) for name in names]
+        steps.append(Line(SEQUENTIAL, {"p": chance}, sample.place, both) if more else sample.line(first, p=chance))
     return steps if len(steps) == 1 else [Line(ONE_OF, {"p": round(sum(chances), 6)}, sample.place, steps)]
 
 
 def pad(args: Args, sample: SampleState) -> list[Item]:
     """To a size, or to a multiple of one; the image stays at the top left."""
-    divisor = args.get("size_divisor")
     if args.get("pad_to_square"):
         raise Unheld("pad_to_square has no step: write `PadIfNeeded` with a fixed size")
-    if divisor is not None:
+    if (divisor := args.get("size_divisor")) is not None:
         sides = {"min_height": None, "min_width": None, "pad_height_divisor": divisor, "pad_width_divisor": divisor}
     else:
         sides = dict(zip(("min_height", "min_width"), _pair(args.get("size")), strict=True))
     return [sample.line("PadIfNeeded", **sides, position="top_left", **_fills(args))]
 
 
-def _fills(args: Args, image: str = "pad_val", mask: str = "seg_pad_val") -> dict[str, Any]:
+def _fills(args: Mapping[str, Any], image: str = "pad_val", mask: str = "seg_pad_val") -> dict[str, Any]:
     value, labels = args.get(image, 0), args.get(mask)
     if isinstance(value, Mapping):
         value, labels = value.get("img", 0), value.get("seg", labels)
@@ -153,9 +143,7 @@ def center_crop(args: Args, sample: SampleState) -> list[Item]:
 
 def random_rotate(args: Args, sample: SampleState) -> list[Item]:
     """By an angle, sometimes."""
-    degree = args["degree"]
-    limit = [-degree, degree] if isinstance(degree, int | float) else degree
-    return [sample.line("Rotate", limit=limit, **_fills(args), p=args.get("prob", 0.5))]
+    return [sample.line("Rotate", limit=args.span("degree"), **_fills(args), p=args.get("prob", 0.5))]
 
 
 def cut_out(args: Args, sample: SampleState) -> list[Item]:
@@ -180,15 +168,13 @@ def normalize(args: Args, sample: SampleState) -> list[Item]:
     """Mean and deviation in levels of 255, of RGB or of BGR."""
     if args.get("to_rgb", args.get("bgr_to_rgb", True)) is False:
         sample.output["color"] = "bgr"
-    mean, std = args.get("mean"), args.get("std")
     sample.normalized = True
-    if mean is None or std is None:
+    if args.get("mean") is None or args.get("std") is None:
         return []
     sample.output.pop("range", None)
-    if not any(mean) and set(std) == {255.0}:
-        return []  # 0..1
-    shares = ([round(level / 255, 10) for level in levels] for levels in (mean, std))
-    sample.output["normalize"] = dict(zip(("mean", "std"), shares, strict=True))
+    if any(args["mean"]) or set(args["std"]) != {255.0}:  # which is 0..1
+        found = {key: [round(level / 255, 10) for level in args[key]] for key in ("mean", "std")}
+        sample.output["normalize"] = found
     return []
 
 
@@ -225,7 +211,7 @@ MAKERS: dict[str, Maker] = {
     "RandomCrop": random_crop,
     "RandomCutOut": cut_out,
     "RandomFlip": random_flip,
-    "RandomResize": lambda args, sample: resize({"keep_ratio": True, **args}, sample),
+    "RandomResize": lambda args, sample: resize(Args({"keep_ratio": True, **args}), sample),
     "RandomRotate": random_rotate,
     "Resize": resize,
 }

@@ -17,6 +17,10 @@ from augrecipes.recipe.write import flow
 _FULL = 255.0
 
 
+class Unheld(ValueError):  # noqa: N818 - a finding about one transform, not a fault
+    """A setting that no recipe holds; the message says why, and what to do."""
+
+
 def opened(calls: Sequence[Call]) -> list[Call]:
     """The calls, those of a Compose or Sequential that always acts and holds an output in place of it."""
     found: list[Call] = []
@@ -44,59 +48,51 @@ def output_of(calls: Sequence[Call], draft: RecipeDraft) -> dict[str, Any]:
     output: dict[str, Any] = {"dtype": "uint8", "layout": "hwc"}
     was: list[str] = []
     for call in calls:
+        args = {key: value for key, value in call.args.items() if value is not None}
         try:
-            found = _one(call)
+            found = _one(call.name, args, scaled=output["dtype"] != "uint8")
+            if output["dtype"] != "uint8" and "dtype" in found:
+                raise Unheld("values are scaled already; leave one of the two out")
+        except Unheld as error:
+            draft.refuse(call.name, str(error), call.place)
         except (TypeError, KeyError):
-            found = f"{flow(call.args)}: mean and std are numbers, one or one a channel"
-        if call.name == TO_TENSOR and call.args.get("transpose_mask"):
-            draft.note("transpose_mask turned masks of several channels; here they stay H×W×C.")
-        if call.name == OLD_TO_TENSOR and output["dtype"] != "uint8" and not call.args.get("normalize"):
-            found = {"layout": "chw"}  # it scaled integers alone
-        if isinstance(found, str):
-            draft.refuse(call.name, found, call.place)
-        elif output["dtype"] != "uint8" and "dtype" in found:
-            draft.refuse(call.name, "values are scaled already; leave one of the two out", call.place)
+            why = f"{flow(call.args)}: mean and std are numbers, one or one a channel"
+            draft.refuse(call.name, why, call.place)
         else:
             output |= found
             was.append(call.name)
+        if call.name == TO_TENSOR and args.get("transpose_mask"):
+            draft.note("transpose_mask turned masks of several channels; here they stay H×W×C.")
     if was:
         draft.remarks["output"] = f"was {', '.join(was)}"
     return output
 
 
-def _one(call: Call) -> dict[str, Any] | str:
-    """What one call does to the output, or why it cannot."""
-    args = {key: value for key, value in call.args.items() if value is not None}
-    if call.name == TO_TENSOR:
+def _one(name: str, args: Mapping[str, Any], *, scaled: bool) -> dict[str, Any]:
+    """What one call does to the output; Unheld where no output does it."""
+    how = args.get("normalize")
+    if name == TO_TENSOR or (name == OLD_TO_TENSOR and scaled and not how):  # the old one scaled integers alone
         return {"layout": "chw"}
-    if call.name == OLD_TO_TENSOR:
-        scaled = {"dtype": "float32", "layout": "chw"}
-        how = args.get("normalize")
-        return scaled if not how else {**scaled, "normalize": {"mean": how["mean"], "std": how["std"]}}
-    if call.name == TO_FLOAT:
+    if name == OLD_TO_TENSOR:
+        normalize = {"normalize": {"mean": how["mean"], "std": how["std"]}} if how else {}
+        return {"dtype": "float32", "layout": "chw", **normalize}
+    if name == TO_FLOAT:
         top = args.get("max_value", _FULL)
-        if top == _FULL:
-            return {"dtype": "float32"}
-        if top == 1:
-            return {"dtype": "float32", "range": [0, 255]}
-        return f"max_value: {flow(top)}: images arrive with 8 bits, whose largest value is 255; convert others first"
-    kind = args.get("normalization", "standard")
-    if kind != "standard":
-        return (
+        if top not in (1, _FULL):
+            raise Unheld(
+                f"max_value: {flow(top)}: images arrive with 8 bits, whose largest value is 255; convert others first"
+            )
+        return {"dtype": "float32"} | ({"range": [0, 255]} if top == 1 else {})
+    if (kind := args.get("normalization", "standard")) != "standard":
+        raise Unheld(
             f"normalization: {kind} takes the statistics of each image, `output:` those of all: give `normalize: "
             "{mean, std}`, or write a class and make it known with augrecipes.register(cls)"
         )
-    return {"dtype": "float32", "normalize": _normalize(args)}
-
-
-def _normalize(args: Mapping[str, Any]) -> Any:
-    """Mean and standard deviation of values in 0..1."""
-    usual = imagenet("rgb")
-    top = args.get("max_pixel_value", _FULL)
-    mean, std = args.get("mean", list(usual.mean)), args.get("std", list(usual.std))
+    top, usual = args.get("max_pixel_value", _FULL), imagenet("rgb")
+    found = {"mean": args.get("mean", [*usual.mean]), "std": args.get("std", [*usual.std])}
     if top != _FULL:
-        mean, std = _times(mean, top / _FULL), _times(std, top / _FULL)
-    return {"mean": mean, "std": std}
+        found = {key: _times(value, top / _FULL) for key, value in found.items()}
+    return {"dtype": "float32", "normalize": found}
 
 
 def _times(values: Any, factor: float) -> Any:
@@ -105,11 +101,11 @@ def _times(values: Any, factor: float) -> Any:
 
 def placed_behind(item: Item, output: dict[str, Any]) -> list[Item]:
     """What stood behind the normalisation as it is in front of it; of a group, what is left of it."""
-    found = behind(item, output)
+    found = _behind(item, output)
     return acting(found) if isinstance(found, Line) and found.steps is not None else [found]
 
 
-def behind(item: Item, output: Mapping[str, Any]) -> Item:
+def _behind(item: Item, output: Mapping[str, Any]) -> Item:
     """A step that stood behind the normalisation, as it is in front of it.
 
     What only moves pixels stays, with the values that it fills in counted in levels; what changes their values saw
@@ -117,17 +113,15 @@ def behind(item: Item, output: Mapping[str, Any]) -> Item:
     """
     if isinstance(item, LeftOut):
         return item
-    record = capability(item.name)
-    if item.steps is None and (record is None or "mask" not in record.targets):
+    if item.steps is not None:
+        item.steps = [_behind(inner, output) for inner in item.steps]
+        return item
+    record, takes = capability(item.name), takes_of(item.name)
+    if record is None or "mask" not in record.targets:
         why = "stood behind the normalisation, and works on 0..255 in a recipe: put it in front"
         return LeftOut(item.name, why, item.place)
-    if item.steps is not None:
-        item.steps = [behind(inner, output) for inner in item.steps]
-        return item
-    takes = takes_of(item.name)
-    default = takes.get("fill", {}).get("default")
-    fill = item.args.get("fill", default)
-    border = item.args.get("border_mode", takes.get("border_mode", {}).get("default", "constant"))
+    usual = {"border_mode": "constant"} | {key: each["default"] for key, each in takes.items() if "default" in each}
+    fill, border = (item.args.get(key, usual.get(key)) for key in ("fill", "border_mode"))
     if isinstance(fill, int | float | list) and border == "constant":
         item.args["fill"] = _levels(fill, output)
         item.beside.append(f"fill: {flow(fill)} behind the normalisation")
@@ -138,20 +132,15 @@ def _levels(fill: Any, output: Mapping[str, Any]) -> Any:
     """A value behind the normalisation as a level of 0..255: a whole one, as steps cut off what is behind the point."""
     normalize = output.get("normalize")
     if normalize is None:
-        scale = 1.0 if output.get("range") == [0, 255] else _FULL
-        return _times(fill, scale)
+        return _times(fill, 1.0 if output.get("range") == [0, 255] else _FULL)
     each = [value if isinstance(value, list) else [value] for value in (fill, normalize["mean"], normalize["std"])]
     count = max(map(len, each))
-    fills, means, stds = (values * count if len(values) == 1 else values for values in each)
-    made = [round(_FULL * (f * std + mean)) for f, mean, std in zip(fills, means, stds, strict=False)]
+    columns = (values * count if len(values) == 1 else values for values in each)
+    made = [round(_FULL * (level * std + mean)) for level, mean, std in zip(*columns, strict=False)]
     return made if count > 1 else made[0]
 
 
 # Samples on their way through transforms of other libraries.
-
-
-class Unheld(ValueError):  # noqa: N818 - a finding about one transform, not a fault
-    """A setting that no recipe holds; the message says why, and what to do."""
 
 
 def numbers(value: Any, what: str) -> list[float]:
@@ -182,6 +171,11 @@ class Args(dict[str, Any]):
         if len(found) != 2:
             raise Unheld(f"{key} must be a number or two, got {len(found)} of them")
         return found
+
+    def ends(self, key: str, usual: Any = None) -> list[float]:
+        """The first and the last number at a key."""
+        found = [float(each) for each in self.numbers(key, usual)]
+        return [found[0], found[-1]]
 
     def spans(self, *keys: str) -> dict[str, list[float]]:
         """The ranges at these keys, of those that are there."""
@@ -241,13 +235,9 @@ class SampleState:
 
 def photometric(change: Callable[[str], Line], place: Place) -> list[Item]:
     """Brightness, then contrast first or last of saturation and hue: the distortion of SSD, by what makes each."""
-
-    def rest() -> list[Item]:
-        return [change("saturation"), change("hue")]
-
-    first = Line(SEQUENTIAL, {"p": 0.5}, place, [change("contrast"), *rest()])
-    last = Line(SEQUENTIAL, {"p": 0.5}, place, [*rest(), change("contrast")])
-    return [change("brightness"), Line(ONE_OF, {}, place, [first, last])]
+    orders = ("contrast", "saturation", "hue"), ("saturation", "hue", "contrast")
+    ways: list[Item] = [Line(SEQUENTIAL, {"p": 0.5}, place, [change(key) for key in order]) for order in orders]
+    return [change("brightness"), Line(ONE_OF, {}, place, ways)]
 
 
 Maker = Callable[[Args, SampleState], list[Item]]

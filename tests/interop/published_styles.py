@@ -68,13 +68,6 @@ def make():
     train = A.Compose([A.Resize(224, 224), A.HorizontalFlip(p=0.5)])
     val = A.Compose([A.Resize(9, 9)])
     return train, val
-#: match: HorizontalFlip; eval
-def make(split):
-    match split:
-        case 'train':
-            return A.Compose([A.HorizontalFlip()])
-        case _:
-            return A.Compose([A.Resize(9, 9)])
 #: config class: Resize 224x224
 class CFG:
     size = 224

@@ -11,7 +11,6 @@ from typing import Any
 from augrecipes.interop.source import functions, values
 from augrecipes.interop.source.branches import Assumptions
 from augrecipes.interop.source.expressions import Expressions
-from augrecipes.interop.source.functions import Key
 from augrecipes.interop.source.text import SourceText
 from augrecipes.recipe.history import PLACES
 
@@ -111,28 +110,22 @@ class Calls(Expressions):
 
     def _method(self, held: Any, func: ast.Attribute, args: list[Any], named: dict[Any, Any], node: ast.Call) -> Any:
         """A method of what is known, or of what is not."""
-        name = func.attr
-        match held:
-            case list() if name in ("append", "extend", "insert", "pop", "clear", "reverse"):
-                self.spend(len(held) if name == "insert" else 1)
-                return functions.change_list(held, name, args)
-            case list() if name in ("remove", "sort"):
+        match held, func.attr, args:
+            case list(), "remove" | "sort", _:
                 held[:] = [self.unknown(func.value)]
-            case dict() if name == "update":
+            case dict(), "update", _:
                 for value in args:
                     self.merge(held, value, node)
                 held.update(named)
                 return None
-            case dict() if name == "setdefault" and args and isinstance(args[0], Key):
-                return held.setdefault(args[0], args[1] if len(args) > 1 else None)
-            case values.UnknownValue(text=text, roots=roots) if name == "get" and args and isinstance(args[0], str):
-                path = f"{text}.{args[0]}" if re.fullmatch(r"[\w.]+", text) else ""
+            case values.UnknownValue(text=text, roots=roots), "get", [str() as key, *_]:
+                path = f"{text}.{key}" if re.fullmatch(r"[\w.]+", text) else ""
                 if path in self.given:
                     return self.given_at(path)
-                return values.UnknownValue(
-                    path or self.source.text(node), self.source.at(node), (path,) if path else roots
-                )
-        return functions.method(held, name, args, named)
+                at = self.source.at(node)
+                return values.UnknownValue(path or self.source.text(node), at, (path,) if path else roots)
+        self.spend(len(held) if func.attr == "insert" and isinstance(held, list) else 1)
+        return functions.method(held, func.attr, args, named)
 
     def _parser(self, parser: values.Parser, name: str, args: list[Any], named: dict[Any, Any], node: ast.Call) -> Any:
         """Arguments of a program, which are what they are where the command line says nothing."""

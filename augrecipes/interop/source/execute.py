@@ -139,7 +139,7 @@ class SourceReader(Calls):
             new = self.of(value)
         old = self.of(target)
         if isinstance(old, list) and isinstance(op, ast.Add):
-            functions.change_list(old, "extend", [new])
+            functions.method(old, "extend", [new], {})
             return
         try:
             result: Any = functions.binary(op, old, new)

@@ -195,35 +195,44 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
         "ceil", "floor", "sqrt", "log", "log2", "log10", "exp", "sin", "cos", "tan", "atan", "radians", "degrees")},
 }  # fmt: skip
 MAPPINGS = frozenset(FOREIGN["python"]["mappings"])  # with attributes, by the last name, whoever's they are
-_OF_TEXT = ("lower", "upper", "strip", "startswith", "endswith", "replace", "split", "rstrip", "lstrip", "capitalize",
-            "title", "removeprefix", "removesuffix", "join")  # fmt: skip
+_METHODS: dict[type, tuple[str, ...]] = {
+    list: ("append", "extend", "insert", "pop", "clear", "reverse", "copy"),
+    dict: ("items", "keys", "values", "get", "setdefault", "pop", "copy"),
+    str: ("lower", "upper", "strip", "startswith", "endswith", "replace", "split", "rstrip", "lstrip", "capitalize",
+          "title", "removeprefix", "removesuffix", "join"),
+}  # fmt: skip
+_OF_ARRAYS = ("item", "tolist", "astype")  # which lists and numbers stand for
 
 
-def method(value: Any, name: str, args: list[Any], named: dict[str, Any]) -> Any:
-    """What a method that changes nothing returns.
+def method(held: Any, name: str, args: list[Any], named: dict[str, Any]) -> Any:
+    """What a method of a text, a list or a mapping returns, or of an array, which is a list here.
 
     Raises:
-        NotKnown: it has none that is known.
+        NotKnown: it has none that is known, or the arguments are not, or the result is too large.
 
     >>> method("Train", "lower", [], {}), method({"a": 1}, "get", ["b", 2], {})
     ('train', 2)
     """
-    match value, name:
-        case str(), _ if name in _OF_TEXT and len(value) + sum(len(each) for each in args if isinstance(each, str)) < (
-            _LONGEST
-        ):
-            return plain(getattr(value, name), *args, **named)
-        case dict(), "get" if args and isinstance(args[0], Key):
-            return value.get(args[0], args[1] if len(args) > 1 else None)
-        case dict(), "items" | "keys" | "values":
-            return list(getattr(value, name)())
-        case dict(), "copy":
-            return Mapped(value)
-        case list(), "copy" | "tolist" | "astype":
-            return list(value)
-        case ((int() | float() | tuple()), "item" | "tolist" | "astype"):
-            return value
-    raise NotKnown(value, *args)
+    if isinstance(held, list | tuple | int | float) and name in _OF_ARRAYS:
+        return list(held) if isinstance(held, list) else held
+    kind = next((each for each in _METHODS if isinstance(held, each)), None)
+    if kind is None or name not in _METHODS[kind] or (kind is dict and not isinstance(args[0] if args else "", Key)):
+        raise NotKnown(held, *args)
+    if kind is str:
+        if len(held) + sum(len(each) for each in args if isinstance(each, str)) > _LONGEST:
+            raise NotKnown(held, *args)
+        return plain(getattr(held, name), *args, **named)
+    if name == "extend" and not isinstance(args[0] if args else (), list | tuple):
+        name = "append"  # what is not known stands for itself
+    if len(held) + len(args[0] if name == "extend" and args else args) > MOST_ITEMS:
+        raise NotKnown(*args)
+    try:
+        found = getattr(held, name)(*args, **named)
+    except FAILURES:
+        raise NotKnown(*args) from None
+    if name == "copy":
+        return type(held)(found)
+    return list(found) if kind is dict and name in ("items", "keys", "values") else found
 
 
 def item_of(held: Any, key: Any) -> Any:
@@ -236,19 +245,3 @@ def item_of(held: Any, key: Any) -> Any:
         if isinstance(key, slice) and all(isinstance(end, int | None) for end in (key.start, key.stop, key.step)):
             return _bounded(held.__getitem__, key)
     raise NotKnown(held, key)
-
-
-def change_list(held: list[Any], name: str, args: list[Any]) -> Any:
-    """Change a list by one of its methods, and return what that returns.
-
-    Raises:
-        NotKnown: the arguments are not known, or the list would become too long.
-    """
-    if name == "extend" and not isinstance(args[0] if args else (), list | tuple):
-        name = "append"  # what is not known stands for itself
-    if len(held) + len(args[0] if name == "extend" and args else args) > MOST_ITEMS:
-        raise NotKnown(*args)
-    try:
-        return getattr(held, name)(*args)
-    except FAILURES:
-        raise NotKnown(*args) from None

@@ -18,7 +18,7 @@ from augrecipes.recipe.write import flow
 COMPOSES = (COMPOSE, "ReplayCompose")
 HOLDING = (*COMPOSES, *GROUPS, ONE_OR_OTHER, "RandomApply", "RandomChoice", "PerChannel", "SelectiveChannelTransform")
 _DEEPEST = 24
-_LONGEST, _MOST = 400, 6  # of a line that is to be filled in, and of a list in there
+_LONGEST = 400  # of a line that is to be filled in
 # The key that names the class, and the keys that hold arguments; without any of these they stand beside the name.
 _FORMS: dict[str, tuple[str, ...]] = {
     "_target_": (),
@@ -135,10 +135,26 @@ def _known(given: Mapping[str, Any], prefix: str, place: Place, lost: list[LeftO
 
 
 def _call(call: Call, *, config: bool = False) -> Call:
-    """A call with plain arguments, or with what of them is not known."""
+    """A call with plain arguments, or with the line that is to be filled in where not all of them are known."""
     plain = Plain(config=config)
     args = {key: plain.of(value) for key, value in call.args.items()}
-    return replace(call, args={}, unread=_why(call, plain.unknown)) if plain.unknown else replace(call, args=args)
+    if not plain.unknown:
+        return replace(call, args=args)
+    why = _lacking(plain.unknown)
+    if not any(each.why for each in plain.unknown):
+        if POSITIONAL in args:
+            takes = [key for key in takes_of(call.name) if key != "p"] or PLACES.get(call.name, "").split()
+            args = dict(zip(takes, args.pop(POSITIONAL), strict=False)) | args
+        ((name, body),) = _written(replace(call, args=args)).items()
+        line = f"{name}: {flow(body)}".replace('"${', "${").replace('}"', "}")
+        why = f"fill in `{short(line, _LONGEST)}`: {why}"
+    return replace(call, args={}, unread=why)
+
+
+def _written(call: Call) -> dict[str, Any]:
+    """A call as a recipe would have it."""
+    steps = {} if call.children is None else {"steps": [_written(child) for child in call.children]}
+    return {call.name: call.args | steps}
 
 
 def children_of(held: Any, place: Place, lost: list[LeftOut] | None = None, depth: int = 0) -> tuple[Call, ...]:
@@ -192,20 +208,15 @@ class Plain:
         self.unknown: list[values.UnknownValue] = []
 
     def of(self, value: Any, depth: int = 0) -> Any:
-        """A value; what is not known of it is None, and kept."""
+        """A value; what is not known of it is kept, and `${...}` stands for it."""
         self.left -= 1
         match value:
             case None | bool() | int() | float() | str():
                 return value
             case _ if self.left < 0 or depth > limits.MAX_DEPTH:
-                if not self.unknown or self.unknown[-1].text != "...":
-                    self.unknown.append(values.UnknownValue("...", why="it is too large"))
-            case values.UnknownValue():
-                self.unknown.append(value)
+                lacking = values.UnknownValue("...", why="is too large")
             case values.OutsideName(bound=True) if self.config:
                 return value.last
-            case values.OutsideName(path=path):
-                self.unknown.append(values.UnknownValue(path, NOWHERE, (path,)))
             case list() | tuple():
                 return [self.of(item, depth + 1) for item in value]
             case Mapping():
@@ -213,47 +224,16 @@ class Plain:
                 if isinstance(inside, list) and len(inside) == 1:
                     return self.of(inside[0], depth + 1)
                 return {key: self.of(item, depth + 1) for key, item in value.items()}
+            case values.UnknownValue():
+                lacking = value
+            case values.OutsideName(path=path):
+                lacking = values.UnknownValue(path, NOWHERE, (path,))
             case values.Created(path=path, at=at):
-                self.unknown.append(values.UnknownValue(f"{path}(...)", at))
+                lacking = values.UnknownValue(f"{path}(...)", at)
             case _:
-                self.unknown.append(values.UnknownValue(getattr(value, "name", "an object")))
-        return None
-
-
-def _why(call: Call, unknown: Sequence[values.UnknownValue]) -> str:
-    """The line that is to be filled in, and with what."""
-    given = call.args
-    if isinstance(given.get(POSITIONAL), list):
-        names = [key for key in takes_of(call.name) if key != "p"] or PLACES.get(call.name, "").split()
-        rest = {key: value for key, value in given.items() if key != POSITIONAL}
-        given = dict(zip(names, given[POSITIONAL], strict=False)) | rest
-    line = f"{call.name}: {_written(given, call.children)}"
-    line = line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
-    return f"fill in `{line}`: {_lacking(unknown)}"
-
-
-def _written(given: Mapping[str, Any], children: Sequence[Call] | None = None) -> str:
-    items = [f"{key}: {_value(value)}" for key, value in given.items()]
-    if children is not None:
-        steps = ", ".join(f"{{{child.name}: {_written(child.args, child.children)}}}" for child in children)
-        items.append(f"steps: [{steps}]")
-    return "{" + ", ".join(items) + "}"
-
-
-def _value(value: Any, depth: int = 0) -> str:
-    match value:
-        case values.UnknownValue(text=text):
-            return text if text.startswith("${") else f"${{{text}}}"
-        case list() | tuple() if depth < 4:
-            return f"[{', '.join(_value(each, depth + 1) for each in value[:_MOST])}]"
-        case dict() if depth < 4:
-            inside = [f"{key}: {_value(value[key], depth + 1)}" for key in [*value][:_MOST]]
-            return "{" + ", ".join(inside) + "}"
-        case values.Created(path=path) | values.OutsideName(path=path):
-            return f"${{{path}}}"
-        case None | bool() | int() | float() | str():
-            return flow(value)
-    return "${...}"
+                lacking = values.UnknownValue(getattr(value, "name", "an object"))
+        self.unknown += [lacking] if self.left >= 0 or not self.unknown else []
+        return lacking.text if lacking.text.startswith("${") else f"${{{lacking.text}}}"
 
 
 def _lacking(unknown: Sequence[values.UnknownValue]) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from augrecipes.interop.draft import Item, Line
+from augrecipes.interop.draft import FOREIGN, Item, Line
 from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld, photometric
 from augrecipes.interop.torchvision.geometry import center_crop, levels, resize
 from augrecipes.recipe.keys import imagenet
@@ -43,8 +43,8 @@ def gaussian_blur(args: Args, sample: SampleState) -> list[Item]:
     kernel = {int(each) for each in args.numbers("kernel_size")}
     if len(kernel) > 1:
         raise Unheld("a kernel that is wider than high: GaussianBlur has square ones; take the larger side")
-    sigma = args.numbers("sigma", [0.1, 2.0])
-    return [sample.line("GaussianBlur", blur_limit=[*kernel] * 2, sigma_limit=[sigma[0], sigma[-1]], p=1.0)]
+    sigma = args.ends("sigma", [0.1, 2.0])
+    return [sample.line("GaussianBlur", blur_limit=[*kernel] * 2, sigma_limit=sigma, p=1.0)]
 
 
 def solarize(args: Args, sample: SampleState) -> list[Item]:
@@ -108,14 +108,6 @@ def sanitize_boxes(args: Args, sample: SampleState) -> list[Item]:
     return []
 
 
-def convert_boxes(args: Args, sample: SampleState) -> list[Item]:
-    """Boxes leave in the format that they arrive in."""
-    raise Unheld(
-        "boxes leave a recipe in the format of `inputs: {boxes: {format: pascal_voc}}`; convert the batch where the "
-        "network wants another"
-    )
-
-
 def gray(args: Args, sample: SampleState) -> list[Item]:
     """Grey always; of one channel, where one is asked for."""
     if int(args.get("num_output_channels", 1)) == 1:
@@ -135,20 +127,28 @@ def weights(args: Args, sample: SampleState) -> list[Item]:
     return [*found, *normalize(Args(mean=args.get("mean") or usual.mean, std=args.get("std") or usual.std), sample)]
 
 
-def step(name: str, p: float = 0.5, **fixed: Any) -> Maker:
-    """What makes a step of this class that acts with the probability that is given, or with `p`.
-
-    The other arguments are values, or functions that make them of torchvision's arguments.
-    """
-
-    def make(args: Args, sample: SampleState) -> list[Item]:
-        values = {key: each(args) if callable(each) else each for key, each in fixed.items()}
-        return [sample.line(name, **values, p=args.get("p", p))]
-
-    return make
+def gaussian_noise(args: Args, sample: SampleState) -> list[Item]:
+    """Noise of one strength."""
+    ranges = {"std_range": args.ends("sigma", 0.1), "mean_range": args.ends("mean", 0.0)}
+    return [sample.line("GaussNoise", **ranges, p=1.0)]
 
 
-def output(**keys: Any) -> Maker:
+def jpeg(args: Args, sample: SampleState) -> list[Item]:
+    """Coded and decoded, at a quality of a range."""
+    return [sample.line("ImageCompression", quality_range=[int(end) for end in args.ends("quality")], p=1.0)]
+
+
+def posterize(args: Args, sample: SampleState) -> list[Item]:
+    """Fewer bits."""
+    return [sample.line("Posterize", num_bits=int(args.numbers("bits")[0]), p=args.get("p", 0.5))]
+
+
+def _step(name: str, usual: Mapping[str, Any]) -> Maker:
+    """What makes a step of this class, with the probability that is given, or with the usual one."""
+    return lambda args, sample: [sample.line(name, **usual | {"p": args.get("p", usual["p"])})]
+
+
+def _output(keys: Mapping[str, Any]) -> Maker:
     """What only changes `output:`."""
 
     def make(args: Args, sample: SampleState) -> list[Item]:
@@ -159,45 +159,24 @@ def output(**keys: Any) -> Maker:
     return make
 
 
-def _ends(key: str, usual: float | None = None, kind: type = float) -> Callable[[Args], list[Any]]:
-    """The first and the last number at a key, as `kind`."""
-    return lambda args: [kind(args.numbers(key, usual)[end]) for end in (0, -1)]
-
-
 # Of each class what makes steps of its arguments.
 MAKERS: dict[str, Maker] = {
+    **{cls: _step(*step) for cls, steps in FOREIGN["torchvision"]["steps"].items() for step in steps.items()},
+    **{cls: _output(keys) for cls, keys in FOREIGN["torchvision"]["outputs"].items()},
     "ClampBoundingBoxes": clamp_boxes,
-    "ClampKeyPoints": output(),
     "ColorJitter": color_jitter,
-    "ConvertBoundingBoxFormat": convert_boxes,
     "ConvertImageDtype": lambda args, sample: to_dtype(Args({"scale": True, **args}), sample),
     "GaussianBlur": gaussian_blur,
-    "GaussianNoise": step("GaussNoise", 1.0, std_range=_ends("sigma", 0.1), mean_range=_ends("mean", 0.0)),
+    "GaussianNoise": gaussian_noise,
     "Grayscale": gray,
-    "Identity": output(),
     "ImageClassification": weights,
-    "JPEG": step("ImageCompression", 1.0, quality_range=_ends("quality", kind=int)),
+    "JPEG": jpeg,
     "Normalize": normalize,
-    "ObjectDetection": output(dtype="float32", layout="chw"),
-    "PILToTensor": output(layout="chw"),
-    "RGB": output(),
-    "RandomAutocontrast": step("AutoContrast", method="pil"),
-    "RandomChannelPermutation": step("ChannelShuffle", 1.0),
-    "RandomEqualize": step("Equalize"),
     "RandomErasing": erasing,
-    "RandomGrayscale": step("ToGray", 0.1),
-    "RandomHorizontalFlip": step("HorizontalFlip"),
-    "RandomInvert": step("InvertImg"),
     "RandomPhotometricDistort": photometric_distort,
-    "RandomPosterize": step("Posterize", num_bits=lambda args: int(args.numbers("bits")[0])),
+    "RandomPosterize": posterize,
     "RandomSolarize": solarize,
-    "RandomVerticalFlip": step("VerticalFlip"),
     "SanitizeBoundingBoxes": sanitize_boxes,
     "SemanticSegmentation": weights,
     "ToDtype": to_dtype,
-    "ToImage": output(layout="chw"),
-    "ToImageTensor": output(layout="chw"),
-    "ToPILImage": output(),
-    "ToPureTensor": output(),
-    "ToTensor": output(dtype="float32", layout="chw"),
 }
