@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import augrecipes as ar
+from augrecipes.interop.degradation import Degradation
 from augrecipes.interop.importing import of_document
 from augrecipes.interop.reading import of_text
-from augrecipes.interop.degradation import Degradation
 from augrecipes.recipe.model import Recipe, Step
 
 PAIRS = """

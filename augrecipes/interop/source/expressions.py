@@ -15,7 +15,7 @@ from augrecipes.interop.source.functions import Key, binary, plain, truth
 from augrecipes.interop.source.text import SourceText, dotted, names_in
 
 _DEEPEST = 90  # expressions, statements and calls inside of each other
-MOST_ROUNDS = 256  # of a comprehension or a loop
+MOST_ROUNDS = 64  # of a comprehension or a loop
 _BASE = "_base_"
 Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 

@@ -48,7 +48,7 @@ class Match:
 
 
 @dataclass(slots=True, eq=False)
-class Reading:
+class FileReading:
     """A file, read under assumptions.
 
     Attributes:
@@ -60,27 +60,27 @@ class Reading:
 
     reader: SourceReader
     pipelines: dict[_Key, list[Match]]
-    origin: Reading | None = None
+    origin: FileReading | None = None
     tests: tuple[Test, ...] = ()
 
 
 def readings_of(
     source: SourceText, given: Mapping[str, Any], wanted: str, base: Mapping[str, Any]
-) -> tuple[list[Reading], list[Test]]:
+) -> tuple[list[FileReading], list[Test]]:
     """The readings of a file, and the tests that were taken one way only, as there are too many.
 
     A test that hides transforms is taken the other way by itself; others together, and by halves where that matters.
     """
     nodes = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _is_transform(node)]
     calls = sorted((node.lineno, node.col_offset, id(node)) for node in nodes)
-    readings: list[Reading] = []
+    readings: list[FileReading] = []
 
-    def read(assumed: Assumptions, origin: Reading | None = None, tests: tuple[Test, ...] = ()) -> Reading:
+    def read(assumed: Assumptions, origin: FileReading | None = None, tests: tuple[Test, ...] = ()) -> FileReading:
         reader = SourceReader(source, given, assumed, calls)
         if base:
             reader.module["_base_"] = Mapped(base)
         reader.read(wanted)
-        readings.append(Reading(reader, _pipelines(reader), origin, tests))
+        readings.append(FileReading(reader, _pipelines(reader), origin, tests))
         return readings[-1]
 
     first = read(Assumptions())
@@ -88,8 +88,8 @@ def readings_of(
     known, untried = set(first.pipelines), dict(tests)
     if any(role(each.label) for each in tests.values()):
         read(Assumptions(evaluating=True))
-    hiding: list[tuple[Reading, tuple[Test, ...]]] = []
-    others: list[tuple[Reading, tuple[Test, ...]]] = []
+    hiding: list[tuple[FileReading, tuple[Test, ...]]] = []
+    others: list[tuple[FileReading, tuple[Test, ...]]] = []
     new, origin = tuple(tests.values()), first
     while True:
         alone = [each for each in new if role(each.label) or each.text in origin.reader.hiding]
@@ -169,7 +169,7 @@ def _match(path: tuple[str, ...], value: Any) -> Match:
     return Match(".".join(path), call.place, (call,), {}, tuple(lost))
 
 
-def matches_of(readings: Sequence[Reading]) -> Iterator[Match]:
+def matches_of(readings: Sequence[FileReading]) -> Iterator[Match]:
     """Every pipeline, each by a name of its own; where a test tells training from evaluation, as it is in each."""
     names: dict[str, list[tuple[Call, ...]]] = {}
     for match in _matches(readings):
@@ -179,12 +179,12 @@ def matches_of(readings: Sequence[Reading]) -> Iterator[Match]:
             yield match if len(before) == 1 else replace(match, path=f"{match.path}.{len(before)}")
 
 
-def _matches(readings: Sequence[Reading]) -> Iterator[Match]:
+def _matches(readings: Sequence[FileReading]) -> Iterator[Match]:
     first = {key: reading for reading in reversed(readings) for key in reading.pipelines}
     evaluating = next((each for each in readings if each.reader.assumed.evaluating), None)
     for key in dict.fromkeys(key for reading in readings for key in reading.pipelines):
         pipeline = first[key].pipelines[key]
-        phases: list[Reading] = []
+        phases: list[FileReading] = []
         assumed: list[str] = []
         for each in readings:
             before = None if each.origin is None or len(each.tests) > 1 else each.origin.pipelines.get(key)
