@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from augrecipes.interop.degradation import BASICSR, REDUX, Degradation, OptionFile
+from augrecipes.interop.degradation import Degradation, OptionFile
 from augrecipes.interop.draft import Item, Line, RecipeDraft, name_of, wrong
 from augrecipes.interop.reading import Document
 from augrecipes.ops.groups import DEGRADE
@@ -80,7 +80,7 @@ def _scaled(draft: RecipeDraft, train: OptionFile, whole: OptionFile, name: str)
         draft.eval = []
         return
     redux = whole.node("resize_mode_list") or train.node("lq_size") or whole.node("lq_usm")
-    made = Degradation(whole, REDUX if redux else BASICSR, side, draft)
+    made = Degradation(whole, redux is not None, side, draft)
     if name == _PLAIN:
         resize = made.to_target(str(train.get("lq_resize_mode", "bicubic")))
         del resize.args["id"]

@@ -24,6 +24,8 @@ _MODES = {
     "area": "area", "bilinear": "linear", "bicubic": "cubic", "nearest-exact": "nearest_exact", "nearest": "nearest",
     "lanczos": "lanczos4",
 }  # fmt: skip
+# How resizes are made where the file does not say, each as often.
+_USUAL_MODES = {False: ("area", "bilinear", "bicubic"), True: ("bilinear", "bicubic", "nearest-exact", "lanczos")}
 # ShotNoise of this scale has the mean square error of the option's Poisson noise of scale 1, over all tones.
 _PHOTONS = 0.0041
 _LEAST_PHOTONS = 0.0001
@@ -126,38 +128,17 @@ def _is_number(value: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
-    """What two families of option files do differently.
-
-    Attributes:
-        modes: how resizes are made where the file does not say, each as often.
-        kernel_sizes: the smallest and the largest side of a kernel where the file does not say.
-        keeps: whether a second resize that draws `keep` leaves the size as it is.
-        smooth: resizes by `bilinear` and `bicubic` smooth before they make images smaller.
-    """
-
-    modes: list[str]
-    kernel_sizes: list[float]
-    keeps: bool
-    smooth: bool
-
-
-BASICSR = Manner(["area", "bilinear", "bicubic"], [7, 21], keeps=False, smooth=False)
-REDUX = Manner(["bilinear", "bicubic", "nearest-exact", "lanczos"], [5, 17], keeps=True, smooth=True)
-
-
-@dataclass(frozen=True, slots=True)
 class Degradation:
     """One option file's degradation."""
 
     options: OptionFile  # the file's top and its data set
-    manner: Manner
+    redux: bool  # of traiNNer-redux: a second resize may keep the size, and resizes smooth before they make smaller
     side: int  # of the low resolution's window, px
     draft: RecipeDraft  # that remarks go to
 
     def line(self) -> Line:
         """The Degrade step."""
-        options, usual = self.options, 0.0 if self.manner is REDUX else 1.0
+        options, usual = self.options, 0.0 if self.redux else 1.0
         first = self.one_of("resize1", [*self.scaled("", [0.4, 1.5]), (self.step(NO_OP), self.ways("")[2])])
         blurred = self.blurred("", options.chance("blur_prob", usual))
         steps = [*self.sharpened(), *blurred, *first, *self.noisy(""), *self.compressed("")]
@@ -182,7 +163,7 @@ class Degradation:
         """The second resize, from the final size."""
         up, down, keep = self.ways("2")
         sizes, idle, target = self.scaled("2", [0.6, 1.2]), (self.step(NO_OP), keep), self.at_target("2")
-        if not self.manner.keeps:
+        if not self.redux:
             return [*target, *self.one_of("resize2", [*sizes, idle])]
         inside = self.one_of("resize2", [(each, weight / (up + down)) for each, weight in sizes if up + down])
         whole = Line(SEQUENTIAL, {}, self.options.place, [*target, *inside])
@@ -201,20 +182,21 @@ class Degradation:
 
     def sides(self, key: str) -> dict[str, list[int]]:
         """The sides of a kernel, as steps have them."""
-        return {"blur_limit": [int(each) for each in self.options.range(key, self.manner.kernel_sizes)]}
+        return {"blur_limit": [int(each) for each in self.options.range(key, [5, 17] if self.redux else [7, 21])]}
 
     def ways(self, number: str) -> tuple[float, float, float]:
         """How often a resize makes larger, makes smaller, and keeps the size."""
-        given = self.options.numbers(f"resize_prob{number}", 3, [0.3, 0.4, 0.3] if number else [0.2, 0.7, 0.1])
+        key = f"resize_prob{number}"
+        up, down, keep = given = self.options.numbers(key, 3, [0.3, 0.4, 0.3] if number else [0.2, 0.7, 0.1])
         total = sum(given)
         if total <= 0 or min(given) < 0:
-            self.options.wrong(f"resize_prob{number}", "must be three weights, of which one is above 0")
-        return given[0] / total, given[1] / total, given[2] / total
+            self.options.wrong(key, "must be three weights, of which one is above 0")
+        return up / total, down / total, keep / total
 
     def modes(self, number: str) -> list[tuple[str, float]]:
         """How a resize may be made, and how often each."""
         keys = f"resize_mode_list{number}", f"resize_mode_prob{number}"
-        return self.options.weighted(*keys, _MODES, dict.fromkeys(self.manner.modes, 1.0))
+        return self.options.weighted(*keys, _MODES, dict.fromkeys(_USUAL_MODES[self.redux], 1.0))
 
     def scaled(self, number: str, usual: list[float]) -> list[tuple[Line, float]]:
         """Resizes by a factor, larger and smaller, for each mode."""
@@ -223,7 +205,7 @@ class Degradation:
         low, high = self.options.range(f"resize_range{number}", usual)
         for way, chance, ends in (("up", up, (1.0, high)), ("down", down, (low, 1.0))):
             for name, weight in self.modes(number):
-                smooth = {"area_for_downscale": "image"} if self.manner.smooth and name == "bilinear" else {}
+                smooth = {"area_for_downscale": "image"} if self.redux and name == "bilinear" else {}
                 args = {"scale_limit": [round(end - 1, 6) for end in ends], "interpolation": _MODES[name], **smooth}
                 found.append((self.step("RandomScale", **args, id=f"{way}-{name}"), chance * weight))
         return found
@@ -238,7 +220,7 @@ class Degradation:
 
     def to_target(self, name: str) -> Line:
         """One resize to the low resolution's size."""
-        smooth = {"bilinear": "area", "bicubic": "matlab_bicubic"} if self.manner.smooth else {}
+        smooth = {"bilinear": "area", "bicubic": "matlab_bicubic"} if self.redux else {}
         methods = {"area": "area", "bilinear": "linear", "bicubic": "cubic", **smooth}
         if name in methods:
             return self.step("ResizeToTarget", method=methods[name], id=name, p=1.0)
@@ -246,11 +228,10 @@ class Degradation:
 
     def blurred(self, number: str, p: float) -> list[Item]:
         """One kernel of several shapes, with the probability `p`."""
-        options = self.options
         if not p:
             return []
-        keys = f"kernel_list{number}", f"kernel_prob{number}"
-        kernels = options.weighted(*keys, _KERNELS, _KERNELS)
+        options = self.options
+        kernels = options.weighted(f"kernel_list{number}", f"kernel_prob{number}", _KERNELS, _KERNELS)
         sigma = options.range(f"blur_sigma{number}", [0.2, 2.0])
         beta = options.range(f"betag_range{number}", [0.5, 4.0])
         sides, sinc = self.sides(f"kernel_range{number}"), options.chance(f"sinc_prob{number}")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from augrecipes.interop.draft import Call, Item, LeftOut, Line, RecipeDraft, acting, line, takes_of
+from augrecipes.interop.draft import Call, Item, LeftOut, Line, RecipeDraft, acting, takes_of
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.groups import COMPOSE, ONE_OF, SEQUENTIAL
 from augrecipes.ops.outputs import OLD_TO_TENSOR, OUTPUTS, TO_FLOAT, TO_TENSOR
@@ -221,7 +221,8 @@ class SampleState:
 
     def line(self, name: str, **args: Any) -> Line:
         """A step, without the arguments that its class has anyway."""
-        return line(name, args, self.place)
+        usual = {key: each["default"] for key, each in takes_of(name).items() if "default" in each}
+        return Line(name, {key: args[key] for key in args if usual.get(key, ...) != args[key]}, self.place)
 
     def finish(self, steps: list[Item]) -> None:
         """Put the steps, and what was learnt on the way, into the draft."""
