@@ -12,15 +12,14 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.errors import RecipeError
-from augrecipes.interop import compose, mm
+from augrecipes.interop import compose, mm, torchvision
 from augrecipes.interop.draft import Call, RecipeDraft, name_of, wrong
 from augrecipes.interop.reading import Document, is_python
-from augrecipes.interop.source.branches import role
 from augrecipes.interop.source.read import read
 from augrecipes.interop.source.readings import Match
+from augrecipes.interop.source.text import role
 from augrecipes.interop.source.transforms import Plain, are_calls, call_of, names_class, place_of
 from augrecipes.interop.source.values import Listed, Mapped, UnknownValue, walk
-from augrecipes.interop.torchvision import steps as torchvision
 from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE, GROUPS
 from augrecipes.ops.outputs import OUTPUTS
@@ -245,8 +244,7 @@ def chosen(found: list[Match], key: str, place: Place) -> tuple[Match, Match | N
         what = f"several pipelines{f' at {key!r}' if key else ''}"
         raise wrong(f"{what}; name one, as in `--key {training[0].path}`: there {_all(training)}", place)
     rest = [each for each in evaluation if each is not training[0]]
-    rest = [each for each in rest if "val" in each.path.lower()] or rest
-    return training[0], rest[0] if rest else None
+    return training[0], next((each for each in rest if "val" in each.path.lower()), rest[0] if rest else None)
 
 
 def _named(found: list[Match], key: str) -> list[Match]:
@@ -260,14 +258,8 @@ def _named(found: list[Match], key: str) -> list[Match]:
 
 def _different(found: list[Match]) -> list[Match]:
     """Without those that say the same as one before them."""
-    seen: list[list[Any]] = []
-    kept = []
-    for each in found:
-        said = [(call.name, call.args, call.unread) for one in each.calls for call in one.walk()]
-        if said not in seen:
-            kept.append(each)
-        seen.append(said)
-    return kept
+    said = [[(call.name, call.args, call.unread) for one in each.calls for call in one.walk()] for each in found]
+    return [each for index, each in enumerate(found) if said[index] not in said[:index]]
 
 
 def _is_otherwise(found: Match, others: list[Match]) -> bool:

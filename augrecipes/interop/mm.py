@@ -1,4 +1,7 @@
-"""Pipelines of the MM frameworks as recipes: `Albu` opened, their own transforms where the meaning is the same."""
+"""Pipelines of the MM frameworks as recipes: `Albu` opened, their own transforms where the meaning is the same.
+
+Their normalisation becomes `output:`.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.interop import albumentations, compose
-from augrecipes.interop.draft import FOREIGN, Call, Item, RecipeDraft
-from augrecipes.interop.mm_makers import MAKERS, normalize
-from augrecipes.interop.outputs import Args, SampleState, Unheld, lines_by
-from augrecipes.ops.groups import COMPOSE
+from augrecipes.interop.draft import FOREIGN, Call, Item, Line, RecipeDraft
+from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld, lines_by, photometric
+from augrecipes.ops.groups import COMPOSE, ONE_OF, SEQUENTIAL
 from augrecipes.recipe import suggest
 
 _MM = FOREIGN["mm"]
@@ -25,6 +27,212 @@ _BGR = (
 # Version 2's test pipelines stand in this; without flips and at one scale it does nothing by itself.
 _TESTED = "MultiScaleFlipAug"
 _NEAR = ("Mosaic", "MixUp", "CopyPaste")
+_SATURATION = "blends with grey, where the framework multiplies the saturation of HSV"
+
+_FLIPS: dict[str, list[str]] = _MM["flips"]
+_INTERPOLATIONS: dict[str, str] = _MM["interpolations"]
+_MOST_SIZES = 1024
+
+
+def resize(args: Args, sample: SampleState) -> list[Item]:
+    """To one size of a list or a range, shape kept or not; `scale` is (width, height)."""
+    scale, how = args.get("scale", args.get("img_scale")), _how(args)
+    if scale is None:
+        factor = args.get("scale_factor")
+        if not isinstance(factor, int | float):
+            raise Unheld("it says no scale; write the size")
+        return [sample.line("RandomScale", scale_limit=[factor - 1, factor - 1], **how, p=1.0)]
+    scales = [
+        _pair(each) for each in (scale if isinstance(scale, list) and isinstance(scale[:1][0], list) else [scale])
+    ]
+    if len(scales) == 2 and args.get("multiscale_mode", "range") == "range":
+        scales = _between(*scales)
+    found: list[Item] = [_sized(scales, args.get("keep_ratio", "img_scale" in args), sample, how)]
+    if (ratios := args.get("ratio_range")) is not None:
+        line = sample.line("RandomScale", scale_limit=[round(ratio - 1, 10) for ratio in ratios], **how, p=1.0)
+        line.beside.append("resampled twice, once in the framework")
+        found.append(line)
+    return found
+
+
+def choice_resize(args: Args, sample: SampleState) -> list[Item]:
+    """To one of several sizes."""
+    keep = args.get("keep_ratio", (args.get("resize_cfg") or {}).get("keep_ratio", True))
+    return [_sized([_pair(each) for each in args["scales"]], keep, sample, _how(args))]
+
+
+def _how(args: Args) -> dict[str, Any]:
+    mode = args.get("interpolation", "bilinear")
+    if mode not in _INTERPOLATIONS:
+        raise Unheld(f"interpolation {mode!r} is none of {', '.join(_INTERPOLATIONS)}")
+    return {"interpolation": _INTERPOLATIONS[mode]}
+
+
+def _pair(scale: Any) -> list[int]:
+    if isinstance(scale, int | float):
+        return [int(scale), int(scale)]
+    if not isinstance(scale, list) or len(scale) != 2 or not all(isinstance(each, int | float) for each in scale):
+        raise Unheld(f"scale {scale!r} is no pair of numbers")
+    return [int(scale[0]), int(scale[1])]
+
+
+def _between(low: list[int], high: list[int]) -> list[list[int]]:
+    """Every size from one to another, where only the shorter side changes."""
+    (long, short), (other, last) = sorted(low, reverse=True), sorted(high, reverse=True)
+    if long != other or abs(last - short) >= _MOST_SIZES:
+        raise Unheld("draws both sides from ranges: write `SmallestMaxSize: {max_size: [640, 720, 800]}`")
+    return [[long, side] for side in range(min(short, last), max(short, last) + 1)]
+
+
+def _sized(scales: list[list[int]], keep: Any, sample: SampleState, how: dict[str, Any]) -> Line:
+    """One resize to one of these (width, height)."""
+    if not keep:
+        each = [sample.line("Resize", height=height, width=width, **how) for width, height in scales]
+        return each[0] if len(each) == 1 else Line(ONE_OF, {}, sample.place, [*each])
+    shortest, longest = [min(pair) for pair in scales], max(map(max, scales))
+    size = shortest if len(shortest) > 1 else shortest[0]
+    if all(width == height for width, height in scales):
+        return sample.line("LongestMaxSize", max_size=size, **how)
+    line = sample.line("SmallestMaxSize", max_size=size, **how)
+    line.beside.append(f"the longer side is not held below {longest}")
+    sample.draft.note(
+        f"Resize keeps the longer side below {longest} in the framework: images longer than "
+        f"{longest / max(shortest):.2f} times their shorter side become larger here."
+    )
+    return line
+
+
+def random_flip(args: Args, sample: SampleState) -> list[Item]:
+    """Turned over in one of the directions."""
+    p, directions = args.get("prob", args.get("flip_ratio")), args.get("direction", "horizontal")
+    directions = directions if isinstance(directions, list) else [directions]
+    if unknown := [each for each in directions if each not in _FLIPS]:
+        raise Unheld(f"direction {unknown[0]!r} is none of {', '.join(_FLIPS)}")
+    if not p:
+        return []
+    chances = p if isinstance(p, list) else [p / len(directions)] * len(directions)
+    steps: list[Item] = []
+    for direction, chance in zip(directions, chances, strict=False):
+        first, *more = names = _FLIPS[direction]
+        both: list[Item] = [sample.line(name, p=1.0) for name in names]
+        steps.append(Line(SEQUENTIAL, {"p": chance}, sample.place, both) if more else sample.line(first, p=chance))
+    return steps if len(steps) == 1 else [Line(ONE_OF, {"p": round(sum(chances), 6)}, sample.place, steps)]
+
+
+def pad(args: Args, sample: SampleState) -> list[Item]:
+    """To a size, or to a multiple of one; the image stays at the top left."""
+    if args.get("pad_to_square"):
+        raise Unheld("pad_to_square has no step: write `PadIfNeeded` with a fixed size")
+    if (divisor := args.get("size_divisor")) is not None:
+        sides = {"min_height": None, "min_width": None, "pad_height_divisor": divisor, "pad_width_divisor": divisor}
+    else:
+        sides = dict(zip(("min_height", "min_width"), _pair(args.get("size")), strict=True))
+    return [sample.line("PadIfNeeded", **sides, position="top_left", **_fills(args))]
+
+
+def _fills(args: Mapping[str, Any], image: str = "pad_val", mask: str = "seg_pad_val") -> dict[str, Any]:
+    value, labels = args.get(image, 0), args.get(mask)
+    if isinstance(value, Mapping):
+        value, labels = value.get("img", 0), value.get("seg", labels)
+    fill = value[0] if isinstance(value, list) and len(set(value)) == 1 else value
+    return {"fill": fill} | ({"fill_mask": labels} if labels is not None else {})
+
+
+def random_crop(args: Args, sample: SampleState) -> list[Item]:
+    """A window; of images that are smaller, as much as there is, which a Pad behind it fills up."""
+    kind = args.get("crop_type", "absolute")
+    if kind != "absolute":
+        raise Unheld(f"crop_type {kind!r} draws the window's size: write `RandomSizedCrop` or `RandomResizedCrop`")
+    height, width = _pair(args["crop_size"])
+    behind = next((call for call in sample.rest if call.name == "Pad" and call.args.get("size") is not None), None)
+    fills = {} if behind is None else _fills(behind.args)
+    line = sample.line("RandomCrop", height=height, width=width, pad_if_needed=True, pad_position="top_left", **fills)
+    if args.get("cat_max_ratio", 1.0) != 1.0:
+        line.beside.append("cat_max_ratio is not kept")
+        sample.draft.note("RandomCrop draws again where one class fills cat_max_ratio of the window; here it does not.")
+    return [line]
+
+
+def center_crop(args: Args, sample: SampleState) -> list[Item]:
+    """The middle."""
+    height, width = _pair(args["crop_size"])
+    return [sample.line("CenterCrop", height=height, width=width, pad_if_needed=True)]
+
+
+def random_rotate(args: Args, sample: SampleState) -> list[Item]:
+    """By an angle, sometimes."""
+    return [sample.line("Rotate", limit=args.span("degree"), **_fills(args), p=args.get("prob", 0.5))]
+
+
+def cut_out(args: Args, sample: SampleState) -> list[Item]:
+    """Holes of one shape."""
+    holes, shape = args["n_holes"], args.get("cutout_shape")
+    if args.get("cutout_ratio") is not None or not isinstance(shape, list) or isinstance(shape[0], list):
+        raise Unheld("holes of several shapes: write a `OneOf` of `CoarseDropout` steps")
+    count = holes if isinstance(holes, list) else [holes, holes]
+    ranges = {"hole_height_range": [shape[0]] * 2, "hole_width_range": [shape[1]] * 2}
+    fills = _fills(args, "fill_in", "seg_fill_in")
+    return [sample.line("CoarseDropout", num_holes_range=count, **ranges, **fills, p=args.get("prob", 1.0))]
+
+
+def filter_boxes(args: Args, sample: SampleState) -> list[Item]:
+    """Boxes that are dropped when they are small."""
+    width, height = args.get("min_gt_bbox_wh") or (1, 1)
+    sample.boxes = {**(sample.boxes or {}), "min_width": width, "min_height": height}
+    return []
+
+
+def normalize(args: Args, sample: SampleState) -> list[Item]:
+    """Mean and deviation in levels of 255, of RGB or of BGR."""
+    if args.get("to_rgb", args.get("bgr_to_rgb", True)) is False:
+        sample.output["color"] = "bgr"
+    sample.normalized = True
+    if args.get("mean") is None or args.get("std") is None:
+        return []
+    sample.output.pop("range", None)
+    if any(args["mean"]) or set(args["std"]) != {255.0}:  # which is 0..1
+        found = {key: [round(level / 255, 10) for level in args[key]] for key in ("mean", "std")}
+        sample.output["normalize"] = found
+    return []
+
+
+def photometric_distortion(args: Args, sample: SampleState) -> list[Item]:
+    """Brightness, contrast first or last, saturation and hue, each or none of them."""
+    share, hue = round(args.get("brightness_delta", 32) / 255, 4), args.get("hue_delta", 18) / 2
+    contrast, saturation = args.get("contrast_range", [0.5, 1.5]), args.get("saturation_range", [0.5, 1.5])
+
+    def change(key: str) -> Line:
+        if key == "hue":
+            none = {"sat_shift_limit": 0, "val_shift_limit": 0}
+            return sample.line("HueSaturationValue", hue_shift_limit=[-hue, hue], **none, p=0.5)
+        if key == "saturation":
+            fixed = {"brightness": [1.0, 1.0], "contrast": [1.0, 1.0], "hue": [0.0, 0.0]}
+            blend = sample.line("ColorJitter", **fixed, saturation=[float(end) for end in saturation], p=0.5)
+            blend.beside.append(_SATURATION)
+            return blend
+        ends = [round(end - 1, 10) for end in contrast] if key == "contrast" else [-share, share]
+        limits = {"brightness_limit": [0, 0], "contrast_limit": [0, 0], f"{key}_limit": ends}
+        return sample.line("RandomBrightnessContrast", **limits, p=0.5)
+
+    sample.draft.note(f"PhotoMetricDistortion: its saturation {_SATURATION}.")
+    return photometric(change, sample.place)
+
+
+_MAKERS: dict[str, Maker] = {
+    "CenterCrop": center_crop,
+    "CutOut": cut_out,
+    "FilterAnnotations": filter_boxes,
+    "Normalize": normalize,
+    "Pad": pad,
+    "PhotoMetricDistortion": photometric_distortion,
+    "RandomChoiceResize": choice_resize,
+    "RandomCrop": random_crop,
+    "RandomCutOut": cut_out,
+    "RandomFlip": random_flip,
+    "RandomResize": lambda args, sample: resize(Args({"keep_ratio": True, **args}), sample),
+    "RandomRotate": random_rotate,
+    "Resize": resize,
+}
 
 
 def fill(draft: RecipeDraft, calls: Sequence[Call], preprocessor: Mapping[str, Any] | None = None) -> None:
@@ -60,8 +268,8 @@ def _made(call: Call, sample: SampleState) -> list[Item]:
         raise Unheld(call.unread)
     if call.name in _ALBU:
         return _albu(call, sample)
-    if call.name in MAKERS:
-        return MAKERS[call.name](Args(call.args), sample)
+    if call.name in _MAKERS:
+        return _MAKERS[call.name](Args(call.args), sample)
     why = suggest.step(call.name, call.args, ()).text.removeprefix("; ")
     raise Unheld(f"a transform of the framework that recipes do not have; {why}")
 

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from augrecipes.errors import RecipeError
-from augrecipes.interop import eject
+from augrecipes.interop import plain
 from augrecipes.interop.importing import of_document
 from augrecipes.interop.reading import of_text
 from augrecipes.paths import write_file
@@ -131,5 +131,5 @@ def exported(bench: Workbench, request: ExportRequest) -> dict[str, Any]:
     """
     recipe = bench.recipe(request.text)
     if request.form == "python":
-        return {"text": eject.python_of(recipe), "name": f"{recipe.name}.py"}
-    return {"text": json.dumps(eject.saved(recipe, "train"), indent=2) + "\n", "name": f"{recipe.name}.json"}
+        return {"text": plain.python_of(recipe), "name": f"{recipe.name}.py"}
+    return {"text": json.dumps(plain.saved(recipe, "train"), indent=2) + "\n", "name": f"{recipe.name}.json"}

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 import augrecipes as ar
 from augrecipes.cli.answers import as_json
 from augrecipes.compat.albumentations import A
-from augrecipes.interop.eject import python_of, saved
+from augrecipes.interop.plain import python_of, saved
 
 sys.path.append(str(Path(__file__).parents[1] / "recipe"))
 from support.recipe_strategies import recipes

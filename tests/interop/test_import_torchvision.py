@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import augrecipes as ar
+from augrecipes.interop import torchvision_steps
 from augrecipes.interop.importing import of_document
 from augrecipes.interop.reading import Document, of_text
 from augrecipes.interop.source import transforms as writing
-from augrecipes.interop.torchvision import geometry
 
 
 def library() -> Any:
@@ -261,7 +261,7 @@ def test_pixels_are_near_those_of_torchvision(name: str) -> None:
 )
 def test_pixels_tell_a_wrong_value(monkeypatch: pytest.MonkeyPatch, fault: str, name: str) -> None:
     wrong = {"interpolation": lambda value: "linear", "border": lambda value: "replicate", "fills": lambda value: {}}
-    monkeypatch.setattr(geometry, fault, wrong[fault])
+    monkeypatch.setattr(torchvision_steps, fault, wrong[fault])
     with pytest.raises(AssertionError):
         test_pixels_are_near_those_of_torchvision(name)
 

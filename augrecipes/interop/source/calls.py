@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.interop.source import functions, values
-from augrecipes.interop.source.branches import Assumptions
 from augrecipes.interop.source.expressions import Expressions
-from augrecipes.interop.source.text import SourceText
+from augrecipes.interop.source.text import Assumptions, SourceText
 from augrecipes.recipe.history import PLACES
 
 _PARAMS = ("BboxParams", "KeypointParams")

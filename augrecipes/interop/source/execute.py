@@ -12,10 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.interop.source import functions
-from augrecipes.interop.source.branches import Assumptions
 from augrecipes.interop.source.calls import Calls
 from augrecipes.interop.source.expressions import MOST_ROUNDS, Spent
-from augrecipes.interop.source.text import SourceText, dotted
+from augrecipes.interop.source.text import Assumptions, SourceText, dotted
 from augrecipes.interop.source.values import MISSING, Class, Function, NotKnown, OutsideName, constant
 
 _CHANGING = ("append", "extend", "insert", "pop")  # methods

@@ -10,9 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.interop.source import functions, values
-from augrecipes.interop.source.branches import Assumptions, Test, test_of
 from augrecipes.interop.source.functions import Key, binary, plain, truth
-from augrecipes.interop.source.text import SourceText, dotted, names_in
+from augrecipes.interop.source.text import Assumptions, SourceText, Test, dotted, names_in, test_of
 
 _DEEPEST = 90  # expressions, statements and calls inside of each other
 MOST_ROUNDS = 64  # of a comprehension or a loop

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from augrecipes.interop.draft import Call, LeftOut
-from augrecipes.interop.source.branches import Assumptions, Test, role
 from augrecipes.interop.source.execute import SourceReader
-from augrecipes.interop.source.text import SourceText
+from augrecipes.interop.source.text import Assumptions, SourceText, Test, role
 from augrecipes.interop.source.transforms import COMPOSES, HOLDING, call_of, children_of
 from augrecipes.interop.source.values import Created, Mapped, walk
-from augrecipes.interop.torchvision.steps import PARAMETERS as OF_TORCHVISION
+from augrecipes.interop.torchvision import PARAMETERS as OF_TORCHVISION
 from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE, GROUPS
 from augrecipes.ops.outputs import OUTPUTS

@@ -8,7 +8,7 @@ from typing import Any
 
 from augrecipes.interop.draft import POSITIONAL, Call, LeftOut, takes_of
 from augrecipes.interop.source import values
-from augrecipes.interop.torchvision.steps import PARAMETERS as OF_TORCHVISION
+from augrecipes.interop.torchvision import PARAMETERS as OF_TORCHVISION
 from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OR_OTHER
 from augrecipes.recipe import limits
 from augrecipes.recipe.history import PLACES

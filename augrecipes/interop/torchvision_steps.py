@@ -1,12 +1,12 @@
-"""torchvision's transforms that move pixels, as steps of a recipe; its sizes, fills and interpolations."""
+"""Transforms of torchvision as steps of a recipe: those that move pixels, and those that change values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from augrecipes.interop.draft import FOREIGN, Item
-from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld, numbers
+from augrecipes.interop.draft import FOREIGN, Item, Line
+from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld, numbers, photometric
 
 _INTERPOLATIONS: dict[str, str] = FOREIGN["torchvision"]["interpolations"]
 _SMOOTHED = frozenset({"linear", "cubic"})  # before torchvision makes images smaller by them
@@ -198,17 +198,102 @@ def random_resize(args: Args, sample: SampleState) -> list[Item]:
     return shortest_size(Args(args, min_size=list(range(low, high)), max_size=None), sample)
 
 
+# What ColorJitter leaves as it is, and what RandomPhotometricDistort does where nothing is said.
+_AS_IT_IS = {"brightness": [1.0, 1.0], "contrast": [1.0, 1.0], "saturation": [1.0, 1.0], "hue": [0.0, 0.0]}
+_DISTORTED = {"brightness": [0.875, 1.125], "contrast": [0.5, 1.5], "saturation": [0.5, 1.5], "hue": [-0.05, 0.05]}
+
+
+def color_jitter(args: Args, sample: SampleState) -> list[Item]:
+    """Brightness, contrast, saturation and hue in random order; what is not named stays as it is."""
+    ranges = {key: _range(key, args) for key in _AS_IT_IS}
+    return [] if ranges == _AS_IT_IS else [sample.line("ColorJitter", **ranges, p=1.0)]
+
+
+def _range(key: str, args: Args) -> list[float]:
+    if args.get(key) is None:
+        return _AS_IT_IS[key]
+    low, high = (float(end) for end in args.span(key, 0.0 if key == "hue" else 1.0))
+    return [low if key == "hue" else max(low, 0.0), high]
+
+
+def photometric_distort(args: Args, sample: SampleState) -> list[Item]:
+    """Each of four colour changes or none of it, contrast first or last, and channels in any order."""
+    p = args.get("p", 0.5)
+
+    def change(key: str) -> Line:
+        return sample.line("ColorJitter", **{**_AS_IT_IS, key: _range(key, Args(_DISTORTED | args))}, p=p)
+
+    return [*photometric(change, sample.place), sample.line("ChannelShuffle", p=p)]
+
+
+def gaussian_blur(args: Args, sample: SampleState) -> list[Item]:
+    """Blurred by a kernel of one size."""
+    kernel = {int(each) for each in args.numbers("kernel_size")}
+    if len(kernel) > 1:
+        raise Unheld("a kernel that is wider than high: GaussianBlur has square ones; take the larger side")
+    sigma = args.ends("sigma", [0.1, 2.0])
+    return [sample.line("GaussianBlur", blur_limit=[*kernel] * 2, sigma_limit=sigma, p=1.0)]
+
+
+def solarize(args: Args, sample: SampleState) -> list[Item]:
+    """Values from a level on turned round; the level counts as the image does where it stands."""
+    level = float(args.numbers("threshold")[0])
+    share = level if sample.scaled else level / 255
+    if not 0 <= share <= 1:
+        raise Unheld(f"threshold {level:g} is beyond white, and does nothing: leave the step out")
+    return [sample.line("Solarize", threshold_range=[share, share], p=args.get("p", 0.5))]
+
+
+def erasing(args: Args, sample: SampleState) -> list[Item]:
+    """A hole; its value counts as the image does where it stands."""
+    value = args.get("value", 0)
+    fill = {"fill": "random"} if value == "random" else levels(value, sample)
+    return [sample.line("Erasing", **args.spans("scale", "ratio"), **fill, p=args.get("p", 0.5))]
+
+
+def gray(args: Args, sample: SampleState) -> list[Item]:
+    """Grey always; of one channel, where one is asked for."""
+    if int(args.get("num_output_channels", 1)) == 1:
+        sample.output["color"] = "gray"
+    return [sample.line("ToGray", p=1.0)]
+
+
+def gaussian_noise(args: Args, sample: SampleState) -> list[Item]:
+    """Noise of one strength."""
+    ranges = {"std_range": args.ends("sigma", 0.1), "mean_range": args.ends("mean", 0.0)}
+    return [sample.line("GaussNoise", **ranges, p=1.0)]
+
+
+def jpeg(args: Args, sample: SampleState) -> list[Item]:
+    """Coded and decoded, at a quality of a range."""
+    return [sample.line("ImageCompression", quality_range=[int(end) for end in args.ends("quality")], p=1.0)]
+
+
+def posterize(args: Args, sample: SampleState) -> list[Item]:
+    """Fewer bits."""
+    return [sample.line("Posterize", num_bits=int(args.numbers("bits")[0]), p=args.get("p", 0.5))]
+
+
 # Of each class what makes steps of its arguments.
 MAKERS: dict[str, Maker] = {
     "CenterCrop": center_crop,
+    "ColorJitter": color_jitter,
     "ElasticTransform": elastic,
+    "GaussianBlur": gaussian_blur,
+    "GaussianNoise": gaussian_noise,
+    "Grayscale": gray,
+    "JPEG": jpeg,
     "Pad": pad,
     "RandomAffine": random_affine,
     "RandomCrop": random_crop,
+    "RandomErasing": erasing,
+    "RandomPhotometricDistort": photometric_distort,
+    "RandomPosterize": posterize,
     "RandomResize": random_resize,
     "RandomResizedCrop": random_resized_crop,
     "RandomRotation": random_rotation,
     "RandomShortestSize": shortest_size,
+    "RandomSolarize": solarize,
     "Resize": resize,
     "ScaleJitter": scale_jitter,
 }

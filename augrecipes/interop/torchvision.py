@@ -1,21 +1,24 @@
-"""Pipelines of torchvision.transforms, version 2 or 1, as recipes with the same meaning."""
+"""Pipelines of torchvision.transforms, version 2 or 1, as recipes with the same meaning.
+
+Transforms that change values are steps, conversions to tensors are `output:` and `inputs:`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
+from augrecipes.interop import torchvision_steps as steps
 from augrecipes.interop.draft import FOREIGN, Call, Item, LeftOut, Line, RecipeDraft, acting, name_of, takes_of
-from augrecipes.interop.outputs import Args, SampleState, Unheld, lines_by
+from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld, lines_by
 from augrecipes.interop.reading import Document
-from augrecipes.interop.torchvision import colors, geometry
 from augrecipes.ops.groups import COMPOSE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
 from augrecipes.recipe import suggest
+from augrecipes.recipe.keys import imagenet
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.nodes import Place
 
-MAKERS = geometry.MAKERS | colors.MAKERS
 # Of each class the arguments in the order of its constructor, in both versions.
 PARAMETERS = {name: tuple(names.split()) for name, names in FOREIGN["torchvision"]["arguments"].items()}
 # A list that holds a name which albumentations has not, too, is of torchvision.
@@ -23,6 +26,95 @@ TELLING = frozenset(PARAMETERS) - {*FOREIGN["torchvision"]["shared_names"]}
 APART: dict[str, str] = FOREIGN["torchvision"]["left_out"]  # why, and what comes nearest
 _HOME = "torchvision.transforms"
 _GROUPS = frozenset({"RandomApply", "RandomChoice", "RandomOrder"})
+
+
+def to_dtype(args: Args, sample: SampleState) -> list[Item]:
+    """Another type of numbers, scaled or not; what torchvision does not print is float32, as always."""
+    value = args.get("dtype")
+    if isinstance(value, Mapping):  # that of images
+        value = next((each for each in value.values() if each is not None), None)
+    name = str(value or "float32").rpartition(".")[2]
+    dtype = {"float": "float32", "half": "float16"}.get(name, name)
+    sample.output["layout"] = "chw"
+    if dtype == "uint8":
+        return []
+    if dtype not in ("float32", "float16"):
+        raise Unheld(f"dtype {dtype}: `output:` has float32, float16 and uint8; convert the batch")
+    sample.output["dtype"] = dtype
+    if args.get("scale"):
+        sample.scaled = True
+    elif not sample.scaled:
+        sample.output["range"] = [0, 255]
+    return []
+
+
+def normalize(args: Args, sample: SampleState) -> list[Item]:
+    """Mean and deviation; of 0..255, where nothing scaled the values."""
+    if sample.normalized:
+        raise Unheld("values are normalised already; leave one of the two out")
+    full = 255 if sample.output.pop("range", None) == [0, 255] else 1
+    found = {key: [each / full for each in args.numbers(key)] for key in ("mean", "std")}
+    dtype = "float32" if sample.output["dtype"] == "uint8" else sample.output["dtype"]
+    sample.output |= {"dtype": dtype, "layout": "chw", "normalize": found}
+    sample.normalized = True
+    return []
+
+
+def clamp_boxes(args: Args, sample: SampleState) -> list[Item]:
+    """Boxes cut at the image's edges."""
+    sample.boxes = sample.boxes or {}
+    return []
+
+
+def sanitize_boxes(args: Args, sample: SampleState) -> list[Item]:
+    """Boxes that are left out when little is left of them."""
+    side, area = float(args.get("min_size", 1.0)), float(args.get("min_area", 1.0))
+    sample.boxes = {**(sample.boxes or {}), "min_width": side, "min_height": side, "min_area": area}
+    return []
+
+
+def weights(args: Args, sample: SampleState) -> list[Item]:
+    """The transforms of torchvision's weights: the shorter side, the middle where asked for, a normalised tensor."""
+    crop = args.get("crop_size")
+    side = args.get("resize_size", None if crop is None else 256)
+    found = (
+        [] if side is None else steps.resize(Args(args, size=Args(resize_size=side).size("resize_size")[:1]), sample)
+    )
+    found += [] if crop is None else steps.center_crop(Args(size=crop), sample)
+    sample.output |= {"dtype": "float32", "layout": "chw"}
+    sample.scaled = True
+    usual = imagenet("rgb")
+    return [*found, *normalize(Args(mean=args.get("mean") or usual.mean, std=args.get("std") or usual.std), sample)]
+
+
+def _step(name: str, usual: Mapping[str, Any]) -> Maker:
+    """What makes a step of this class, with the probability that is given, or with the usual one."""
+    return lambda args, sample: [sample.line(name, **usual | {"p": args.get("p", usual["p"])})]
+
+
+def _output(keys: Mapping[str, Any]) -> Maker:
+    """What only changes `output:`."""
+
+    def make(args: Args, sample: SampleState) -> list[Item]:
+        sample.output |= keys
+        sample.scaled = sample.scaled or "dtype" in keys
+        return []
+
+    return make
+
+
+# Of each class what makes steps of its arguments.
+MAKERS: dict[str, Maker] = steps.MAKERS | {
+    **{cls: _step(*step) for cls, steps in FOREIGN["torchvision"]["steps"].items() for step in steps.items()},
+    **{cls: _output(keys) for cls, keys in FOREIGN["torchvision"]["outputs"].items()},
+    "ClampBoundingBoxes": clamp_boxes,
+    "ConvertImageDtype": lambda args, sample: to_dtype(Args({"scale": True, **args}), sample),
+    "ImageClassification": weights,
+    "Normalize": normalize,
+    "SanitizeBoundingBoxes": sanitize_boxes,
+    "SemanticSegmentation": weights,
+    "ToDtype": to_dtype,
+}
 
 
 def from_torchvision(transform: Any, name: str = "imported") -> Recipe:
