@@ -187,7 +187,7 @@ def _flip(call: Call) -> Item:
     """One of the two flips, or both at once, each as likely."""
     p = 1.0 if call.args.get(ALWAYS) is True else call.args.get("p", 0.5)
     each, both = ([Line(name, {"p": 1.0}, call.place) for name in FLIPS] for _ in range(2))
-    inside = [*each, Line(groups.SEQUENTIAL, {"p": 1.0}, call.place, [*both])]
+    inside: list[Item] = [*each, Line(groups.SEQUENTIAL, {"p": 1.0}, call.place, [*both])]
     line = Line(groups.ONE_OF, {"p": p}, call.place, inside, [f"was {call.name}"])
     line.lost = {key: (value, UNKNOWN) for key, value in call.args.items() if key not in ("p", ALWAYS)}
     return _whole_or_less(line)

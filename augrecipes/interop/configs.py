@@ -209,7 +209,7 @@ def _items(value: Any) -> list[Any]:
     """The transforms of a list, or of a mapping whose values they are."""
     if not isinstance(value, Mapping):
         return list(value) if are_calls([*value]) else []
-    order = value.get(_ORDER)
+    order: Any = value.get(_ORDER)
     known = isinstance(order, list) and all(isinstance(key, str) and key in value for key in order)
     items = [value[key] for key in (order if known else value) if key != _ORDER]
     return items if are_calls(tuple(items)) else []

@@ -75,7 +75,8 @@ def _saved(node: Node) -> Call:
 def _live(made: Any, document: Document) -> Call:
     """An object, and what is in it."""
     cls, A = type(made), albumentations()  # noqa: N806
-    name, args, kept = cls.__name__, dict[str, Any](), _OF_GROUPS
+    name, args = cls.__name__, dict[str, Any]()
+    kept: tuple[str, ...] = _OF_GROUPS
     if cls in (A.Compose, A.ReplayCompose):
         name, kept = COMPOSE, _OF_COMPOSE
         for key, targets in (("bbox_params", "bboxes"), ("keypoint_params", "keypoints")):

@@ -89,7 +89,7 @@ def weights(args: Args, sample: SampleState) -> list[Item]:
 
 def _step(name: str, usual: Mapping[str, Any]) -> Maker:
     """What makes a step of this class, with the probability that is given, or with the usual one."""
-    return lambda args, sample: [sample.line(name, **usual | {"p": args.get("p", usual["p"])})]
+    return lambda args, sample: [sample.line(name, **{**usual, "p": args.get("p", usual["p"])})]
 
 
 def _output(keys: Mapping[str, Any]) -> Maker:

@@ -223,26 +223,7 @@ def test_ways_of_naming_a_class(text: str) -> None:
     assert (step.name, step.p) == ("HorizontalFlip", 0.25)
 
 
-MM = """
-    _base_ = '../nowhere.py'
-    size = (512, 2 * 256)
-    albu = [
-        dict(type='Rotate', limit=20, p=0.5),
-        dict(type='OneOf', transforms=[dict(type='Blur', p=1.0), dict(type='CLAHE', p=1.0)], p=0.1),
-    ]
-    train_pipeline = [
-        dict(type='LoadImageFromFile', backend_args=_base_.backend_args),
-        dict(type='mmdet.LoadAnnotations', with_bbox=True),
-        dict(type='Resize', scale=size, keep_ratio=True),
-        dict(type='Albu', transforms=albu, bbox_params=dict(type='BboxParams', format='pascal_voc',
-             label_fields=['gt_labels'], min_visibility=0.3, filter_lost_elements=True)),
-        dict(type='RandomFlip', prob=0.5, direction=['horizontal', 'vertical']),
-        dict(type='Pad', size=size, pad_val=dict(img=114, seg=255)),
-        dict(type='PackDetInputs'),
-    ]
-    test_pipeline = [dict(type='LoadImageFromFile'), dict(type='Resize', scale=size, keep_ratio=True)]
-    model = dict(data_preprocessor=dict(mean=[127.5, 127.5, 127.5], std=[127.5, 127.5, 127.5], bgr_to_rgb=False))
-"""
+MM = (Path(__file__).parent / "configs" / "albu.py.txt").read_text(encoding="utf-8")
 
 
 def test_a_pipeline_of_an_mm_framework() -> None:

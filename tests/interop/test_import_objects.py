@@ -17,20 +17,7 @@ from augrecipes.interop.gain import gain
 from augrecipes.interop.importing import draft_of
 from augrecipes.ops import registry
 
-CODE = """
-import albumentations as A
-
-train = A.Compose([A.Rotate(20), A.HorizontalFlip()], seed=3)
-steps = [A.D4(), A.Blur(p=0.1)]
-saved = A.to_dict(train)
-number = 3
-
-def make():
-    return train
-
-def fails():
-    raise OSError("no such disk")
-"""
+CODE = (Path(__file__).parent / "configs" / "mine.py.txt").read_text(encoding="utf-8")
 
 
 @pytest.fixture

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from augrecipes.interop.source import functions, values
 from augrecipes.interop.source.expressions import Expressions
-from augrecipes.interop.source.text import Assumptions, SourceText
 from augrecipes.recipe.history import PLACES
 
 _PARAMS = ("BboxParams", "KeypointParams")
@@ -18,16 +17,17 @@ _DEEPEST_CALL = 12
 _SWITCHES = {"store_true": False, "store_false": True}  # of argparse, and what they are where nothing is said
 
 
+@dataclass(eq=False)
 class Calls(Expressions):
     """Functions and classes of a file, and what calls return."""
 
-    def __init__(self, source: SourceText, given: Mapping[str, Any], assumed: Assumptions) -> None:
-        super().__init__(source, given, assumed)
-        self.created: list[tuple[tuple[str, ...], values.Created]] = []  # with the names that lead there
-        self.reached: set[int] = set()  # calls that were evaluated
-        self.functions: list[tuple[list[str], values.Function]] = []  # to be run by themselves, with their names
-        self.classes: list[tuple[list[str], values.Class]] = []
-        self.returned: list[Any] = []  # what functions that run return so far
+    created: list[tuple[tuple[str, ...], values.Created]] = field(
+        default_factory=list
+    )  # with the names that lead there
+    reached: set[int] = field(default_factory=set)  # calls that were evaluated
+    functions: list[tuple[list[str], values.Function]] = field(default_factory=list)  # to be run by themselves
+    classes: list[tuple[list[str], values.Class]] = field(default_factory=list)
+    returned: list[Any] = field(default_factory=list)  # what functions that run return so far
 
     def call(self, node: ast.Call) -> Any:
         """What a call returns."""

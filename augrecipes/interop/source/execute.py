@@ -8,13 +8,13 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from augrecipes.interop.source import functions
 from augrecipes.interop.source.calls import Calls
 from augrecipes.interop.source.expressions import MOST_ROUNDS, Spent
-from augrecipes.interop.source.text import Assumptions, SourceText, dotted
+from augrecipes.interop.source.text import dotted
 from augrecipes.interop.source.values import MISSING, Class, Function, NotKnown, OutsideName, constant
 
 _CHANGING = ("append", "extend", "insert", "pop")  # methods
@@ -22,18 +22,14 @@ _OTHER = "return, or other branches"  # how a block ends that goes on under othe
 _ENDING = ("return", "raise", _OTHER)
 
 
+@dataclass(eq=False)
 class SourceReader(Calls):
     """Reads a file under assumptions, and keeps what is created and every list that has a name."""
 
-    def __init__(
-        self, source: SourceText, given: Mapping[str, Any], assumed: Assumptions, calls: Sequence[tuple[int, int, int]]
-    ) -> None:
-        super().__init__(source, given, assumed)
-        self.calls = calls  # of transforms: line, column and id, in order
-        self.exhausted = False
-        self.hiding: set[str] = set()  # tests, by their text, behind which transforms were left
-        self.alone: set[int] = set()  # functions and classes that were run by themselves
-        self.lists: list[tuple[tuple[str, ...], Any]] = []  # with the names that lead there
+    exhausted: bool = False
+    hiding: set[str] = field(default_factory=set)  # tests, by their text, behind which transforms were left
+    alone: set[int] = field(default_factory=set)  # functions and classes that were run by themselves
+    lists: list[tuple[tuple[str, ...], Any]] = field(default_factory=list)  # with the names that lead there
 
     def _name_of(self, target: ast.expr) -> str:
         """The name that an assignment gives, keys that are known among it; `self` goes without saying."""
@@ -225,16 +221,11 @@ class SourceReader(Calls):
                 for path, cls in classes:
                     self._class_alone(path, cls, wanted)
                 for path, function in functions:
-                    if self._first(function.node):
+                    if id(function.node) not in self.alone:
+                        self.alone.add(id(function.node))
                         self._alone(path, function, ".".join(path) == wanted)
         except Spent:
             self.exhausted = True
-
-    def _first(self, node: ast.AST) -> bool:
-        """Whether a function or class was not run by itself yet."""
-        new = id(node) not in self.alone
-        self.alone.add(id(node))
-        return new
 
     def _is_new(self, node: ast.AST) -> bool:
         """Whether calls in a function have not been reached."""
@@ -255,8 +246,9 @@ class SourceReader(Calls):
         """Run the methods of a class of which nothing makes an object, on one object."""
         methods = [each for each in cls.names.values() if isinstance(each, Function)]
         new = any(self._is_new(each.node) for each in methods) or wanted.partition(".")[0] == path[-1]
-        if not (self._first(cls.node) and new):
+        if not new or id(cls.node) in self.alone:
             return
+        self.alone.add(id(cls.node))
         made = Class(cls.name, {}, [cls], cls.node, is_object=True)
         for each in sorted(methods, key=lambda each: each.name != "__init__"):
             begins = each.name == "__init__"

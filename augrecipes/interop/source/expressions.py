@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from augrecipes.interop.source import functions, values
@@ -23,17 +23,24 @@ class Spent(Exception):  # noqa: N818 - the reader stops, and says so
     """More was to be evaluated than a file may ask for."""
 
 
+@dataclass(eq=False)
 class Expressions:
     """What expressions are in the scope at hand, under assumptions on what cannot be told."""
 
-    def __init__(self, source: SourceText, given: Mapping[str, Any], assumed: Assumptions) -> None:
-        self.source, self.given, self.assumed = source, given, assumed
-        self.used: set[str] = set()  # of `given`
-        self.scope = self.module = values.Scope({"__name__": "__main__"})
-        self.path: list[str] = []  # names that lead to where the reader is
-        self.tests: dict[str, Test] = {}  # that could not be told
-        self.depth, self.steps = 0, 0
-        self.most = 40_000 + 4 * sum(map(len, source.lines))
+    source: SourceText
+    given: Mapping[str, Any]
+    assumed: Assumptions
+    calls: Sequence[tuple[int, int, int]]  # of transforms: line, column and id, in order
+    used: set[str] = field(default_factory=set)  # of `given`
+    scope: values.Scope = field(default_factory=lambda: values.Scope({"__name__": "__main__"}))
+    path: list[str] = field(default_factory=list)  # names that lead to where the reader is
+    tests: dict[str, Test] = field(default_factory=dict)  # that could not be told
+    depth: int = 0
+    steps: int = 0
+
+    def __post_init__(self) -> None:
+        self.module = self.scope
+        self.most = 40_000 + 4 * sum(map(len, self.source.lines))
 
     @contextmanager
     def named(self, name: Any) -> Iterator[None]:
@@ -59,9 +66,7 @@ class Expressions:
         """What a function of the file returns, see `calls`."""
         raise NotImplementedError
 
-    def holds(
-        self, node: ast.expr, body: Sequence[ast.stmt] = (), orelse: Sequence[ast.stmt] = ()
-    ) -> tuple[bool, str, str]:
+    def holds(self, node: ast.expr, body: Any = (), orelse: Any = ()) -> tuple[bool, str, str]:
         """Whether a test holds; where that is assumed, also the name of the branch, and the test's text.
 
         A branch that ends in an error is never taken.
@@ -294,8 +299,8 @@ class Expressions:
                 names = held.names if isinstance(held, values.Class) else held
                 if isinstance(names, dict):
                     names[name] = value
-            case ast.Subscript(value=inner, slice=index):
-                held, key = self.of(inner), self.of(index)
+            case ast.Subscript(value=inner, slice=place):
+                held, key = self.of(inner), self.of(place)
                 mapped = isinstance(held, dict) and isinstance(key, Key)
                 if mapped or (isinstance(held, list) and isinstance(key, int) and -len(held) <= key < len(held)):
                     held[key] = value

@@ -41,12 +41,7 @@ class SourceReading:
 
 
 def read(
-    text: str,
-    file: str,
-    given: Mapping[str, Any] | None = None,
-    wanted: str = "",
-    root: Path | None = None,
-    depth: int = 0,
+    text: str, file: str, given: Mapping[str, Any] = {}, wanted: str = "", root: Path | None = None, depth: int = 0
 ) -> SourceReading:
     """Every pipeline of a file of Python or a notebook, and what its names are, with those of files that it extends.
 

@@ -94,14 +94,12 @@ def _parsed(text: str) -> ast.Module:
 def _cells(text: str, file: str) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The code of a notebook, without what IPython alone understands, and where each cell begins."""
     try:
-        top = json.loads(text)
-        cells = top["cells"] if "cells" in top else [cell for sheet in top["worksheets"] for cell in sheet["cells"]]
-        kept = [(number, cell) for number, cell in enumerate(cells, 1) if cell.get("cell_type") == "code"]
-        sources = [(number, cell.get("source", cell.get("input", ""))) for number, cell in kept]
-        joined = [(number, "".join(map(str, source))) for number, source in sources]
+        cells = [
+            (number, cell) for number, cell in enumerate(json.loads(text)["cells"], 1) if cell["cell_type"] == "code"
+        ]
+        codes = [(number, _plain("".join(map(str, cell["source"])))) for number, cell in cells]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise wrong("no notebook that can be read", Place(file, 1, 1), "", "E603") from None
-    codes = [(number, _plain(code)) for number, code in joined]
     starts = accumulate((code.count("\n") + 1 for _, code in codes), initial=1)
     return "\n".join(code for _, code in codes), tuple(zip(starts, (number for number, _ in codes), strict=False))
 
