@@ -228,10 +228,10 @@ def chosen(found: list[Match], key: str, place: Place) -> tuple[Match, Match | N
     """
     if key:
         named = _named(found, key)
-        if not named:
-            raise wrong(f"no pipeline at {key!r}; there {_all(found)}", place)
         if len(named) == 1:
             return named[0], None
+        if not named:
+            raise wrong(f"no pipeline at {key!r}; there {_all(found)}", place)
         found = named
     by_role: dict[str, list[Match]] = {}
     for each in found:
@@ -249,11 +249,8 @@ def chosen(found: list[Match], key: str, place: Place) -> tuple[Match, Match | N
 
 def _named(found: list[Match], key: str) -> list[Match]:
     """Those whose path is the key; else begins with it, or ends with it."""
-    return (
-        [each for each in found if each.path == key]
-        or [each for each in found if each.path.startswith(f"{key}.")]
-        or [each for each in found if f".{each.path}".endswith(f".{key}")]
-    )
+    whole = [each for each in found if each.path == key] or [each for each in found if each.path.startswith(f"{key}.")]
+    return whole or [each for each in found if f".{each.path}".endswith(f".{key}")]
 
 
 def _different(found: list[Match]) -> list[Match]:

@@ -61,8 +61,8 @@ def draft_of(
         return of_document(replace(_streamed(), key=key, given=given or {}))
     if is_named(source) and not Path(source).exists():
         return _of_named(source, given or {})
-    document = replace(read(source), key=key, given=given or {})
-    return of_document(replace(document, root=base_root or document.root))
+    document = read(source)
+    return of_document(replace(document, key=key, given=given or {}, root=base_root or document.root))
 
 
 def _streamed() -> Document:
@@ -75,7 +75,7 @@ def _streamed() -> Document:
 def _of_named(source: str, given: Mapping[str, Any]) -> RecipeDraft:
     """What the user named in a file of Python, which is run; a file that fails is read instead."""
     try:
-        document = _named(source)
+        document = replace(_named(source), given=given)
     except RecipeError as error:
         draft = _instead(source, given)
         if draft is None:
@@ -83,10 +83,10 @@ def _of_named(source: str, given: Mapping[str, Any]) -> RecipeDraft:
         draft.note(f"It was read, not run: {' '.join(str(error).split())}")
         return draft
     draft = _instead(source, given) if any(objects.left_by_class(document.value)) else None
-    if draft is not None and not draft.left_out():
-        draft.note("It was read, not run: albumentations 2.0.8 leaves arguments of earlier releases out.")
+    if draft is None or draft.left_out():
+        draft = of_document(document)
     else:
-        draft = of_document(replace(document, given=given))
+        draft.note("It was read, not run: albumentations 2.0.8 leaves arguments of earlier releases out.")
     for message in document.warned:
         draft.note(f"albumentations warned: {message}")
     return draft

@@ -208,8 +208,7 @@ class _Script:
             lines += [*["        # output"][number:], f"        {self.called(output_class(cls), args)},"]
         lines.append("    ],")
         for key, given in params_of(recipe.inputs).items():
-            params = "BboxParams" if key == "bbox_params" else "KeypointParams"
-            lines.append(f"    {key}=A.{params}({_arguments(given)}),")
+            lines.append(f"    {key}=A.{PARAMS[key].__name__}({_arguments(given)}),")
         return [*lines, ")"]
 
     def step(self, step: Step, written: Step | None, indent: str) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -69,12 +69,9 @@ def read(path: str) -> Document:
     Raises:
         RecipeError: it cannot be read, or says what nobody should carry out.
     """
-    problems = Problems()
-    try:
-        data = limits.read_bytes(path, path, problems)
-        return replace(of_text(limits.decode(data, path, problems), path), root=Path(path).parent)
-    except Stop:
-        raise problems.error() from None
+    return replace(
+        of_text(_decoded(lambda problems: limits.read_bytes(path, path, problems), path), path), root=Path(path).parent
+    )
 
 
 def read_stream(stream: BinaryIO, name: str) -> str:
@@ -83,9 +80,13 @@ def read_stream(stream: BinaryIO, name: str) -> str:
     Raises:
         RecipeError: too much of it, or no text.
     """
+    return _decoded(lambda _: stream.read(limits.MAX_BYTES + 1), name)
+
+
+def _decoded(read_bytes: Callable[[Problems], bytes], name: str) -> str:
     problems = Problems()
     try:
-        return limits.decode(stream.read(limits.MAX_BYTES + 1), name, problems)
+        return limits.decode(read_bytes(problems), name, problems)
     except Stop:
         raise problems.error() from None
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from augrecipes.interop.source import functions, values
 from augrecipes.interop.source.functions import Key, binary, plain, truth
-from augrecipes.interop.source.text import Assumptions, SourceText, Test, dotted, names_in, test_of
+from augrecipes.interop.source.text import SourceText, Test, dotted, names_in, role, test_of
 
 _DEEPEST = 90  # expressions, statements and calls inside of each other
 MOST_ROUNDS = 64  # of a comprehension or a loop
@@ -29,7 +29,8 @@ class Expressions:
 
     source: SourceText
     given: Mapping[str, Any]
-    assumed: Assumptions
+    assumed: Mapping[str, bool]  # tests by their text
+    evaluating: bool  # other tests that tell training from evaluation are taken as in evaluation
     calls: Sequence[tuple[int, int, int]]  # of transforms: line, column and id, in order
     used: set[str] = field(default_factory=set)  # of `given`
     scope: values.Scope = field(default_factory=lambda: values.Scope({"__name__": "__main__"}))
@@ -78,8 +79,13 @@ class Expressions:
         fails, otherwise = (bool(each) and isinstance(each[-1], ast.Raise) for each in (body, orelse))
         if fails != otherwise:
             return otherwise, test.branch(otherwise != test.negated), ""
-        holds = self.assumed.holds(self.tests.setdefault(test.text, test))
+        holds = self.takes(self.tests.setdefault(test.text, test))
         return holds != test.negated, test.branch(holds), test.text
+
+    def takes(self, test: Test) -> bool:
+        """Whether a test that cannot be told is taken for true; of those that nothing says anything of, that it is."""
+        phase = role(test.label)
+        return self.assumed.get(test.text, not phase or (phase == "eval") == self.evaluating)
 
     def of(self, node: ast.expr) -> Any:
         """What an expression is."""

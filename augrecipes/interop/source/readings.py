@@ -9,7 +9,7 @@ from typing import Any
 
 from augrecipes.interop.draft import Call, LeftOut
 from augrecipes.interop.source.execute import SourceReader
-from augrecipes.interop.source.text import Assumptions, SourceText, Test, role
+from augrecipes.interop.source.text import SourceText, Test, role
 from augrecipes.interop.source.transforms import COMPOSES, HOLDING, call_of, children_of
 from augrecipes.interop.source.values import Created, Mapped, walk
 from augrecipes.interop.torchvision import PARAMETERS as OF_TORCHVISION
@@ -74,19 +74,21 @@ def readings_of(
     calls = sorted((node.lineno, node.col_offset, id(node)) for node in nodes)
     readings: list[FileReading] = []
 
-    def read(assumed: Assumptions, origin: FileReading | None = None, tests: tuple[Test, ...] = ()) -> FileReading:
-        reader = SourceReader(source, given, assumed, calls)
+    def read(origin: FileReading | None = None, tests: tuple[Test, ...] = (), evaluating: bool = False) -> FileReading:
+        before = origin.reader.assumed if origin else {}
+        changed = {each.text: not origin.reader.takes(each) for each in tests} if origin else {}
+        reader = SourceReader(source, given, {**before, **changed}, evaluating, calls)
         if base:
             reader.module["_base_"] = Mapped(base)
         reader.read(wanted)
         readings.append(FileReading(reader, _pipelines(reader), origin, tests))
         return readings[-1]
 
-    first = read(Assumptions())
+    first = read()
     tests = first.reader.tests
     known, untried = set(first.pipelines), dict(tests)
     if any(role(each.label) for each in tests.values()):
-        read(Assumptions(evaluating=True))
+        read(evaluating=True)
     hiding: list[tuple[FileReading, tuple[Test, ...]]] = []
     others: list[tuple[FileReading, tuple[Test, ...]]] = []
     new, origin = tuple(tests.values()), first
@@ -99,10 +101,7 @@ def readings_of(
         if not (hiding or others) or len(readings) > _MOST_READINGS or work > _MOST_WORK * first.reader.most:
             return readings, list(untried.values())
         origin, changed = (hiding or others).pop(0)
-        before = origin.reader.assumed
-        reading = read(
-            Assumptions({**before.tests, **{each.text: not before.holds(each) for each in changed}}), origin, changed
-        )
+        reading = read(origin, changed)
         if len(changed) > 1 and reading.pipelines != origin.pipelines:
             half = len(changed) // 2
             others[:0] = [(origin, changed[:half]), (origin, changed[half:])]
@@ -113,7 +112,7 @@ def readings_of(
         again = not known.issuperset(reading.pipelines)
         found = reading.reader.tests.values()
         new = tuple(each for each in found if again or each.text not in tests)
-        new = tuple(each for each in new if each.text not in reading.reader.assumed.tests)
+        new = tuple(each for each in new if each.text not in reading.reader.assumed)
         untried |= {each.text: each for each in new if each.text not in tests}
         tests, origin = {**tests, **reading.reader.tests}, reading
         known.update(reading.pipelines)
@@ -180,7 +179,7 @@ def matches_of(readings: Sequence[FileReading]) -> Iterator[Match]:
 
 def _matches(readings: Sequence[FileReading]) -> Iterator[Match]:
     first = {key: reading for reading in reversed(readings) for key in reading.pipelines}
-    evaluating = next((each for each in readings if each.reader.assumed.evaluating), None)
+    evaluating = next((each for each in readings if each.reader.evaluating), None)
     for key in dict.fromkeys(key for reading in readings for key in reading.pipelines):
         pipeline = first[key].pipelines[key]
         phases: list[FileReading] = []
@@ -193,12 +192,12 @@ def _matches(readings: Sequence[FileReading]) -> Iterator[Match]:
             if role(test.label):
                 phases.append(each)
                 continue
-            taken = "false" if each.reader.assumed.tests[test.text] else "true"
+            taken = "false" if each.reader.assumed[test.text] else "true"
             assumed.append(f"`{test.text}` in line {test.at.line} cannot be told; it was taken as {taken}")
         ways = {"": pipeline}
         if phases:
             (test,) = phases[0].tests
-            held = phases[0].reader.assumed.tests[test.text]
+            held = phases[0].reader.assumed[test.text]
             other = evaluating if evaluating is not None and key in evaluating.pipelines else phases[0]
             ways = {test.branch(not held): pipeline, test.branch(held): other.pipelines[key]}
         for branch, matches in ways.items():

@@ -7,8 +7,7 @@ import json
 import re
 import warnings
 from bisect import bisect_right
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 
 from augrecipes.interop.draft import FOREIGN, wrong
@@ -192,24 +191,6 @@ class Test:
         'not_train'
         """
         return self.label if holds else f"not_{self.label}"
-
-
-@dataclass(frozen=True, slots=True)
-class Assumptions:
-    """What a reading takes for true of tests that cannot be told.
-
-    Attributes:
-        tests: tests by their text.
-        evaluating: others that tell training from evaluation are taken as in evaluation.
-    """
-
-    tests: Mapping[str, bool] = field(default_factory=dict)
-    evaluating: bool = False
-
-    def holds(self, test: Test) -> bool:
-        """Whether a test holds; of those that nothing says anything of, that they do."""
-        phase = role(test.label)
-        return self.tests.get(test.text, not phase or (phase == "eval") == self.evaluating)
 
 
 def _label(node: ast.expr) -> str:
