@@ -9,11 +9,11 @@ from typing import Any
 
 from augrecipes.interop import outputs
 from augrecipes.interop.albumentations import is_old, lines, named
-from augrecipes.interop.draft import Call, Item, Line, RecipeDraft, takes_of, walk
+from augrecipes.interop.draft import FOREIGN, Call, Item, Line, RecipeDraft, takes_of, walk
 from augrecipes.lint.walk import along
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.groups import COMPOSE, REPLAY_COMPOSE, SEQUENTIAL
-from augrecipes.ops.outputs import OUTPUTS, TO_TENSOR
+from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.registry import default_p
 from augrecipes.recipe.model import Boxes, Keypoints
 from augrecipes.recipe.nodes import Place
@@ -32,13 +32,8 @@ _READ = ("p", *_PARAMS, _TARGETS, "seed", "mask_interpolation")
 _FRONT, _BACK = "preprocessing_transforms", "postprocessing_transforms"
 _SILENT = ("is_check_shapes", "strict", "save_applied_params", "return_params", "save_key", "always_apply")
 _OUTERMOST = "only the outermost Compose can have it"
-# Arguments of BboxParams and KeypointParams that recipes do not have, and the value that means what recipes do.
-_FIXED = {
-    "check_each_transform": (True, "boxes and points are always checked after each step"),
-    "filter_invalid_bboxes": (False, "boxes that are no boxes are an error; take them out of the data"),
-    "max_accept_ratio": (None, "boxes of any proportions are kept; take others out of the data"),
-    "angle_in_degrees": (True, "angles of points are in degrees"),
-}
+# Arguments of BboxParams and KeypointParams that recipes do not have, the value that means what recipes do, and why.
+_FIXED: dict[str, list[Any]] = FOREIGN["albumentations"]["params"]
 # The affine part that ElasticTransform had before release 1.4.12.
 _OWNER, _ARGUMENT = "ElasticTransform", "alpha_affine"
 _SHARED = ("interpolation", "border_mode", "fill", "fill_mask")
@@ -50,20 +45,20 @@ def fill(draft: RecipeDraft, call: Call) -> None:
     call = _named(call)
     if call.name != COMPOSE:
         call = Call(COMPOSE, {}, (call,), call.place)
-    inside = outputs.opened(call.children or ())
-    ends = [each for each in inside if outputs.is_last(each)]
-    draft.keys["output"] = outputs.output_of(ends, draft)
+    sample = outputs.SampleState(draft, {"dtype": "uint8", "layout": "hwc"})
+    sample.finish(outputs.lines_by(_made, call.children or (), sample))
     if not _holds("output", draft, call.place):
-        draft.keys["output"] = outputs.output_of((), draft)
-    draft.steps = _steps(inside, draft)
+        draft.keys["output"] = {"dtype": "uint8", "layout": "hwc"}
+        del draft.remarks["output"]
     _add_affines(draft)
     p = call.args.get("p", 1.0)
     if not isinstance(p, int | float) or not 0 <= p <= 1:
         draft.refuse("p", f"{flow(p)} is no probability: the steps always act", call.place)
     elif p != 1 and any(isinstance(item, Line) for item in draft.steps):
         draft.steps = [Line(SEQUENTIAL, {"p": p}, call.place, draft.steps, ["p of the Compose"])]
-        if ends:
-            draft.note(f"The Compose acted with p {flow(p)} only; its {ends[0].name} always does now.")
+        if last := draft.remarks.get("output"):
+            name = last.removeprefix("was ").partition(",")[0]
+            draft.note(f"The Compose acted with p {flow(p)} only; its {name} always does now.")
     draft.keys["inputs"] = _inputs(call, draft)
     if not draft.keys["inputs"] or not _holds("inputs", draft, call.place):
         del draft.keys["inputs"]
@@ -142,17 +137,15 @@ def _note_defaults(call: Call, draft: RecipeDraft) -> None:
         )
 
 
-def _steps(calls: list[Call], draft: RecipeDraft) -> list[Item]:
-    """The lines of all calls but the last ones; those behind a normalisation as they are in front of it."""
-    found: list[Item] = []
-    scaled = False
-    for call in calls:
-        if outputs.is_last(call):
-            scaled = scaled or call.name != TO_TENSOR
-            continue
-        for item in lines([call]):
-            found += outputs.placed_behind(item, draft.keys["output"]) if scaled else [item]
-    return found
+def _made(call: Call, sample: outputs.SampleState) -> list[Item]:
+    """The lines of a call; none of one that `output:` stands for, nor of a group around such that always acts."""
+    if outputs.is_last(call):
+        outputs.put_last(call, sample)
+        return []
+    usual = {COMPOSE: 1.0, SEQUENTIAL: 0.5}.get(call.name)
+    if usual and call.args.get("p", usual) == 1 and any(each.name in OUTPUTS for each in call.walk()):
+        return outputs.lines_by(_made, call.children or (), sample)
+    return lines([call])
 
 
 def _params(

@@ -12,18 +12,12 @@ from dataclasses import dataclass
 from math import pi
 from typing import Any, NoReturn
 
-from augrecipes.interop.draft import Item, Line, RecipeDraft, wrong
+from augrecipes.interop.draft import FOREIGN, Item, Line, RecipeDraft, wrong
 from augrecipes.ops.groups import DEGRADE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
 from augrecipes.recipe.nodes import MappingNode, Node, Place, describe, plain
 
-_KERNELS = {
-    "iso": 0.45, "aniso": 0.25, "generalized_iso": 0.12, "generalized_aniso": 0.03, "plateau_iso": 0.12,
-    "plateau_aniso": 0.03,
-}  # fmt: skip
-_MODES = {
-    "area": "area", "bilinear": "linear", "bicubic": "cubic", "nearest-exact": "nearest_exact", "nearest": "nearest",
-    "lanczos": "lanczos4",
-}  # fmt: skip
+_KERNELS: dict[str, float] = FOREIGN["basicsr"]["kernels"]  # shapes, and how often each where the file does not say
+_MODES: dict[str, str] = FOREIGN["basicsr"]["modes"]
 # How resizes are made where the file does not say, each as often.
 _USUAL_MODES = {False: ("area", "bilinear", "bicubic"), True: ("bilinear", "bicubic", "nearest-exact", "lanczos")}
 # ShotNoise of this scale has the mean square error of the option's Poisson noise of scale 1, over all tones.

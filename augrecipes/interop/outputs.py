@@ -8,7 +8,7 @@ from typing import Any
 
 from augrecipes.interop.draft import Call, Item, LeftOut, Line, RecipeDraft, acting, takes_of
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.groups import COMPOSE, ONE_OF, SEQUENTIAL
+from augrecipes.ops.groups import ONE_OF, SEQUENTIAL
 from augrecipes.ops.outputs import OLD_TO_TENSOR, OUTPUTS, TO_FLOAT, TO_TENSOR
 from augrecipes.recipe.keys import imagenet
 from augrecipes.recipe.nodes import NOWHERE, Place
@@ -21,51 +21,27 @@ class Unheld(ValueError):  # noqa: N818 - a finding about one transform, not a f
     """A setting that no recipe holds; the message says why, and what to do."""
 
 
-def opened(calls: Sequence[Call]) -> list[Call]:
-    """The calls, those of a Compose or Sequential that always acts and holds an output in place of it."""
-    found: list[Call] = []
-    for call in calls:
-        inside = call.children or ()
-        whole = call.name in (COMPOSE, SEQUENTIAL) and call.args.get("p", 1.0 if call.name == COMPOSE else 0.5) == 1
-        if whole and any(each.name in OUTPUTS for each in call.walk()):
-            found += opened(inside)
-        else:
-            found.append(call)
-    return found
-
-
 def is_last(call: Call) -> bool:
     """Whether `output:` does its work: it acts on every sample."""
-    return (
-        call.name in OUTPUTS
-        and not call.unread
-        and (call.args.get("p", 1.0) == 1 or call.args.get("always_apply") is True)
-    )
+    always = call.args.get("p", 1.0) == 1 or call.args.get("always_apply") is True
+    return call.name in OUTPUTS and not call.unread and always
 
 
-def output_of(calls: Sequence[Call], draft: RecipeDraft) -> dict[str, Any]:
-    """`output:` of the calls for which `is_last` holds."""
-    output: dict[str, Any] = {"dtype": "uint8", "layout": "hwc"}
-    was: list[str] = []
-    for call in calls:
-        args = {key: value for key, value in call.args.items() if value is not None}
-        try:
-            found = _one(call.name, args, scaled=output["dtype"] != "uint8")
-            if output["dtype"] != "uint8" and "dtype" in found:
-                raise Unheld("values are scaled already; leave one of the two out")
-        except Unheld as error:
-            draft.refuse(call.name, str(error), call.place)
-        except (TypeError, KeyError):
-            why = f"{flow(call.args)}: mean and std are numbers, one or one a channel"
-            draft.refuse(call.name, why, call.place)
-        else:
-            output |= found
-            was.append(call.name)
-        if call.name == TO_TENSOR and args.get("transpose_mask"):
-            draft.note("transpose_mask turned masks of several channels; here they stay H×W×C.")
-    if was:
-        draft.remarks["output"] = f"was {', '.join(was)}"
-    return output
+def put_last(call: Call, sample: SampleState) -> None:
+    """Let `output:` do what a call does for which `is_last` holds; Unheld where no output does it."""
+    args = {key: value for key, value in call.args.items() if value is not None}
+    try:
+        found = _one(call.name, args, scaled=sample.normalized)
+    except (TypeError, KeyError):
+        raise Unheld(f"{flow(call.args)}: mean and std are numbers, one or one a channel") from None
+    if sample.normalized and "dtype" in found:
+        raise Unheld("values are scaled already; leave one of the two out")
+    if call.name == TO_TENSOR and args.get("transpose_mask"):
+        sample.draft.note("transpose_mask turned masks of several channels; here they stay H×W×C.")
+    sample.output |= found
+    sample.normalized = sample.normalized or "dtype" in found
+    was = sample.draft.remarks.get("output")
+    sample.draft.remarks["output"] = f"{was}, {call.name}" if was else f"was {call.name}"
 
 
 def _one(name: str, args: Mapping[str, Any], *, scaled: bool) -> dict[str, Any]:
@@ -99,7 +75,7 @@ def _times(values: Any, factor: float) -> Any:
     return [value * factor for value in values] if isinstance(values, list) else values * factor
 
 
-def placed_behind(item: Item, output: dict[str, Any]) -> list[Item]:
+def _placed_behind(item: Item, output: dict[str, Any]) -> list[Item]:
     """What stood behind the normalisation as it is in front of it; of a group, what is left of it."""
     found = _behind(item, output)
     return acting(found) if isinstance(found, Line) and found.steps is not None else [found]
@@ -201,7 +177,7 @@ class SampleState:
         draft: of the recipe.
         output: `output:` as it stands so far.
         scaled: values are 0..1 by now.
-        normalized: mean and deviation were applied by now.
+        normalized: mean and deviation were applied by now, or values are no levels any more.
         sides: height and width that no image is below, px; None: nothing is known.
         place: of the transform at hand.
         rest: the transforms behind it.
@@ -260,5 +236,5 @@ def lines_by(made: Callable[[Call, SampleState], list[Item]], calls: Sequence[Ca
             items = [LeftOut(call.name, str(error), call.place)]
         except KeyError as error:
             items = [LeftOut(call.name, f"its argument {error.args[0]!r} is missing", call.place)]
-        found += [each for item in items for each in placed_behind(item, sample.output)] if behind else items
+        found += [each for item in items for each in _placed_behind(item, sample.output)] if behind else items
     return found

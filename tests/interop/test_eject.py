@@ -23,7 +23,8 @@ from support.recipe_strategies import recipes
 IMAGE = np.random.default_rng(0).integers(0, 256, (640, 600, 3), np.uint8)
 BOXES = {"bboxes": [[10, 20, 300, 400]], "box_labels": [3]}
 GALLERY = [name for name in ar.gallery_names() if ar.load(name).kind == "image"]
-WORDS = (Path(__file__).parent / "configs" / "words.yaml").read_text(encoding="utf-8")
+CONFIGS = Path(__file__).parent / "configs"
+WORDS = (CONFIGS / "words.yaml").read_text(encoding="utf-8")
 
 
 def run(code: str) -> dict[str, Any]:
@@ -75,23 +76,7 @@ def test_what_is_saved_is_loaded_by_albumentations(name: str, tmp_path: Path) ->
     assert A.to_dict(A.load(file)) == A.to_dict(recipe.to_albumentations())
 
 
-@pytest.mark.parametrize(
-    "output",
-    [
-        "{dtype: uint8, layout: hwc}",
-        "{dtype: uint8}",
-        "{}",
-        "{layout: hwc, range: [0, 255]}",
-        "{range: [-1, 1]}",
-        "{normalize: imagenet}",
-        "{normalize: {mean: 0.5, std: 0.25}, layout: hwc}",
-        "{color: bgr, normalize: imagenet}",
-        "{color: gray}",
-        "{color: y, dtype: float16, range: [0, 255]}",
-        "{dtype: float16}",
-        "{color: bgr, dtype: uint8, layout: hwc}",
-    ],
-)
+@pytest.mark.parametrize("output", (CONFIGS / "outputs.txt").read_text(encoding="utf-8").splitlines())
 def test_the_output_is_the_recipes(output: str) -> None:
     recipe = outputs(output)
     wanted = recipe.compile(optimize="none").at(0)(image=IMAGE)["image"]

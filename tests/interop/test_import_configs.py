@@ -43,6 +43,7 @@ def _opened(listed: list[Step]) -> list[tuple[Any, ...]]:
     return [_with_defaults(step) for step in listed]
 
 
+CONFIGS = Path(__file__).parent / "configs"
 _LISTS = st.lists(steps(), min_size=1, max_size=4)
 
 
@@ -172,23 +173,8 @@ def test_boxes_beside_a_list_are_those_of_the_compose() -> None:
     assert (recipe.inputs.boxes.format, recipe.inputs.boxes.labels, recipe.inputs.boxes.min_area) == ("coco", "kind", 9)
 
 
-_VIEWS = """
-data:
-  _target_: torchvision.datasets.CIFAR10
-  transform:
-    _target_: mine.MultiView
-    transforms:
-      - _target_: torchvision.transforms.v2.Compose
-        transforms: [{_target_: torchvision.transforms.v2.RandomHorizontalFlip}]
-      - ${data.transform.transforms.0}
-"""
-_BEHIND = """
-t:
-  - {type: LoadImageFromFile}
-  - {type: Normalize, mean: [0, 0, 0], std: [1, 1, 1]}
-  - {type: Albu, transforms: [{type: OneOf, transforms: [{type: Blur}], p: 0.1}]}
-  - {type: RandomFlip, prob: 0.5}
-"""
+_VIEWS = (CONFIGS / "views.yaml").read_text(encoding="utf-8")
+_BEHIND = (CONFIGS / "behind.yaml").read_text(encoding="utf-8")
 _GONE = "t: [{name: Flip, p: 0.3}, {name: OneOf, transforms: [{name: Lambda}]}]"
 
 
@@ -223,7 +209,7 @@ def test_ways_of_naming_a_class(text: str) -> None:
     assert (step.name, step.p) == ("HorizontalFlip", 0.25)
 
 
-MM = (Path(__file__).parent / "configs" / "albu.py.txt").read_text(encoding="utf-8")
+MM = (CONFIGS / "albu.py.txt").read_text(encoding="utf-8")
 
 
 def test_a_pipeline_of_an_mm_framework() -> None:

@@ -187,12 +187,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "copy.copy": lambda value: value, "copy.deepcopy": lambda value: value, "round": _round, "numpy.round": _round,
     **dict.fromkeys(("numpy.array", "numpy.asarray", "torch.tensor", "numpy.float32", "numpy.float64", "numpy.int32"),
                     _array),
-    **{name: _plainly(getattr(builtins, name)) for name in (
-        "int", "float", "min", "max", "abs", "sum", "any", "all", "divmod")},
-    **{f"numpy.{name}": _plainly(getattr(math, same)) for name, same in (
-        ("sqrt", "sqrt"), ("ceil", "ceil"), ("floor", "floor"), ("deg2rad", "radians"), ("rad2deg", "degrees"))},
-    **{f"math.{name}": _plainly(getattr(math, name)) for name in (
-        "ceil", "floor", "sqrt", "log", "log2", "log10", "exp", "sin", "cos", "tan", "atan", "radians", "degrees")},
+    **{name: _plainly(getattr(builtins, name)) for name in FOREIGN["python"]["builtins"]},
+    **{f"numpy.{name}": _plainly(getattr(math, same)) for name, same in FOREIGN["python"]["numpy"].items()},
+    **{f"math.{name}": _plainly(getattr(math, name)) for name in FOREIGN["python"]["math"]},
 }  # fmt: skip
 MAPPINGS = frozenset(FOREIGN["python"]["mappings"])  # with attributes, by the last name, whoever's they are
 _METHODS: dict[type, tuple[str, ...]] = {

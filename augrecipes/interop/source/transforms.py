@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from augrecipes.interop.draft import POSITIONAL, Call, LeftOut, takes_of
+from augrecipes.interop.draft import FOREIGN, POSITIONAL, Call, LeftOut, takes_of
 from augrecipes.interop.source import values
 from augrecipes.interop.torchvision import PARAMETERS as OF_TORCHVISION
 from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OR_OTHER
@@ -19,22 +19,9 @@ COMPOSES = (COMPOSE, "ReplayCompose")
 HOLDING = (*COMPOSES, *GROUPS, ONE_OR_OTHER, "RandomApply", "RandomChoice", "PerChannel", "SelectiveChannelTransform")
 _DEEPEST = 24
 _LONGEST = 400  # of a line that is to be filled in
+_CONFIGS = FOREIGN["configs"]
 # The key that names the class, and the keys that hold arguments; without any of these they stand beside the name.
-_FORMS: dict[str, tuple[str, ...]] = {
-    "_target_": (),
-    "class_path": ("init_args", "dict_kwargs"),
-    "type": ("params", "args", "kwargs"),
-    "name": ("params", "parameters", "args", "kwargs", "init_args"),
-    "class_name": ("params", "parameters", "args", "kwargs"),
-    "CLASS_NAME": ("params", "PARAMS", "args"),
-}
-# Keys of Hydra's own, and what a probability is called beside a name.
-_HYDRA = frozenset({"_convert_", "_recursive_", "_partial_", "_target_"})
-_CHANCE = ("probability", "prob")
-_CHILDREN = ("transforms", "steps", "augmentations")
-# Prefixes of registries, which say no more than the class does; and as what people import packages.
-_REGISTRIES = ("mmdet.", "mmseg.", "mmcv.", "mmyolo.", "mmpretrain.", "mmcls.", "mmrotate.", "mmpose.")
-_ALIASES = dict.fromkeys(("A", "alb", "albu"), "albumentations")
+_FORMS: dict[str, list[str]] = _CONFIGS["forms"]
 
 
 def names_class(value: Any) -> bool:
@@ -77,23 +64,23 @@ def call_of(value: Any, lost: list[LeftOut] | None = None) -> Call:
 def _of_mapping(value: Mapping[str, Any]) -> Call:
     form = _form(value)
     full = _class(value, form).removeprefix("$")
-    for prefix in _REGISTRIES if form == "type" else ():
+    for prefix in _CONFIGS["registries"] if form == "type" else ():
         full = full.removeprefix(prefix)
     package, _, name = full.rpartition(".")
     children, given = None, {}
     for key, item in _arguments(value, form):
-        if key in _CHILDREN and isinstance(item, list | tuple) and are_calls(item):
+        if key in _CONFIGS["children"] and isinstance(item, list | tuple) and are_calls(item):
             children = tuple(map(call_of, item))
         else:
-            given["p" if key in _CHANCE and form != "type" else key] = item
-    return _call(Call(name, given, children, place_of(value), _ALIASES.get(package, package)), config=True)
+            given["p" if key in _CONFIGS["chances"] and form != "type" else key] = item
+    return _call(Call(name, given, children, place_of(value), _CONFIGS["aliases"].get(package, package)), config=True)
 
 
 def _arguments(value: Mapping[str, Any], form: str) -> Iterator[tuple[str, Any]]:
     for key, item in value.items():
         if key in _FORMS.get(form, ()) and isinstance(item, Mapping):
             yield from item.items()
-        elif key != form and key not in _HYDRA and not (key in _FORMS.get(form, ()) and item is None):
+        elif key != form and key not in _CONFIGS["settings"] and not (key in _FORMS.get(form, ()) and item is None):
             yield str(key), item
 
 
