@@ -15,8 +15,7 @@ from augrecipes.errors import RecipeError
 from augrecipes.interop import compose, mm, torchvision
 from augrecipes.interop.draft import Call, RecipeDraft, name_of, wrong
 from augrecipes.interop.reading import Document, is_python
-from augrecipes.interop.source.read import read
-from augrecipes.interop.source.readings import Match
+from augrecipes.interop.source.read import Match, read
 from augrecipes.interop.source.text import role
 from augrecipes.interop.source.transforms import Plain, are_calls, call_of, names_class, place_of
 from augrecipes.interop.source.values import Listed, Mapped, UnknownValue, walk

@@ -7,37 +7,72 @@ pipeline that is otherwise there depends on the test. Files that `_base_` names,
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import RecipeError
-from augrecipes.interop.draft import wrong
-from augrecipes.interop.source.readings import Match, matches_of, readings_of
-from augrecipes.interop.source.text import SourceText, parse
-from augrecipes.interop.source.values import Mapped
+from augrecipes.interop.draft import Call, LeftOut, wrong
+from augrecipes.interop.source.execute import SourceReader
+from augrecipes.interop.source.text import SourceText, Test, parse, role
+from augrecipes.interop.source.transforms import COMPOSES, HOLDING, call_of, children_of
+from augrecipes.interop.source.values import Created, Mapped, walk
+from augrecipes.interop.torchvision import PARAMETERS as OF_TORCHVISION
+from augrecipes.ops import registry
+from augrecipes.ops.groups import COMPOSE, GROUPS
+from augrecipes.ops.outputs import OUTPUTS
+from augrecipes.ops.refused import REFUSED
 from augrecipes.recipe import limits
-from augrecipes.recipe.nodes import NOWHERE
+from augrecipes.recipe.history import CLASSES, FLIP
+from augrecipes.recipe.nodes import NOWHERE, Place
 from augrecipes.recipe.problems import Problems, Stop
 
 _BASE, _DELETE = "_base_", "_delete_"
 _DEEPEST = 8  # files that extend each other
+_NAMES = frozenset({*OF_TORCHVISION, *CLASSES, *REFUSED, *GROUPS, *OUTPUTS, FLIP, *HOLDING})
+_MOST_READINGS, _MOST_WORK = 24, 4  # of a file; in readings that go to the limit of one
+_Key = tuple[str, int, tuple[str, ...]]  # what tells pipelines apart: kind, node, and the names that lead there
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A pipeline of a config, or of Python source.
+
+    Attributes:
+        path: keys or names that lead to it, joined by dots.
+        place: where it starts.
+        calls: its transforms in order, or one Compose of them.
+        settings: what the Compose is given next to them.
+        lost: what of it is not known.
+        assumed: tests that cannot be told, and what was assumed, in words.
+    """
+
+    path: str
+    place: Place
+    calls: tuple[Call, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    lost: tuple[LeftOut, ...] = ()
+    assumed: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class SourceReading:
-    """What a file says, as far as it can be told.
+    """What a file says, as far as it can be told."""
 
-    Attributes:
-        matches: its pipelines of objects.
-        names: what its names are, for configs that name classes in mappings.
-        notes: what was not read, in words.
-    """
+    matches: tuple[Match, ...]  # its pipelines of objects
+    names: dict[str, Any]  # what its names are, for configs that name classes in mappings
+    notes: list[str] = field(default_factory=list)  # what was not read, in words
 
-    matches: tuple[Match, ...]
-    names: dict[str, Any]
-    notes: list[str] = field(default_factory=list)
+
+@dataclass(slots=True, eq=False)
+class FileReading:
+    """A file, read under assumptions."""
+
+    reader: SourceReader
+    pipelines: dict[_Key, list[Match]]  # in order
+    origin: FileReading | None = None  # whose assumptions it has, but for some tests
+    tests: tuple[Test, ...] = ()  # which are taken the other way
 
 
 def read(
@@ -69,8 +104,8 @@ def read(
             base = _extended(base, found.names)
             notes += found.notes
     try:
-        readings, untried = readings_of(source, given or {}, wanted, base)
-        matches = tuple(matches_of(readings))
+        readings, untried = _readings(source, given or {}, wanted, base)
+        matches = tuple(_named(_matches(readings)))
     except RecursionError:
         raise wrong("it is nested too deeply", source.place(1), "", "E603") from None
     for key in given or {}:
@@ -136,3 +171,147 @@ def _extended(base: Mapping[str, Any], own: Mapping[str, Any], depth: int = 0) -
         if isinstance(before, Mapping) and isinstance(value, Mapping):
             found[key] = _extended(before, value, depth + 1)
     return found
+
+
+def _readings(
+    source: SourceText, given: Mapping[str, Any], wanted: str, base: Mapping[str, Any]
+) -> tuple[list[FileReading], list[Test]]:
+    """The readings of a file, and the tests that were taken one way only, as there are too many.
+
+    A test that hides transforms is taken the other way by itself; others together, and by halves where that matters.
+    """
+    nodes = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _is_transform(node)]
+    calls = sorted((node.lineno, node.col_offset, id(node)) for node in nodes)
+    readings: list[FileReading] = []
+
+    def read(origin: FileReading | None = None, tests: tuple[Test, ...] = (), evaluating: bool = False) -> FileReading:
+        before = origin.reader.assumed if origin else {}
+        changed = {each.text: not origin.reader.takes(each) for each in tests} if origin else {}
+        reader = SourceReader(source, given, {**before, **changed}, evaluating, calls)
+        if base:
+            reader.module["_base_"] = Mapped(base)
+        reader.read(wanted)
+        readings.append(FileReading(reader, _pipelines(reader), origin, tests))
+        return readings[-1]
+
+    first = read()
+    tests = first.reader.tests
+    known, untried = set(first.pipelines), dict(tests)
+    if any(role(each.label) for each in tests.values()):
+        read(evaluating=True)
+    hiding: list[tuple[FileReading, tuple[Test, ...]]] = []
+    others: list[tuple[FileReading, tuple[Test, ...]]] = []
+    new, origin = tuple(tests.values()), first
+    while True:
+        alone = [each for each in new if role(each.label) or each.text in origin.reader.hiding]
+        hiding += [(origin, (each,)) for each in alone]
+        if together := tuple(each for each in new if each not in alone):
+            others.append((origin, together))
+        work = sum(each.reader.steps for each in readings)
+        if not (hiding or others) or len(readings) > _MOST_READINGS or work > _MOST_WORK * first.reader.most:
+            return readings, list(untried.values())
+        origin, changed = (hiding or others).pop(0)
+        reading = read(origin, changed)
+        if len(changed) > 1 and reading.pipelines != origin.pipelines:
+            half = len(changed) // 2
+            others[:0] = [(origin, changed[:half]), (origin, changed[half:])]
+            new = ()
+            continue
+        for each in changed:
+            untried.pop(each.text, None)
+        again = not known.issuperset(reading.pipelines)
+        found = reading.reader.tests.values()
+        new = tuple(each for each in found if again or each.text not in tests)
+        new = tuple(each for each in new if each.text not in reading.reader.assumed)
+        untried |= {each.text: each for each in new if each.text not in tests}
+        tests, origin = {**tests, **reading.reader.tests}, reading
+        known.update(reading.pipelines)
+
+
+def _is_transform(node: ast.Call) -> bool:
+    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    return name in _NAMES or (name[:1].isupper() and registry.arguments(name) is not None)
+
+
+def _pipelines(reader: SourceReader) -> dict[_Key, list[Match]]:
+    """What was created and is part of nothing else: each Compose; else groups and lists; else lone transforms."""
+    held = [each for _, each in reader.created if each.name in HOLDING]
+    inside = {id(part) for each in held for part in walk([each.args, each.named])}
+    alone = [(path, each) for path, each in reader.created if id(each) not in inside]
+    composes = [found for found in alone if found[1].name in COMPOSES]
+    groups = [found for found in alone if found[1].name in GROUPS and found[1].path.startswith("albumentations")]
+    lists = [found for found in reader.lists if _is_list(found[1]) and inside.isdisjoint(map(id, walk(found[1])))]
+    pipelines: dict[_Key, list[Match]] = {}
+    for kind, several in (("compose", composes), ("group", groups), ("list", lists)):
+        seen: set[int] = set()
+        for path, each in several:
+            if id(each) not in seen:  # else it is the same list under another name, or a part of a longer one
+                matches = pipelines.setdefault((kind, id(getattr(each, "node", None)), path), [])
+                match = _match(path, each)
+                matches += [] if match in matches else [match]  # of a loop, or a function that is called again
+            seen.update(map(id, walk(each)))
+    return pipelines
+
+
+def _is_list(value: Any) -> bool:
+    """Whether a list is one of transforms, and of nothing else."""
+    created = [item for item in value if isinstance(item, Created)]
+    known = any(_is_ours(item) for item in created)
+    return len(created) == len(value) and known and not any(item.name in COMPOSES for item in created)
+
+
+def _is_ours(created: Created) -> bool:
+    """Whether a class is one of albumentations or torchvision, by its module, or by its name where it has none."""
+    if created.path.startswith(("albumentations.", "torchvision.transforms.")):
+        return True
+    return created.path == created.name and (created.name in _NAMES or registry.arguments(created.name) is not None)
+
+
+def _match(path: tuple[str, ...], value: Any) -> Match:
+    lost: list[LeftOut] = []
+    if isinstance(value, Created):
+        call = call_of(value, lost)
+    else:
+        place = getattr(value, "at", value[0].at)
+        call = Call(COMPOSE, {}, children_of(value, place, lost), place)
+    return Match(".".join(path), call.place, (call,), {}, tuple(lost))
+
+
+def _named(matches: Iterator[Match]) -> Iterator[Match]:
+    """Pipelines that differ, each by a name of its own."""
+    names: dict[str, list[tuple[Call, ...]]] = {}
+    for match in matches:
+        before = names.setdefault(match.path, [])
+        if match.calls not in before:
+            before.append(match.calls)
+            yield match if len(before) == 1 else replace(match, path=f"{match.path}.{len(before)}")
+
+
+def _matches(readings: Sequence[FileReading]) -> Iterator[Match]:
+    """Every pipeline; where a test tells training from evaluation, as it is in each."""
+    first = {key: reading for reading in reversed(readings) for key in reading.pipelines}
+    evaluating = next((each for each in readings if each.reader.evaluating), None)
+    for key in dict.fromkeys(key for reading in readings for key in reading.pipelines):
+        pipeline = first[key].pipelines[key]
+        phases: list[FileReading] = []
+        assumed: list[str] = []
+        for each in readings:
+            before = None if each.origin is None or len(each.tests) > 1 else each.origin.pipelines.get(key)
+            if before != pipeline or each.pipelines.get(key, pipeline) == pipeline:
+                continue
+            (test,) = each.tests
+            if role(test.label):
+                phases.append(each)
+                continue
+            taken = "false" if each.reader.assumed[test.text] else "true"
+            assumed.append(f"`{test.text}` in line {test.at.line} cannot be told; it was taken as {taken}")
+        ways = {"": pipeline}
+        if phases:
+            (test,) = phases[0].tests
+            held = phases[0].reader.assumed[test.text]
+            other = evaluating if evaluating is not None and key in evaluating.pipelines else phases[0]
+            ways = {test.branch(not held): pipeline, test.branch(held): other.pipelines[key]}
+        for branch, matches in ways.items():
+            for match in matches:
+                path = ".".join(filter(None, (match.path, branch)))
+                yield replace(match, path=path, assumed=tuple(assumed))

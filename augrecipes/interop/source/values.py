@@ -161,10 +161,7 @@ _CONSTANTS: dict[str, Any] = _PYTHON["constants"] | {
     **{f"{module}.{name}": getattr(math, name) for module in ("math", "numpy") for name in ("pi", "e", "tau")},
 }
 _OF_TIMM: dict[str, list[float]] = _PYTHON["of_timm"]  # under whatever module: by the last name
-# What is written as its own name, for those who translate it.
-_ENUMERATIONS = ("torchvision.transforms.InterpolationMode.", "torchvision.transforms.functional.InterpolationMode.",
-                 "torchvision.transforms.v2.InterpolationMode.", "torch.float", "torch.uint", "torch.int",
-                 "torch.half")  # fmt: skip
+_ENUMERATIONS = tuple(_PYTHON["enumerations"])  # what is written as its own name, for those who translate it
 # Of albumentations' ImageCompression, which carried its enumeration about.
 _COMPRESSIONS = (".ImageCompressionType.JPEG", ".ImageCompressionType.WEBP")
 
