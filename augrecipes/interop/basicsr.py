@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,6 @@ from augrecipes.interop.draft import Item, Line, RecipeDraft, name_of, wrong
 from augrecipes.interop.reading import Document
 from augrecipes.ops.groups import DEGRADE
 from augrecipes.recipe.nodes import MappingNode, Node
-from augrecipes.recipe.write import flow
 
 _DATA = "datasets"
 _BESIDE = ("network_g", "scale", "model_type")  # one of these beside the data sets tells an option file
@@ -135,20 +135,15 @@ def _call(options: OptionFile, recipe: str, *, made: bool, mode: str = "") -> st
     more = ', mode="eval"' if mode else ""
     high = _folders(options, "dataroot_gt")
     if options.get("type", "").lower() == _FACES:
-        return f"ar.ImageFolder({high}, {_quoted(recipe)}{more})"
+        return f"ar.ImageFolder({high}, {json.dumps(recipe)}{more})"
     roots = f'"{_HR}": {high}'
     if not made and options.node("dataroot_lq"):
         roots = f'"{_LR}": {_folders(options, "dataroot_lq")}, {roots}'
     template = options.get("filename_tmpl", "{}")
-    names = f', names={{"{_LR}": {_quoted(str(template))}}}' if not made and template != "{}" else ""
-    return f"ar.PairedImages({{{roots}}}, {_quoted(recipe)}{names}{more})"
+    names = f', names={{"{_LR}": {json.dumps(str(template))}}}' if not made and template != "{}" else ""
+    return f"ar.PairedImages({{{roots}}}, {json.dumps(recipe)}{names}{more})"
 
 
 def _folders(options: OptionFile, key: str) -> str:
-    given = [_quoted(each) for each in options.texts(key)]
+    given = [json.dumps(each) for each in options.texts(key)]
     return given[0] if len(given) == 1 else f"[{', '.join(given)}]"
-
-
-def _quoted(text: str) -> str:
-    shown = flow(text)
-    return shown if shown.startswith('"') else f'"{shown}"'

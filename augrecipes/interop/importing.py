@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -120,20 +120,13 @@ def _named(source: str) -> Document:
 def of_value(value: Any, name: str) -> Document:
     """An object as a document; a mapping, such as `A.to_dict` gives, as if it were read."""
     if isinstance(value, Mapping):
-        try:
-            return Document(name, top=from_value(_plain(value), Place(name, 1, 1)))
-        except TypeError as error:
-            raise wrong(str(error), Place(name, 1, 1)) from None
+        place = Place(name, 1, 1)
+        try:  # members of enumerations are their values, as `A.save` writes them
+            plain = json.loads(json.dumps(value, default=lambda member: getattr(member, "value", str(member))))
+            return Document(name, top=from_value(plain, place))
+        except (TypeError, ValueError) as error:
+            raise wrong(str(error), place) from None
     return Document(name, value=value)
-
-
-def _plain(value: Any) -> Any:
-    """Values with those of enumerations in place of their members, as `A.save` writes them."""
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value.value if isinstance(value, Enum) else value
 
 
 def from_albumentations(compose: Any, name: str = "imported") -> Recipe:

@@ -90,11 +90,9 @@ def last_steps(output: Output) -> list[tuple[str, dict[str, Any]]]:
     elif scaled and output.range == (0.0, 1.0):
         found.append((TO_FLOAT, {}))
     elif scaled:
-        low, high = output.range
-        span = high - low
-        found.append(
-            (NORMALIZE, {"mean": (-low / span,) * 3, "std": (1 / span,) * 3}) if low else (TO_FLOAT, {"max_value": 1.0})
-        )
+        low, span = output.range[0], output.range[1] - output.range[0]
+        normal = (NORMALIZE, {"mean": (-low / span,) * 3, "std": (1 / span,) * 3})
+        found.append(normal if low else (TO_FLOAT, {"max_value": 1.0}))
     if output.layout == "chw":
         found.append((TO_TENSOR, {}))
     return found
@@ -219,7 +217,7 @@ class _Script:
         count, same = len(step.steps), written is not None and len(written.steps) == len(step.steps)
         origins = written.steps if written is not None and same else [None] * count
         inside = [line for pair in zip(step.steps, origins, strict=True) for line in self.step(*pair, indent + " " * 8)]
-        more = [f"{indent}    {key}={literal(value)}," for key, value in {**step.args.plain(), "p": step.p}.items()]
+        more = [f"{indent}    {key}={value!r}," for key, value in {**step.args.plain(), "p": step.p}.items()]
         return [*above, f"{indent}A.{step.name}(", f"{indent}    [", *inside, f"{indent}    ],", *more, f"{indent}),"]
 
     def called(self, cls: type, args: Mapping[str, Any]) -> str:
@@ -232,25 +230,7 @@ class _Script:
 
 
 def _arguments(args: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key}={literal(value)}" for key, value in args.items())
-
-
-def literal(value: Any) -> str:
-    """A plain value as Python.
-
-    >>> literal((0.5, "a", None))
-    '(0.5, "a", None)'
-    """
-    match value:
-        case str():
-            return repr(value) if '"' in value or "\\" in value else f'"{harmless(value)}"'
-        case Mapping():
-            return "{" + ", ".join(f"{literal(key)}: {literal(item)}" for key, item in value.items()) + "}"
-        case tuple():
-            return f"({', '.join(map(literal, value))}{',' * (len(value) == 1)})"
-        case list():
-            return f"[{', '.join(map(literal, value))}]"
-    return repr(value)
+    return ", ".join(f"{key}={value!r}" for key, value in args.items())
 
 
 def line_of(step: Step) -> str:

@@ -151,10 +151,6 @@ def pairs_of(value: Any) -> dict[Any, Any]:
     return dict(pairs)
 
 
-def _array(values: Any, *_: Any, **__: Any) -> Any:
-    return list(values) if isinstance(values, list | tuple) else values
-
-
 def _range(*args: Any) -> list[int]:
     numbers = range(*args)
     if len(numbers) > MOST_ITEMS:
@@ -186,7 +182,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "reversed": lambda value: items_of(value)[::-1], "sorted": lambda value: plain(sorted, items_of(value)),
     "copy.copy": lambda value: value, "copy.deepcopy": lambda value: value, "round": _round, "numpy.round": _round,
     **dict.fromkeys(("numpy.array", "numpy.asarray", "torch.tensor", "numpy.float32", "numpy.float64", "numpy.int32"),
-                    _array),
+                    lambda value, *_, **__: list(value) if isinstance(value, list | tuple) else value),
     **{name: _plainly(getattr(builtins, name)) for name in FOREIGN["python"]["builtins"]},
     **{f"numpy.{name}": _plainly(getattr(math, same)) for name, same in FOREIGN["python"]["numpy"].items()},
     **{f"math.{name}": _plainly(getattr(math, name)) for name in FOREIGN["python"]["math"]},
