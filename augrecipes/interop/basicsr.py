@@ -132,18 +132,17 @@ def _data(draft: RecipeDraft, train: OptionFile, validation: OptionFile | None, 
 
 
 def _call(options: OptionFile, recipe: str, *, made: bool, mode: str = "") -> str:
-    more = ', mode="eval"' if mode else ""
-    high = _folders(options, "dataroot_gt")
+    """The call that reads the data."""
+    more = f', mode="{mode}")' if mode else ")"
+    keys = {_LR: "dataroot_lq", _HR: "dataroot_gt"}
+    listed = {key: options.texts(keys[key]) for key in keys if key == _HR or (not made and options.node(keys[key]))}
+    folders = {key: found if len(found) > 1 else found[0] for key, found in listed.items()}
     if options.get("type", "").lower() == _FACES:
-        return f"ar.ImageFolder({high}, {json.dumps(recipe)}{more})"
-    roots = f'"{_HR}": {high}'
-    if not made and options.node("dataroot_lq"):
-        roots = f'"{_LR}": {_folders(options, "dataroot_lq")}, {roots}'
+        return f"ar.ImageFolder({_text(folders[_HR])}, {_text(recipe)}{more}"
     template = options.get("filename_tmpl", "{}")
-    names = f', names={{"{_LR}": {json.dumps(str(template))}}}' if not made and template != "{}" else ""
-    return f"ar.PairedImages({{{roots}}}, {json.dumps(recipe)}{names}{more})"
+    names = "" if made or template == "{}" else f", names={_text({_LR: str(template)})}"
+    return f"ar.PairedImages({_text(folders)}, {_text(recipe)}{names}{more}"
 
 
-def _folders(options: OptionFile, key: str) -> str:
-    given = [json.dumps(each) for each in options.texts(key)]
-    return given[0] if len(given) == 1 else f"[{', '.join(given)}]"
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -14,6 +14,7 @@ from typing import Any
 
 from augrecipes.errors import RecipeError
 from augrecipes.interop.draft import Call, LeftOut, wrong
+from augrecipes.interop.reading import read as read_file
 from augrecipes.interop.source.execute import SourceReader
 from augrecipes.interop.source.text import SourceText, Test, parse, role
 from augrecipes.interop.source.transforms import COMPOSES, HOLDING, call_of, children_of
@@ -26,7 +27,6 @@ from augrecipes.ops.refused import REFUSED
 from augrecipes.recipe import limits
 from augrecipes.recipe.history import CLASSES, FLIP
 from augrecipes.recipe.nodes import NOWHERE, Place
-from augrecipes.recipe.problems import Problems, Stop
 
 _BASE, _DELETE = "_base_", "_delete_"
 _DEEPEST = 8  # files that extend each other
@@ -136,29 +136,19 @@ def _bases(source: SourceText) -> list[str]:
 
 def _other(other: str, file: str, root: Path | None, depth: int, notes: list[str]) -> SourceReading | None:
     """A file that another one extends; None where it is not read: `notes` says why."""
-    if root is None:
-        notes.append(f"`{other}`, which `_base_` names, was not read: a text that is no file has no others beside it.")
-        return None
-    path = Path(file).parent / other
+    path, why = Path(file).parent / other, ""
     try:
-        inside = path.resolve().is_relative_to(root.resolve())
-    except (OSError, ValueError, RuntimeError):
-        inside = False
-    if not inside:
-        notes.append(
-            f"`{other}`, which `_base_` names, lies outside of {root}, and was not read: "
-            "`--base-root FOLDER` names the folder that it may lie in."
-        )
-        return None
-    if depth >= _DEEPEST:
-        return None
-    problems = Problems()
-    try:
-        text = limits.decode(limits.read_bytes(path, str(path), problems), str(path), problems)
-        return read(text, str(path), {}, "", root, depth + 1)
-    except (Stop, RecipeError):
-        notes.append(f"`{other}`, which `_base_` names, cannot be read: what it says is missing here.")
-        return None
+        if root is None:
+            why = "was not read: a text that is no file has no others beside it."
+        elif not path.resolve().is_relative_to(root.resolve()):
+            why = f"lies outside of {root}, and was not read: `--base-root FOLDER` names the folder that it may lie in."
+        elif depth < _DEEPEST:
+            return read(read_file(str(path)).text, str(path), {}, "", root, depth + 1)
+    except (OSError, ValueError, RuntimeError, RecipeError):
+        why = "cannot be read: what it says is missing here."
+    if why:
+        notes.append(f"`{other}`, which `_base_` names, {why}")
+    return None
 
 
 def _extended(base: Mapping[str, Any], own: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
