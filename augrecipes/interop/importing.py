@@ -82,7 +82,7 @@ def _of_named(source: str, given: Mapping[str, Any]) -> RecipeDraft:
             raise
         draft.note(f"It was read, not run: {' '.join(str(error).split())}")
         return draft
-    draft = _instead(source, given) if any(objects.left_by_class(document.value)) else None
+    draft = _instead(source, given) if any(objects.ignored(document.value)) else None
     if draft is None or draft.left_out():
         draft = of_document(document)
     else:

@@ -43,10 +43,9 @@ def draft_of_object(document: Document) -> RecipeDraft:
     made = RecipeDraft(name_of(document.file), f"a {type(value).__name__} in Python", place)
     calls = tuple(_live(each, document) for each in _each(value))
     fill(made, Call(COMPOSE, {}, calls, place) if isinstance(value, list | tuple) else calls[0])
-    for each in left_by_class(value):
-        for key in sorted(_ignored(each)):
-            why = "albumentations 2.0.8 has no such argument and leaves it out: import the file by `FILE.py` alone, "
-            made.refuse(f"{type(each).__name__}.{key}", f"{why}which reads it, or write the step", place)
+    for name in ignored(value):
+        why = "albumentations 2.0.8 has no such argument and leaves it out: import the file by `FILE.py` alone, "
+        made.refuse(name, f"{why}which reads it, or write the step", place)
     return _short(made)
 
 
@@ -95,19 +94,13 @@ def _each(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def left_by_class(value: Any) -> Iterator[Any]:
-    """The transforms in an object that were given arguments which their classes do not know."""
+def ignored(value: Any) -> Iterator[str]:
+    """Arguments that transforms in an object were given and that their classes do not know: `GaussNoise.var_limit`."""
     for each in _each(value):
-        if _ignored(each):
-            yield each
-        yield from left_by_class(getattr(each, "transforms", None) or ())
-
-
-def _ignored(made: Any) -> frozenset[str]:
-    """Arguments that a transform was given, and that its class does not know."""
-    ignored = frozenset(getattr(made, "invalid_args", None) or ())
-    # What A.save writes of a parent's arguments comes back as unknown ones, and says nothing that is lost.
-    return ignored - saved_of(made).keys() if ignored else ignored
+        # What A.save writes of a parent's arguments comes back as unknown ones, and says nothing that is lost.
+        if unknown := {*(getattr(each, "invalid_args", None) or ())}:
+            yield from (f"{type(each).__name__}.{key}" for key in sorted(unknown - saved_of(each).keys()))
+        yield from ignored(getattr(each, "transforms", None) or ())
 
 
 def _is_known(cls: type) -> bool:

@@ -215,10 +215,7 @@ def _group(call: Call, args: Args, sample: SampleState) -> list[Item]:
     if call.name == "RandomApply":
         inside, p = lines(children, sample), float(args.get("p", 0.5))
         sample.sides = sides
-        if len(inside) == 1 and isinstance(inside[0], Line) and _acts_always(inside[0]):
-            inside[0].args["p"] = p
-            return inside
-        return acting(Line(SEQUENTIAL, {"p": p}, call.place, inside))
+        return [_weighed(*inside, p)] if len(inside) == 1 else acting(Line(SEQUENTIAL, {"p": p}, call.place, inside))
     each = [_whole(lines([child], sample), child) for child in children]
     sample.sides = None
     if call.name == "RandomOrder":
@@ -234,10 +231,11 @@ def _weighed(item: Item, share: float) -> Item:
     """A transform that is drawn with that weight: in OneOf a step's `p` is its weight, and it acts for sure."""
     if isinstance(item, LeftOut):
         return item
-    if _acts_always(item):
-        item.args["p"] = share
-        return item
-    return Line(SEQUENTIAL, {"p": share}, item.place, [item])
+    usual = 1.0 if item.steps is not None else takes_of(item.name).get("p", {}).get("default")
+    if item.args.get("p", usual) != 1:
+        return Line(SEQUENTIAL, {"p": share}, item.place, [item])
+    item.args["p"] = share
+    return item
 
 
 def _whole(made: list[Item], call: Call) -> Item:
@@ -248,8 +246,3 @@ def _whole(made: list[Item], call: Call) -> Item:
         why = "; ".join(f"{item.name}: {item.why}" for item in made if isinstance(item, LeftOut))
         return LeftOut(call.name, why, call.place)
     return Line(SEQUENTIAL, {"p": 1.0}, call.place, made) if made else Line(NO_OP, {"p": 1.0}, call.place)
-
-
-def _acts_always(line: Line) -> bool:
-    usual = 1.0 if line.steps is not None else takes_of(line.name).get("p", {}).get("default")
-    return bool(line.args.get("p", usual) == 1)
