@@ -31,12 +31,12 @@ ALBUMENTATIONS, TORCHVISION, MM = "albumentations", "torchvision", "mm"
 _PACKAGES = {"albumentations": ALBUMENTATIONS, "torchvision.transforms": TORCHVISION}
 _ORDER = "order"  # a list of the names of those beside it
 _USUAL = "train_pipeline"
+# What a pipeline was, in a config and in Python source.
 _ORIGINS = {
-    ALBUMENTATIONS: "a config of albumentations' transforms",
-    TORCHVISION: "a config of torchvision's transforms",
-    MM: "a config of an MM framework",
+    ALBUMENTATIONS: ("a config of albumentations' transforms", "a Compose in Python source"),
+    TORCHVISION: ("a config of torchvision's transforms", "torchvision's transforms in Python source"),
+    MM: ("a config of an MM framework",) * 2,
 }
-_IN_PYTHON = {ALBUMENTATIONS: "a Compose in Python source", TORCHVISION: "torchvision's transforms in Python source"}
 _PREPROCESSOR = "data_preprocessor"
 # What a Compose is given beside its transforms.
 _SETTINGS = ("bbox_params", "keypoint_params", "additional_targets")
@@ -110,8 +110,8 @@ def draft_of_config(document: Document) -> RecipeDraft:
 def _draft(found: Match, top: Any, document: Document) -> RecipeDraft:
     whose = family(found.calls) or ALBUMENTATIONS
     where = f", {found.path}" if found.path else ""
-    origins = _ORIGINS | _IN_PYTHON if is_python(document.file) else _ORIGINS
-    made = RecipeDraft(name_of(document.file), f"{origins[whose]}{where}", found.place)
+    origin = _ORIGINS[whose][is_python(document.file)]
+    made = RecipeDraft(name_of(document.file), f"{origin}{where}", found.place)
     for lost in found.lost:
         made.refuse(lost.name, lost.why, lost.place)
     for way in found.assumed:

@@ -189,22 +189,21 @@ def _readings(
     known, untried = set(first.pipelines), dict(tests)
     if any(role(each.label) for each in tests.values()):
         read(evaluating=True)
-    hiding: list[tuple[FileReading, tuple[Test, ...]]] = []
-    others: list[tuple[FileReading, tuple[Test, ...]]] = []
+    waiting: list[tuple[FileReading, tuple[Test, ...]]] = []
     new, origin = tuple(tests.values()), first
     while True:
         alone = [each for each in new if role(each.label) or each.text in origin.reader.hiding]
-        hiding += [(origin, (each,)) for each in alone]
-        if together := tuple(each for each in new if each not in alone):
-            others.append((origin, together))
+        waiting += [(origin, (each,)) for each in alone]
+        waiting += [(origin, tuple(each for each in new if each not in alone))]
+        waiting = sorted((each for each in waiting if each[1]), key=lambda each: len(each[1]))
         work = sum(each.reader.steps for each in readings)
-        if not (hiding or others) or len(readings) > _MOST_READINGS or work > _MOST_WORK * first.reader.most:
+        if not waiting or len(readings) > _MOST_READINGS or work > _MOST_WORK * first.reader.most:
             return readings, list(untried.values())
-        origin, changed = (hiding or others).pop(0)
+        origin, changed = waiting.pop(0)
         reading = read(origin, changed)
         if len(changed) > 1 and reading.pipelines != origin.pipelines:
             half = len(changed) // 2
-            others[:0] = [(origin, changed[:half]), (origin, changed[half:])]
+            waiting += [(origin, changed[:half]), (origin, changed[half:])]
             new = ()
             continue
         for each in changed:
