@@ -188,12 +188,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{f"math.{name}": _plainly(getattr(math, name)) for name in FOREIGN["python"]["math"]},
 }  # fmt: skip
 MAPPINGS = frozenset(FOREIGN["python"]["mappings"])  # with attributes, by the last name, whoever's they are
-_METHODS: dict[type, tuple[str, ...]] = {
-    list: ("append", "extend", "insert", "pop", "clear", "reverse", "copy"),
-    dict: ("items", "keys", "values", "get", "setdefault", "pop", "copy"),
-    str: ("lower", "upper", "strip", "startswith", "endswith", "replace", "split", "rstrip", "lstrip", "capitalize",
-          "title", "removeprefix", "removesuffix", "join"),
-}  # fmt: skip
+_METHODS: dict[type, list[str]] = {kind: FOREIGN["python"]["methods"][kind.__name__] for kind in (list, dict, str)}
 _OF_ARRAYS = ("item", "tolist", "astype")  # which lists and numbers stand for
 
 
