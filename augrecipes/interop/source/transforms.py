@@ -122,18 +122,18 @@ def _known(given: Mapping[str, Any], prefix: str, place: Place, lost: list[LeftO
 
 
 def _call(call: Call, *, config: bool = False) -> Call:
-    """A call with plain arguments, or with the line that is to be filled in where not all of them are known."""
+    """A call with plain arguments, or with what is not known of them: in source, the line that is to be filled in."""
     plain = Plain(config=config)
     args = {key: plain.of(value) for key, value in call.args.items()}
     if not plain.unknown:
         return replace(call, args=args)
     why = _lacking(plain.unknown)
-    if not any(each.why for each in plain.unknown):
+    if not config and not any(each.why for each in plain.unknown):
         if POSITIONAL in args:
             takes = [key for key in takes_of(call.name) if key != "p"] or PLACES.get(call.name, "").split()
             args = dict(zip(takes, args.pop(POSITIONAL), strict=False)) | args
         ((name, body),) = _written(replace(call, args=args)).items()
-        line = f"{name}: {flow(body)}".replace('"${', "${").replace('}"', "}")
+        line = f"{name}: {flow(body)}".replace('"${', "${").replace('}"', "}").replace('\\"', '"')
         why = f"fill in `{short(line, _LONGEST)}`: {why}"
     return replace(call, args={}, unread=why)
 
@@ -201,7 +201,7 @@ class Plain:
             case None | bool() | int() | float() | str():
                 return value
             case _ if self.left < 0 or depth > limits.MAX_DEPTH:
-                lacking = values.UnknownValue("...", why="is too large")
+                lacking = values.UnknownValue("...", why="is too large: write the value")
             case values.OutsideName(bound=True) if self.config:
                 return value.last
             case list() | tuple():
