@@ -69,15 +69,13 @@ class OptionFile:
 
     def whole(self, key: str, otherwise: int | None = None) -> int:
         """The whole number of at least one at a key."""
-        value = self.number(key, otherwise)
-        if value % 1 or not value >= 1:
+        if (value := self.number(key, otherwise)) % 1 or value < 1:
             self.wrong(key, "must be a whole number, 1 or more", value)
         return int(value)
 
     def chance(self, key: str, otherwise: float = 0.0) -> float:
         """The probability at a key."""
-        value = self.number(key, otherwise)
-        if not 0 <= value <= 1:
+        if not 0 <= (value := self.number(key, otherwise)) <= 1:
             self.wrong(key, "must be a probability, 0 to 1", value)
         return value
 

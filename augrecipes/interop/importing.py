@@ -57,19 +57,15 @@ def draft_of(
     Raises:
         RecipeError: the file cannot be read, no reader knows it, or what was run failed.
     """
-    if source == "-":
-        return of_document(replace(_streamed(), key=key, given=given or {}))
+    if source == "-":  # Python, where there is a pipeline in it; else YAML or JSON
+        text = read_stream(sys.stdin.buffer, _STREAM)
+        python = Document(f"{_STREAM}.py", text=text)
+        document = python if configs.holds(python) else of_text(text, _STREAM)
+        return of_document(replace(document, key=key, given=given or {}))
     if is_named(source) and not Path(source).exists():
         return _of_named(source, given or {})
     document = read(source)
     return of_document(replace(document, key=key, given=given or {}, root=base_root or document.root))
-
-
-def _streamed() -> Document:
-    """Standard input: Python, where there is a pipeline in it; else YAML or JSON."""
-    text = read_stream(sys.stdin.buffer, _STREAM)
-    python = Document(f"{_STREAM}.py", None, text)
-    return python if configs.holds(python) else of_text(text, _STREAM)
 
 
 def _of_named(source: str, given: Mapping[str, Any]) -> RecipeDraft:

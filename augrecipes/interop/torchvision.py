@@ -156,8 +156,7 @@ def _read(value: Any, file: str, lines: Iterator[int]) -> Call:
     if not _is_torchvision(value):
         name = getattr(value, "__name__", cls.__name__)
         return Call(name if name.isidentifier() else "Lambda", {}, None, place, cls.__module__)
-    attributes = {key: "options" if key == "sampler_options" else key for key in PARAMETERS.get(cls.__name__, ())}
-    found = {key: getattr(value, name) for key, name in attributes.items() if hasattr(value, name)}
+    found = {key: getattr(value, key) for key in PARAMETERS.get(cls.__name__, ()) if hasattr(value, key)}
     children = found.pop("transforms", None)
     inside = None if children is None else tuple(_read(each, file, lines) for each in children)
     return Call(cls.__name__, {key: _plain(each) for key, each in found.items()}, inside, place, cls.__module__)
