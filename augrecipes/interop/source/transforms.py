@@ -94,15 +94,17 @@ def _of_created(created: values.Created, lost: list[LeftOut] | None, depth: int)
         if name == ONE_OR_OTHER and not isinstance(held, list | tuple):
             held = [held, named.pop("second") if "second" in named else args.pop(0) if args else None]
         children = children_of(held, created.at, lost, depth + 1)
-    given = _by_name(name, package, args, named) | ({} if created.extra is None else {"**": created.extra})
+    given = ({POSITIONAL: args} if args else {}) | named | ({} if created.extra is None else {"**": created.extra})
     call = Call(name, given, children, created.at, package)
     if name not in COMPOSES:
         return _call(call)
+    order = PLACES[COMPOSE].split()
+    if package in ("", "albumentations") and len(args) <= len(order):
+        call = call.by_name(order)
     if any(child.package == "albumentations" for child in children or ()):
         package = "albumentations"  # whoever's Compose it is
-    return replace(
-        call, name=COMPOSE, package=package, args=_known(given, "", created.at, [] if lost is None else lost)
-    )
+    args = _known(call.args, "", created.at, [] if lost is None else lost)
+    return replace(call, name=COMPOSE, package=package, args=args)
 
 
 def _known(given: Mapping[str, Any], prefix: str, place: Place, lost: list[LeftOut]) -> dict[str, Any]:
@@ -130,7 +132,10 @@ def _call(call: Call, *, config: bool = False) -> Call:
     why = _lacking(plain.unknown)
     if not config and not any(each.why for each in plain.unknown):
         if POSITIONAL in args:
-            takes = [key for key in takes_of(call.name) if key != "p"] or PLACES.get(call.name, "").split()
+            theirs = (
+                OF_TORCHVISION.get(call.name, ()) if call.package.startswith("torchvision") else takes_of(call.name)
+            )
+            takes = [key for key in theirs if key not in ("p", "transforms")] or PLACES.get(call.name, "").split()
             args = dict(zip(takes, args.pop(POSITIONAL), strict=False)) | args
         ((name, body),) = _written(replace(call, args=args)).items()
         line = f"{name}: {flow(body)}".replace('"${', "${").replace('}"', "}").replace('\\"', '"')
@@ -170,18 +175,6 @@ def _child(item: Any, place: Place, lost: list[LeftOut] | None, depth: int) -> I
         case values.OutsideName():
             name, why = item.last, "is no transform, but a name"
     yield Call(name, {}, None, getattr(item, "at", place), "", why)
-
-
-def _by_name(name: str, package: str, args: list[Any], named: dict[str, Any]) -> dict[str, Any]:
-    """Arguments by their names where these are known; those of albumentations' classes by their translation."""
-    order: list[str] = []
-    if package.startswith("torchvision"):
-        order = [key for key in OF_TORCHVISION.get(name, ()) if key != "transforms"]
-    elif name in COMPOSES and package in ("", "albumentations"):
-        order = PLACES[COMPOSE].split()
-    if len(args) > len(order):
-        return {POSITIONAL: args, **named}
-    return {key: value for key, value in zip(order, args, strict=False) if key not in named} | named
 
 
 class Plain:
