@@ -103,8 +103,8 @@ def _of_created(created: values.Created, lost: list[LeftOut] | None, depth: int)
         call = call.by_name(order)
     if any(child.package == "albumentations" for child in children or ()):
         package = "albumentations"  # whoever's Compose it is
-    args = _known(call.args, "", created.at, [] if lost is None else lost)
-    return replace(call, name=COMPOSE, package=package, args=args)
+    known = _known(call.args, "", created.at, [] if lost is None else lost)
+    return replace(call, name=COMPOSE, package=package, args=known)
 
 
 def _known(given: Mapping[str, Any], prefix: str, place: Place, lost: list[LeftOut]) -> dict[str, Any]:
