@@ -214,7 +214,7 @@ def _group(call: Call, args: Args, sample: SampleState) -> list[Item]:
     if call.name == "RandomApply":
         inside, p = lines(children, sample), float(args.get("p", 0.5))
         sample.sides = sides
-        return [_weighed(*inside, p)] if len(inside) == 1 else acting(Line(SEQUENTIAL, {"p": p}, call.place, inside))
+        return [_weighed(inside[0], p)] if len(inside) == 1 else acting(Line(SEQUENTIAL, {"p": p}, call.place, inside))
     each = [_whole(lines([child], sample), child) for child in children]
     sample.sides = None
     if call.name == "RandomOrder":
