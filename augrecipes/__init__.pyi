@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from augrecipes.errors import UnprovenWarning as UnprovenWarning
     from augrecipes.images.encoded import open_encoded as open_encoded
     from augrecipes.interop.importing import from_albumentations as from_albumentations
-    from augrecipes.interop.torchvision.steps import from_torchvision as from_torchvision
+    from augrecipes.interop.torchvision import from_torchvision as from_torchvision
     from augrecipes.kinds.bag.dataset import SlideBags as SlideBags
     from augrecipes.kinds.bag.dataset import TileBags as TileBags
     from augrecipes.kinds.image.dataset import ImageFolder as ImageFolder

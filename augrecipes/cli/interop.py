@@ -184,7 +184,7 @@ def eject(
         raise typer.BadParameter("give --python or --json, not both")
     if json_ is not None and out is not None:
         raise typer.BadParameter("give the file of --json right after it, such as --json aug.json")
-    from augrecipes.interop import eject as ejecting
+    from augrecipes.interop import plain as ejecting
     from augrecipes.paths import write_file
 
     parsed = loaded(recipe, set_, without)

@@ -62,10 +62,9 @@ def named(call: Call) -> Iterator[Call]:
     """
     takes = [key for key in takes_of(call.name) if key != "p"]
     before = PLACES.get(call.name, " ".join(takes)).split()
+    orders = [[*takes, "p"], [*before, ALWAYS, "p"]]
     if call.name in _UNTIMED:
-        orders = [before if "p" in before else [*before, "p"]]
-    else:
-        orders = [[*takes, "p"], [*before, ALWAYS, "p"]]
+        orders = [[*dict.fromkeys([*before, "p"])]]
     if call.name in OUTPUTS or is_old(call):
         orders.reverse()
     for each in (call.by_name(names) for names in orders):
@@ -82,7 +81,7 @@ def _step(call: Call) -> Item:
     """One transform with the names of today; left out where nothing that the class takes comes of it."""
     left: list[Item] = []
     for each in named(call):
-        found = _taken(_line(each)) if not each.unread else LeftOut(call.name, each.unread, call.place)
+        found = LeftOut(call.name, each.unread, call.place) if each.unread else _taken(_line(each))
         if isinstance(found, Line) and not found.lost:
             return found
         left.append(found)
@@ -91,16 +90,14 @@ def _step(call: Call) -> Item:
 
 def _line(call: Call) -> Line:
     line = Line(CLASSES.get(call.name, call.name), place=call.place)
-    gone = call.name in CLASSES
+    gone, takes = call.name in CLASSES, takes_of(line.name)
     if gone:
-        line.beside.append(f"was {call.name}{_said(call.args)}")
-    takes = takes_of(line.name)
+        line.beside.append(f"was {call.name}: {flow(call.args)}" if call.args else f"was {call.name}")
     was: list[str] = []
     for key, value in call.args.items():
         said = f"{key}: {flow(value)}"
         if key == ALWAYS:
-            if value is True:
-                was.append(said)
+            was += [said] if value is True else []
         elif (call.name, key) in GONE:
             if not IDLE[call.name, key](value):
                 line.lost[key] = value, GONE[call.name, key]
@@ -124,34 +121,30 @@ def _line(call: Call) -> Line:
     return line
 
 
-def _said(args: dict[str, Any]) -> str:
-    return f": {flow(args)}" if args else ""
-
-
 def _taken(line: Line) -> Item:
     """The line where its class takes it, if need be with values as the class corrects them; else it is left out."""
     while (fault := fault_of(line)) is not None:
         where = fault.name.removeprefix(line.name).removeprefix(".")
         key = where.partition(".")[0]
-        before, after = line.args.get(key), _corrected(line).get(key)
-        fewer = Line(line.name, {name: value for name, value in line.args.items() if name != key})
-        if before is not None and _corrected(fewer).get(key) == before:  # as the class finds it by itself
-            del line.args[key]
+        before, after = line.args.get(key), _corrected(line.name, line.args).get(key)
+        fewer = {name: value for name, value in line.args.items() if name != key}
+        if before is not None and _corrected(line.name, fewer).get(key) == before:
+            line.args = fewer
             line.beside.append(f"was {key}: {flow(before)}, which the class finds by itself")
             continue
         if before is None or after is None or after == before:
             return LeftOut(line.name, f"{where}: {fault.message}" if where else fault.message, line.place)
         line.args[key] = after
         line.beside.append(f"was {key}: {flow(before)}, which the class takes as {flow(after)}")
-    if line.lost:
-        handed_on = _corrected(line)  # what a class writes down for its parents, and takes no more
+    if line.lost:  # what a class writes down for its parents, and takes no more, is not
+        handed_on = _corrected(line.name, line.args)
         line.lost = {key: lost for key, lost in line.lost.items() if handed_on.get(key, ...) != lost[0]}
     return line
 
 
-def _corrected(line: Line) -> dict[str, Any]:
+def _corrected(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments as the class has them once it has corrected what it warns of; empty where it refuses them."""
-    return written_by(registry.corrected, line.name, line.args) or {}
+    return written_by(registry.corrected, name, args) or {}
 
 
 def lines(calls: Sequence[Call]) -> list[Item]:
@@ -170,46 +163,32 @@ def _item(call: Call) -> Item:
     if call.name in (*GROUPS, ONE_OR_OTHER, FLIP):
         call = next(named(call), call)
     if call.name == COMPOSE:
-        return _whole_or_less(
-            Line(groups.SEQUENTIAL, {"p": call.args.get("p", 1.0)}, call.place, lines(call.children or ()))
-        )
-    if call.name == ONE_OR_OTHER:
-        return _one_or_other(call)
+        inside = lines(call.children or ())
+        return _whole_or_less(Line(groups.SEQUENTIAL, {"p": call.args.get("p", 1.0)}, call.place, inside))
     if call.name in GROUPS:
         return _group(call)
-    if call.name == FLIP:
-        return _flip(call)
+    if make := {ONE_OR_OTHER: _one_or_other, FLIP: _flip}.get(call.name):
+        return make(call)
     if call.name in REFUSED:
         return LeftOut(call.name, REFUSED[call.name], call.place)
-    if not _is_known(call):
-        return LeftOut(call.name, _unknown(call), call.place)
-    return _step(call)
-
-
-def _is_known(call: Call) -> bool:
-    """Whether a step of the class's name is that class."""
-    if call.name in CLASSES:
-        return True
-    if registry.arguments(call.name) is None:
-        return False
     ours = call.package.partition(".")[0] in ("", "albumentations", "augrecipes")
-    return ours or registry.get_class(call.name).__module__ == call.package
-
-
-def _unknown(call: Call) -> str:
+    known = registry.arguments(call.name) is not None
+    if call.name in CLASSES or (known and (ours or registry.get_class(call.name).__module__ == call.package)):
+        return _step(call)
     where = f" of {call.package}" if call.package else ""
-    return (
+    why = (
         f"no class{where} that augrecipes knows: make it known with augrecipes.register(cls), in a module that runs "
         "first, or in a plugin that is named here: augrecipes --plugin FILE.py import ..."
     )
+    return LeftOut(call.name, why, call.place)
 
 
 def _flip(call: Call) -> Item:
     """One of the two flips, or both at once, each as likely."""
     p = 1.0 if call.args.get(ALWAYS) is True else call.args.get("p", 0.5)
-    each = [Line(name, {"p": 1.0}, call.place) for name in FLIPS]
-    both = Line(groups.SEQUENTIAL, {"p": 1.0}, call.place, [Line(name, {"p": 1.0}, call.place) for name in FLIPS])
-    line = Line(groups.ONE_OF, {"p": p}, call.place, [*each, both], [f"was {call.name}"])
+    each, both = ([Line(name, {"p": 1.0}, call.place) for name in FLIPS] for _ in range(2))
+    inside: list[Item] = [*each, Line(groups.SEQUENTIAL, {"p": 1.0}, call.place, [*both])]
+    line = Line(groups.ONE_OF, {"p": p}, call.place, inside, [f"was {call.name}"])
     line.lost = {key: (value, UNKNOWN) for key, value in call.args.items() if key not in ("p", ALWAYS)}
     return _whole_or_less(line)
 
@@ -235,15 +214,13 @@ def _group(call: Call) -> Item:
             line.lost[key] = value, "no argument of a group: take it out"
     if call.args.get(ALWAYS) is True:
         line.args["p"] = 1.0
-    if call.name in _DEFAULTS:
-        key, usual = _DEFAULTS[call.name]
-        if key not in line.args:
-            line.args[key] = usual
-            line.beside.append(f"the {key} of albumentations, where none is written")
+    key, usual = _DEFAULTS.get(call.name, ("", None))
+    if key and key not in line.args:
+        line.args[key] = usual
+        line.beside.append(f"the {key} of albumentations, where none is written")
     if call.name in _GATED and line.args.get("replace") is False:
         del line.args["replace"]  # as recipes have it
-    count = sum(isinstance(item, Line) for item in inside)
-    n = line.args.get("n")
+    count, n = sum(isinstance(item, Line) for item in inside), line.args.get("n")
     if isinstance(n, int) and n > count > 0 and not line.args.get("replace"):
         line.args["n"] = count
         line.beside.append(f"was n: {n}, of the steps that are left")

@@ -9,11 +9,11 @@ from typing import Any
 
 from augrecipes.interop import outputs
 from augrecipes.interop.albumentations import is_old, lines, named
-from augrecipes.interop.draft import Call, Item, Line, RecipeDraft, takes_of, walk
+from augrecipes.interop.draft import FOREIGN, Call, Item, Line, RecipeDraft, takes_of, walk
 from augrecipes.lint.walk import along
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.groups import COMPOSE, REPLAY_COMPOSE, SEQUENTIAL
-from augrecipes.ops.outputs import OUTPUTS, TO_TENSOR
+from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.registry import default_p
 from augrecipes.recipe.model import Boxes, Keypoints
 from augrecipes.recipe.nodes import Place
@@ -24,19 +24,16 @@ _ONE_IMAGE = (
     "a recipe of kind image has one image, a mask, boxes and points: for images of the same scene write a recipe "
     "of kind pair; masks can be stacked as channels of one"
 )
+_PARAMS = {"bbox_params": ("boxes", Boxes), "keypoint_params": ("keypoints", Keypoints)}
+_TARGETS = "additional_targets"
 # Arguments of Compose that are told apart below, and those that change no sample.
-_READ = ("p", "bbox_params", "keypoint_params", "additional_targets", "seed", "mask_interpolation")
+_READ = ("p", *_PARAMS, _TARGETS, "seed", "mask_interpolation")
 # Steps that Compose of 0.x had apart, in front of the others and behind them.
 _FRONT, _BACK = "preprocessing_transforms", "postprocessing_transforms"
 _SILENT = ("is_check_shapes", "strict", "save_applied_params", "return_params", "save_key", "always_apply")
 _OUTERMOST = "only the outermost Compose can have it"
-# Arguments of BboxParams and KeypointParams that recipes do not have, and the value that means what recipes do.
-_FIXED = {
-    "check_each_transform": (True, "boxes and points are always checked after each step"),
-    "filter_invalid_bboxes": (False, "boxes that are no boxes are an error; take them out of the data"),
-    "max_accept_ratio": (None, "boxes of any proportions are kept; take others out of the data"),
-    "angle_in_degrees": (True, "angles of points are in degrees"),
-}
+# Arguments of BboxParams and KeypointParams that recipes do not have, the value that means what recipes do, and why.
+_FIXED: dict[str, list[Any]] = FOREIGN["albumentations"]["params"]
 # The affine part that ElasticTransform had before release 1.4.12.
 _OWNER, _ARGUMENT = "ElasticTransform", "alpha_affine"
 _SHARED = ("interpolation", "border_mode", "fill", "fill_mask")
@@ -48,46 +45,38 @@ def fill(draft: RecipeDraft, call: Call) -> None:
     call = _named(call)
     if call.name != COMPOSE:
         call = Call(COMPOSE, {}, (call,), call.place)
-    inside = outputs.opened(call.children or ())
-    ends = [each for each in inside if outputs.is_last(each)]
-    draft.keys["output"] = outputs.output_of(ends, draft)
+    sample = outputs.SampleState(draft, {"dtype": "uint8", "layout": "hwc"})
+    sample.finish(outputs.lines_by(_made, call.children or (), sample))
     if not _holds("output", draft, call.place):
-        draft.keys["output"] = outputs.output_of((), draft)
-    draft.steps = _steps(inside, draft)
+        draft.keys["output"] = {"dtype": "uint8", "layout": "hwc"}
+        del draft.remarks["output"]
     _add_affines(draft)
     p = call.args.get("p", 1.0)
     if not isinstance(p, int | float) or not 0 <= p <= 1:
         draft.refuse("p", f"{flow(p)} is no probability: the steps always act", call.place)
     elif p != 1 and any(isinstance(item, Line) for item in draft.steps):
         draft.steps = [Line(SEQUENTIAL, {"p": p}, call.place, draft.steps, ["p of the Compose"])]
-        if ends:
-            draft.note(f"The Compose acted with p {flow(p)} only; its {ends[0].name} always does now.")
-    inputs: dict[str, Any] = {}
-    for key, name, model in (("bbox_params", "boxes", Boxes), ("keypoint_params", "keypoints", Keypoints)):
-        params = call.args.get(key)
-        if isinstance(params, Call):
-            params = next(named(params), params).args
-        if isinstance(params, Mapping):
-            inputs[name] = _params(params, model, name, draft, call.place)
-        elif params is not None:
-            draft.refuse(key, f"{params}: no {key}", call.place)
-    if inputs:
-        draft.keys["inputs"] = inputs
-        if not _holds("inputs", draft, call.place):
-            del draft.keys["inputs"]
+        if last := draft.remarks.get("output"):
+            name = last.removeprefix("was ").partition(",")[0]
+            draft.note(f"The Compose acted with p {flow(p)} only; its {name} always does now.")
+    draft.keys["inputs"] = _inputs(call, draft)
+    if not draft.keys["inputs"] or not _holds("inputs", draft, call.place):
+        del draft.keys["inputs"]
     _note_defaults(call, draft)
-    if _further(call):
-        draft.refuse("additional_targets", _ONE_IMAGE, call.place)
     for key, value in call.args.items():
         if key not in (*_READ, *_SILENT) and value is not None:
             draft.refuse(key, "no argument of Compose: take it out", call.place)
-    for inner in (each for child in call.children or () for each in child.walk() if each.name == COMPOSE):
-        for key in ("bbox_params", "keypoint_params", "additional_targets"):
-            if _further(inner) if key == "additional_targets" else inner.args.get(key):
-                draft.refuse(key, _OUTERMOST, inner.place)
-    _masks(draft, call.args.get("mask_interpolation"))
-    seed = call.args.get("seed")
-    if seed is not None:
+    for each in (each for each in call.walk() if each.name == COMPOSE):
+        if _further(each):
+            draft.refuse(_TARGETS, _ONE_IMAGE if each is call else _OUTERMOST, each.place)
+        for key in _PARAMS if each is not call else ():
+            if each.args.get(key):
+                draft.refuse(key, _OUTERMOST, each.place)
+    key, value = "mask_interpolation", call.args.get("mask_interpolation")
+    for line in draft.lines() if value is not None else ():
+        if line.steps is None and key in takes_of(line.name):
+            line.args[key] = to_name(key, value)
+    if (seed := call.args.get("seed")) is not None:
         draft.note(
             f"The seed {seed} is no part of a recipe: compile(seed={seed}). A.Compose(seed={seed}) gave each of its "
             "steps the same numbers, so that two flips with p 0.5 always acted together; here each draws for itself."
@@ -115,51 +104,48 @@ def _holds(key: str, draft: RecipeDraft, place: Place) -> bool:
     return not faults
 
 
-def _further(call: Call) -> dict[str, Any]:
+def _further(call: Call) -> Any:
     """Additional targets of a Compose, without those that it has anyway."""
-    given = call.args.get("additional_targets")
-    return {key: value for key, value in given.items() if key != value} if isinstance(given, Mapping) else given or {}
+    given = call.args.get(_TARGETS)
+    return {key: value for key, value in given.items() if key != value} if isinstance(given, Mapping) else given
+
+
+def _inputs(call: Call, draft: RecipeDraft) -> dict[str, Any]:
+    """What the boxes and the points of a Compose are, as `inputs:` has them."""
+    found: dict[str, Any] = {}
+    for key, (name, model) in _PARAMS.items():
+        params = call.args.get(key)
+        if isinstance(params, Call):
+            params = next(named(params), params).args
+        if isinstance(params, Mapping):
+            found[name] = _params(params, model, name, draft, call.place)
+        elif params is not None:
+            draft.refuse(key, f"{params}: no {key}", call.place)
+    return found
 
 
 def _note_defaults(call: Call, draft: RecipeDraft) -> None:
     """Say which defaults were others where a part of the pipeline was written for an earlier release."""
-    if not any(is_old(each) for each in call.walk()):
+    calls = [next(named(each), each) for each in call.walk()]
+    if not any(map(is_old, call.walk())):
         return
-    others = {
-        f"{each.name}: {flow(more)}"
-        for each in (next(named(each), each) for each in call.walk())
-        if not is_old(each) and (more := unsaid(each.name, each.args, each.args))
-    }
-    if others:
+    more = {each.name: unsaid(each.name, each.args, each.args) for each in calls if not is_old(each)}
+    if others := sorted(f"{name}: {flow(values)}" for name, values in more.items() if values):
         draft.note(
             "A part of this was written for a release before 2.0, where steps that do not say which did otherwise than "
-            f"today's: {', '.join(sorted(others))}. Here they do as today's: write what you want."
+            f"today's: {', '.join(others)}. Here they do as today's: write what you want."
         )
 
 
-def _masks(draft: RecipeDraft, interpolation: Any) -> None:
-    """Let every step resample masks as the Compose has it."""
-    if interpolation is None:
-        return
-    key = "mask_interpolation"
-    for line in draft.lines():
-        if line.steps is None and key in takes_of(line.name):
-            line.args[key] = to_name(key, interpolation)
-
-
-def _steps(calls: list[Call], draft: RecipeDraft) -> list[Item]:
-    """The lines of all calls but the last ones; those behind a normalisation as they are in front of it."""
-    found: list[Item] = []
-    scaled = False
-    for call in calls:
-        if outputs.is_last(call):
-            scaled = scaled or call.name != TO_TENSOR
-            continue
-        made = lines([call])
-        found += (
-            [each for item in made for each in outputs.placed_behind(item, draft.keys["output"])] if scaled else made
-        )
-    return found
+def _made(call: Call, sample: outputs.SampleState) -> list[Item]:
+    """The lines of a call; none of one that `output:` stands for, nor of a group around such that always acts."""
+    if outputs.is_last(call):
+        outputs.put_last(call, sample)
+        return []
+    usual = {COMPOSE: 1.0, SEQUENTIAL: 0.5}.get(call.name)
+    if usual and call.args.get("p", usual) == 1 and any(each.name in OUTPUTS for each in call.walk()):
+        return outputs.lines_by(_made, call.children or (), sample)
+    return lines([call])
 
 
 def _params(
@@ -210,14 +196,15 @@ def _add_affines(draft: RecipeDraft) -> None:
     for top, (_, size, behind) in zip(tops, along(recipe, recipe.steps), strict=True):
         for line in [*walk([top])] if size.exact and size == behind else ():
             pixels, _ = line.lost.get(_ARGUMENT, (None, ""))
-            if isinstance(pixels, int | float):
-                _add_affine(line, pixels, size.low)
-
-
-def _add_affine(line: Line, pixels: float, size: tuple[float, float]) -> None:
-    """Make a group of an ElasticTransform, with an Affine in front of it."""
-    elastic = replace(line, args={**line.args, "p": 1.0}, lost={k: v for k, v in line.lost.items() if k != _ARGUMENT})
-    shared = {key: line.args[key] for key in _SHARED if key in line.args}
-    affine = Line("Affine", {**affine_of(pixels, *size), **shared, "p": 1.0}, line.place)
-    line.name, line.steps, line.args = SEQUENTIAL, [affine, elastic], {"p": line.args.get("p", default_p(_OWNER))}
-    line.beside, line.lost = [f"{_ARGUMENT}: {flow(pixels)} as an Affine that moves pixels as far"], {}
+            if not isinstance(pixels, int | float):
+                continue
+            del line.lost[_ARGUMENT]
+            shared = {key: line.args[key] for key in _SHARED if key in line.args}
+            affine = Line("Affine", {**affine_of(pixels, *size.low), **shared, "p": 1.0}, line.place)
+            elastic = replace(line, args={**line.args, "p": 1.0})
+            line.name, line.steps, line.args = (
+                SEQUENTIAL,
+                [affine, elastic],
+                {"p": line.args.get("p", default_p(_OWNER))},
+            )
+            line.beside, line.lost = [f"{_ARGUMENT}: {flow(pixels)} as an Affine that moves pixels as far"], {}

@@ -6,51 +6,56 @@ it stands; the keys that lead to it say whether it is for training or for valida
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from augrecipes.errors import RecipeError
-from augrecipes.interop import compose
+from augrecipes.interop import compose, mm, torchvision
 from augrecipes.interop.draft import Call, RecipeDraft, name_of, wrong
-from augrecipes.interop.forms import Unread, are_calls, call_of, names_class, place_of, read, values_of
-from augrecipes.interop.mm import steps as mm
 from augrecipes.interop.reading import Document, is_python
-from augrecipes.interop.source.branches import role
-from augrecipes.interop.source.configs import config_of
-from augrecipes.interop.source.read import Match
-from augrecipes.interop.source.values import walk
-from augrecipes.interop.torchvision import steps as torchvision
+from augrecipes.interop.source.read import Match, read
+from augrecipes.interop.source.text import role
+from augrecipes.interop.source.transforms import Plain, are_calls, call_of, names_class, place_of
+from augrecipes.interop.source.values import Listed, Mapped, UnknownValue, walk
 from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE, GROUPS
 from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.refused import REFUSED
 from augrecipes.recipe.history import CLASSES
 from augrecipes.recipe.limits import MAX_DEPTH
-from augrecipes.recipe.nodes import Place
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
 
 ALBUMENTATIONS, TORCHVISION, MM = "albumentations", "torchvision", "mm"
 _PACKAGES = {"albumentations": ALBUMENTATIONS, "torchvision.transforms": TORCHVISION}
 _ORDER = "order"  # a list of the names of those beside it
 _USUAL = "train_pipeline"
+# What a pipeline was, in a config and in Python source.
 _ORIGINS = {
-    ALBUMENTATIONS: "a config of albumentations' transforms",
-    TORCHVISION: "a config of torchvision's transforms",
-    MM: "a config of an MM framework",
+    ALBUMENTATIONS: ("a config of albumentations' transforms", "a Compose in Python source"),
+    TORCHVISION: ("a config of torchvision's transforms", "torchvision's transforms in Python source"),
+    MM: ("a config of an MM framework",) * 2,
 }
-_IN_PYTHON = {ALBUMENTATIONS: "a Compose in Python source", TORCHVISION: "torchvision's transforms in Python source"}
 _PREPROCESSOR = "data_preprocessor"
 # What a Compose is given beside its transforms.
 _SETTINGS = ("bbox_params", "keypoint_params", "additional_targets")
+_NAMED = re.compile(r"\$\{\s*([\w\[\]-][\w.\[\]-]*)\s*\}")  # OmegaConf's `${a.b}`
+_RESOLVERS = ("${as_", "${torch", "${get_")  # which run code
+_MOST = 16  # that lead to each other
+_ELSEWHERE = (
+    "in line {} names no single value of this file: write the value, or import the config as composed "
+    "(`python train.py --cfg job --resolve`)"
+)
 
 
 def is_config(document: Document) -> bool:
     """Whether it is Python, or there is a pipeline in the config."""
-    return (is_python(document.file) and bool(document.text)) or bool(_matches(document)[0])
+    return (is_python(document.file) and bool(document.text)) or holds(document)
 
 
 def holds(document: Document) -> bool:
-    """Whether there is a pipeline in a text of Python."""
+    """Whether there is a pipeline in a document."""
     try:
         return bool(_matches(document)[0])
     except RecipeError:
@@ -62,15 +67,12 @@ def _matches(document: Document) -> tuple[list[Match], Any, list[str]]:
     if not is_python(document.file):
         top = {} if document.top is None else values_of(document.top)
         return pipelines(top), top, []
-    config = config_of(document.text, document.file, document.given, document.key, document.root)
-    top, notes = config.names, list(config.notes)
-    if config.exhausted:
-        notes.append("The file asks for more work than reading may take: what comes late in it may be missing here.")
+    config = read(document.text, document.file, document.given, document.key, document.root)
     try:
-        found = [*(each for each in config.matches if family(each.calls)), *pipelines(top)]
+        found = [*(each for each in config.matches if family(each.calls)), *pipelines(config.names)]
     except RecursionError:  # lists that are put into each other, again and again
         raise wrong("it is nested too deeply", document.place, "", "E603") from None
-    return found, top, notes
+    return found, config.names, config.notes
 
 
 def draft_of_config(document: Document) -> RecipeDraft:
@@ -80,15 +82,17 @@ def draft_of_config(document: Document) -> RecipeDraft:
         RecipeError: it is no Python, holds no pipeline, or several could be meant.
     """
     found, top, notes = _matches(document)
+    place = Place(document.file, 1, 1)
     if not found:
-        said = "".join(f" {note}" for note in notes)
-        message = f"nothing here that can be imported: no Compose and no list of transforms that is known.{said}"
-        raise wrong(message, Place(document.file, 1, 1))
-    training, evaluation = chosen(found, document.key, Place(document.file, 1, 1))
+        message = "nothing here that can be imported: no Compose and no list of transforms that is known."
+        raise wrong(" ".join([message, *notes]), place)
+    training, evaluation = chosen(found, document.key, place)
     made = _draft(training, top, document)
     for note in notes:
         made.note(note)
-    _others(made, found, training, evaluation)
+    if others := [_listed(each) for each in found if each not in (training, evaluation)]:
+        more = f" and {len(others) - 6} more" if len(others) > 6 else ""
+        made.note(f"Also there, each by `--key`: {', '.join(others[:6])}{more}.")
     if evaluation is None:
         return made
     other = _draft(evaluation, top, document)
@@ -97,52 +101,39 @@ def draft_of_config(document: Document) -> RecipeDraft:
         return made
     made.eval = other.steps
     made.refused += [problem for problem in other.refused if problem not in made.refused]
-    made.note(f"`eval:` is {evaluation.path} (line {evaluation.place.line}).")
+    made.note(f"`eval:` is {_listed(evaluation)}.")
     if other.keys.get("output") != made.keys.get("output"):
         made.note(f"{evaluation.path} ends otherwise than {training.path}; `output:` is that of training.")
     return made
 
 
-def _others(made: RecipeDraft, found: list[Match], *taken: Match | None) -> None:
-    """Name the pipelines that the recipe is not made of."""
-    others = [f"{each.path} (line {each.place.line})" for each in found if each not in taken]
-    if others:
-        more = f" and {len(others) - 6} more" if len(others) > 6 else ""
-        made.note(f"Also there, each by `--key`: {', '.join(others[:6])}{more}.")
-
-
 def _draft(found: Match, top: Any, document: Document) -> RecipeDraft:
     whose = family(found.calls) or ALBUMENTATIONS
     where = f", {found.path}" if found.path else ""
-    origins = _ORIGINS | _IN_PYTHON if is_python(document.file) else _ORIGINS
-    made = RecipeDraft(name_of(document.file), f"{origins[whose]}{where}", found.place)
+    origin = _ORIGINS[whose][is_python(document.file)]
+    made = RecipeDraft(name_of(document.file), f"{origin}{where}", found.place)
     for lost in found.lost:
         made.refuse(lost.name, lost.why, lost.place)
     for way in found.assumed:
         made.refuse("if", way, found.place)
     calls = found.calls
     if whose == MM:
-        mm.fill(made, calls, _preprocessor(top))
+        names = top if isinstance(top, Mapping) else {}
+        model = names.get("model")
+        held = model.get(_PREPROCESSOR) if isinstance(model, Mapping) else None
+        mm.fill(made, calls, _known(held or names.get(_PREPROCESSOR)))
         return made
     if not (len(calls) == 1 and calls[0].name == COMPOSE):
         calls = (Call(COMPOSE, dict(found.settings), calls, found.place),)
-    if whose == TORCHVISION:
-        torchvision.fill(made, calls[0])
-    else:
-        compose.fill(made, calls[0])
+    (torchvision if whose == TORCHVISION else compose).fill(made, calls[0])
     return made
 
 
-def _preprocessor(top: Any) -> Mapping[str, Any] | None:
-    """Arguments of the model's preprocessor."""
-    names = top if isinstance(top, Mapping) else {}
-    model = names.get("model")
-    held = model.get(_PREPROCESSOR) if isinstance(model, Mapping) else None
-    try:
-        arguments = read(held or names.get(_PREPROCESSOR))
-    except Unread:
-        return None
-    return arguments if isinstance(arguments, Mapping) else None
+def _known(value: Any) -> dict[str, Any] | None:
+    """A mapping of plain values; None where it is something else, or not all of it is known."""
+    plain = Plain(config=True)
+    found = plain.of(value)
+    return found if isinstance(found, dict) and not plain.unknown else None
 
 
 def family(calls: Sequence[Call]) -> str | None:
@@ -157,7 +148,8 @@ def family(calls: Sequence[Call]) -> str | None:
         return MM
     if bare & torchvision.TELLING:
         return TORCHVISION
-    if any(_of_albumentations(name) for name in bare):
+    known = {*CLASSES, *REFUSED, *GROUPS, *OUTPUTS, COMPOSE}
+    if any(name in known or registry.arguments(name) is not None for name in bare):
         return ALBUMENTATIONS
     return TORCHVISION if bare & torchvision.PARAMETERS.keys() else None
 
@@ -169,79 +161,57 @@ def _own(call: Call) -> Iterator[Call]:
         yield from _own(child)
 
 
-def _of_albumentations(name: str) -> bool:
-    known = name in CLASSES or name in REFUSED or name in GROUPS or name in OUTPUTS or name == COMPOSE
-    return known or registry.arguments(name) is not None
-
-
 def pipelines(top: Any) -> list[Match]:
     """Every pipeline of a config once, those that are part of another left out."""
     matches = list(_walk(top, (), None, set()))
     inside = {id(part) for value, items, *_ in matches for part in walk([items, value]) if part is not value}
     return [
-        Match(".".join(path), _place(value, items), tuple(map(call_of, items)), _settings(holder))
-        for value, items, path, holder in matches
+        # A list that was computed stands where its first transform does.
+        Match(
+            ".".join(path), place_of(value if place_of(value).line else items[0]), tuple(map(call_of, items)), settings
+        )
+        for value, items, path, settings in matches
         if id(value) not in inside
     ]
 
 
-def _place(value: Any, items: list[Any]) -> Place:
-    """Where a pipeline stands; a list that was computed stands where its first transform does."""
-    return place_of(value) if place_of(value).line else place_of(items[0])
-
-
-_Walked = tuple[Any, list[Any], tuple[str, ...], Any]  # a pipeline, its transforms, keys that lead there, holder
+_Walked = tuple[Any, list[Any], tuple[str, ...], dict[str, Any]]  # a pipeline, its transforms, keys to it, settings
 
 
 def _walk(value: Any, path: tuple[str, ...], holder: Any, seen: set[int]) -> Iterator[_Walked]:
-    if not isinstance(value, Mapping | list | tuple) or len(path) > MAX_DEPTH:
+    if not isinstance(value, Mapping | list | tuple) or len(path) > MAX_DEPTH or id(value) in seen:
         return
-    if id(value) in seen:  # a name that is used again
-        return
-    seen.add(id(value))
-    if isinstance(value, Mapping) and names_class(value):
+    seen.add(id(value))  # a name that is used again
+    lone = names_class(value)
+    items = [value] if lone else _items(value)
+    calls = list(map(call_of, items))
+    if lone:
         # Beside a lone name anything may be meant: only a package tells that it is a transform.
-        call = call_of(value)
-        if call.package and family((replace(call, children=None),)):
-            yield value, [value], path, holder
-            return
-    elif (items := _items(value)) and family(list(map(call_of, items))) and not _side_by_side(items):
-        yield value, items, path, holder
+        is_pipeline = bool(calls[0].package and family((replace(calls[0], children=None),)))
+    else:  # several Composes are views of a sample, or stages of its way
+        is_pipeline = bool(family(calls)) and not (len(calls) > 1 and all(call.name == COMPOSE for call in calls))
+    if is_pipeline:
+        settings = {key: _known(holder.get(key)) for key in _SETTINGS if isinstance(holder, Mapping)}
+        named = {
+            key: {k: v for k, v in each.items() if k not in ("_target_", "type")}
+            for key, each in settings.items()
+            if each
+        }
+        yield value, items, path, named
         return
     holder = value if isinstance(value, Mapping) else holder
     for key, item in value.items() if isinstance(value, Mapping) else enumerate(value):
         yield from _walk(item, (*path, str(key)), holder, seen)
 
 
-def _settings(holder: Any) -> dict[str, Any]:
-    """What stands beside a list of transforms, and is meant for the Compose of it."""
-    settings = {}
-    for key in _SETTINGS:
-        try:
-            value = read(holder[key]) if isinstance(holder, Mapping) and key in holder else None
-        except Unread:
-            continue
-        if isinstance(value, Mapping):
-            settings[key] = {inner: each for inner, each in value.items() if inner not in ("_target_", "type")}
-    return settings
-
-
-def _side_by_side(items: list[Any]) -> bool:
-    """Whether these are several pipelines: views of a sample, or stages of its way."""
-    return len(items) > 1 and all(call_of(item).name == COMPOSE for item in items)
-
-
 def _items(value: Any) -> list[Any]:
     """The transforms of a list, or of a mapping whose values they are."""
-    items = list(value)
-    if isinstance(value, Mapping):
-        order = value.get(_ORDER)
-        listed = (
-            order if isinstance(order, list) and all(isinstance(key, str) and key in value for key in order) else value
-        )
-        items = [value[key] for key in listed if key != _ORDER]
-        return items if are_calls(tuple(items)) else []
-    return items if are_calls(items) else []
+    if not isinstance(value, Mapping):
+        return list(value) if are_calls([*value]) else []
+    order: Any = value.get(_ORDER)
+    known = isinstance(order, list) and all(isinstance(key, str) and key in value for key in order)
+    items = [value[key] for key in (order if known else value) if key != _ORDER]
+    return items if are_calls(tuple(items)) else []
 
 
 def chosen(found: list[Match], key: str, place: Place) -> tuple[Match, Match | None]:
@@ -257,10 +227,10 @@ def chosen(found: list[Match], key: str, place: Place) -> tuple[Match, Match | N
     """
     if key:
         named = _named(found, key)
-        if not named:
-            raise wrong(f"no pipeline at {key!r}; there {_listed(found)}", place)
         if len(named) == 1:
             return named[0], None
+        if not named:
+            raise wrong(f"no pipeline at {key!r}; there {_all(found)}", place)
         found = named
     by_role: dict[str, list[Match]] = {}
     for each in found:
@@ -271,31 +241,21 @@ def chosen(found: list[Match], key: str, place: Place) -> tuple[Match, Match | N
     training = _different([each for each in training if not _is_otherwise(each, training)])
     if len(training) > 1:
         what = f"several pipelines{f' at {key!r}' if key else ''}"
-        raise wrong(f"{what}; name one, as in `--key {training[0].path}`: there {_listed(training)}", place)
+        raise wrong(f"{what}; name one, as in `--key {training[0].path}`: there {_all(training)}", place)
     rest = [each for each in evaluation if each is not training[0]]
-    rest = [each for each in rest if "val" in each.path.lower()] or rest
-    return training[0], rest[0] if rest else None
+    return training[0], next((each for each in rest if "val" in each.path.lower()), rest[0] if rest else None)
 
 
 def _named(found: list[Match], key: str) -> list[Match]:
     """Those whose path is the key; else begins with it, or ends with it."""
-    return (
-        [each for each in found if each.path == key]
-        or [each for each in found if each.path.startswith(f"{key}.")]
-        or [each for each in found if f".{each.path}".endswith(f".{key}")]
-    )
+    whole = [each for each in found if each.path == key] or [each for each in found if each.path.startswith(f"{key}.")]
+    return whole or [each for each in found if f".{each.path}".endswith(f".{key}")]
 
 
 def _different(found: list[Match]) -> list[Match]:
     """Without those that say the same as one before them."""
-    seen: list[list[Any]] = []
-    kept = []
-    for each in found:
-        said = [(call.name, call.args, call.unread) for one in each.calls for call in one.walk()]
-        if said not in seen:
-            kept.append(each)
-        seen.append(said)
-    return kept
+    said = [[(call.name, call.args, call.unread) for one in each.calls for call in one.walk()] for each in found]
+    return [each for index, each in enumerate(found) if said[index] not in said[:index]]
 
 
 def _is_otherwise(found: Match, others: list[Match]) -> bool:
@@ -305,5 +265,46 @@ def _is_otherwise(found: Match, others: list[Match]) -> bool:
     return last.startswith("not_") and any(f"{each.path}.".startswith(f"{first}.") for each in others)
 
 
-def _listed(found: list[Match]) -> str:
-    return "are " + ", ".join(f"{each.path or 'the file itself'} (line {each.place.line})" for each in found)
+def _listed(found: Match) -> str:
+    return f"{found.path or 'the file itself'} (line {found.place.line})"
+
+
+def _all(found: list[Match]) -> str:
+    return f"are {', '.join(map(_listed, found))}"
+
+
+def values_of(top: Node) -> Any:
+    """The config as values: for `${...}` the number or text that it names in the file, lists of calls as mappings."""
+    return _value(top, top)
+
+
+def _value(node: Node, top: Node) -> Any:
+    if isinstance(node, MappingNode):
+        return Mapped(((key, _value(each, top)) for key, each in node.entries.items()), node.place)
+    if isinstance(node, ListNode):
+        return _as_mapping(Listed([_value(each, top) for each in node.items], node.place))
+    for _ in range(_MOST):
+        text = node.value
+        match = _NAMED.fullmatch(text) if isinstance(text, str) else None
+        other = top if match else None
+        for key in re.findall(r"[\w-]+", match[1]) if match else ():
+            if isinstance(other, ListNode):
+                other = dict(zip(map(str, range(len(other.items))), other.items, strict=True)).get(key)
+            else:
+                other = other.entries.get(key) if isinstance(other, MappingNode) else None
+        if not isinstance(other, Scalar):
+            break
+        node = other
+    unresolved = isinstance(node.value, str) and "${" in node.value and not node.value.startswith(_RESOLVERS)
+    return (
+        UnknownValue(str(node.value), node.place, (), _ELSEWHERE.format(node.place.line)) if unresolved else node.value
+    )
+
+
+def _as_mapping(items: Listed) -> Any:
+    """A list `[class, arguments, [what is in it]]`, as tables of pipelines have it, as a mapping; else itself."""
+    match items:
+        case [str() as name, dict() as args, *rest] if name[:1].isupper() and len(rest) < 2:
+            inside = {"transforms": rest[0]} if rest and isinstance(rest[0], list) and rest[0] else {}
+            return Mapped({"name": name, "params": Mapped({**args, **inside}, place_of(args))}, items.at)
+    return items

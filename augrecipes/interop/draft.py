@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,15 @@ from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops import registry
 from augrecipes.recipe.document import build
 from augrecipes.recipe.model import Recipe
-from augrecipes.recipe.nodes import NOWHERE, ListNode, MappingNode, Node, Place, from_value
+from augrecipes.recipe.nodes import NOWHERE, ListNode, MappingNode, Place, from_value
 from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.recipe.variants import Resolved
 from augrecipes.recipe.write import At, Remark, flow, to_yaml
 
+# Names of other libraries, of Python and of people: what their arguments are, and what they stand for.
+FOREIGN: dict[str, Any] = json.loads(Path(__file__).with_name("foreign.json").read_text(encoding="utf-8"))
 POSITIONAL = "_args_"  # arguments without a name, in a list
-_NOTHING = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,17 +190,12 @@ class RecipeDraft:
     def _built(self) -> tuple[Recipe | None, tuple[Diagnostic, ...]]:
         """The recipe, and what is wrong with it, at places of the source."""
         problems = Problems()
-        top: dict[str, Node] = {
-            "version": from_value(1, self.place),
-            "recipe": from_value(self.name, self.place),
-            **{key: from_value(value, self.place) for key, value in self.keys.items()},
-            "steps": _list(self.steps, self.place),
-        }
-        if self.eval is not None:
-            top["eval"] = _list(self.eval, self.place)
-        node = MappingNode(top, self.place, dict.fromkeys(top, self.place))
+        top = _mapping({"version": 1, "recipe": self.name, **self.keys}, self.place)
+        sections = {"steps": self.steps} if self.eval is None else {"steps": self.steps, "eval": self.eval}
+        for key, lines in sections.items():
+            top.entries[key], top.at[key] = _list(lines, self.place), self.place
         try:
-            return build(Resolved(node, {}, self.place.file), problems), problems.all()
+            return build(Resolved(top, {}, self.place.file), problems), problems.all()
         except Stop:
             return None, problems.all()
 
@@ -222,16 +219,20 @@ def _refusal(name: str, why: str, place: Place) -> Diagnostic:
     return Diagnostic(why, place.line, place.col, "E602", name, place.file)
 
 
+def _mapping(values: Mapping[str, Any], place: Place) -> MappingNode:
+    return MappingNode(
+        {key: from_value(value, place) for key, value in values.items()}, place, dict.fromkeys(values, place)
+    )
+
+
 def _list(lines: Sequence[Item], place: Place) -> ListNode:
-    return ListNode([_node(line) for line in lines if isinstance(line, Line)], place)
-
-
-def _node(line: Line) -> Node:
-    entries = {key: from_value(value, line.place) for key, value in line.args.items()}
-    if line.steps is not None:
-        entries["steps"] = _list(line.steps, line.place)
-    body = MappingNode(entries, line.place, dict.fromkeys(entries, line.place))
-    return MappingNode({line.name: body}, line.place, {line.name: line.place})
+    found = ListNode([], place)
+    for line in (line for line in lines if isinstance(line, Line)):
+        body = _mapping(line.args, line.place)
+        if line.steps is not None:
+            body.entries["steps"], body.at["steps"] = _list(line.steps, line.place), line.place
+        found.items.append(MappingNode({line.name: body}, line.place, {line.name: line.place}))
+    return found
 
 
 def walk(lines: Sequence[Item]) -> Iterator[Line]:
@@ -252,9 +253,8 @@ def _left_out(lines: Sequence[Item]) -> Iterator[LeftOut]:
 
 
 def _lost(line: Line) -> list[LeftOut]:
-    return [
-        LeftOut(f"{line.name}.{key}", f"{flow(value)}: {why}", line.place) for key, (value, why) in line.lost.items()
-    ]
+    found = line.lost.items()
+    return [LeftOut(f"{line.name}.{key}", f"{flow(value)}: {why}", line.place) for key, (value, why) in found]
 
 
 def _remarks(lines: Sequence[Item], at: At) -> Iterator[tuple[At, Remark]]:
@@ -280,17 +280,6 @@ def name_of(file: str) -> str:
     ('train-aug-v2', 'stdin')
     """
     return re.sub(r"[^a-z0-9]+", "-", Path(file).stem.lower()).strip("-") or "imported"
-
-
-def line(name: str, args: dict[str, Any], place: Place) -> Line:
-    """A step, without the arguments that its class has anyway.
-
-    >>> line("Blur", {"blur_limit": 5, "p": 0.5}, NOWHERE).args
-    {'blur_limit': 5}
-    """
-    takes = takes_of(name)
-    said = {key: value for key, value in args.items() if takes.get(key, {}).get("default", _NOTHING) != value}
-    return Line(name, said, place)
 
 
 def takes_of(name: str) -> dict[str, Any]:

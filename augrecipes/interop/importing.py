@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from augrecipes.compat.guard import albumentations
 from augrecipes.compat.warned import collected
 from augrecipes.errors import RecipeError
-from augrecipes.interop import configs, objects
+from augrecipes.interop import basicsr, configs, objects, torchvision
 from augrecipes.interop.draft import RecipeDraft, wrong
 from augrecipes.interop.reading import Document, is_python, of_text, read, read_stream
-from augrecipes.interop.sr import recipes as sr
-from augrecipes.interop.torchvision import steps as torchvision
 from augrecipes.ops.readable import is_advice
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.nodes import MappingNode, Place, from_value
@@ -33,7 +31,7 @@ READERS: tuple[tuple[str, Owns, Drafts], ...] = (
     ("a pipeline that albumentations saved (A.save, A.to_dict)", objects.is_saved, objects.draft_of_saved),
     ("a pipeline of torchvision, given as MODULE:NAME or FILE.py:NAME", torchvision.is_object,
      torchvision.draft_of_object),
-    ("an option file of BasicSR, Real-ESRGAN or traiNNer-redux", sr.is_options, sr.draft_of_options),
+    ("an option file of BasicSR, Real-ESRGAN or traiNNer-redux", basicsr.is_options, basicsr.draft_of_options),
     (_MANY, configs.is_config, configs.draft_of_config),
 )  # fmt: skip
 _STREAM = "stdin"
@@ -59,36 +57,32 @@ def draft_of(
     Raises:
         RecipeError: the file cannot be read, no reader knows it, or what was run failed.
     """
-    if source == "-":
-        return of_document(replace(_streamed(), key=key, given=given or {}))
+    if source == "-":  # Python, where there is a pipeline in it; else YAML or JSON
+        text = read_stream(sys.stdin.buffer, _STREAM)
+        python = Document(f"{_STREAM}.py", text=text)
+        document = python if configs.holds(python) else of_text(text, _STREAM)
+        return of_document(replace(document, key=key, given=given or {}))
     if is_named(source) and not Path(source).exists():
         return _of_named(source, given or {})
-    document = replace(read(source), key=key, given=given or {})
-    return of_document(replace(document, root=base_root or document.root))
-
-
-def _streamed() -> Document:
-    """Standard input: Python, where there is a pipeline in it; else YAML or JSON."""
-    text = read_stream(sys.stdin.buffer, _STREAM)
-    python = Document(f"{_STREAM}.py", None, text)
-    return python if configs.holds(python) else of_text(text, _STREAM)
+    document = read(source)
+    return of_document(replace(document, key=key, given=given or {}, root=base_root or document.root))
 
 
 def _of_named(source: str, given: Mapping[str, Any]) -> RecipeDraft:
     """What the user named in a file of Python, which is run; a file that fails is read instead."""
     try:
-        document = _named(source)
+        document = replace(_named(source), given=given)
     except RecipeError as error:
         draft = _instead(source, given)
         if draft is None:
             raise
         draft.note(f"It was read, not run: {' '.join(str(error).split())}")
         return draft
-    draft = _instead(source, given) if any(objects.left_by_class(document.value)) else None
-    if draft is not None and not draft.left_out():
-        draft.note("It was read, not run: albumentations 2.0.8 leaves arguments of earlier releases out.")
+    draft = _instead(source, given) if any(objects.ignored(document.value)) else None
+    if draft is None or draft.left_out():
+        draft = of_document(document)
     else:
-        draft = of_document(replace(document, given=given))
+        draft.note("It was read, not run: albumentations 2.0.8 leaves arguments of earlier releases out.")
     for message in document.warned:
         draft.note(f"albumentations warned: {message}")
     return draft
@@ -122,20 +116,13 @@ def _named(source: str) -> Document:
 def of_value(value: Any, name: str) -> Document:
     """An object as a document; a mapping, such as `A.to_dict` gives, as if it were read."""
     if isinstance(value, Mapping):
-        try:
-            return Document(name, top=from_value(_plain(value), Place(name, 1, 1)))
-        except TypeError as error:
-            raise wrong(str(error), Place(name, 1, 1)) from None
+        place = Place(name, 1, 1)
+        try:  # members of enumerations are their values, as `A.save` writes them
+            plain = json.loads(json.dumps(value, default=lambda member: getattr(member, "value", str(member))))
+            return Document(name, top=from_value(plain, place))
+        except (TypeError, ValueError) as error:
+            raise wrong(str(error), place) from None
     return Document(name, value=value)
-
-
-def _plain(value: Any) -> Any:
-    """Values with those of enumerations in place of their members, as `A.save` writes them."""
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value.value if isinstance(value, Enum) else value
 
 
 def from_albumentations(compose: Any, name: str = "imported") -> Recipe:

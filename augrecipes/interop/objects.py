@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import product
 from typing import Any
 
 from augrecipes.compat.guard import albumentations
@@ -42,27 +41,21 @@ def draft_of_object(document: Document) -> RecipeDraft:
     """What an object does, as a recipe."""
     value, place = document.value, document.place
     made = RecipeDraft(name_of(document.file), f"a {type(value).__name__} in Python", place)
-    if isinstance(value, list | tuple):
-        fill(made, Call(COMPOSE, {}, tuple(_live(each, document) for each in value), place))
-    else:
-        fill(made, _live(value, document))
-    for each in left_by_class(value):
-        name = type(each).__name__
-        for key in sorted(_ignored(each)):
-            why = "albumentations 2.0.8 has no such argument and leaves it out: import the file by `FILE.py` alone, "
-            made.refuse(f"{name}.{key}", f"{why}which reads it, or write the step", place)
+    calls = tuple(_live(each, document) for each in _each(value))
+    fill(made, Call(COMPOSE, {}, calls, place) if isinstance(value, list | tuple) else calls[0])
+    for name in ignored(value):
+        why = "albumentations 2.0.8 has no such argument and leaves it out: import the file by `FILE.py` alone, "
+        made.refuse(name, f"{why}which reads it, or write the step", place)
     return _short(made)
 
 
 def draft_of_saved(document: Document) -> RecipeDraft:
     """What a saved pipeline does, as a recipe."""
-    top = document.top
-    said = top.entries.get("__version__") if isinstance(top, MappingNode) else None
-    release = str(said.value) if isinstance(said, Scalar) and said.value is not None else ""
-    origin = f"a pipeline that albumentations{' ' * bool(release)}{release} saved"
-    made = RecipeDraft(name_of(document.file), origin, document.place)
-    pipeline = pipeline_of(top) if isinstance(top, MappingNode) else None
-    fill(made, _saved(pipeline or MappingNode({}, document.place)))
+    top = document.top if isinstance(document.top, MappingNode) else MappingNode({}, document.place)
+    said = top.entries.get("__version__")
+    release = f" {said.value}" if isinstance(said, Scalar) and said.value is not None else ""
+    made = RecipeDraft(name_of(document.file), f"a pipeline that albumentations{release} saved", document.place)
+    fill(made, _saved(pipeline_of(top) or top))
     return _short(made)
 
 
@@ -81,8 +74,7 @@ def _saved(node: Node) -> Call:
 def _live(made: Any, document: Document) -> Call:
     """An object, and what is in it."""
     cls, A = type(made), albumentations()  # noqa: N806
-    name = cls.__name__
-    args: dict[str, Any] = {}
+    name, args = cls.__name__, dict[str, Any]()
     kept: tuple[str, ...] = _OF_GROUPS
     if cls in (A.Compose, A.ReplayCompose):
         name, kept = COMPOSE, _OF_COMPOSE
@@ -90,8 +82,7 @@ def _live(made: Any, document: Document) -> Call:
             if (processor := made.processors.get(targets)) is not None:
                 args[key] = {key: value for key, value in vars(processor.params).items() if not key.startswith("_")}
     elif name not in (*GROUPS, ONE_OR_OTHER) or cls is not getattr(A, name):
-        found = saved_of(made) if _is_known(cls) else {}
-        takes = takes_of(name)
+        found, takes = saved_of(made) if _is_known(cls) else {}, takes_of(name)
         args = {key: _taken(value, found) if key in takes else value for key, value in found.items()}
         return Call(name, args, None, document.place, cls.__module__)
     args |= {key: value for key in kept if (value := getattr(made, key, None)) is not None}
@@ -103,19 +94,13 @@ def _each(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def left_by_class(value: Any) -> Iterator[Any]:
-    """The transforms in an object that were given arguments which their classes do not know."""
+def ignored(value: Any) -> Iterator[str]:
+    """Arguments that transforms in an object were given and that their classes do not know: `GaussNoise.var_limit`."""
     for each in _each(value):
-        if _ignored(each):
-            yield each
-        yield from left_by_class(getattr(each, "transforms", None) or ())
-
-
-def _ignored(made: Any) -> frozenset[str]:
-    """Arguments that a transform was given, and that its class does not know."""
-    ignored = frozenset(getattr(made, "invalid_args", None) or ())
-    # What A.save writes of a parent's arguments comes back as unknown ones, and says nothing that is lost.
-    return ignored - saved_of(made).keys() if ignored else ignored
+        # What A.save writes of a parent's arguments comes back as unknown ones, and says nothing that is lost.
+        if unknown := {*(getattr(each, "invalid_args", None) or ())}:
+            yield from (f"{type(each).__name__}.{key}" for key in sorted(unknown - saved_of(each).keys()))
+        yield from ignored(getattr(each, "transforms", None) or ())
 
 
 def _is_known(cls: type) -> bool:
@@ -147,23 +132,24 @@ def _shorten(line: Line) -> None:
     takes = schema["properties"]
     given = {key: _taken(value, line.args) for key, value in line.args.items()}
     known = {key: value for key, value in given.items() if key in takes}
-    whole = _rebuilt(line.name, known)
+    whole = written_by(registry.plain, line.name, known)
     if whole is None:
         return  # the check of the draft says why
+
+    def same(args: Mapping[str, Any]) -> bool:
+        return written_by(registry.plain, line.name, args) == whole
+
     for key in [key for key in known if key not in schema.get("required", ())]:
         fewer = {other: value for other, value in known.items() if other != key}
-        if _rebuilt(line.name, fewer) == whole:
-            known = fewer
+        known = fewer if same(fewer) else known
     for key, value in tuple(known.items()):
-        if key not in known:  # one of two axes that are written as one
-            continue
-        fewer = {other: known[other] for other in known if other not in (key, f"{key[:-1]}y")}
-        names = (key[:-2], key) if key.endswith("_x") and known.get(f"{key[:-1]}y") == value else (key,)
-        for name, written in product(names, (*_as_written(value), value)):
-            one = {**fewer, name: written} if name != key else {**known, key: written}
-            if name in takes and _rebuilt(line.name, one) == whole:
-                known = one
-                break
+        shorter = key[:-2]  # one argument for two axes that are written alike
+        if shorter in takes and key.endswith("_x") and known.get(f"{shorter}_y") == value:
+            fewer = {other: known[other] for other in known if other not in (key, f"{shorter}_y")}
+            ways = [{**fewer, shorter: written} for written in (*_as_written(value), value)]
+        else:
+            ways = [{**known, key: written} for written in _as_written(value)] if key in known else []
+        known = next(filter(same, ways), known)
     others = {key: value for key, value in given.items() if key not in takes and whole.get(key, ...) != line.args[key]}
     line.args = ordered(line.name, known | others)
 
@@ -201,8 +187,3 @@ def _as_written(value: Any) -> Iterator[Any]:
             elif low + high == 2:
                 yield round(high - 1, 12)
             yield [low, high]
-
-
-def _rebuilt(name: str, args: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What albumentations writes down of a transform with these arguments; None: there is none."""
-    return written_by(registry.plain, name, args)

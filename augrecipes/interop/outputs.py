@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from augrecipes.interop.draft import Call, Item, LeftOut, Line, RecipeDraft, acting, line, takes_of
+from augrecipes.interop.draft import Call, Item, LeftOut, Line, RecipeDraft, acting, takes_of
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.groups import COMPOSE, ONE_OF, SEQUENTIAL
+from augrecipes.ops.groups import ONE_OF, SEQUENTIAL
 from augrecipes.ops.outputs import OLD_TO_TENSOR, OUTPUTS, TO_FLOAT, TO_TENSOR
 from augrecipes.recipe.keys import imagenet
 from augrecipes.recipe.nodes import NOWHERE, Place
@@ -17,99 +17,71 @@ from augrecipes.recipe.write import flow
 _FULL = 255.0
 
 
-def opened(calls: Sequence[Call]) -> list[Call]:
-    """The calls, those of a Compose or Sequential that always acts and holds an output in place of it."""
-    found: list[Call] = []
-    for call in calls:
-        inside = call.children or ()
-        whole = call.name in (COMPOSE, SEQUENTIAL) and call.args.get("p", 1.0 if call.name == COMPOSE else 0.5) == 1
-        if whole and any(each.name in OUTPUTS for each in call.walk()):
-            found += opened(inside)
-        else:
-            found.append(call)
-    return found
+class Unheld(ValueError):  # noqa: N818 - a finding about one transform, not a fault
+    """A setting that no recipe holds; the message says why, and what to do."""
 
 
 def is_last(call: Call) -> bool:
     """Whether `output:` does its work: it acts on every sample."""
-    return (
-        call.name in OUTPUTS
-        and not call.unread
-        and (call.args.get("p", 1.0) == 1 or call.args.get("always_apply") is True)
-    )
+    always = call.args.get("p", 1.0) == 1 or call.args.get("always_apply") is True
+    return call.name in OUTPUTS and not call.unread and always
 
 
-def output_of(calls: Sequence[Call], draft: RecipeDraft) -> dict[str, Any]:
-    """`output:` of the calls for which `is_last` holds."""
-    output: dict[str, Any] = {"dtype": "uint8", "layout": "hwc"}
-    was: list[str] = []
-    for call in calls:
-        try:
-            found = _one(call)
-        except (TypeError, KeyError):
-            found = f"{flow(call.args)}: mean and std are numbers, one or one a channel"
-        if call.name == TO_TENSOR and call.args.get("transpose_mask"):
-            draft.note("transpose_mask turned masks of several channels; here they stay H×W×C.")
-        if call.name == OLD_TO_TENSOR and output["dtype"] != "uint8" and not call.args.get("normalize"):
-            found = {"layout": "chw"}  # it scaled integers alone
-        if isinstance(found, str):
-            draft.refuse(call.name, found, call.place)
-        elif output["dtype"] != "uint8" and "dtype" in found:
-            draft.refuse(call.name, "values are scaled already; leave one of the two out", call.place)
-        else:
-            output |= found
-            was.append(call.name)
-    if was:
-        draft.remarks["output"] = f"was {', '.join(was)}"
-    return output
-
-
-def _one(call: Call) -> dict[str, Any] | str:
-    """What one call does to the output, or why it cannot."""
+def put_last(call: Call, sample: SampleState) -> None:
+    """Let `output:` do what a call does for which `is_last` holds; Unheld where no output does it."""
     args = {key: value for key, value in call.args.items() if value is not None}
-    if call.name == TO_TENSOR:
+    try:
+        found = _one(call.name, args, scaled=sample.normalized)
+    except (TypeError, KeyError):
+        raise Unheld(f"{flow(call.args)}: mean and std are numbers, one or one a channel") from None
+    if sample.normalized and "dtype" in found:
+        raise Unheld("values are scaled already; leave one of the two out")
+    if call.name == TO_TENSOR and args.get("transpose_mask"):
+        sample.draft.note("transpose_mask turned masks of several channels; here they stay H×W×C.")
+    sample.output |= found
+    sample.normalized = sample.normalized or "dtype" in found
+    was = sample.draft.remarks.get("output")
+    sample.draft.remarks["output"] = f"{was}, {call.name}" if was else f"was {call.name}"
+
+
+def _one(name: str, args: Mapping[str, Any], *, scaled: bool) -> dict[str, Any]:
+    """What one call does to the output; Unheld where no output does it."""
+    how = args.get("normalize")
+    if name == TO_TENSOR or (name == OLD_TO_TENSOR and scaled and not how):  # the old one scaled integers alone
         return {"layout": "chw"}
-    if call.name == OLD_TO_TENSOR:
-        scaled = {"dtype": "float32", "layout": "chw"}
-        how = args.get("normalize")
-        return scaled if not how else {**scaled, "normalize": {"mean": how["mean"], "std": how["std"]}}
-    if call.name == TO_FLOAT:
+    if name == OLD_TO_TENSOR:
+        normalize = {"normalize": {"mean": how["mean"], "std": how["std"]}} if how else {}
+        return {"dtype": "float32", "layout": "chw", **normalize}
+    if name == TO_FLOAT:
         top = args.get("max_value", _FULL)
-        if top == _FULL:
-            return {"dtype": "float32"}
-        if top == 1:
-            return {"dtype": "float32", "range": [0, 255]}
-        return f"max_value: {flow(top)}: images arrive with 8 bits, whose largest value is 255; convert others first"
-    kind = args.get("normalization", "standard")
-    if kind != "standard":
-        return (
+        if top not in (1, _FULL):
+            raise Unheld(
+                f"max_value: {flow(top)}: images arrive with 8 bits, whose largest value is 255; convert others first"
+            )
+        return {"dtype": "float32"} | ({"range": [0, 255]} if top == 1 else {})
+    if (kind := args.get("normalization", "standard")) != "standard":
+        raise Unheld(
             f"normalization: {kind} takes the statistics of each image, `output:` those of all: give `normalize: "
             "{mean, std}`, or write a class and make it known with augrecipes.register(cls)"
         )
-    return {"dtype": "float32", "normalize": _normalize(args)}
-
-
-def _normalize(args: Mapping[str, Any]) -> Any:
-    """Mean and standard deviation of values in 0..1."""
-    usual = imagenet("rgb")
-    top = args.get("max_pixel_value", _FULL)
-    mean, std = args.get("mean", list(usual.mean)), args.get("std", list(usual.std))
+    top, usual = args.get("max_pixel_value", _FULL), imagenet("rgb")
+    found = {"mean": args.get("mean", [*usual.mean]), "std": args.get("std", [*usual.std])}
     if top != _FULL:
-        mean, std = _times(mean, top / _FULL), _times(std, top / _FULL)
-    return {"mean": mean, "std": std}
+        found = {key: _times(value, top / _FULL) for key, value in found.items()}
+    return {"dtype": "float32", "normalize": found}
 
 
 def _times(values: Any, factor: float) -> Any:
     return [value * factor for value in values] if isinstance(values, list) else values * factor
 
 
-def placed_behind(item: Item, output: dict[str, Any]) -> list[Item]:
+def _placed_behind(item: Item, output: dict[str, Any]) -> list[Item]:
     """What stood behind the normalisation as it is in front of it; of a group, what is left of it."""
-    found = behind(item, output)
+    found = _behind(item, output)
     return acting(found) if isinstance(found, Line) and found.steps is not None else [found]
 
 
-def behind(item: Item, output: Mapping[str, Any]) -> Item:
+def _behind(item: Item, output: Mapping[str, Any]) -> Item:
     """A step that stood behind the normalisation, as it is in front of it.
 
     What only moves pixels stays, with the values that it fills in counted in levels; what changes their values saw
@@ -117,17 +89,15 @@ def behind(item: Item, output: Mapping[str, Any]) -> Item:
     """
     if isinstance(item, LeftOut):
         return item
-    record = capability(item.name)
-    if item.steps is None and (record is None or "mask" not in record.targets):
+    if item.steps is not None:
+        item.steps = [_behind(inner, output) for inner in item.steps]
+        return item
+    record, takes = capability(item.name), takes_of(item.name)
+    if record is None or "mask" not in record.targets:
         why = "stood behind the normalisation, and works on 0..255 in a recipe: put it in front"
         return LeftOut(item.name, why, item.place)
-    if item.steps is not None:
-        item.steps = [behind(inner, output) for inner in item.steps]
-        return item
-    takes = takes_of(item.name)
-    default = takes.get("fill", {}).get("default")
-    fill = item.args.get("fill", default)
-    border = item.args.get("border_mode", takes.get("border_mode", {}).get("default", "constant"))
+    usual = {"border_mode": "constant"} | {key: each["default"] for key, each in takes.items() if "default" in each}
+    fill, border = (item.args.get(key, usual.get(key)) for key in ("fill", "border_mode"))
     if isinstance(fill, int | float | list) and border == "constant":
         item.args["fill"] = _levels(fill, output)
         item.beside.append(f"fill: {flow(fill)} behind the normalisation")
@@ -138,22 +108,65 @@ def _levels(fill: Any, output: Mapping[str, Any]) -> Any:
     """A value behind the normalisation as a level of 0..255: a whole one, as steps cut off what is behind the point."""
     normalize = output.get("normalize")
     if normalize is None:
-        scale = 1.0 if output.get("range") == [0, 255] else _FULL
-        return _times(fill, scale)
+        return _times(fill, 1.0 if output.get("range") == [0, 255] else _FULL)
     each = [value if isinstance(value, list) else [value] for value in (fill, normalize["mean"], normalize["std"])]
     count = max(map(len, each))
-    fills, means, stds = (values * count if len(values) == 1 else values for values in each)
-    made = [round(_FULL * (f * std + mean)) for f, mean, std in zip(fills, means, stds, strict=False)]
+    columns = (values * count if len(values) == 1 else values for values in each)
+    made = [round(_FULL * (level * std + mean)) for level, mean, std in zip(*columns, strict=False)]
     return made if count > 1 else made[0]
 
 
 # Samples on their way through transforms of other libraries.
 
-Args = Mapping[str, Any]
+
+def numbers(value: Any, what: str) -> list[float]:
+    """A list of numbers, of one where there is one."""
+    found = list(value) if isinstance(value, list | tuple) else [value]
+    if not found or not all(isinstance(each, int | float) and not isinstance(each, bool) for each in found):
+        raise Unheld(f"{what} must be a number, or a list of them, got {value!r}")
+    return found
 
 
-class Unheld(ValueError):  # noqa: N818 - a finding about one transform, not a fault
-    """A setting that no recipe holds; the message says why, and what to do."""
+class Args(dict[str, Any]):
+    """Arguments of a transform of another library; what is wrong with one is Unheld, one that is missing a KeyError."""
+
+    def numbers(self, key: str, usual: Any = None) -> list[float]:
+        """The numbers at a key, where nothing is said the usual ones."""
+        return numbers(self[key] if usual is None else self.get(key, usual), key)
+
+    def span(self, key: str, centre: float = 0.0, usual: Any = None) -> list[float]:
+        """A range: two numbers as they are, one on both sides of the centre.
+
+        >>> Args(degrees=25).span("degrees"), Args(a=[0, 90]).span("a"), Args(brightness=0.4).span("brightness", 1.0)
+        ([-25, 25], [0, 90], [0.6, 1.4])
+        """
+        found = self.numbers(key, usual)
+        if len(found) == 1:
+            low, high = centre - found[0], centre + found[0]
+            return [round(low, 10), round(high, 10)] if centre else [-found[0], found[0]]
+        if len(found) != 2:
+            raise Unheld(f"{key} must be a number or two, got {len(found)} of them")
+        return found
+
+    def ends(self, key: str, usual: Any = None) -> list[float]:
+        """The first and the last number at a key."""
+        found = [float(each) for each in self.numbers(key, usual)]
+        return [found[0], found[-1]]
+
+    def spans(self, *keys: str) -> dict[str, list[float]]:
+        """The ranges at these keys, of those that are there."""
+        return {key: self.span(key) for key in keys if self.get(key) is not None}
+
+    def size(self, key: str) -> tuple[int, int]:
+        """Height and width; one number is both.
+
+        >>> Args(size=224).size("size"), Args(size=(32, 64)).size("size")
+        ((224, 224), (32, 64))
+        """
+        found = self.numbers(key)
+        if len(found) > 2:
+            raise Unheld(f"{key} must be one number or two, got {len(found)} of them")
+        return int(found[0]), int(found[-1])
 
 
 @dataclass(slots=True)
@@ -164,7 +177,7 @@ class SampleState:
         draft: of the recipe.
         output: `output:` as it stands so far.
         scaled: values are 0..1 by now.
-        normalized: mean and deviation were applied by now.
+        normalized: mean and deviation were applied by now, or values are no levels any more.
         sides: height and width that no image is below, px; None: nothing is known.
         place: of the transform at hand.
         rest: the transforms behind it.
@@ -184,11 +197,8 @@ class SampleState:
 
     def line(self, name: str, **args: Any) -> Line:
         """A step, without the arguments that its class has anyway."""
-        return line(name, args, self.place)
-
-    def holds(self, height: int, width: int) -> bool:
-        """Whether a window of that size fits into every image."""
-        return self.sides is not None and self.sides[0] >= height and self.sides[1] >= width
+        usual = {key: each["default"] for key, each in takes_of(name).items() if "default" in each}
+        return Line(name, {key: args[key] for key in args if usual.get(key, ...) != args[key]}, self.place)
 
     def finish(self, steps: list[Item]) -> None:
         """Put the steps, and what was learnt on the way, into the draft."""
@@ -202,13 +212,9 @@ class SampleState:
 
 def photometric(change: Callable[[str], Line], place: Place) -> list[Item]:
     """Brightness, then contrast first or last of saturation and hue: the distortion of SSD, by what makes each."""
-
-    def rest() -> list[Item]:
-        return [change("saturation"), change("hue")]
-
-    first = Line(SEQUENTIAL, {"p": 0.5}, place, [change("contrast"), *rest()])
-    last = Line(SEQUENTIAL, {"p": 0.5}, place, [*rest(), change("contrast")])
-    return [change("brightness"), Line(ONE_OF, {}, place, [first, last])]
+    orders = ("contrast", "saturation", "hue"), ("saturation", "hue", "contrast")
+    ways: list[Item] = [Line(SEQUENTIAL, {"p": 0.5}, place, [change(key) for key in order]) for order in orders]
+    return [change("brightness"), Line(ONE_OF, {}, place, ways)]
 
 
 Maker = Callable[[Args, SampleState], list[Item]]
@@ -230,5 +236,5 @@ def lines_by(made: Callable[[Call, SampleState], list[Item]], calls: Sequence[Ca
             items = [LeftOut(call.name, str(error), call.place)]
         except KeyError as error:
             items = [LeftOut(call.name, f"its argument {error.args[0]!r} is missing", call.place)]
-        found += [each for item in items for each in placed_behind(item, sample.output)] if behind else items
+        found += [each for item in items for each in _placed_behind(item, sample.output)] if behind else items
     return found

@@ -1,23 +1,32 @@
 """A recipe as albumentations alone would carry it out: its own groups and defaults, Normalize and ToTensorV2.
 
-`to_albumentations` builds it, `code` writes it down; both take the steps from `equivalent`.
+`to_albumentations` builds it, `python_of` and `saved` write it down; all take the steps from `equivalent`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from augrecipes.compat.albumentations import A
-from augrecipes.errors import RecipeError
+from augrecipes.compat.guard import installed_version
+from augrecipes.errors import RecipeError, harmless
 from augrecipes.interop.last_step import ToOutput
-from augrecipes.ops import groups
+from augrecipes.ops import groups, registry
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.outputs import NORMALIZE, TO_FLOAT, TO_TENSOR
-from augrecipes.ops.registry import chance, plain
 from augrecipes.recipe.model import Inputs, Mode, Output, Recipe, Step
+from augrecipes.recipe.write import flow
 
+_SEEDS = """\
+# Copies of one Compose draw alike, in each DataLoader worker and in each epoch whose workers start anew: give each
+# worker's copy generators of its own, in worker_init_fn, with seed = torch.initial_seed() % 2**32:
+# copy.set_random_state(np.random.default_rng(seed), random.Random(seed)). Not set_random_seed, nor Compose(seed=...):
+# they give all steps the same numbers, so that two flips with p=0.5 always act together."""
+_DEVICE = """\
+# The recipe's output says `where: device`: images leave as uint8, and what is left to do is
+# augrecipes' recipe.device_stage(), a module for the device."""
 # Groups of albumentations that look at their own p once more where OneOf has picked them by it.
 _GATED = (groups.SOME_OF, groups.RANDOM_ORDER)
 # What BboxParams and KeypointParams are given beside the format and the labels.
@@ -46,7 +55,7 @@ def _equivalent(step: Step) -> Step:
             args["replace"] = True
     if step.name == groups.ONE_OF:
         inside = tuple(_picked(child) for child in inside)
-    return replace(step, args=Arguments(args), p=chance(step), steps=inside)
+    return replace(step, args=Arguments(args), p=registry.chance(step), steps=inside)
 
 
 def _picked(child: Step) -> Step:
@@ -61,7 +70,7 @@ def _picked(child: Step) -> Step:
 def transform(step: Step) -> Any:
     """One step of `equivalent` as albumentations' object, with everything inside it."""
     if not step.is_group:
-        return plain(step)
+        return registry.plain(step)
     return getattr(A, step.name)([transform(child) for child in step.steps], **step.args.plain(), p=step.p)
 
 
@@ -81,11 +90,9 @@ def last_steps(output: Output) -> list[tuple[str, dict[str, Any]]]:
     elif scaled and output.range == (0.0, 1.0):
         found.append((TO_FLOAT, {}))
     elif scaled:
-        low, high = output.range
-        span = high - low
-        found.append(
-            (NORMALIZE, {"mean": (-low / span,) * 3, "std": (1 / span,) * 3}) if low else (TO_FLOAT, {"max_value": 1.0})
-        )
+        low, span = output.range[0], output.range[1] - output.range[0]
+        normal = (NORMALIZE, {"mean": (-low / span,) * 3, "std": (1 / span,) * 3})
+        found.append(normal if low else (TO_FLOAT, {"max_value": 1.0}))
     if output.layout == "chw":
         found.append((TO_TENSOR, {}))
     return found
@@ -141,3 +148,97 @@ def refuse_several(recipe: Recipe) -> None:
             f"{recipe.name}: one Compose of albumentations cannot carry out {what}: run the recipe as it is, by "
             "`recipe.compile()` or a dataset, or write one without what the images share"
         )
+
+
+def python_of(recipe: Recipe) -> str:
+    """The recipe as a program that needs albumentations, and of this package the classes that only it has.
+
+    Raises:
+        RecipeError: a sample of it is several images, or tiles that share draws.
+
+    >>> import augrecipes as ar
+    >>> code = python_of(ar.load("version: 1\\nrecipe: tiny\\nsteps: [HorizontalFlip]\\noutput: {dtype: uint8}"))
+    >>> print("\\n".join(code.splitlines()[-8:]))
+    train = A.Compose(
+        [
+            # line 3: HorizontalFlip
+            A.HorizontalFlip(),
+            # output
+            ToTensorV2(),
+        ],
+    )
+    """
+    refuse_several(recipe)
+    program = _Script()
+    sections = [("train", recipe.steps), *([("evaluation", recipe.eval)] if recipe.eval is not None else [])]
+    body = [line for name, steps in sections for line in ("", *program.compose(name, steps, recipe))]
+    head = f'"""{recipe.name} as albumentations {installed_version()} carries it out, written by `augrecipes eject`."""'
+    said = [_SEEDS, *([_DEVICE] if recipe.output.where == "device" else [])]
+    return "\n".join([head, "", *program.imported(), "", *said, *body, ""])
+
+
+def saved(recipe: Recipe, mode: Mode = "train") -> dict[str, Any]:
+    """The recipe as `A.save` writes it and `A.load` reads it."""
+    found: dict[str, Any] = A.to_dict(to_albumentations(recipe, mode))
+    return found
+
+
+@dataclass
+class _Script:
+    """The text on its way, and what it imports: names by the module that they are of."""
+
+    names: dict[str, set[str]] = field(default_factory=dict)
+
+    def imported(self) -> list[str]:
+        """The lines of import, what others made above what is ours."""
+        lines = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(self.names.items())]
+        others = [line for line in lines if line.startswith("from albumentations")]
+        ours = [line for line in lines if line not in others]
+        blocks = (["import albumentations as A", *others], ours)
+        return [line for block in blocks if block for line in ("", *block)][1:]
+
+    def compose(self, name: str, steps: Sequence[Step], recipe: Recipe) -> list[str]:
+        """A section of the recipe as an `A.Compose` of that name."""
+        lines = [f"{name} = A.Compose(", "    ["]
+        for made, written in zip(equivalent(steps), steps, strict=True):
+            lines += self.step(made, written, " " * 8)
+        for number, (cls, args) in enumerate(last_steps(recipe.output)):
+            lines += [*["        # output"][number:], f"        {self.called(output_class(cls), args)},"]
+        lines.append("    ],")
+        for key, given in params_of(recipe.inputs).items():
+            lines.append(f"    {key}=A.{PARAMS[key].__name__}({_arguments(given)}),")
+        return [*lines, ")"]
+
+    def step(self, step: Step, written: Step | None, indent: str) -> list[str]:
+        """A step of `equivalent` under its line of the recipe; groups that stand for weights have none."""
+        above = [] if written is None else [f"{indent}# {harmless(line_of(written))}"]
+        if not step.is_group:
+            return [*above, f"{indent}{self.called(registry.get_class(step.name), registry.keywords(step))},"]
+        count, same = len(step.steps), written is not None and len(written.steps) == len(step.steps)
+        origins = written.steps if written is not None and same else [None] * count
+        inside = [line for pair in zip(step.steps, origins, strict=True) for line in self.step(*pair, indent + " " * 8)]
+        more = [f"{indent}    {key}={value!r}," for key, value in {**step.args.plain(), "p": step.p}.items()]
+        return [*above, f"{indent}A.{step.name}(", f"{indent}    [", *inside, f"{indent}    ],", *more, f"{indent}),"]
+
+    def called(self, cls: type, args: Mapping[str, Any]) -> str:
+        """A class with arguments, imported if need be."""
+        if cls.__module__.partition(".")[0] == "albumentations" and cls.__name__ != TO_TENSOR:
+            return f"A.{cls.__name__}({_arguments(args)})"
+        module = "albumentations.pytorch" if cls.__name__ == TO_TENSOR else cls.__module__
+        self.names.setdefault(module, set()).add(cls.__name__)
+        return f"{cls.__name__}({_arguments(args)})"
+
+
+def _arguments(args: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={value!r}" for key, value in args.items())
+
+
+def line_of(step: Step) -> str:
+    """Where a step stands in the recipe, and what stands there."""
+    keys = {"target": list(step.target), "at": step.at, "share": step.share, "id": step.id, "p": step.p}
+    given = step.args.plain() | {key: value for key, value in keys.items() if value or value == 0}
+    said = f"{step.name}: {flow(given)}" if given else step.name
+    place = step.position
+    if place.origin:
+        return f"{place.origin[0]}:{place.origin[1]}: {said}"
+    return f"line {place.line}: {said}" if place.line else said

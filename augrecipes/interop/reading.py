@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,7 +22,6 @@ from augrecipes.recipe.problems import Problems, Stop
 
 _WORDS = {"yes": True, "on": True, "no": False, "off": False}
 _HALVES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
-_ENDS = (yaml.ScalarEvent, yaml.CollectionEndEvent)
 _CORE = "tag:yaml.org,2002:"
 _HARMLESS_TAGS = tuple(_CORE + name for name in ("python/tuple", "python/list", "float", "int", "bool", "null"))
 
@@ -70,12 +69,9 @@ def read(path: str) -> Document:
     Raises:
         RecipeError: it cannot be read, or says what nobody should carry out.
     """
-    problems = Problems()
-    try:
-        data = limits.read_bytes(path, path, problems)
-        return replace(of_text(limits.decode(data, path, problems), path), root=Path(path).parent)
-    except Stop:
-        raise problems.error() from None
+    return replace(
+        of_text(_decoded(lambda problems: limits.read_bytes(path, path, problems), path), path), root=Path(path).parent
+    )
 
 
 def read_stream(stream: BinaryIO, name: str) -> str:
@@ -84,9 +80,13 @@ def read_stream(stream: BinaryIO, name: str) -> str:
     Raises:
         RecipeError: too much of it, or no text.
     """
+    return _decoded(lambda _: stream.read(limits.MAX_BYTES + 1), name)
+
+
+def _decoded(read_bytes: Callable[[Problems], bytes], name: str) -> str:
     problems = Problems()
     try:
-        return limits.decode(stream.read(limits.MAX_BYTES + 1), name, problems)
+        return limits.decode(read_bytes(problems), name, problems)
     except Stop:
         raise problems.error() from None
 
@@ -129,24 +129,23 @@ class _ConfigReader(YamlReader):
 
     def events(self, parsed: Iterable[Any]) -> Iterator[Any]:
         """The events with aliases replaced by what they stand for. The consumer's limit ends what never would."""
-        anchored: dict[str, list[Any]] = {}
-        recording: list[tuple[str, list[Any], int]] = []  # anchor, its events, how deep it stands
-        depth = 0
+        done: list[Any] = []
+        opened: list[tuple[str | None, int]] = []  # anchors of lists and mappings that have not ended, and where
+        anchored: dict[str, slice] = {}
         for event in parsed:
-            for each in anchored.get(str(event.anchor), [event]) if isinstance(event, yaml.AliasEvent) else [event]:
-                if isinstance(each, yaml.CollectionStartEvent):
-                    depth += 1
-                elif isinstance(each, yaml.CollectionEndEvent):
-                    depth -= 1
-                if each is event and not isinstance(event, yaml.AliasEvent) and getattr(event, "anchor", None):
-                    recording.append((event.anchor, [], depth - isinstance(event, yaml.CollectionStartEvent)))
-                    event.anchor = None
-                for _, events, _ in recording:
-                    events.append(each)
-                while recording and isinstance(each, _ENDS) and depth == recording[-1][2]:
-                    name, events, _ = recording.pop()
-                    anchored[name] = events
-                yield each
+            anchor, start = getattr(event, "anchor", None), len(done)
+            is_alias = isinstance(event, yaml.AliasEvent)
+            more = done[anchored[anchor]] if is_alias and anchor in anchored else [event]
+            done += more
+            if isinstance(event, yaml.CollectionStartEvent):
+                opened.append((anchor, start))
+            elif isinstance(event, yaml.CollectionEndEvent):
+                anchor, start = opened.pop()
+            if anchor and not is_alias:
+                if not isinstance(event, yaml.CollectionStartEvent):
+                    anchored[anchor] = slice(start, len(done))
+                event.anchor = None
+            yield from more
 
     def _node(self, event: Any) -> None:
         if isinstance(event, yaml.AliasEvent):

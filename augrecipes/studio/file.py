@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from augrecipes.errors import AugrecipesError, RecipeError, harmless
-from augrecipes.interop import eject
+from augrecipes.interop import plain
 from augrecipes.interop.importing import of_document
 from augrecipes.interop.reading import of_text
 from augrecipes.ops import groups, registry
@@ -132,8 +132,8 @@ def exported(studio: Studio, request: ExportRequest) -> dict[str, Any]:
     """
     recipe = studio.recipe(request.text)
     if request.form == "python":
-        return {"text": eject.python_of(recipe), "name": f"{recipe.name}.py"}
-    return {"text": json.dumps(eject.saved(recipe, "train"), indent=2) + "\n", "name": f"{recipe.name}.json"}
+        return {"text": plain.python_of(recipe), "name": f"{recipe.name}.py"}
+    return {"text": json.dumps(plain.saved(recipe, "train"), indent=2) + "\n", "name": f"{recipe.name}.json"}
 
 
 def schema() -> dict[str, Any]:

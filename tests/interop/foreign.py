@@ -23,25 +23,12 @@ def arguments(step: Step) -> Node:
     return found
 
 
-def hydra(step: Step) -> Node:
-    inside = {"transforms": [hydra(child) for child in step.steps]} if step.steps else {}
-    return {"_target_": f"albumentations.{step.name}", **arguments(step), **inside}
-
-
-def lightning(step: Step) -> Node:
-    inside = {"transforms": [lightning(child) for child in step.steps]} if step.steps else {}
-    init = {**arguments(step), **inside}
-    return {"class_path": f"albumentations.{step.name}", **({"init_args": init} if init else {})}
-
-
-def named(step: Step) -> Node:
-    inside = {"transforms": [named(child) for child in step.steps]} if step.steps else {}
-    return {"name": step.name, "params": {**arguments(step), **inside}}
-
-
-def typed(step: Step) -> Node:
-    inside = {"transforms": [typed(child) for child in step.steps]} if step.steps else {}
-    return {"type": step.name, **arguments(step), **inside}
+def written(step: Step, key: str, package: str = "", inside: str = "") -> Node:
+    """A step in a mapping: the class at a key, its arguments at another, or beside it."""
+    args = arguments(step)
+    if step.steps:
+        args["transforms"] = [written(child, key, package, inside) for child in step.steps]
+    return {key: package + step.name, **({inside: args} if inside and args else args)}
 
 
 def _python(value: Any) -> str:
@@ -55,12 +42,15 @@ def _python(value: Any) -> str:
     return repr(value)
 
 
-def _yaml(form: Callable[[Step], Node]) -> Callable[[Sequence[Step]], str]:
-    return lambda steps: json.dumps({"seed": 1, "data": {"train_transform": [form(step) for step in steps]}}, indent=1)
+def _config(*form: str) -> Callable[[Sequence[Step]], str]:
+    def dump(steps: Sequence[Step]) -> str:
+        return json.dumps({"seed": 1, "data": {"train_transform": [written(step, *form) for step in steps]}}, indent=1)
+
+    return dump
 
 
 def _mm(steps: Sequence[Step]) -> str:
-    listed = _python([typed(step) for step in steps])
+    listed = _python([written(step, "type") for step in steps])
     load = "[dict(type='LoadImageFromFile'), dict(type='LoadAnnotations', with_bbox=True)]"
     albu = "dict(type='Albu', transforms=albu_transforms, keymap={'img': 'image'})"
     norm = "dict(mean=[123.675, 116.28, 103.53], std=[58.395, 57.12, 57.375], to_rgb=True)"
@@ -73,9 +63,9 @@ def _mm(steps: Sequence[Step]) -> str:
 
 # Name of a file in each dialect, and what writes it.
 DIALECTS: dict[str, Callable[[Sequence[Step]], str]] = {
-    "hydra.yaml": _yaml(hydra),
-    "lightning.yaml": _yaml(lightning),
-    "named.json": _yaml(named),
-    "typed.yml": _yaml(typed),
+    "hydra.yaml": _config("_target_", "albumentations."),
+    "lightning.yaml": _config("class_path", "albumentations.", "init_args"),
+    "named.json": _config("name", "", "params"),
+    "typed.yml": _config("type"),
     "mm.py": _mm,
 }

@@ -5,19 +5,7 @@ from __future__ import annotations
 import random
 
 _NAMES = ["A", "x", "cfg", "size", "train", "tfms", "self", "args", "parser", "np", "T", "f", "g", "C", "_base_", "p"]
-_ATTRIBUTES = [
-    "size",
-    "Compose",
-    "Blur",
-    "append",
-    "get",
-    "transforms",
-    "add_argument",
-    "parse_args",
-    "pi",
-    "items",
-    "x",
-]
+_ATTRIBUTES = ["size", "Compose", "Blur", "append", "get", "transforms", "add_argument", "parse_args", "pi", "items"]
 _FUNCTIONS = ["int", "len", "list", "tuple", "dict", "range", "round", "str", "zip", "sorted", "bool", "max"]
 _METHODS = ["append", "extend", "insert", "update", "get", "pop"]
 _SIGNS = ["+", "-", "*", "/", "//", "%", "**", "<<", ">>", "|", "&", "==", "<", "in", "not in", "is", "and", "or"]

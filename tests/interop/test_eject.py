@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 import augrecipes as ar
 from augrecipes.cli.answers import as_json
 from augrecipes.compat.albumentations import A
-from augrecipes.interop.eject import python_of, saved
+from augrecipes.interop.plain import python_of, saved
 
 sys.path.append(str(Path(__file__).parents[1] / "recipe"))
 from support.recipe_strategies import recipes
@@ -24,21 +23,8 @@ from support.recipe_strategies import recipes
 IMAGE = np.random.default_rng(0).integers(0, 256, (640, 600, 3), np.uint8)
 BOXES = {"bboxes": [[10, 20, 300, 400]], "box_labels": [3]}
 GALLERY = [name for name in ar.gallery_names() if ar.load(name).kind == "image"]
-WORDS = """
-version: 1
-recipe: words
-inputs: {boxes: {format: coco, labels: null}, keypoints: {format: xyas, labels: "a \\"b\\" \\\\ c"}}
-steps:
-  - Downscale: {interpolation_pair: {downscale: area, upscale: cubic}}
-  - Rotate: {limit: [-5, 1e-3], border_mode: wrap, fill: [1, 2, 3]}
-  - OneOf:
-      p: 0.5
-      steps:
-        - SomeOf: {p: 0.25, n: 2, replace: true, steps: [StainJitter, D4]}
-        - RandomOrder: {steps: [Blur, HorizontalFlip]}
-        - Sequential: {p: 0.3, steps: [{Resize: {height: 9, width: 8, interpolation: nearest_exact}}]}
-output: {layout: hwc, range: [-1, 1]}
-"""
+CONFIGS = Path(__file__).parent / "configs"
+WORDS = (CONFIGS / "words.yaml").read_text(encoding="utf-8")
 
 
 def run(code: str) -> dict[str, Any]:
@@ -90,23 +76,7 @@ def test_what_is_saved_is_loaded_by_albumentations(name: str, tmp_path: Path) ->
     assert A.to_dict(A.load(file)) == A.to_dict(recipe.to_albumentations())
 
 
-@pytest.mark.parametrize(
-    "output",
-    [
-        "{dtype: uint8, layout: hwc}",
-        "{dtype: uint8}",
-        "{}",
-        "{layout: hwc, range: [0, 255]}",
-        "{range: [-1, 1]}",
-        "{normalize: imagenet}",
-        "{normalize: {mean: 0.5, std: 0.25}, layout: hwc}",
-        "{color: bgr, normalize: imagenet}",
-        "{color: gray}",
-        "{color: y, dtype: float16, range: [0, 255]}",
-        "{dtype: float16}",
-        "{color: bgr, dtype: uint8, layout: hwc}",
-    ],
-)
+@pytest.mark.parametrize("output", (CONFIGS / "outputs.txt").read_text(encoding="utf-8").splitlines())
 def test_the_output_is_the_recipes(output: str) -> None:
     recipe = outputs(output)
     wanted = recipe.compile(optimize="none").at(0)(image=IMAGE)["image"]
@@ -140,10 +110,6 @@ def test_one_compose_cannot_be_several_images(name: str) -> None:
 def test_a_section_that_is_not_there() -> None:
     with pytest.raises(ar.RecipeError, match="eval: derived"):
         outputs("{}").to_albumentations("eval")
-
-
-def test_saved_json_is_json() -> None:
-    assert json.loads(as_json(saved(ar.load("detection"))))["transform"]["bbox_params"]["format"] == "pascal_voc"
 
 
 def test_programs_of_earlier_releases_find_what_they_import() -> None:

@@ -18,32 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import augrecipes as ar
+from augrecipes.interop.degradation import Degradation
 from augrecipes.interop.importing import of_document
 from augrecipes.interop.reading import of_text
-from augrecipes.interop.sr.degradation import Degradation
 from augrecipes.recipe.model import Recipe, Step
 
-PAIRS = """
-    name: my-net
-    model_type: SRModel
-    scale: 4
-    datasets:
-      train:
-        name: DIV2K
-        type: PairedImageDataset
-        dataroot_gt: data/HR_sub
-        dataroot_lq: data/LR_sub
-        filename_tmpl: '{}x4'
-        meta_info_file: list.txt
-        io_backend: {type: lmdb}
-        gt_size: 128
-        use_hflip: true
-        use_rot: true
-        batch_size_per_gpu: 16
-      val: {name: Set5, type: PairedImageDataset, dataroot_gt: data/Set5, dataroot_lq: data/Set5x4}
-    train:
-      optim_g: {type: Adam, lr: !!float 1e-4}
-"""
+PAIRS = (Path(__file__).parent / "configs" / "pairs.yml").read_text(encoding="utf-8")
 
 
 def draft(text: str, file: str = "train_net.yml") -> Any:
@@ -205,25 +185,18 @@ def _expected(options: dict[str, Any]) -> dict[str, float]:
     return found
 
 
+_COUNTED = {
+    "GaussianBlur": "iso", "AdvancedBlur": "turned", "RandomScale": "scaled", "GaussNoise": "noise",
+    "ShotNoise": "photons",
+}  # fmt: skip
+
+
 def _found(recipe: Recipe) -> dict[str, float]:
     """The same, by the recipe."""
     found: dict[str, float] = defaultdict(float)
     for label, share in _chances(recipe).items():
         name, _, step = label.partition(" ")
-        number = "2" if "2" in step else ""
-        match name:
-            case "ImageCompression":
-                found["JPEG"] += share
-            case "GaussianBlur":
-                found[f"iso{number}"] += share
-            case "AdvancedBlur":
-                found[f"turned{number}"] += share
-            case "RandomScale":
-                found[f"scaled{number}"] += share
-            case "GaussNoise":
-                found[f"noise{number}"] += share
-            case "ShotNoise":
-                found[f"photons{number}"] += share
+        found["JPEG" if name == "ImageCompression" else f"{_COUNTED.get(name)}{'2' * ('2' in step)}"] += share
     return found
 
 
@@ -267,27 +240,7 @@ def test_the_law_sees_a_degradation_that_differs(monkeypatch: pytest.MonkeyPatch
         law()
 
 
-REDUX = """
-    name: 4x_net
-    scale: 4
-    high_order_degradation: true
-    lq_usm: true
-    lq_usm_radius_range: [1, 25]
-    blur_prob: 0.5
-    resize_mode_list: ['bilinear', 'bicubic', 'nearest-exact', 'lanczos']
-    resize_mode_prob: [0.25, 0.25, 0.25, 0.25]
-    jpeg_prob: 0.0
-    jpeg_prob2: 0.5
-    datasets:
-      train:
-        type: realesrgandataset
-        dataroot_gt: [HR]
-        lq_size: 16
-        sinc_prob: 0.1
-        final_sinc_prob: 0.5
-        use_hflip: true
-        use_rot: true
-"""
+REDUX = (Path(__file__).parent / "configs" / "redux.yml").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("form", ["redux", "plain", "basicsr"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import cv2
@@ -15,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import augrecipes as ar
+from augrecipes.interop import torchvision_steps
 from augrecipes.interop.importing import of_document
 from augrecipes.interop.reading import Document, of_text
-from augrecipes.interop.source.transforms import CallWriter
-from augrecipes.interop.torchvision import geometry
+from augrecipes.interop.source import transforms as writing
 
 
 def library() -> Any:
@@ -166,14 +167,14 @@ def _numbers(text: str) -> str:
 
 
 def test_the_law_sees_a_reader_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = CallWriter.call
+    true = writing._of_created
 
-    def faulty(self: Any, made: Any, **more: Any) -> Any:
-        call = true(self, made, **more)
+    def faulty(*args: Any) -> Any:
+        call = true(*args)
         call.args.pop("fill", None)
         return call
 
-    monkeypatch.setattr(CallWriter, "call", faulty)
+    monkeypatch.setattr(writing, "_of_created", faulty)
 
     @PLANTED
     @given(pipelines())
@@ -186,39 +187,7 @@ def test_the_law_sees_a_reader_that_differs(monkeypatch: pytest.MonkeyPatch) -> 
 
 # Pixels. How far a step of a recipe is from torchvision's, at most and on average over the image, in levels.
 
-PIXELS: dict[str, tuple[Transform, int, float]] = {
-    "CenterCrop": (("CenterCrop", {"size": [60, 50]}, []), 0, 0.0),
-    "CenterCrop, smaller": (("CenterCrop", {"size": [130, 170]}, []), 0, 0.0),
-    "Pad": (("Pad", {"padding": [3, 5, 7, 9], "fill": 9}, []), 0, 0.0),
-    "Pad, reflected": (("Pad", {"padding": 4, "padding_mode": "reflect"}, []), 0, 0.0),
-    "Pad, symmetric": (("Pad", {"padding": [4, 2], "padding_mode": "symmetric"}, []), 0, 0.0),
-    "Resize": (("Resize", {"size": [40, 50]}, []), 30, 1.5),
-    "Resize, larger": (("Resize", {"size": [200, 300]}, []), 2, 0.5),
-    "Resize, not smoothed": (("Resize", {"size": [40, 50], "antialias": False}, []), 2, 0.5),
-    "Resize, nearest": (("Resize", {"size": [40, 50], "interpolation": "nearest"}, []), 30, 0.2),
-    "Rotation": (("RandomRotation", {"degrees": [20, 20], "fill": 9}, []), 40, 0.1),
-    "Rotation, linear": (("RandomRotation", {"degrees": [20, 20], "interpolation": "bilinear"}, []), 90, 0.7),
-    "Affine, turned": (("RandomAffine", {"degrees": [20, 20], "interpolation": "bilinear"}, []), 90, 0.7),
-    "Affine, scaled": (
-        ("RandomAffine", {"degrees": [0, 0], "scale": [1.3, 1.3], "interpolation": "bilinear"}, []), 2, 0.5,
-    ),
-    "Affine, sheared": (
-        ("RandomAffine", {"degrees": [0, 0], "shear": [15, 15], "interpolation": "bilinear"}, []), 90, 0.7,
-    ),
-    "brightness": (("ColorJitter", {"brightness": [1.4, 1.4]}, []), 1, 0.6),
-    "contrast": (("ColorJitter", {"contrast": [0.6, 0.6]}, []), 1, 0.6),
-    "saturation": (("ColorJitter", {"saturation": [1.6, 1.6]}, []), 1, 0.8),
-    "hue": (("ColorJitter", {"hue": [0.2, 0.2]}, []), 4, 1.0),
-    "blur": (("GaussianBlur", {"kernel_size": 9, "sigma": [1.5, 1.5]}, []), 1, 0.1),
-    "grey": (("Grayscale", {"num_output_channels": 3}, []), 1, 0.6),
-    "bits": (("RandomPosterize", {"bits": 3, "p": 1.0}, []), 0, 0.0),
-    "solarized": (("RandomSolarize", {"threshold": 130, "p": 1.0}, []), 0, 0.0),
-    "inverted": (("RandomInvert", {"p": 1.0}, []), 0, 0.0),
-    "autocontrast": (("RandomAutocontrast", {"p": 1.0}, []), 1, 0.7),
-    "equalized": (("RandomEqualize", {"p": 1.0}, []), 12, 5.0),
-    "mirrored": (("RandomHorizontalFlip", {"p": 1.0}, []), 0, 0.0),
-    "JPEG": (("JPEG", {"quality": [60, 60]}, []), 60, 2.0),
-}  # fmt: skip
+PIXELS = json.loads((Path(__file__).parent / "torchvision_pixels.json").read_text(encoding="utf-8"))
 
 
 def _image() -> np.ndarray:
@@ -261,7 +230,7 @@ def test_pixels_are_near_those_of_torchvision(name: str) -> None:
 )
 def test_pixels_tell_a_wrong_value(monkeypatch: pytest.MonkeyPatch, fault: str, name: str) -> None:
     wrong = {"interpolation": lambda value: "linear", "border": lambda value: "replicate", "fills": lambda value: {}}
-    monkeypatch.setattr(geometry, fault, wrong[fault])
+    monkeypatch.setattr(torchvision_steps, fault, wrong[fault])
     with pytest.raises(AssertionError):
         test_pixels_are_near_those_of_torchvision(name)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,16 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+from support.every_class import _NEEDED
 
 from augrecipes.compat.albumentations import A
 from augrecipes.interop import albumentations
 from augrecipes.interop.compose import fill
 from augrecipes.interop.draft import Call, LeftOut, RecipeDraft
 from augrecipes.interop.importing import draft_of
+from augrecipes.interop.objects import draft_of_saved
+from augrecipes.interop.reading import of_text
+from augrecipes.ops import registry
 from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.recipe import history
 from augrecipes.recipe.nodes import Place
@@ -38,57 +43,10 @@ def compose(*children: Call, **named: Any) -> RecipeDraft:
     return draft
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (call("RandomResizedCrop", 224, 200), {"size": [224, 200]}),
-        (call("RandomSizedCrop", [100, 200], 224, 200), {"size": [224, 200], "min_max_height": [100, 200]}),
-        (call("Downscale", 0.25, 0.5, interpolation=1), {"scale_range": [0.25, 0.5]}),
-        (call("ImageCompression", 0, 30), {"quality_range": [1, 30]}),  # libjpeg makes 1 of 0
-        (call("ImageCompression", quality_lower=60), {"quality_range": [60, 100]}),
-        (call("JpegCompression", 50), {"quality_range": [50, 100]}),
-        (call("Solarize", 128), {"threshold_range": [0.502, 0.502]}),
-        (call("OpticalDistortion", 0.1, 0.05), {"distort_limit": 0.1, "border_mode": "reflect_101"}),
-        (call("HorizontalFlip", False, 0.3), {"p": 0.3}),
-        (call("HorizontalFlip", True), {"p": 1.0}),
-        (call("Resize", 8, 9, 1, False, 0.5), {"height": 8, "width": 9, "p": 0.5}),
-        (call("RandomCrop", 8, 9, True, 1), {"height": 8, "width": 9, "p": 1.0}),
-        (call("HorizontalFlip", 0.3), {"p": 0.3}),
-        (call("ShiftScaleRotate", 0.1, value=3), {"shift_limit": 0.1, "fill": 3, "border_mode": "reflect_101"}),
-        (call("ShiftScaleRotate", border_mode=0, value=0), {"border_mode": "constant"}),
-        (call("Rotate", 20), {"limit": 20}),
-        (call("GaussNoise", [50, 200]), {"std_range": [0.0277, 0.0555]}),
-        (call("GaussNoise", [0.1, 0.2]), {"std_range": [0.1, 0.2]}),
-        (call("GaussNoise", mean=0), {"std_range": [0.0124, 0.0277]}),
-        (call("GaussianBlur", 5, 0), {"blur_limit": 5, "sigma_limit": [0.8, 1.1]}),
-        (call("CoarseDropout", 8, 32, 16), {"num_holes_range": [8, 8], "hole_width_range": [16, 16]}),
-        (call("CoarseDropout", max_height=9), {"hole_height_range": [9, 9], "hole_width_range": [8, 8]}),
-        (call("CoarseDropout", always_apply=True), {"num_holes_range": [8, 8], "p": 1.0}),
-        (call("Cutout", 3, 25, 20), {"num_holes_range": [3, 3], "hole_width_range": [20, 20]}),
-        (call("GridDropout", unit_size_min=3, unit_size_max=5), {"unit_size_range": [3, 6], "random_offset": False}),
-        (call("IAAAffine", rotate=10, scale=1.2), {"rotate": [-10, 10], "scale": [1.0, 1.2]}),
-        (call("IAAAffine"), {"border_mode": "reflect_101"}),
-        (call("IAAAdditiveGaussianNoise"), {"std_range": [0.01, 0.05], "per_channel": False}),
-        (call("IAASuperpixels"), {"p_replace": [0.1, 0.1]}),
-        (call("RandomRotate90", always_apply=False), {"p": 0.5}),
-        (call("ColorJitter", always_apply=True), {"hue": 0.2, "p": 1.0}),
-        (call("RandomContrast", 0.3), {"brightness_limit": 0, "contrast_limit": 0.3}),
-        (call("RandomShadow", [0, 0.5, 1, 1], 1, 3, 5), {"num_shadows_limit": [1, 3]}),
-        (call("GaussNoise", var_limit=["50", "200"]), None),  # no number, in no release
-        # What classes themselves round, or take another way.
-        (call("MotionBlur", blur_limit=[10, 20]), {"blur_limit": [11, 21]}),
-        (call("Blur", blur_limit=10), {"blur_limit": [3, 11]}),
-        (call("MedianBlur", blur_limit=[3, 20]), {"blur_limit": [3, 21]}),
-        (call("Blur", blur_limit="7"), {"blur_limit": [3, 7]}),
-        (call("Blur", blur_limit=1), {"blur_limit": [3, 3]}),
-        (call("RandomGamma", gamma_limit=[0.5, 1.5]), None),
-        (call("RandomResizedCrop", 8, 8, scale=[0.9, 1.2]), None),
-        (call("Blur", blur_limit="many"), None),
-        (call("RandomCrop"), None),
-    ],
-    ids=lambda part: f"{part.name} {part.args}" if isinstance(part, Call) else "",
-)
-def test_what_a_step_was_is_what_it_is(old: Call, new: dict[str, Any] | None) -> None:
+@pytest.mark.parametrize("row", (HERE / "old_steps.txt").read_text(encoding="utf-8").splitlines())
+def test_what_a_step_was_is_what_it_is(row: str) -> None:
+    """Left a step of any release, right what must be among the arguments of today's; None: it is left out."""
+    old, new = (eval(side, {"call": call}) for side in row.split(" -> "))
     draft = compose(call("D4"), old, call("Transpose"))
     if new is None:
         (left,) = draft.left_out()
@@ -288,22 +246,7 @@ def test_what_nothing_takes_is_named_and_the_rest_comes_in(children: Any, named:
     assert draft.recipe().steps[-1].name == "Transpose"
 
 
-LIVE = """
-import albumentations as A
-SIZE = 64
-train = A.Compose([
-    A.Resize(SIZE, SIZE),
-    A.OneOf([A.GaussNoise(var_limit=(10, 50), p=1), A.GaussNoise(var_limit=(100, 400), p=1)], p=0.3),
-    A.CoarseDropout(max_holes=4, max_height=int(SIZE / 8), max_width=8),
-    A.RandomScale(scale_limit=0.05),
-    A.ShiftScaleRotate(0.05, 0.05, (-15, 15)),
-    A.MotionBlur(blur_limit=(10, 20)),
-])
-def late(value=(5, 30)):
-    return A.Compose([A.GaussNoise(var_limit=value)])
-def hidden(**more):
-    return A.Compose([A.GaussNoise(**dict([("var_limit", __import__("builtins").max((3, 4), (5, 6)))]))])
-"""
+LIVE = (HERE / "configs" / "live.py.txt").read_text(encoding="utf-8")
 
 
 def test_arguments_that_todays_classes_leave_out_come_from_the_file(tmp_path: Path) -> None:
@@ -324,3 +267,61 @@ def test_arguments_that_todays_classes_leave_out_come_from_the_file(tmp_path: Pa
     assert (late.left_out(), late.recipe().steps[0].args["std_range"]) == ((), (0.00877, 0.0215))
     (left,) = draft_of(f"{tmp_path / 'live.py'}:hidden").left_out()
     assert left.name == "GaussNoise.var_limit"
+
+
+# What any release since 1.0.0 saved, with the defaults of its time.
+
+NEEDED = {
+    **_NEEDED,
+    "RandomResizedCrop": {"height": 8, "width": 9, "size": [8, 9]},
+    "RandomSizedCrop": {"min_max_height": [8, 9], "height": 8, "width": 9, "size": [8, 9]},
+    "IAACropAndPad": {"px": 3},
+}
+# Of several arguments without a default of their own, one must be given.
+ALSO = {name: NEEDED[name] for name in ("CropAndPad", "LongestMaxSize", "SmallestMaxSize", "IAACropAndPad")}
+
+
+def imported(entry: dict[str, Any], *, always: bool = False) -> RecipeDraft:
+    """The draft of one class as `A.save` of its time wrote it."""
+    name, args = entry["class"], dict(entry["arguments"])
+    args |= {key: NEEDED[name][key] for key, value in args.items() if value == "<required>"}
+    args |= {key: value for key, value in ALSO.get(name, {}).items() if key in args}
+    if entry["last"] < "2":
+        args["always_apply"] = always
+    p = 1.0 if name in OUTPUTS else 0.5
+    step = {"__class_fullname__": name, **args, "p": p}
+    whole = {"__class_fullname__": "Compose", "p": 1.0, "transforms": [step], "bbox_params": None}
+    return draft_of_saved(of_text(json.dumps({"__version__": entry["first"], "transform": whole}), "saved.json"))
+
+
+@pytest.mark.parametrize("entry", RELEASES, ids=lambda entry: f"{entry['class']} {entry['first']}-{entry['last']}")
+def test_every_class_of_every_release(entry: dict[str, Any]) -> None:
+    for always in (False, True):
+        draft = imported(entry, always=always)
+        affine = entry["arguments"].get("alpha_affine")  # of images whose size nothing tells
+        assert [left.name for left in draft.left_out()] == ["ElasticTransform.alpha_affine"] * bool(affine)
+        recipe = draft.recipe()
+        if entry["class"] in OUTPUTS:
+            assert recipe.steps == ()
+            continue
+        (step,) = recipe.steps
+        assert step.name == history.CLASSES.get(entry["class"], "OneOf" if entry["class"] == "Flip" else entry["class"])
+        wanted = 1.0 if always and entry["last"] < "2" else 0.5
+        assert registry.default_p(step.name) == wanted if step.p is None else step.p == wanted
+        # Whatever has another name today, and says something, is told at the line.
+        text = draft.to_yaml()
+        takes = (registry.arguments(step.name) or {"properties": {}})["properties"]
+        for name, value in entry["arguments"].items():
+            if value not in (None, "<required>") and name not in takes:
+                assert f"{name}: " in "".join(re.split("# was|# left out", text)[1:]), text
+
+
+@pytest.mark.parametrize("table", ["RENAMED", "JOINED", "CONVERTED"])
+def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch, table: str) -> None:
+    """Were a table empty, some release would not be imported."""
+    monkeypatch.setattr(history, table, {})
+    failed = 0
+    for entry in RELEASES:
+        draft = imported(entry)
+        failed += bool(draft.left_out()) and "alpha_affine" not in entry["arguments"]
+    assert failed

@@ -160,7 +160,7 @@ def test_samples_are_the_same_with_the_same_generators(compose: Any, seed: int, 
 
 
 @pytest.mark.parametrize("max_value", [None, 255])
-def test_what_is_no_picture_any_more_is_refused(max_value: int | None) -> None:
+def test_what_is_no_image_any_more_is_refused(max_value: int | None) -> None:
     """FromFloat makes wide floats of bytes: albumentations hands them on, and a recipe says so."""
     compose = A.Compose([A.FromFloat(p=1.0, dtype="uint8", max_value=max_value)])
     image = np.full((6, 7, 3), 200, np.uint8)

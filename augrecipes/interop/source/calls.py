@@ -4,43 +4,30 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from augrecipes.interop.source import functions
-from augrecipes.interop.source.branches import Assumptions
+from augrecipes.interop.source import functions, values
 from augrecipes.interop.source.expressions import Expressions
-from augrecipes.interop.source.functions import MAPPINGS, Key
-from augrecipes.interop.source.text import SourceText
-from augrecipes.interop.source.values import (
-    MISSING,
-    Class,
-    Created,
-    Function,
-    Instance,
-    Mapped,
-    Named,
-    NotKnown,
-    OutsideName,
-    Parser,
-    Partial,
-    UnknownValue,
-    given_value,
-)  # fmt: skip
 from augrecipes.recipe.history import PLACES
 
 _PARAMS = ("BboxParams", "KeypointParams")
 _DEEPEST_CALL = 12
+_SWITCHES = {"store_true": False, "store_false": True}  # of argparse, and what they are where nothing is said
 
 
+@dataclass(eq=False)
 class Calls(Expressions):
     """Functions and classes of a file, and what calls return."""
 
-    def __init__(self, source: SourceText, given: Mapping[str, Any], assumed: Assumptions) -> None:
-        super().__init__(source, given, assumed)
-        self.functions: list[tuple[list[str], Function]] = []  # to be run by themselves, with their names
-        self.classes: list[tuple[list[str], Class]] = []
-        self.returned: list[Any] = []  # what functions that run return so far
+    created: list[tuple[tuple[str, ...], values.Created]] = field(
+        default_factory=list
+    )  # with the names that lead there
+    reached: set[int] = field(default_factory=set)  # calls that were evaluated
+    functions: list[tuple[list[str], values.Function]] = field(default_factory=list)  # to be run by themselves
+    classes: list[tuple[list[str], values.Class]] = field(default_factory=list)
+    returned: list[Any] = field(default_factory=list)  # what functions that run return so far
 
     def call(self, node: ast.Call) -> Any:
         """What a call returns."""
@@ -51,15 +38,17 @@ class Calls(Expressions):
         held = self.of(func.value)
         args, named = self.arguments(node)
         match held:
-            case Parser():
+            case values.Parser():
                 return self._parser(held, func.attr, args, named, node)
-            case dict() if isinstance(held.get(func.attr), Function | Class | Partial | OutsideName):
+            case dict() if isinstance(
+                held.get(func.attr), values.Function | values.Class | values.Partial | values.OutsideName
+            ):
                 return self.called(held[func.attr], args, named, node)
-            case list() | tuple() | dict() | str() | int() | float() | UnknownValue():
+            case list() | tuple() | dict() | str() | int() | float() | values.UnknownValue():
                 return self._method(held, func, args, named, node)
         try:
             called = self.attribute(held, func.attr)
-        except NotKnown:
+        except values.NotKnown:
             called = self.unknown(func)
         return self.called(called, args, named, node)
 
@@ -78,155 +67,134 @@ class Calls(Expressions):
     def called(self, called: Any, args: list[Any], named: dict[Any, Any], node: ast.Call) -> Any:
         """What calling something returns."""
         match called:
-            case Function():
+            case values.Function():
                 return self.run(called, args, named)
-            case Class():
+            case values.Class():
                 return self.instance(called, args, named)
-            case Partial():
+            case values.Partial():
                 return self.called(called.function, [*called.args, *args], {**called.named, **named}, node)
-            case OutsideName():
+            case values.OutsideName():
                 return self._outside(called, args, named, node)
-        raise NotKnown(*args, *named.values())
+        raise values.NotKnown(*args, *named.values())
 
-    def _outside(self, called: OutsideName, args: list[Any], named: dict[Any, Any], node: ast.Call) -> Any:
+    def _outside(self, called: values.OutsideName, args: list[Any], named: dict[Any, Any], node: ast.Call) -> Any:
         """What a class or a function of another module returns."""
         path, last = called.path, called.last
         if last == "partial" and args:
-            return Partial(args[0], args[1:], named)
+            return values.Partial(args[0], args[1:], named)
         if last == "ArgumentParser":
-            return Parser()
-        if path == "dict" or last in MAPPINGS or path.endswith("OmegaConf.create"):
-            mapping = Mapped({}, self.source.at(node))
+            return values.Parser()
+        if path == "dict" or last in functions.MAPPINGS or path.endswith("OmegaConf.create"):
+            mapping = values.Mapped({}, self.source.at(node))
             for value in args[last == "defaultdict" :][:1]:
-                if isinstance(value, UnknownValue):
-                    raise NotKnown(value)
+                if isinstance(value, values.UnknownValue):
+                    raise values.NotKnown(value)
                 self.merge(mapping, functions.pairs_of(value) if isinstance(value, list | tuple) else value, node)
             mapping.update(named)
             return mapping
         if path in functions.FUNCTIONS and None not in named:
             try:
                 return functions.FUNCTIONS[path](*args, **named)
-            except (TypeError, ValueError):  # other arguments than it takes
-                raise NotKnown(*args) from None
+            except functions.FAILURES:  # other arguments than it takes
+                raise values.NotKnown(*args) from None
         if not last[:1].isupper():
-            raise NotKnown(*args, *named.values())
+            raise values.NotKnown(*args, *named.values())
         extra = named.pop(None, None)
         if last in _PARAMS:
-            return Mapped(zip(PLACES[last].split(), args, strict=False)) | named
-        created = Created(path, args, named, node, extra)
+            return values.Mapped(zip(PLACES[last].split(), args, strict=False)) | named
+        created = values.Created(path, args, named, node, self.source.at(node), extra)
         self.reached.add(id(node))
-        self.created.append(Named(self.path, created))
+        self.created.append((tuple(self.path), created))
         return created
 
     def _method(self, held: Any, func: ast.Attribute, args: list[Any], named: dict[Any, Any], node: ast.Call) -> Any:
         """A method of what is known, or of what is not."""
-        name = func.attr
-        match held:
-            case list() if name in ("append", "extend", "insert", "pop", "clear", "reverse"):
-                self.spend(len(held) if name == "insert" else 1)
-                return functions.change_list(held, name, args)
-            case list() if name in ("remove", "sort"):
+        match held, func.attr, args:
+            case list(), "remove" | "sort", _:
                 held[:] = [self.unknown(func.value)]
-            case dict() if name == "update":
+            case dict(), "update", _:
                 for value in args:
                     self.merge(held, value, node)
                 held.update(named)
                 return None
-            case dict() if name == "setdefault" and args and isinstance(args[0], Key):
-                return held.setdefault(args[0], args[1] if len(args) > 1 else None)
-            case UnknownValue(text=text, roots=roots) if name == "get" and args and isinstance(args[0], str):
-                path = f"{text}.{args[0]}" if re.fullmatch(r"[\w.]+", text) else ""
+            case values.UnknownValue(text=text, roots=roots), "get", [str() as key, *_]:
+                path = f"{text}.{key}" if re.fullmatch(r"[\w.]+", text) else ""
                 if path in self.given:
-                    self.used.add(path)
-                    return given_value(self.given[path])
-                return UnknownValue(path or self.source.text(node), self.source.at(node), (path,) if path else roots)
-        return functions.method(held, name, args, named)
+                    return self.given_at(path)
+                at = self.source.at(node)
+                return values.UnknownValue(path or self.source.text(node), at, (path,) if path else roots)
+        self.spend(len(held) if func.attr == "insert" and isinstance(held, list) else 1)
+        return functions.method(held, func.attr, args, named)
 
-    def _parser(self, parser: Parser, name: str, args: list[Any], named: dict[Any, Any], node: ast.Call) -> Any:
+    def _parser(self, parser: values.Parser, name: str, args: list[Any], named: dict[Any, Any], node: ast.Call) -> Any:
         """Arguments of a program, which are what they are where the command line says nothing."""
         match name:
             case "add_argument":
                 flags = [flag for flag in args if isinstance(flag, str)]
                 long = next((flag for flag in flags if flag.startswith("--")), flags[0] if flags else "")
                 key = str(named.get("dest") or long.lstrip("-").replace("-", "_"))
-                usual = {"store_true": False, "store_false": True}.get(str(named.get("action")), MISSING)
-                parser.defaults[key] = named.get("default", usual)
+                usual = named.get("default", _SWITCHES.get(str(named.get("action")), values.MISSING))
+                parser.update({} if usual is values.MISSING else {key: usual})
                 return None
             case "add_argument_group" | "add_mutually_exclusive_group":
                 return parser
             case "set_defaults":
-                parser.defaults.update(named)
+                parser.update(named)
                 return None
             case "parse_args" | "parse_known_args":
-                defaults = {key: value for key, value in parser.defaults.items() if value is not MISSING}
-                known = Mapped(defaults, self.source.at(node))
+                known = values.Mapped(parser, self.source.at(node))
                 return known if name == "parse_args" else (known, self.unknown(node))
-        raise NotKnown
+        raise values.NotKnown
 
-    def instance(self, cls: Class, args: list[Any], named: dict[Any, Any]) -> Any:
+    def instance(self, cls: values.Class, args: list[Any], named: dict[Any, Any]) -> Any:
         """An object of a class of the file: its `__init__` is run, or its fields are set."""
-        made = Instance(cls)
+        made = values.Class(cls.name, {}, [cls], cls.node, is_object=True)
         begin = cls.get("__init__")
-        if isinstance(begin, Function):
-            self.run(Function(begin.node, begin.scope, begin.name, begin.defaults, made), args, named)
+        if isinstance(begin, values.Function):
+            self.run(replace(begin, owner=made), args, named)
         else:
-            made.names.update(zip(cls.fields, args, strict=False))
-            made.names.update({key: value for key, value in named.items() if key is not None})
+            lines = (each.target for each in cls.node.body if isinstance(each, ast.AnnAssign))
+            fields = [each.id for each in lines if isinstance(each, ast.Name)]  # what a data class takes
+            made.names |= dict(zip(fields, args, strict=False)) | {key: named[key] for key in named if key is not None}
         return made
 
-    def function(self, node: Any, name: str) -> Function:
-        """A function as a value, with what its arguments are where nothing is given."""
-        args = node.args
-        named = [*args.posonlyargs, *args.args]
-        pairs = [*zip(named[len(named) - len(args.defaults) :], args.defaults, strict=True)]
-        pairs += zip(args.kwonlyargs, args.kw_defaults, strict=True)
-        usual = {each.arg: self.of(default) for each, default in pairs if default is not None}
-        return Function(node, self.scope, name, usual)
-
-    def run(self, function: Function, args: list[Any], named: dict[Any, Any]) -> Any:
+    def run(self, function: values.Function, args: list[Any], named: dict[Any, Any]) -> Any:
         """What a function of the file returns."""
         if len(self.returned) > _DEEPEST_CALL:
-            return UnknownValue(f"{function.name}(...)", self.source.at(function.node))
+            return values.UnknownValue(f"{function.name}(...)", self.source.at(function.node))
         outer, self.scope = self.scope, function.scope.new_child(self._bound(function, args, named))
-        self.returned.append(MISSING)
+        self.returned.append(values.MISSING)
         try:
             if isinstance(function.node, ast.Lambda):
                 return self.of(function.node.body)
             self.block(function.node.body)
         finally:
             self.scope, value = outer, self.returned.pop()
-        return None if value is MISSING else value
+        return None if value is values.MISSING else value
 
-    def _bound(self, function: Function, args: list[Any], named: dict[Any, Any]) -> dict[str, Any]:
+    def _bound(self, function: values.Function, args: list[Any], named: dict[Any, Any]) -> dict[str, Any]:
         """Names of a function's arguments and what they are."""
-        node = function.node.args
-        names = [each.arg for each in (*node.posonlyargs, *node.args)]
-        by_place = list(args)
-        if function.owner is not None and names and "staticmethod" not in function.decorators:
-            owner = function.owner
-            if "classmethod" in function.decorators:
-                by_place.insert(0, owner.cls if isinstance(owner, Instance) else owner)
-            elif isinstance(owner, Instance):
-                by_place.insert(0, owner)
-        parameters = (*node.posonlyargs, *node.args, *node.kwonlyargs)
-        bound = {each.arg: self._parameter(each, function) for each in parameters}
-        bound.update(zip(names, by_place, strict=False))
-        more = Mapped({key: value for key, value in named.items() if key not in bound})
-        bound.update({key: value for key, value in named.items() if key in bound})
+        node, owner, decorators = function.node.args, function.owner, function.decorators
+        if owner is not None and (owner.is_object or "classmethod" in decorators) and "staticmethod" not in decorators:
+            args = [owner, *args]
+        by_place = [*node.posonlyargs, *node.args]
+        bound = {each.arg: self._parameter(each, function) for each in (*by_place, *node.kwonlyargs)}
+        more = values.Mapped({key: value for key, value in named.items() if key not in bound})
+        bound |= dict(zip((each.arg for each in by_place), args, strict=False))
+        bound |= {key: value for key, value in named.items() if key in bound}
         if node.vararg is not None:
-            bound[node.vararg.arg] = tuple(by_place[len(names) :])
+            bound[node.vararg.arg] = tuple(args[len(by_place) :])
         if node.kwarg is not None:
             bound[node.kwarg.arg] = more
         return bound
 
-    def _parameter(self, each: ast.arg, function: Function) -> Any:
+    def _parameter(self, each: ast.arg, function: values.Function) -> Any:
         """What an argument is where nothing gives it."""
         if each.arg in self.given:
-            self.used.add(each.arg)
-            return given_value(self.given[each.arg])
+            return self.given_at(each.arg)
         if each.arg in function.defaults:
             return function.defaults[each.arg]
-        return UnknownValue(each.arg, self.source.place(each.lineno, each.col_offset + 1), (each.arg,))
+        return values.UnknownValue(each.arg, self.source.place(each.lineno, each.col_offset + 1), (each.arg,))
 
     def define(self, statement: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         """Give a function its name."""
@@ -238,11 +206,8 @@ class Calls(Expressions):
 
     def define_class(self, statement: ast.ClassDef) -> None:
         """Give a class its name."""
-        bases = [self.of(base) for base in statement.bases]
-        fields = [each.target.id for each in statement.body
-                  if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)]  # fmt: skip
         names: dict[str, Any] = {}
-        made = Class(statement.name, names, bases, fields, statement)
+        made = values.Class(statement.name, names, [self.of(base) for base in statement.bases], statement)
         outer, before = self.scope, self.functions
         self.scope, self.functions = outer.new_child(names), []
         try:
@@ -252,7 +217,7 @@ class Calls(Expressions):
         finally:
             self.scope, self.functions = outer, before
         for each in names.values():
-            if isinstance(each, Function):
+            if isinstance(each, values.Function):
                 each.scope = outer  # methods do not see the names of their class
         self.assign(ast.Name(statement.name, ast.Store()), made)
 

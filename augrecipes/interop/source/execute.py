@@ -8,81 +8,35 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from augrecipes.interop.source import functions
-from augrecipes.interop.source.branches import Assumptions, returns, tests_of
 from augrecipes.interop.source.calls import Calls
 from augrecipes.interop.source.expressions import MOST_ROUNDS, Spent
-from augrecipes.interop.source.functions import Key, binary
-from augrecipes.interop.source.text import SourceText, dotted
-from augrecipes.interop.source.values import (
-    MISSING,
-    Class,
-    Function,
-    Instance,
-    Named,
-    NotKnown,
-    OutsideName,
-    constant,
-)
+from augrecipes.interop.source.text import dotted
+from augrecipes.interop.source.values import MISSING, Class, Function, NotKnown, OutsideName, constant
 
-_BASE = "_base_"
 _CHANGING = ("append", "extend", "insert", "pop")  # methods
-_GLOBAL = "global"  # the key of names that a scope shares with the module: no name can be called so
 _OTHER = "return, or other branches"  # how a block ends that goes on under other assumptions
 _ENDING = ("return", "raise", _OTHER)
 
 
+@dataclass(eq=False)
 class SourceReader(Calls):
     """Reads a file under assumptions, and keeps what is created and every list that has a name."""
 
-    def __init__(
-        self, source: SourceText, given: Mapping[str, Any], assumed: Assumptions, calls: Sequence[tuple[int, int, int]]
-    ) -> None:
-        super().__init__(source, given, assumed)
-        self.calls = calls  # of transforms: line, column and id, in order
-        self.exhausted = False
-        self.hiding: set[str] = set()  # tests, by their text, behind which transforms were left
-        self.alone: set[int] = set()  # functions and classes that were run by themselves
-        self.lists: list[Named] = []
-
-    # Names.
-
-    def assign(self, target: ast.expr, value: Any) -> None:
-        """Give a value a name."""
-        match target:
-            case ast.Name(id=name):
-                if name != _BASE or _BASE not in self.module:  # the names of the files that it lists were read before
-                    scope = self.module if name in self.scope.maps[0].get(_GLOBAL, ()) else self.scope
-                    scope[name] = value
-            case ast.Attribute(value=inner, attr=name):
-                held = self.of(inner)
-                names = held.names if isinstance(held, Instance | Class) else held
-                if isinstance(names, dict):
-                    names[name] = value
-            case ast.Subscript(value=inner, slice=key):
-                self._put(self.of(inner), self.of(key), value)
-            case ast.Tuple(elts=targets) | ast.List(elts=targets):
-                items = list(value) if isinstance(value, list | tuple) else []
-                fits = len(items) == len(targets) and not any(isinstance(each, ast.Starred) for each in targets)
-                for index, each in enumerate(targets):
-                    self.assign(each, items[index] if fits else self.unknown(each))
-            case ast.Starred(value=inner):
-                self.assign(inner, value)
-
-    def _put(self, held: Any, key: Any, value: Any) -> None:
-        mapped = isinstance(held, dict) and isinstance(key, Key)
-        if mapped or (isinstance(held, list) and isinstance(key, int) and -len(held) <= key < len(held)):
-            held[key] = value
+    exhausted: bool = False
+    hiding: set[str] = field(default_factory=set)  # tests, by their text, behind which transforms were left
+    alone: set[int] = field(default_factory=set)  # functions and classes that were run by themselves
+    lists: list[tuple[tuple[str, ...], Any]] = field(default_factory=list)  # with the names that lead there
 
     def _name_of(self, target: ast.expr) -> str:
         """The name that an assignment gives, keys that are known among it; `self` goes without saying."""
-        if isinstance(target, ast.Name | ast.Attribute | ast.Subscript) and (name := dotted(target)):
-            return name.removeprefix("self.")
-        if isinstance(target, ast.Subscript) and isinstance(key := self.of(target.slice), str):
-            return f"{dotted(target.value).removeprefix('self.')}.{key}".strip(".")
-        return ""
+        name = dotted(target)
+        if not name and isinstance(target, ast.Subscript) and isinstance(key := self.of(target.slice), str):
+            name = f"{dotted(target.value)}.{key}"
+        return name.removeprefix("self.").strip(".")
 
     def _give(self, targets: list[ast.expr], value: ast.expr) -> None:
         """Assign a value; of several that are assigned at once, each under its name."""
@@ -97,17 +51,15 @@ class SourceReader(Calls):
     def _named_value(self, target: ast.expr, value: ast.expr) -> Any:
         with self.named(self._name_of(target)):
             result = self.of(value)
-            self.keep_list(result)
+            self._keep_list(result)
             if isinstance(result, Function) and result.name == "lambda":
                 self.functions.append(([*self.path], result))
         return result
 
-    def keep_list(self, value: Any) -> None:
+    def _keep_list(self, value: Any) -> None:
         """Keep a list that has a name here."""
         if isinstance(value, list | tuple) and value:
-            self.lists.append(Named(self.path, value))
-
-    # Statements.
+            self.lists.append((tuple(self.path), value))
 
     def block(self, statements: Sequence[ast.stmt]) -> str:
         """Go through statements; how they end: empty, where the last one is passed."""
@@ -151,19 +103,16 @@ class SourceReader(Calls):
                 return self._if(test, body, orelse)
             case ast.For() | ast.AsyncFor():
                 return self._for(statement)
-            case ast.While(test=test, body=body):
-                if self.known(test) is not False:
-                    self._unsure(statement, body)
-            case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
-                for item in items:
-                    entered = self.of(item.context_expr)
-                    if item.optional_vars is not None:
-                        self.assign(item.optional_vars, self.unknown(item.context_expr, entered))
+            case ast.While(body=body):
+                self._unsure(statement, body)
+            case ast.With(body=body) | ast.AsyncWith(body=body):
                 return self.block(body)
-            case ast.Try():
-                return self._try(statement)
-            case ast.Match():
-                return self.block(tests_of(statement))
+            case ast.Try(handlers=handlers):
+                end = self.block([*statement.body, *statement.orelse])
+                self._aside(handlers)  # the rest is as if nothing failed
+                return self.block(statement.finalbody) or end
+            case ast.Match(cases=cases):
+                self._aside(cases)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self.define(statement)
             case ast.ClassDef():
@@ -176,8 +125,6 @@ class SourceReader(Calls):
                 for alias in names:
                     if alias.name != "*":
                         self.scope[alias.asname or alias.name] = constant(f"{'.' * level}{module or ''}.{alias.name}")
-            case ast.Global(names=shared) | ast.Nonlocal(names=shared):
-                self.scope.maps[0].setdefault(_GLOBAL, set()).update(shared)
             case ast.Raise() | ast.Break() | ast.Continue():
                 return type(statement).__name__.lower()
         return ""
@@ -187,10 +134,10 @@ class SourceReader(Calls):
             new = self.of(value)
         old = self.of(target)
         if isinstance(old, list) and isinstance(op, ast.Add):
-            functions.change_list(old, "extend", [new])
+            functions.method(old, "extend", [new], {})
             return
         try:
-            result: Any = binary(op, old, new)
+            result: Any = functions.binary(op, old, new)
         except NotKnown:
             result = self.unknown(target, old, new)
         self.assign(target, result)
@@ -206,7 +153,7 @@ class SourceReader(Calls):
         if end in _ENDING:
             self.hiding.add(assumed)
             return _OTHER
-        if end == "" and returns(other):
+        if end == "" and _returns(other):
             self.path.append(branch)  # what follows is of this branch alone
         return ""
 
@@ -227,9 +174,8 @@ class SourceReader(Calls):
         items = self.of(statement.iter)
         if not isinstance(items, list | tuple | Mapping | str) or len(items) > MOST_ROUNDS:
             self._unsure(statement, statement.body)
-            self.block(statement.orelse)
-            return ""
-        for item in list(items):
+            items = ()
+        for item in [*items]:
             self.assign(statement.target, item)
             end = self.block(statement.body)
             if end in _ENDING:
@@ -252,16 +198,15 @@ class SourceReader(Calls):
             self.assign(each, self.unknown(each))
         self.block(body)
 
-    def _try(self, statement: ast.Try) -> str:
-        end = self.block([*statement.body, *statement.orelse])
+    def _aside(self, blocks: Sequence[ast.ExceptHandler | ast.match_case]) -> None:
+        """Go through what may run or not for what is created in it; the names that it gives are its own."""
         outer, frames = self.scope, self.returned
-        for handler in statement.handlers:  # for what is created in it; the rest is as if nothing failed
+        for each in blocks:
             self.scope, self.returned = outer.new_child(), [*frames]
             try:
-                self.block(handler.body)
+                self.block(each.body)
             finally:
                 self.scope, self.returned = outer, frames
-        return self.block(statement.finalbody) or end
 
     # A whole file.
 
@@ -276,16 +221,11 @@ class SourceReader(Calls):
                 for path, cls in classes:
                     self._class_alone(path, cls, wanted)
                 for path, function in functions:
-                    if self._first(function.node):
+                    if id(function.node) not in self.alone:
+                        self.alone.add(id(function.node))
                         self._alone(path, function, ".".join(path) == wanted)
         except Spent:
             self.exhausted = True
-
-    def _first(self, node: ast.AST) -> bool:
-        """Whether a function or class was not run by itself yet."""
-        new = id(node) not in self.alone
-        self.alone.add(id(node))
-        return new
 
     def _is_new(self, node: ast.AST) -> bool:
         """Whether calls in a function have not been reached."""
@@ -298,9 +238,7 @@ class SourceReader(Calls):
                 return
             wanted, before, self.path = False, self.path, list(path)
             try:
-                self.keep_list(
-                    self.run(Function(function.node, function.scope, function.name, defaults, function.owner), [], {})
-                )
+                self._keep_list(self.run(replace(function, defaults=defaults), [], {}))
             finally:
                 self.path = before
 
@@ -308,11 +246,21 @@ class SourceReader(Calls):
         """Run the methods of a class of which nothing makes an object, on one object."""
         methods = [each for each in cls.names.values() if isinstance(each, Function)]
         new = any(self._is_new(each.node) for each in methods) or wanted.partition(".")[0] == path[-1]
-        if not (self._first(cls.node) and new):
+        if not new or id(cls.node) in self.alone:
             return
-        made = Instance(cls)
+        self.alone.add(id(cls.node))
+        made = Class(cls.name, {}, [cls], cls.node, is_object=True)
         for each in sorted(methods, key=lambda each: each.name != "__init__"):
             begins = each.name == "__init__"
             named = path if begins else [*path, each.name]
-            bound = Function(each.node, each.scope, each.name, each.defaults, made)
-            self._alone(named, bound, begins or ".".join(named) == wanted)
+            self._alone(named, replace(each, owner=made), begins or ".".join(named) == wanted)
+
+
+def _returns(statements: Sequence[ast.stmt]) -> bool:
+    """Whether statements end by leaving the function, as far as they show it."""
+    match statements:
+        case [*_, ast.Return()]:
+            return True
+        case [*_, ast.If(body=body, orelse=orelse)]:
+            return _returns(body) and _returns(orelse)
+    return False

@@ -3,66 +3,55 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from augrecipes.interop.source import functions
-from augrecipes.interop.source.branches import Assumptions, Test, test_of
-from augrecipes.interop.source.functions import Key, binary, items_of, plain, truth
-from augrecipes.interop.source.text import SourceText, dotted, names_in
-from augrecipes.interop.source.values import (
-    MISSING,
-    USUAL,
-    Class,
-    Created,
-    Function,
-    Instance,
-    Listed,
-    Mapped,
-    Named,
-    NotKnown,
-    OutsideName,
-    Scope,
-    UnknownValue,
-    constant,
-    given_value,
-)  # fmt: skip
+from augrecipes.interop.source import functions, values
+from augrecipes.interop.source.functions import Key, binary, plain, truth
+from augrecipes.interop.source.text import SourceText, Test, dotted, names_in, role, test_of
 
 _DEEPEST = 90  # expressions, statements and calls inside of each other
-MOST_ROUNDS = 256  # of a comprehension or a loop
-_SPEC = re.compile(r"[.,\d]{0,4}[a-z%]?")
+MOST_ROUNDS = 64  # of a comprehension or a loop
+_BASE = "_base_"
+Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 
 
 class Spent(Exception):  # noqa: N818 - the reader stops, and says so
     """More was to be evaluated than a file may ask for."""
 
 
+@dataclass(eq=False)
 class Expressions:
     """What expressions are in the scope at hand, under assumptions on what cannot be told."""
 
-    def __init__(self, source: SourceText, given: Mapping[str, Any], assumed: Assumptions) -> None:
-        self.source, self.given, self.assumed = source, given, assumed
-        self.used: set[str] = set()  # of `given`
-        self.scope = self.module = Scope({"__name__": "__main__"})
-        self.path: list[str] = []  # names that lead to where the reader is
-        self.created: list[Named] = []
-        self.reached: set[int] = set()  # calls that were evaluated
-        self.tests: dict[str, Test] = {}  # that could not be told
-        self.depth, self.steps = 0, 0
-        self.most = 40_000 + 4 * sum(map(len, source.lines))
+    source: SourceText
+    given: Mapping[str, Any]
+    assumed: Mapping[str, bool]  # tests by their text
+    evaluating: bool  # other tests that tell training from evaluation are taken as in evaluation
+    calls: Sequence[tuple[int, int, int]]  # of transforms: line, column and id, in order
+    used: set[str] = field(default_factory=set)  # of `given`
+    scope: values.Scope = field(default_factory=lambda: values.Scope({"__name__": "__main__"}))
+    path: list[str] = field(default_factory=list)  # names that lead to where the reader is
+    tests: dict[str, Test] = field(default_factory=dict)  # that could not be told
+    depth: int = 0
+    steps: int = 0
+
+    def __post_init__(self) -> None:
+        self.module = self.scope
+        self.most = 40_000 + 4 * sum(map(len, self.source.lines))
 
     @contextmanager
-    def named(self, name: str) -> Iterator[None]:
+    def named(self, name: Any) -> Iterator[None]:
         """Put a name behind those that lead here."""
-        if name:
-            self.path.append(name)
+        path = len(self.path)
+        self.path += [name] if name and isinstance(name, str) else []
         try:
             yield
         finally:
-            if name:
-                self.path.pop()
+            del self.path[path:]
 
     def spend(self, steps: int = 1) -> None:
         """Count work."""
@@ -70,50 +59,33 @@ class Expressions:
         if self.steps > self.most:
             raise Spent
 
-    # What calls and statements do, see `calls` and `execute`.
-
     def call(self, node: ast.Call) -> Any:
-        """What a call returns."""
+        """What a call returns, see `calls`."""
         raise NotImplementedError
 
-    def run(self, function: Function, args: list[Any], named: dict[Any, Any]) -> Any:
-        """What a function of the file returns."""
+    def run(self, function: values.Function, args: list[Any], named: dict[Any, Any]) -> Any:
+        """What a function of the file returns, see `calls`."""
         raise NotImplementedError
 
-    def function(self, node: Any, name: str) -> Function:
-        """A function as a value."""
-        raise NotImplementedError
-
-    def assign(self, target: ast.expr, value: Any) -> None:
-        """Give a value a name."""
-        raise NotImplementedError
-
-    # Tests.
-
-    def known(self, node: ast.expr) -> bool | None:
-        """Whether a test holds; None where it cannot be told."""
-        try:
-            return truth(self.of(node))
-        except NotKnown:
-            return None
-
-    def holds(
-        self, node: ast.expr, body: Sequence[ast.stmt] = (), orelse: Sequence[ast.stmt] = ()
-    ) -> tuple[bool, str, str]:
+    def holds(self, node: ast.expr, body: Any = (), orelse: Any = ()) -> tuple[bool, str, str]:
         """Whether a test holds; where that is assumed, also the name of the branch, and the test's text.
 
         A branch that ends in an error is never taken.
         """
-        if (known := self.known(node)) is not None:
-            return known, "", ""
-        test, same = test_of(node, self.source)
+        try:
+            return truth(self.of(node)), "", ""
+        except values.NotKnown:
+            test = test_of(node, self.source)
         fails, otherwise = (bool(each) and isinstance(each[-1], ast.Raise) for each in (body, orelse))
         if fails != otherwise:
-            return otherwise, test.branch(otherwise == same), ""
-        holds = self.assumed.holds(self.tests.setdefault(test.text, test))
-        return holds == same, test.branch(holds), test.text
+            return otherwise, test.branch(otherwise != test.negated), ""
+        holds = self.takes(self.tests.setdefault(test.text, test))
+        return holds != test.negated, test.branch(holds), test.text
 
-    # Values.
+    def takes(self, test: Test) -> bool:
+        """Whether a test that cannot be told is taken for true; of those that nothing says anything of, that it is."""
+        phase = role(test.label)
+        return self.assumed.get(test.text, not phase or (phase == "eval") == self.evaluating)
 
     def of(self, node: ast.expr) -> Any:
         """What an expression is."""
@@ -121,50 +93,59 @@ class Expressions:
         if self.depth > _DEEPEST:
             return self.unknown(node)
         if self.given and (path := dotted(node)) in self.given:
-            self.used.add(path)
-            return given_value(self.given[path])
+            return self.given_at(path)
         self.depth += 1
         try:
             return self._of(node)
-        except NotKnown as lacking:
+        except values.NotKnown as lacking:
             return self.unknown(node, *lacking.args)
         finally:
             self.depth -= 1
 
-    def unknown(self, node: ast.expr, *parts: Any) -> UnknownValue:
+    def given_at(self, path: str) -> Any:
+        """The value that the user gave for an expression."""
+        self.used.add(path)
+        return deepcopy(self.given[path])
+
+    def unknown(self, node: ast.expr, *parts: Any) -> values.UnknownValue:
         """An expression that cannot be told, and the names that it needs."""
         path = dotted(node)
-        known = [root for part in parts if isinstance(part, UnknownValue) for root in part.roots]
+        known = [root for part in parts if isinstance(part, values.UnknownValue) for root in part.roots]
         roots = [path] if path else known + names_in(node, self.scope)
-        return UnknownValue(path or self.source.text(node), self.source.at(node), tuple(dict.fromkeys(roots))[:4])
+        return values.UnknownValue(
+            path or self.source.text(node), self.source.at(node), tuple(dict.fromkeys(roots))[:4]
+        )
 
     def _of(self, node: ast.expr) -> Any:
         match node:
             case ast.Constant(value=value) if isinstance(value, Key):
                 return value
             case ast.Name(id=name):
-                if name in self.scope:
-                    return self.scope[name]
-                return OutsideName(USUAL.get(name, name), name in USUAL)
+                return (
+                    self.scope[name]
+                    if name in self.scope
+                    else values.OutsideName(values.USUAL.get(name, name), name in values.USUAL)
+                )
             case ast.Attribute(value=inner, attr=name):
                 return self.attribute(self.of(inner), name)
-            case ast.Subscript(value=inner, slice=ast.Slice(lower=lower, upper=upper, step=step)):
-                ends = [self.of(each) if each else None for each in (lower, upper, step)]
-                return functions.item_of(self.of(inner), slice(*ends))
             case ast.Subscript(value=inner, slice=key):
                 return functions.item_of(self.of(inner), self.of(key))
+            case ast.Slice(lower=lower, upper=upper, step=step):
+                return slice(*(self.of(each) if each else None for each in (lower, upper, step)))
             case ast.Call():
                 return self.call(node)
             case ast.List(elts=parts):
-                return Listed(self.items(parts), self.source.at(node))
+                return values.Listed(self.items(parts), self.source.at(node))
             case ast.Set(elts=[ast.Set(elts=[inner])]):
                 return self.of(inner)  # {{_base_.name}} of MM's configs
             case ast.Tuple(elts=parts) | ast.Set(elts=parts):
                 return tuple(self.items(parts))
             case ast.Dict():
                 return self._mapping(node)
-            case ast.BinOp():
-                return self._binary(node)
+            case ast.BinOp(left=left, op=op, right=right):
+                value = binary(op, self.of(left), self.of(right))
+                self.spend(len(value) if isinstance(value, list) else 1)
+                return value
             case ast.UnaryOp(op=ast.Not(), operand=inner):
                 return not truth(self.of(inner))
             case ast.UnaryOp(op=sign, operand=inner):
@@ -178,34 +159,30 @@ class Expressions:
                 with self.named(branch):
                     return self.of(body if holds else orelse)
             case ast.JoinedStr(values=parts):
-                return "".join(map(self._text, parts))
+                return "".join(self._text(part) for part in parts)
             case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
                 return self._comprehension(node)
             case ast.Lambda():
                 return self.function(node, "lambda")
-            case ast.NamedExpr(target=target, value=inner):
-                value = self.of(inner)
-                self.assign(target, value)
-                return value
-        raise NotKnown
+        raise values.NotKnown
 
     def attribute(self, held: Any, name: str) -> Any:
         """An attribute of what is known."""
         match held:
-            case OutsideName(path=path, bound=bound):
-                return constant(f"{path}.{name}", bound)
-            case Instance() | Class():
+            case values.OutsideName(path=path, bound=bound):
+                return values.constant(f"{path}.{name}", bound)
+            case values.Class():
                 value = held.get(name)
-                if isinstance(value, Function):
-                    value = Function(value.node, value.scope, value.name, value.defaults, held)
+                if isinstance(value, values.Function):
+                    value = replace(value, owner=held)
                     return self.run(value, [], {}) if {"property", "cached_property"} & {*value.decorators} else value
-                if value is not MISSING:
+                if value is not values.MISSING:
                     return value
             case dict() if name in held:
                 return held[name]
-            case Created(args=[first, *_]) if name == "transforms":
+            case values.Created(args=[first, *_]) if name == "transforms":
                 return first
-        raise NotKnown(held)
+        raise values.NotKnown(held)
 
     def items(self, nodes: Sequence[ast.expr]) -> list[Any]:
         """Items of a list or arguments, with those of other lists spread in."""
@@ -220,40 +197,27 @@ class Expressions:
         return items
 
     def _mapping(self, node: ast.Dict) -> Any:
-        mapping = Mapped({}, self.source.at(node))
+        mapping = values.Mapped({}, self.source.at(node))
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
                 self.merge(mapping, self.of(value), value)
                 continue
             name = self.of(key)
-            with self.named(name if isinstance(name, str) else ""):
+            with self.named(name):
                 item = self.of(value)
             if not isinstance(name, Key):
-                raise NotKnown(name)
+                raise values.NotKnown(name)
             mapping[name] = item
         return mapping
 
     def merge(self, mapping: dict[Any, Any], other: Any, node: ast.expr) -> None:
         """Put another mapping into one; one that is not known stands under the name None."""
-        other = other.names if isinstance(other, Instance) else other
-        if not isinstance(other, Mapping):
+        other = other.names if isinstance(other, values.Class) else other
+        if isinstance(other, Mapping):
+            self.spend(len(other))
+            mapping.update(other)
+        else:
             mapping[None] = self.unknown(node, other)
-            return
-        self.spend(len(other))
-        mapping.update(other)
-
-    def _binary(self, node: ast.BinOp) -> Any:
-        # From the left, without going deeper for each sign: sums may be long.
-        chain: list[ast.BinOp] = []
-        left: ast.expr = node
-        while isinstance(left, ast.BinOp):
-            chain.append(left)
-            left = left.left
-        value = self.of(left)
-        for each in reversed(chain):
-            value = binary(each.op, value, self.of(each.right))
-            self.spend(len(value) if isinstance(value, list) else 1)
-        return value
 
     def _logic(self, parts: Sequence[ast.expr], *, stops: bool) -> Any:
         unsure: list[Any] = []
@@ -263,10 +227,10 @@ class Expressions:
             try:
                 if truth(value) == stops:
                     break
-            except NotKnown:
+            except values.NotKnown:
                 unsure.append(value)
         if unsure and value is not stops:  # `x or True` is true, whatever x
-            raise NotKnown(*unsure)
+            raise values.NotKnown(*unsure)
         return value
 
     def _compare(self, node: ast.Compare) -> bool:
@@ -282,38 +246,71 @@ class Expressions:
         """A part of an f-string."""
         if isinstance(part, ast.Constant):
             return str(part.value)
-        value = self.of(part.value)  # type: ignore[attr-defined]
-        spec = self.of(part.format_spec) if part.format_spec else ""  # type: ignore[attr-defined]
-        if not isinstance(spec, str) or not _SPEC.fullmatch(spec) or not isinstance(value, bool | int | float | str):
-            raise NotKnown(value)
-        if len(str(value)) > 200:
-            raise NotKnown(value)
-        return str(plain(format, value, spec))
+        value = self.of(part.value) if isinstance(part, ast.FormattedValue) and not part.format_spec else None
+        if not isinstance(value, int | float | str) or len(str(value)) > 200:
+            raise values.NotKnown(value)
+        return str(value)
 
-    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp) -> Any:
-        (each, *more) = node.generators
-        items: Any = self.of(each.iter)
+    def _comprehension(self, node: Comprehension) -> Any:
         outer, self.scope = self.scope, self.scope.new_child()
         results: list[Any] = []
         try:
-            if more or not isinstance(items, list | tuple | Mapping | str) or len(items) > MOST_ROUNDS:
-                for generator in node.generators:
-                    self.assign(generator.target, self.unknown(generator.target))
-                self._element(node)  # for what is created in it
-                raise NotKnown(items)
-            for item in items_of(items):
-                self.assign(each.target, item)
-                if all(truth(self.of(test)) for test in each.ifs):
-                    results.append(self._element(node))
+            self._generate(node, node.generators, results)
         finally:
             self.scope = outer
         if isinstance(node, ast.DictComp):
-            return Mapped(functions.pairs_of(results), self.source.at(node))
-        return Listed(results, self.source.at(node))
+            return values.Mapped(functions.pairs_of(results), self.source.at(node))
+        return values.Listed(results, self.source.at(node))
 
-    def _element(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp) -> Any:
+    def _generate(self, node: Comprehension, generators: Sequence[ast.comprehension], results: list[Any]) -> None:
+        """Add what a comprehension makes of the items of its first generator, and of all behind it."""
+        if not generators:
+            results.append(self._element(node))
+            return
+        first, *rest = generators
+        items = self.of(first.iter)
+        if not isinstance(items, list | tuple | Mapping | str) or len(items) > MOST_ROUNDS:
+            self.assign(first.target, self.unknown(first.target))
+            self._generate(node, rest, [])  # for what is created in it
+            raise values.NotKnown(items)
+        for item in list(items):
+            self.assign(first.target, item)
+            if all(truth(self.of(test)) for test in first.ifs):
+                self._generate(node, rest, results)
+
+    def _element(self, node: Comprehension) -> Any:
         if not isinstance(node, ast.DictComp):
             return self.of(node.elt)
         key = self.of(node.key)
         with self.named(str(key) if isinstance(key, Key) else ""):
             return key, self.of(node.value)
+
+    def function(self, node: Any, name: str) -> values.Function:
+        """A function as a value, with what its arguments are where nothing is given."""
+        args = node.args
+        named = [*args.posonlyargs, *args.args]
+        pairs = [*zip(named[len(named) - len(args.defaults) :], args.defaults, strict=True)]
+        pairs += zip(args.kwonlyargs, args.kw_defaults, strict=True)
+        usual = {each.arg: self.of(default) for each, default in pairs if default is not None}
+        return values.Function(node, self.scope, name, self.source.at(node), usual)
+
+    def assign(self, target: ast.expr, value: Any) -> None:
+        """Give a value a name."""
+        match target:
+            case ast.Name(id=name):
+                if name != _BASE or _BASE not in self.module:  # the names of the files that it lists were read before
+                    self.scope[name] = value
+            case ast.Attribute(value=inner, attr=name):
+                held = self.of(inner)
+                names = held.names if isinstance(held, values.Class) else held
+                if isinstance(names, dict):
+                    names[name] = value
+            case ast.Subscript(value=inner, slice=place):
+                held, key = self.of(inner), self.of(place)
+                mapped = isinstance(held, dict) and isinstance(key, Key)
+                if mapped or (isinstance(held, list) and isinstance(key, int) and -len(held) <= key < len(held)):
+                    held[key] = value
+            case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                items = list(value) if isinstance(value, list | tuple) else []
+                for index, each in enumerate(targets):
+                    self.assign(each, items[index] if len(items) == len(targets) else self.unknown(each))

@@ -9,17 +9,17 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from augrecipes.interop.draft import FOREIGN
 from augrecipes.interop.source.values import (
     Class,
     Created,
     Function,
-    Instance,
     Mapped,
     NotKnown,
     OutsideName,
     Partial,
     UnknownValue,
-)  # fmt: skip
+)
 
 MOST_ITEMS = 10_000  # of a list or a text that is created
 _LARGEST = 2**63
@@ -39,7 +39,7 @@ COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
     ast.In: lambda item, held: item in held, ast.NotIn: lambda item, held: item not in held,
 }  # fmt: skip
-_FAILURES = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
+FAILURES = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 
 
 def is_plain(value: Any) -> bool:
@@ -63,7 +63,7 @@ def truth(value: Any) -> bool:
     Raises:
         NotKnown: it is not known.
     """
-    if isinstance(value, Created | Function | Class | Instance | Partial):
+    if isinstance(value, Created | Function | Class | Partial):
         return True
     if not isinstance(value, Key | tuple | list | Mapping):
         raise NotKnown(value)
@@ -76,21 +76,19 @@ def binary(op: ast.operator, left: Any, right: Any) -> Any:
     Raises:
         NotKnown: they do not go together, or the result is too large.
 
-    >>> binary(ast.Add(), (1, 2), (3,)), binary(ast.Mod(), "%d px", 3)
-    ((1, 2, 3), '3 px')
+    >>> binary(ast.Add(), (1, 2), (3,)), binary(ast.FloorDiv(), 7, 2)
+    ((1, 2, 3), 3)
     """
-    both = (left, right)
-    if isinstance(op, ast.Mult) and any(isinstance(each, str | list | tuple) for each in both):
-        held, times = both if isinstance(right, int) else (right, left)
-        fits = isinstance(times, int) and len(held) * max(times, 0) <= MOST_ITEMS
-    elif isinstance(op, ast.Add) and all(isinstance(each, str | list | tuple) for each in both):
-        fits = len(left) + len(right) <= MOST_ITEMS
-    elif isinstance(op, ast.Mod) and isinstance(left, str):
-        fits = is_plain(right) and len(left) <= 200 and not any(sign in left for sign in "*0123456789")
-    elif isinstance(op, ast.BitOr) and all(isinstance(each, Mapping) for each in both):
+    if isinstance(op, ast.BitOr) and isinstance(left, Mapping) and isinstance(right, Mapping):
         return Mapped({**left, **right})
+    held = [each for each in (left, right) if isinstance(each, str | list | tuple)]
+    if isinstance(op, ast.Mult) and held:
+        times = right if held[0] is left else left
+        fits = isinstance(times, int) and len(held[0]) * max(times, 0) <= MOST_ITEMS
+    elif isinstance(op, ast.Add) and len(held) == 2:
+        fits = len(left) + len(right) <= MOST_ITEMS
     else:
-        fits = all(isinstance(each, int | float) for each in both)
+        fits = isinstance(left, int | float) and isinstance(right, int | float)
         fits = fits and not (isinstance(op, ast.Pow | ast.LShift) and (abs(right) > 64 or abs(left) > 1e6))
     if not fits or type(op) not in BINARY:
         raise NotKnown(left, right)
@@ -120,7 +118,7 @@ def plain(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
 def _bounded(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
     try:
         result = function(*args, **named)
-    except _FAILURES:
+    except FAILURES:
         raise NotKnown(*args) from None
     match result:
         case bool() | None:
@@ -153,25 +151,15 @@ def pairs_of(value: Any) -> dict[Any, Any]:
     return dict(pairs)
 
 
-def _array(values: Any, *_: Any, **__: Any) -> Any:
-    return list(values) if isinstance(values, list | tuple) else values
-
-
 def _range(*args: Any) -> list[int]:
-    numbers = range(*(_int(each) for each in args))
-    if not -MOST_ITEMS <= (numbers.stop - numbers.start) // numbers.step <= MOST_ITEMS:
-        raise NotKnown
+    numbers = range(*args)
+    if len(numbers) > MOST_ITEMS:
+        raise NotKnown(*args)
     return list(numbers)
 
 
-def _int(value: Any) -> int:
-    if not isinstance(value, int):
-        raise NotKnown(value)
-    return value
-
-
 def _round(value: Any, digits: Any = None) -> Any:
-    if digits is not None and not 0 <= _int(digits) <= 20:
+    if digits not in (None, *range(21)):
         raise NotKnown(digits)
     return plain(round, value, digits)
 
@@ -190,52 +178,49 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "list": lambda value=(): items_of(value), "tuple": lambda value=(): tuple(items_of(value)), "range": _range,
     "len": lambda value: len(items_of(value)), "bool": lambda value=False: truth(value), "str": _text,
     "zip": lambda *values: list(zip(*map(items_of, values), strict=False)),
-    "enumerate": lambda value, start=0: list(enumerate(items_of(value), _int(start))),
+    "enumerate": lambda value, start=0: list(enumerate(items_of(value), start)),
     "reversed": lambda value: items_of(value)[::-1], "sorted": lambda value: plain(sorted, items_of(value)),
     "copy.copy": lambda value: value, "copy.deepcopy": lambda value: value, "round": _round, "numpy.round": _round,
     **dict.fromkeys(("numpy.array", "numpy.asarray", "torch.tensor", "numpy.float32", "numpy.float64", "numpy.int32"),
-                    _array),
-    **{name: _plainly(getattr(builtins, name)) for name in (
-        "int", "float", "min", "max", "abs", "sum", "any", "all", "divmod")},
-    **{f"numpy.{name}": _plainly(getattr(math, same)) for name, same in (
-        ("sqrt", "sqrt"), ("ceil", "ceil"), ("floor", "floor"), ("deg2rad", "radians"), ("rad2deg", "degrees"))},
-    **{f"math.{name}": _plainly(getattr(math, name)) for name in (
-        "ceil", "floor", "sqrt", "log", "log2", "log10", "exp", "sin", "cos", "tan", "atan", "radians", "degrees")},
+                    lambda value, *_, **__: list(value) if isinstance(value, list | tuple) else value),
+    **{name: _plainly(getattr(builtins, name)) for name in FOREIGN["python"]["builtins"]},
+    **{f"numpy.{name}": _plainly(getattr(math, same)) for name, same in FOREIGN["python"]["numpy"].items()},
+    **{f"math.{name}": _plainly(getattr(math, name)) for name in FOREIGN["python"]["math"]},
 }  # fmt: skip
-# Mappings with attributes, by the last name, whoever's they are.
-MAPPINGS = frozenset({
-    "OrderedDict", "EasyDict", "edict", "AttrDict", "Munch", "Box", "SimpleNamespace", "Namespace", "ConfigDict",
-    "Dict", "DotMap", "Config", "defaultdict", "addict",
-})  # fmt: skip
-_OF_TEXT = ("lower", "upper", "strip", "startswith", "endswith", "replace", "split", "rstrip", "lstrip", "capitalize",
-            "title", "removeprefix", "removesuffix", "join")  # fmt: skip
+MAPPINGS = frozenset(FOREIGN["python"]["mappings"])  # with attributes, by the last name, whoever's they are
+_METHODS: dict[type, list[str]] = {kind: FOREIGN["python"]["methods"][kind.__name__] for kind in (list, dict, str)}
+_OF_ARRAYS = ("item", "tolist", "astype")  # which lists and numbers stand for
 
 
-def method(value: Any, name: str, args: list[Any], named: dict[str, Any]) -> Any:
-    """What a method that changes nothing returns.
+def method(held: Any, name: str, args: list[Any], named: dict[str, Any]) -> Any:
+    """What a method of a text, a list or a mapping returns, or of an array, which is a list here.
 
     Raises:
-        NotKnown: it has none that is known.
+        NotKnown: it has none that is known, or the arguments are not, or the result is too large.
 
     >>> method("Train", "lower", [], {}), method({"a": 1}, "get", ["b", 2], {})
     ('train', 2)
     """
-    match value, name:
-        case str(), _ if name in _OF_TEXT and len(value) + sum(len(each) for each in args if isinstance(each, str)) < (
-            _LONGEST
-        ):
-            return plain(getattr(value, name), *args, **named)
-        case dict(), "get" if args and isinstance(args[0], Key):
-            return value.get(args[0], args[1] if len(args) > 1 else None)
-        case dict(), "items" | "keys" | "values":
-            return list(getattr(value, name)())
-        case dict(), "copy":
-            return Mapped(value)
-        case list(), "copy" | "tolist" | "astype":
-            return list(value)
-        case ((int() | float() | tuple()), "item" | "tolist" | "astype"):
-            return value
-    raise NotKnown(value, *args)
+    if isinstance(held, list | tuple | int | float) and name in _OF_ARRAYS:
+        return list(held) if isinstance(held, list) else held
+    kind = next((each for each in _METHODS if isinstance(held, each)), None)
+    if kind is None or name not in _METHODS[kind] or (kind is dict and not isinstance(args[0] if args else "", Key)):
+        raise NotKnown(held, *args)
+    if kind is str:
+        if len(held) + sum(len(each) for each in args if isinstance(each, str)) > _LONGEST:
+            raise NotKnown(held, *args)
+        return plain(getattr(held, name), *args, **named)
+    if name == "extend" and not isinstance(args[0] if args else (), list | tuple):
+        name = "append"  # what is not known stands for itself
+    if len(held) + len(args[0] if name == "extend" and args else args) > MOST_ITEMS:
+        raise NotKnown(*args)
+    try:
+        found = getattr(held, name)(*args, **named)
+    except FAILURES:
+        raise NotKnown(*args) from None
+    if name == "copy":
+        return type(held)(found)
+    return list(found) if kind is dict and name in ("items", "keys", "values") else found
 
 
 def item_of(held: Any, key: Any) -> Any:
@@ -248,31 +233,3 @@ def item_of(held: Any, key: Any) -> Any:
         if isinstance(key, slice) and all(isinstance(end, int | None) for end in (key.start, key.stop, key.step)):
             return _bounded(held.__getitem__, key)
     raise NotKnown(held, key)
-
-
-def change_list(held: list[Any], name: str, args: list[Any]) -> Any:
-    """Change a list by one of its methods, and return what that returns."""
-    match name, args:
-        case "append", [item]:
-            items = [item]
-        case "extend", [list() | tuple() as items]:
-            pass
-        case "extend", [item]:
-            items = [item]
-        case "insert", [int() as place, item] if len(held) < MOST_ITEMS:
-            return held.insert(place, item)
-        case (("pop" | "clear" | "reverse"), _):
-            return _changed(held, name, args)
-        case _:
-            raise NotKnown(*args)
-    if len(held) + len(items) > MOST_ITEMS:
-        raise NotKnown(*args)
-    held += items
-    return None
-
-
-def _changed(held: list[Any], name: str, args: list[Any]) -> Any:
-    try:
-        return getattr(held, name)(*args)
-    except _FAILURES:
-        raise NotKnown(*args) from None

@@ -1,7 +1,7 @@
 """Pipelines of Python source, each with the names that lead to it; nothing of the source is run.
 
-A file is read for training and for evaluation, and once more for each test that cannot be told: a pipeline that is
-otherwise there depends on the test.
+A file is read for training and for evaluation, and again with tests that cannot be told taken the other way: a
+pipeline that is otherwise there depends on the test. Files that `_base_` names, as MM's configs do, are read first.
 """
 
 from __future__ import annotations
@@ -9,24 +9,30 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
-from augrecipes.interop.draft import Call, LeftOut
-from augrecipes.interop.source.branches import Assumptions, Test, role
+from augrecipes.errors import RecipeError
+from augrecipes.interop.draft import Call, LeftOut, wrong
+from augrecipes.interop.reading import read as read_file
 from augrecipes.interop.source.execute import SourceReader
-from augrecipes.interop.source.text import SourceText, parse, wrong
-from augrecipes.interop.source.transforms import COMPOSES, HOLDING, CallWriter
-from augrecipes.interop.source.values import Created, Mapped, Named, walk
-from augrecipes.interop.torchvision.steps import PARAMETERS as OF_TORCHVISION
+from augrecipes.interop.source.text import SourceText, Test, parse, role
+from augrecipes.interop.source.transforms import COMPOSES, HOLDING, call_of, children_of
+from augrecipes.interop.source.values import Created, Mapped, walk
+from augrecipes.interop.torchvision import PARAMETERS as OF_TORCHVISION
 from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE, GROUPS
 from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.refused import REFUSED
+from augrecipes.recipe import limits
 from augrecipes.recipe.history import CLASSES, FLIP
-from augrecipes.recipe.nodes import Place
+from augrecipes.recipe.nodes import NOWHERE, Place
 
+_BASE, _DELETE = "_base_", "_delete_"
+_DEEPEST = 8  # files that extend each other
 _NAMES = frozenset({*OF_TORCHVISION, *CLASSES, *REFUSED, *GROUPS, *OUTPUTS, FLIP, *HOLDING})
 _MOST_READINGS, _MOST_WORK = 24, 4  # of a file; in readings that go to the limit of one
+_Key = tuple[str, int, tuple[str, ...]]  # what tells pipelines apart: kind, node, and the names that lead there
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,32 +58,35 @@ class Match:
 
 @dataclass(slots=True)
 class SourceReading:
-    """What a file says, as far as it can be told.
+    """What a file says, as far as it can be told."""
 
-    Attributes:
-        matches: its pipelines of objects.
-        names: what its names are, for configs that name classes in mappings.
-        exhausted: it asked for more work than a file may; what came after is not among the rest.
-        notes: what else was not read, in words.
-    """
+    matches: tuple[Match, ...]  # its pipelines of objects
+    names: dict[str, Any]  # what its names are, for configs that name classes in mappings
+    notes: list[str] = field(default_factory=list)  # what was not read, in words
 
-    matches: tuple[Match, ...]
-    names: dict[str, Any]
-    exhausted: bool
-    notes: list[str] = field(default_factory=list)
+
+@dataclass(slots=True, eq=False)
+class FileReading:
+    """A file, read under assumptions."""
+
+    reader: SourceReader
+    pipelines: dict[_Key, list[Match]]  # in order
+    origin: FileReading | None = None  # whose assumptions it has, but for some tests
+    tests: tuple[Test, ...] = ()  # which are taken the other way
 
 
 def read(
-    text: str, file: str, given: Mapping[str, Any] | None = None, wanted: str = "", base: Any = None
+    text: str, file: str, given: Mapping[str, Any] = {}, wanted: str = "", root: Path | None = None, depth: int = 0
 ) -> SourceReading:
-    """Every pipeline of a file of Python or a notebook, and what its names are.
+    """Every pipeline of a file of Python or a notebook, and what its names are, with those of files that it extends.
 
     Args:
         text: what it says.
         file: its name, for places.
         given: values for what cannot be known, by expression: `{"cfg.size": 512}`.
         wanted: a function that is to be run even where the file calls it: its name, or `Class.method`.
-        base: names of the files that it extends.
+        root: the folder that no `_base_` leads out of; None: no other file is read.
+        depth: how many files extend each other by now.
 
     Raises:
         RecipeError: it is no Python; or nothing in it is called as `given` says.
@@ -88,83 +97,124 @@ def read(
     ('train', {'height': 64, 'width': 64})
     """
     source = parse(text, file)
+    base: dict[str, Any] = {}
+    notes: list[str] = []
+    for other in _bases(source):
+        if (found := _other(other, file, root, depth, notes)) is not None:
+            base = _extended(base, found.names)
+            notes += found.notes
     try:
-        readings = list(_readings(source, given or {}, wanted, base))
+        readings, untried = _readings(source, given or {}, wanted, base)
         matches = tuple(_named(_matches(readings)))
     except RecursionError:
-        raise wrong("it is nested too deeply", source.place(1)) from None
-    missing = [key for key in given or {} if not any(key in each.reader.used for each in readings)]
-    if missing:
-        raise wrong(
-            f"nothing that is called {missing[0]} is asked for in the file: --set {missing[0]}=...", source.place(1)
-        )
+        raise wrong("it is nested too deeply", source.place(1), "", "E603") from None
+    for key in given or {}:
+        if not any(key in each.reader.used for each in readings):
+            message = f"nothing that is called {key} is asked for in the file: --set {key}=..."
+            raise wrong(message, source.place(1), "", "E603")
+    if untried:
+        shown = ", ".join(f"`{test.text}` (line {test.at.line})" for test in untried[:4])
+        many = f"{len(untried)} were taken one way, among them {shown}"
+        notes.append(f"More tests cannot be told than are taken both ways; {many}.")
     first = readings[0].reader
-    return SourceReading(matches, dict(first.module), first.exhausted, _untried(readings))
+    if first.exhausted:
+        notes.append("The file asks for more work than reading may take: what comes late in it may be missing here.")
+    own = {key: value for key, value in first.module.items() if key != _BASE}
+    return SourceReading(matches, _extended(base, own) if base else own, notes)
 
 
-def _untried(readings: Sequence[_FileReading]) -> list[str]:
-    """What to tell of a file with more tests that cannot be told than were taken both ways."""
-    tried = {each.test.text for each in readings if each.test is not None}
-    tests = {text: test for each in readings for text, test in each.reader.tests.items() if text not in tried}
-    if not tests:
-        return []
-    shown = ", ".join(f"`{test.text}` (line {test.at.line})" for test in [*tests.values()][:4])
-    return [f"More tests cannot be told than are taken both ways; {len(tests)} were taken one way, among them {shown}."]
+def _bases(source: SourceText) -> list[str]:
+    """The files that a config names in `_base_`."""
+    found: list[str] = []
+    for statement in source.tree.body if not source.cells else ():
+        match statement:
+            case ast.Assign(targets=[ast.Name(id="_base_")], value=value):
+                parts = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
+                found = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    return [each for each in found if each.endswith(".py")]
 
 
-_Key = tuple[str, int, tuple[str, ...]]  # what tells pipelines apart: kind, node, and the names that lead there
+def _other(other: str, file: str, root: Path | None, depth: int, notes: list[str]) -> SourceReading | None:
+    """A file that another one extends; None where it is not read: `notes` says why."""
+    path, why = Path(file).parent / other, ""
+    try:
+        if root is None:
+            why = "was not read: a text that is no file has no others beside it."
+        elif not path.resolve().is_relative_to(root.resolve()):
+            why = f"lies outside of {root}, and was not read: `--base-root FOLDER` names the folder that it may lie in."
+        elif depth < _DEEPEST:
+            return read(read_file(str(path)).text, str(path), {}, "", root, depth + 1)
+    except (OSError, ValueError, RuntimeError, RecipeError):
+        why = "cannot be read: what it says is missing here."
+    if why:
+        notes.append(f"`{other}`, which `_base_` names, {why}")
+    return None
 
 
-@dataclass(slots=True)
-class _FileReading:
-    """A file, read under assumptions.
+def _extended(base: Mapping[str, Any], own: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
+    """A mapping as the framework makes it of a base and of what a file says itself."""
+    if depth >= limits.MAX_DEPTH or own.get(_DELETE) is True:
+        return dict(own)
+    found = Mapped({**base, **own}, getattr(own, "at", NOWHERE))
+    for key, value in own.items():
+        before = base.get(key)
+        if isinstance(before, Mapping) and isinstance(value, Mapping):
+            found[key] = _extended(before, value, depth + 1)
+    return found
 
-    Attributes:
-        reader: what read it.
-        pipelines: what it has, in order.
-        origin: the reading whose assumptions it has, but for one test.
-        test: that test.
+
+def _readings(
+    source: SourceText, given: Mapping[str, Any], wanted: str, base: Mapping[str, Any]
+) -> tuple[list[FileReading], list[Test]]:
+    """The readings of a file, and the tests that were taken one way only, as there are too many.
+
+    A test that hides transforms is taken the other way by itself; others together, and by halves where that matters.
     """
-
-    reader: SourceReader
-    pipelines: dict[_Key, list[Match]]
-    origin: _FileReading | None = None
-    test: Test | None = None
-
-
-_Waiting = tuple[Assumptions, _FileReading | None, Test | None]
-
-
-def _readings(source: SourceText, given: Mapping[str, Any], wanted: str, base: Any) -> Iterator[_FileReading]:
-    """The file read for training, for evaluation, and with each test that cannot be told the other way."""
     nodes = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _is_transform(node)]
     calls = sorted((node.lineno, node.col_offset, id(node)) for node in nodes)
-    first: list[_Waiting] = [(Assumptions(), None, None)]
-    later: list[_Waiting] = []  # where no transform was left behind the test
-    tests: set[str] = set()
-    known: set[_Key] = set()
-    count = work = 0
-    while first or later:
-        assumed, origin, test = (first or later).pop(0)
-        reader = SourceReader(source, given, assumed, calls)
-        if base is not None:
+    readings: list[FileReading] = []
+
+    def read(origin: FileReading | None = None, tests: tuple[Test, ...] = (), evaluating: bool = False) -> FileReading:
+        before = origin.reader.assumed if origin else {}
+        changed = {each.text: not origin.reader.takes(each) for each in tests} if origin else {}
+        reader = SourceReader(source, given, {**before, **changed}, evaluating, calls)
+        if base:
             reader.module["_base_"] = Mapped(base)
         reader.read(wanted)
-        reading = _FileReading(reader, dict(_pipelines(reader)), origin, test)
-        yield reading
-        count, work = count + 1, work + reader.steps
-        if count > _MOST_READINGS or work > _MOST_WORK * reader.most:
-            return
-        if count == 1 and any(role(each.label) for each in reader.tests.values()):
-            first.append((Assumptions(evaluating=True), None, None))
-        if not assumed.evaluating:
-            again = not known.issuperset(reading.pipelines)
-            for each in reader.tests.values():
-                if (again or each.text not in tests) and each.text not in assumed.tests:
-                    other = Assumptions({**assumed.tests, each.text: not assumed.holds(each)})
-                    (first if each.text in reader.hiding else later).append((other, reading, each))
-            tests.update(reader.tests)
-            known.update(reading.pipelines)
+        readings.append(FileReading(reader, _pipelines(reader), origin, tests))
+        return readings[-1]
+
+    first = read()
+    tests = first.reader.tests
+    known, untried = set(first.pipelines), dict(tests)
+    if any(role(each.label) for each in tests.values()):
+        read(evaluating=True)
+    waiting: list[tuple[FileReading, tuple[Test, ...]]] = []
+    new, origin = tuple(tests.values()), first
+    while True:
+        alone = [each for each in new if role(each.label) or each.text in origin.reader.hiding]
+        waiting += [(origin, (each,)) for each in alone]
+        waiting += [(origin, tuple(each for each in new if each not in alone))]
+        waiting = sorted((each for each in waiting if each[1]), key=lambda each: len(each[1]))
+        work = sum(each.reader.steps for each in readings)
+        if not waiting or len(readings) > _MOST_READINGS or work > _MOST_WORK * first.reader.most:
+            return readings, list(untried.values())
+        origin, changed = waiting.pop(0)
+        reading = read(origin, changed)
+        if len(changed) > 1 and reading.pipelines != origin.pipelines:
+            half = len(changed) // 2
+            waiting += [(origin, changed[:half]), (origin, changed[half:])]
+            new = ()
+            continue
+        for each in changed:
+            untried.pop(each.text, None)
+        again = not known.issuperset(reading.pipelines)
+        found = reading.reader.tests.values()
+        new = tuple(each for each in found if again or each.text not in tests)
+        new = tuple(each for each in new if each.text not in reading.reader.assumed)
+        untried |= {each.text: each for each in new if each.text not in tests}
+        tests, origin = {**tests, **reading.reader.tests}, reading
+        known.update(reading.pipelines)
 
 
 def _is_transform(node: ast.Call) -> bool:
@@ -172,33 +222,24 @@ def _is_transform(node: ast.Call) -> bool:
     return name in _NAMES or (name[:1].isupper() and registry.arguments(name) is not None)
 
 
-def _pipelines(reader: SourceReader) -> Iterator[tuple[_Key, list[Match]]]:
+def _pipelines(reader: SourceReader) -> dict[_Key, list[Match]]:
     """What was created and is part of nothing else: each Compose; else groups and lists; else lone transforms."""
-    inside: set[int] = set()
-    for each in reader.created:
-        if each.value.name in HOLDING:
-            inside.update(id(part) for part in walk([each.value.args, each.value.named]))
-    alone = [each for each in reader.created if id(each.value) not in inside]
-    composes = [each for each in alone if each.value.name in COMPOSES]
-    groups = [each for each in alone if each.value.name in GROUPS and each.value.path.startswith("albumentations")]
-    lists = [each for each in reader.lists if _is_list(each.value) and inside.isdisjoint(map(id, walk(each.value)))]
+    held = [each for _, each in reader.created if each.name in HOLDING]
+    inside = {id(part) for each in held for part in walk([each.args, each.named])}
+    alone = [(path, each) for path, each in reader.created if id(each) not in inside]
+    composes = [found for found in alone if found[1].name in COMPOSES]
+    groups = [found for found in alone if found[1].name in GROUPS and found[1].path.startswith("albumentations")]
+    lists = [found for found in reader.lists if _is_list(found[1]) and inside.isdisjoint(map(id, walk(found[1])))]
     pipelines: dict[_Key, list[Match]] = {}
     for kind, several in (("compose", composes), ("group", groups), ("list", lists)):
-        for each in _once(several):
-            key = kind, id(getattr(each.value, "node", None)), each.path
-            match = _match(each, reader.source)
-            if match not in pipelines.setdefault(key, []):  # of a loop, or a function that is called again
-                pipelines[key].append(match)
-    yield from pipelines.items()
-
-
-def _once(several: Sequence[Named]) -> Iterator[Named]:
-    """Without those lists that are the same object under another name, or a part of a longer one."""
-    seen: set[int] = set()
-    for each in several:
-        if id(each.value) not in seen:
-            yield each
-        seen.update(map(id, walk(each.value)))
+        seen: set[int] = set()
+        for path, each in several:
+            if id(each) not in seen:  # else it is the same list under another name, or a part of a longer one
+                matches = pipelines.setdefault((kind, id(getattr(each, "node", None)), path), [])
+                match = _match(path, each)
+                matches += [] if match in matches else [match]  # of a loop, or a function that is called again
+            seen.update(map(id, walk(each)))
+    return pipelines
 
 
 def _is_list(value: Any) -> bool:
@@ -215,44 +256,14 @@ def _is_ours(created: Created) -> bool:
     return created.path == created.name and (created.name in _NAMES or registry.arguments(created.name) is not None)
 
 
-def _match(named: Named, source: SourceText) -> Match:
-    writer, value = CallWriter(source), named.value
+def _match(path: tuple[str, ...], value: Any) -> Match:
+    lost: list[LeftOut] = []
     if isinstance(value, Created):
-        call = writer.call(value)
+        call = call_of(value, lost)
     else:
-        place = getattr(value, "at", None) or source.at(value[0].node)
-        call = Call(COMPOSE, {}, writer.children(value), place)
-    return Match(".".join(named.path), call.place, (call,), {}, tuple(writer.lost))
-
-
-def _matches(readings: Sequence[_FileReading]) -> Iterator[Match]:
-    """Every pipeline; where a test tells training from evaluation, as it is in each."""
-    first = {key: reading for reading in reversed(readings) for key in reading.pipelines}
-    evaluating = next((each for each in readings if each.reader.assumed.evaluating), None)
-    for key in dict.fromkeys(key for reading in readings for key in reading.pipelines):
-        reading = first[key]
-        pipeline = reading.pipelines[key]
-        others = [each for each in readings if each.origin is not None and each.test is not None
-                  and each.origin.pipelines.get(key) == pipeline != each.pipelines.get(key, pipeline)]  # fmt: skip
-        phases = [each for each in others if each.test is not None and role(each.test.label)]
-        assumed = tuple(
-            f"`{each.test.text}` in line {each.test.at.line} cannot be told; it was taken as "
-            f"{'false' if each.reader.assumed.tests[each.test.text] else 'true'}"
-            for each in others if each.test is not None and not role(each.test.label)
-        )  # fmt: skip
-        for match in pipeline:
-            yield replace(match, path=_behind(match.path, phases, other=False), assumed=assumed)
-        other = evaluating if evaluating is not None and key in evaluating.pipelines else None
-        if phases:
-            for match in (other or phases[0]).pipelines[key]:
-                yield replace(match, path=_behind(match.path, phases, other=True), assumed=assumed)
-
-
-def _behind(path: str, phases: Sequence[_FileReading], *, other: bool) -> str:
-    """The names that lead to a pipeline, with that of the branch where it is so."""
-    if not phases or (test := phases[0].test) is None:
-        return path
-    return f"{path}.{test.branch(phases[0].reader.assumed.tests[test.text] == other)}".removeprefix(".")
+        place = getattr(value, "at", value[0].at)
+        call = Call(COMPOSE, {}, children_of(value, place, lost), place)
+    return Match(".".join(path), call.place, (call,), {}, tuple(lost))
 
 
 def _named(matches: Iterator[Match]) -> Iterator[Match]:
@@ -263,3 +274,33 @@ def _named(matches: Iterator[Match]) -> Iterator[Match]:
         if match.calls not in before:
             before.append(match.calls)
             yield match if len(before) == 1 else replace(match, path=f"{match.path}.{len(before)}")
+
+
+def _matches(readings: Sequence[FileReading]) -> Iterator[Match]:
+    """Every pipeline; where a test tells training from evaluation, as it is in each."""
+    first = {key: reading for reading in reversed(readings) for key in reading.pipelines}
+    evaluating = next((each for each in readings if each.reader.evaluating), None)
+    for key in dict.fromkeys(key for reading in readings for key in reading.pipelines):
+        pipeline = first[key].pipelines[key]
+        phases: list[FileReading] = []
+        assumed: list[str] = []
+        for each in readings:
+            before = None if each.origin is None or len(each.tests) > 1 else each.origin.pipelines.get(key)
+            if before != pipeline or each.pipelines.get(key, pipeline) == pipeline:
+                continue
+            (test,) = each.tests
+            if role(test.label):
+                phases.append(each)
+                continue
+            taken = "false" if each.reader.assumed[test.text] else "true"
+            assumed.append(f"`{test.text}` in line {test.at.line} cannot be told; it was taken as {taken}")
+        ways = {"": pipeline}
+        if phases:
+            (test,) = phases[0].tests
+            held = phases[0].reader.assumed[test.text]
+            other = evaluating if evaluating is not None and key in evaluating.pipelines else phases[0]
+            ways = {test.branch(not held): pipeline, test.branch(held): other.pipelines[key]}
+        for branch, matches in ways.items():
+            for match in matches:
+                path = ".".join(filter(None, (match.path, branch)))
+                yield replace(match, path=path, assumed=tuple(assumed))

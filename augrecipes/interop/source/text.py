@@ -1,4 +1,4 @@
-"""The text of a file of Python, or the code cells of a notebook, as a tree; and where its lines stand."""
+"""The text of a file of Python, or the code cells of a notebook, as a tree; and the tests and names in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
 
-from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.interop.draft import FOREIGN, wrong
 from augrecipes.interop.source.values import OutsideName, Scope, UnknownValue
 from augrecipes.recipe.nodes import Place
 
@@ -79,7 +79,7 @@ def parse(text: str, file: str) -> SourceText:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         place = empty.place(getattr(error, "lineno", None) or 1, max(getattr(error, "offset", None) or 1, 1))
         said = getattr(error, "msg", None) or str(error) or "nested too deeply"
-        raise wrong(f"no Python that can be read: {said}", place) from None
+        raise wrong(f"no Python that can be read: {said}", place, "", "E603") from None
     return SourceText(file, tree, lines, cells)
 
 
@@ -90,22 +90,15 @@ def _parsed(text: str) -> ast.Module:
     return ast.parse(text, _NAME)
 
 
-def wrong(message: str, place: Place) -> RecipeError:
-    """An error at a place of the source."""
-    return RecipeError(problems=[Diagnostic(message, place.line, place.col, "E603", "", place.file)])
-
-
 def _cells(text: str, file: str) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The code of a notebook, without what IPython alone understands, and where each cell begins."""
     try:
-        top = json.loads(text)
-        cells = top["cells"] if "cells" in top else [cell for sheet in top["worksheets"] for cell in sheet["cells"]]
-        kept = [(number, cell) for number, cell in enumerate(cells, 1) if cell.get("cell_type") == "code"]
-        sources = [(number, cell.get("source", cell.get("input", ""))) for number, cell in kept]
-        joined = [(number, "".join(map(str, source))) for number, source in sources]
+        cells = [
+            (number, cell) for number, cell in enumerate(json.loads(text)["cells"], 1) if cell["cell_type"] == "code"
+        ]
+        codes = [(number, _plain("".join(map(str, cell["source"])))) for number, cell in cells]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise wrong("no notebook that can be read", Place(file, 1, 1)) from None
-    codes = [(number, _plain(code)) for number, code in joined]
+        raise wrong("no notebook that can be read", Place(file, 1, 1), "", "E603") from None
     starts = accumulate((code.count("\n") + 1 for _, code in codes), initial=1)
     return "\n".join(code for _, code in codes), tuple(zip(starts, (number for number, _ in codes), strict=False))
 
@@ -165,3 +158,95 @@ def names_in(node: ast.expr, scope: Scope) -> list[str]:
         inner = ast.iter_child_nodes(each)
         left += [part for part in inner if part is not getattr(each, "func", None)] if len(left) < _FEW else []
     return names
+
+
+# Tests that cannot be told: what they are called, what is assumed of them, and what names say of training.
+
+# Comparisons by their sign, those that negate another one by that one's.
+_SIGNS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==", ast.NotEq: "==", ast.Is: "is", ast.IsNot: "is", ast.In: "in", ast.NotIn: "in",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A condition that cannot be told, without what negates it.
+
+    Attributes:
+        text: as it is written.
+        label: a name for the branch where it holds.
+        at: where it stands.
+        negated: whether the source asks for the opposite.
+    """
+
+    text: str
+    label: str
+    at: Place
+    negated: bool = False
+
+    def branch(self, holds: bool) -> str:
+        """The name of one of the two branches.
+
+        >>> Test("phase == 'train'", "train", Place()).branch(False)
+        'not_train'
+        """
+        return self.label if holds else f"not_{self.label}"
+
+
+def _label(node: ast.expr) -> str:
+    """A name for the branch where a test holds: what a value is compared with, or the name that is tested.
+
+    >>> _label(ast.parse("phase == 'train'").body[0].value), _label(ast.parse("cfg.is_train").body[0].value)
+    ('train', 'is_train')
+    """
+    match node:
+        case ast.Compare(left=left, comparators=[right]):
+            sides = [side.value for side in (right, left) if isinstance(side, ast.Constant)]
+            if sides and isinstance(sides[0], bool):
+                return f"{'' if sides[0] else 'not_'}{_label(left)}"
+            if sides and isinstance(sides[0], str):
+                return _word(sides[0])
+            if isinstance(right, ast.Tuple | ast.List) and right.elts and isinstance(right.elts[0], ast.Constant):
+                return _word(str(right.elts[0].value))
+        case ast.BoolOp(values=[first, *_]):
+            return _label(first)
+        case ast.Name() | ast.Attribute() | ast.Subscript():
+            return _word(dotted(node).rpartition(".")[2])
+    return ""
+
+
+def test_of(node: ast.expr, source: SourceText) -> Test:
+    """A test, without what negates it."""
+    negated = False
+    while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        node, negated = node.operand, not negated
+    text = dotted(node) or source.text(node)
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _SIGNS:
+        sides = [dotted(side) or source.text(side) for side in (node.left, node.comparators[0])]
+        text = f" {_SIGNS[type(node.ops[0])]} ".join(sides)
+        negated ^= isinstance(node.ops[0], ast.NotEq | ast.IsNot | ast.NotIn)
+    return Test(text, _label(node) or f"line_{node.lineno}", source.at(node), negated)
+
+
+def _word(text: str) -> str:
+    return re.sub(r"\W+", "_", text)[:40]
+
+
+_WORDS: dict[str, list[str]] = FOREIGN["words"]  # of names that speak of training or of evaluation
+_NOT = {"train": "eval", "augment": "eval", "eval": "train", "": ""}
+
+
+def role(name: str) -> str:
+    """`train`, `augment` (training, less surely), `eval` or nothing; the last part of the name that tells decides.
+
+    >>> role("get_transforms.not_is_test"), role("valid_dataset.transform"), role("weak"), role("testTransform")
+    ('train', 'eval', '', 'eval')
+    """
+    found = ""
+    for part in name.split("."):
+        words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", part).lower())
+        here = next((said for said, known in _WORDS.items() if not {*known}.isdisjoint(words)), "")
+        here = _NOT[here] if words[:1] == ["not"] else here
+        if here and not (here == "augment" and found):
+            found = here
+    return found

@@ -1,190 +1,226 @@
-"""Values of Python source as calls, and what of them is not known."""
+"""What creates transforms, in Python source and in configs, as calls; and what of them is not known."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from augrecipes.interop.draft import Call, LeftOut, takes_of
-from augrecipes.interop.source.functions import is_plain
-from augrecipes.interop.source.text import SourceText
-from augrecipes.interop.source.values import (
-    Class,
-    Created,
-    Function,
-    Instance,
-    OutsideName,
-    Partial,
-    UnknownValue,
-    walk,
-)  # fmt: skip
-from augrecipes.interop.torchvision.steps import PARAMETERS as OF_TORCHVISION
+from augrecipes.interop.draft import FOREIGN, POSITIONAL, Call, LeftOut, takes_of
+from augrecipes.interop.source import values
+from augrecipes.interop.torchvision import PARAMETERS as OF_TORCHVISION
 from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OR_OTHER
+from augrecipes.recipe import limits
 from augrecipes.recipe.history import PLACES
-from augrecipes.recipe.nodes import Place
+from augrecipes.recipe.nodes import NOWHERE, Place, short
 from augrecipes.recipe.write import flow
 
 COMPOSES = (COMPOSE, "ReplayCompose")
 HOLDING = (*COMPOSES, *GROUPS, ONE_OR_OTHER, "RandomApply", "RandomChoice", "PerChannel", "SelectiveChannelTransform")
 _DEEPEST = 24
 _LONGEST = 400  # of a line that is to be filled in
+_CONFIGS = FOREIGN["configs"]
+# The key that names the class, and the keys that hold arguments; without any of these they stand beside the name.
+_FORMS: dict[str, list[str]] = _CONFIGS["forms"]
 
 
-class CallWriter:
-    """Transforms of a file as calls, and what of their Compose is lost."""
-
-    def __init__(self, source: SourceText) -> None:
-        self.source = source
-        self.lost: list[LeftOut] = []
-        self.depth = 0
-
-    def call(self, created: Created) -> Call:
-        """What a class with its arguments is."""
-        name, place = created.name, self.source.at(created.node)
-        package = created.path.rpartition(".")[0]
-        package = "albumentations" if package.startswith("albumentations") else package
-        args, named = list(created.args), dict(created.named)
-        children = None
-        if name in HOLDING:
-            key = next((key for key in ("transforms", "first") if key in named), "")
-            held = named.pop(key) if key else args.pop(0) if args else ()
-            if name == ONE_OR_OTHER and not isinstance(held, list | tuple):
-                held = [held, named.pop("second") if "second" in named else args.pop(0) if args else None]
-            children = self.children(held)
-        given = _by_name(name, package, args, named)
-        if created.extra is not None:
-            given["**"] = created.extra
-        if name in COMPOSES:
-            given = self._of_compose(given, place)
-            if any(child.package == "albumentations" for child in children or ()):
-                package = "albumentations"  # whoever's Compose it is
-            return Call(COMPOSE, given, children, place, package)
-        unknown = [each for value in given.values() for each in _unknowns(value)]
-        if unknown:
-            return Call(name, {}, children, place, package, _why(name, given, children, unknown))
-        return Call(name, _listed(given), children, place, package)
-
-    def _of_compose(self, given: dict[str, Any], place: Place) -> dict[str, Any]:
-        """Arguments of a Compose; what is not known of them is lost, and the rest stays."""
-        known: dict[str, Any] = {}
-        for key, value in given.items():
-            if isinstance(value, dict):
-                known[key] = {inner: _listed(each) for inner, each in value.items()
-                              if not self._is_lost(f"{key}.{inner}", each, place)}  # fmt: skip
-            elif not self._is_lost(key, value, place):
-                known[key] = _listed(value)
-        return known
-
-    def _is_lost(self, name: str, value: Any, place: Place) -> bool:
-        if unknown := list(_unknowns(value)):
-            self.lost.append(LeftOut(name, _lacking(unknown), unknown[0].at if unknown[0].at.line else place))
-        return bool(unknown)
-
-    def children(self, held: Any) -> tuple[Call, ...]:
-        """The transforms of a group."""
-        items = [*held.values()] if isinstance(held, dict) else held if isinstance(held, list | tuple) else [held]
-        if self.depth >= _DEEPEST:
-            return ()
-        self.depth += 1
-        calls = tuple(child for item in items for child in self._child(item))
-        self.depth -= 1
-        return calls
-
-    def _child(self, item: Any) -> Iterator[Call]:
-        place, why = self.source.place(1), "is no transform"
-        name = "dict" if isinstance(item, dict) else type(item).__name__
-        match item:
-            case None:
-                return
-            case Created():
-                yield self.call(item)
-                return
-            case list() | tuple():
-                yield from self.children(item)
-                return
-            case Instance(cls=Class(name=name)):
-                why = "is a class of this file: make it known with augrecipes.register(cls)"
-            case Function(name=name, node=node):
-                place = self.source.at(node)
-                why = "is code, and a recipe holds none: write a class and make it known with augrecipes.register(cls)"
-            case UnknownValue(text=name, at=place):
-                why = f"is not known without running the source: {_lacking([item])}"
-            case OutsideName():
-                name, why = item.last, "is no transform, but a name"
-        yield Call(name, {}, None, place, "", why)
+def names_class(value: Any) -> bool:
+    """Whether a value names a class in one of the forms."""
+    return bool(_form(value))
 
 
-def _by_name(name: str, package: str, args: list[Any], named: dict[str, Any]) -> dict[str, Any]:
-    """Arguments by their names where these are known; those of albumentations' classes by their translation."""
-    order: list[str] = []
-    if package.startswith("torchvision"):
-        order = [key for key in OF_TORCHVISION.get(name, ()) if key != "transforms"]
-    elif name in COMPOSES and package in ("", "albumentations"):
-        order = PLACES[COMPOSE].split()
-    if len(args) > len(order):
-        return {"_args_": args, **named}
-    return {key: value for key, value in zip(order, args, strict=False) if key not in named} | named
+def are_calls(items: Any) -> bool:
+    """Whether these are calls; among those of a list, some may be `${...}`."""
+    each = [item for item in items if not (isinstance(items, list) and isinstance(item, values.UnknownValue))]
+    return bool(each) and all(map(names_class, each))
 
 
-def _unknowns(value: Any) -> Iterator[UnknownValue]:
-    """What of an argument is not known."""
-    for each in () if is_plain(value) else walk(value):
-        match each:
-            case UnknownValue():
-                yield each
-            case Created(path=path, node=node):
-                yield UnknownValue(f"{path}(...)", Place("", node.lineno))
-            case OutsideName(path=path):
-                yield UnknownValue(path, Place(), (path,))
-            case Function() | Class() | Instance() | Partial():
-                yield UnknownValue(getattr(each, "name", "an object"))
+def _form(value: Any) -> str:
+    return next((key for key in _FORMS if _class(value, key)), "") if isinstance(value, Mapping) else ""
 
 
-def _listed(value: Any, depth: int = 0) -> Any:
-    """A value as arguments are written: lists for tuples."""
-    if isinstance(value, list | tuple) and depth < _DEEPEST:
-        return [_listed(item, depth + 1) for item in value]
-    return {key: _listed(item, depth + 1) for key, item in value.items()} if isinstance(value, dict) else value
+def _class(mapping: Mapping[Any, Any], key: str) -> str:
+    """The class that stands at a key, as text or as a name of Python; or nothing."""
+    said = mapping.get(key)
+    said = said.last if isinstance(said, values.OutsideName) and said.bound else said
+    return said if isinstance(said, str) else ""
 
 
-def _why(name: str, given: Mapping[str, Any], children: Sequence[Call] | None, unknown: Sequence[UnknownValue]) -> str:
-    """The line that is to be filled in, and with what."""
-    if isinstance(given.get("_args_"), list):
-        takes = takes_of(name)
-        names = [key for key in takes if key != "p"] or PLACES.get(name, "").split()
-        rest = {key: value for key, value in given.items() if key != "_args_"}
-        given = dict(zip(names, given["_args_"], strict=False)) | rest
-    line = f"{name}: {_written(given, children)}"
-    line = line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
-    return f"fill in `{line}`: {_lacking(unknown)}"
+def place_of(value: Any) -> Place:
+    """Where a list or a mapping of a config stands."""
+    return getattr(value, "at", NOWHERE)
 
 
-def _written(given: Mapping[str, Any], children: Sequence[Call] | None = None) -> str:
-    items = [f"{key}: {_value(value)}" for key, value in given.items()]
-    if children is not None:
-        steps = ", ".join(f"{{{child.name}: {_written(child.args, child.children)}}}" for child in children)
-        items.append(f"steps: [{steps}]")
-    return "{" + ", ".join(items) + "}"
+def call_of(value: Any, lost: list[LeftOut] | None = None) -> Call:
+    """What creating a class is, or a mapping that names one; `unread` says why its arguments cannot be told.
+
+    What is not known of a Compose is added to `lost`, and the rest of it stays.
+    """
+    if isinstance(value, values.UnknownValue):
+        return Call(value.text, place=value.at, unread=_lacking([value]))
+    return _of_created(value, lost, 0) if isinstance(value, values.Created) else _of_mapping(value)
 
 
-def _value(value: Any) -> str:
-    match value:
-        case UnknownValue(text=text):
-            return f"${{{text}}}"
+def _of_mapping(value: Mapping[str, Any]) -> Call:
+    form = _form(value)
+    full = _class(value, form).removeprefix("$")
+    for prefix in _CONFIGS["registries"] if form == "type" else ():
+        full = full.removeprefix(prefix)
+    package, _, name = full.rpartition(".")
+    children, given = None, {}
+    for key, item in _arguments(value, form):
+        if key in _CONFIGS["children"] and isinstance(item, list | tuple) and are_calls(item):
+            children = tuple(map(call_of, item))
+        else:
+            given["p" if key in _CONFIGS["chances"] and form != "type" else key] = item
+    return _call(Call(name, given, children, place_of(value), _CONFIGS["aliases"].get(package, package)), config=True)
+
+
+def _arguments(value: Mapping[str, Any], form: str) -> Iterator[tuple[str, Any]]:
+    for key, item in value.items():
+        if key in _FORMS.get(form, ()) and isinstance(item, Mapping):
+            yield from item.items()
+        elif key != form and key not in _CONFIGS["settings"] and not (key in _FORMS.get(form, ()) and item is None):
+            yield str(key), item
+
+
+def _of_created(created: values.Created, lost: list[LeftOut] | None, depth: int) -> Call:
+    package, _, name = created.path.rpartition(".")
+    package = "albumentations" if package.startswith("albumentations") else package
+    args, named, children = list(created.args), dict(created.named), None
+    if name in HOLDING:
+        key = next((key for key in ("transforms", "first") if key in named), "")
+        held = named.pop(key) if key else args.pop(0) if args else ()
+        if name == ONE_OR_OTHER and not isinstance(held, list | tuple):
+            held = [held, named.pop("second") if "second" in named else args.pop(0) if args else None]
+        children = children_of(held, created.at, lost, depth + 1)
+    given = ({POSITIONAL: args} if args else {}) | named | ({} if created.extra is None else {"**": created.extra})
+    call = Call(name, given, children, created.at, package)
+    if name not in COMPOSES:
+        return _call(call)
+    order = PLACES[COMPOSE].split()
+    if package in ("", "albumentations") and len(args) <= len(order):
+        call = call.by_name(order)
+    if any(child.package == "albumentations" for child in children or ()):
+        package = "albumentations"  # whoever's Compose it is
+    known = _known(call.args, "", created.at, [] if lost is None else lost)
+    return replace(call, name=COMPOSE, package=package, args=known)
+
+
+def _known(given: Mapping[str, Any], prefix: str, place: Place, lost: list[LeftOut]) -> dict[str, Any]:
+    """Arguments of a Compose, without what is not known."""
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        plain = Plain()
+        if isinstance(value, dict) and not prefix:
+            found[key] = _known(value, f"{key}.", place, lost)
+            continue
+        found[key] = plain.of(value)
+        if plain.unknown:
+            where = plain.unknown[0].at if plain.unknown[0].at.line else place
+            lost.append(LeftOut(f"{prefix}{key}", _lacking(plain.unknown), where))
+            del found[key]
+    return found
+
+
+def _call(call: Call, *, config: bool = False) -> Call:
+    """A call with plain arguments, or with what is not known of them: in source, the line that is to be filled in."""
+    plain = Plain(config=config)
+    args = {key: plain.of(value) for key, value in call.args.items()}
+    if not plain.unknown:
+        return replace(call, args=args)
+    why = _lacking(plain.unknown)
+    if not config and not any(each.why for each in plain.unknown):
+        if POSITIONAL in args:
+            theirs = (
+                OF_TORCHVISION.get(call.name, ()) if call.package.startswith("torchvision") else takes_of(call.name)
+            )
+            takes = [key for key in theirs if key not in ("p", "transforms")] or PLACES.get(call.name, "").split()
+            args = dict(zip(takes, args.pop(POSITIONAL), strict=False)) | args
+        ((name, body),) = _written(replace(call, args=args)).items()
+        line = f"{name}: {flow(body)}".replace('"${', "${").replace('}"', "}").replace('\\"', '"')
+        why = f"fill in `{short(line, _LONGEST)}`: {why}"
+    return replace(call, args={}, unread=why)
+
+
+def _written(call: Call) -> dict[str, Any]:
+    """A call as a recipe would have it."""
+    steps = {} if call.children is None else {"steps": [_written(child) for child in call.children]}
+    return {call.name: call.args | steps}
+
+
+def children_of(held: Any, place: Place, lost: list[LeftOut] | None = None, depth: int = 0) -> tuple[Call, ...]:
+    """The transforms of a group that stands at a place."""
+    items = [*held.values()] if isinstance(held, dict) else held if isinstance(held, list | tuple) else [held]
+    return tuple(child for item in items for child in _child(item, place, lost, depth)) if depth < _DEEPEST else ()
+
+
+def _child(item: Any, place: Place, lost: list[LeftOut] | None, depth: int) -> Iterator[Call]:
+    why, name = "is no transform", "dict" if isinstance(item, dict) else type(item).__name__
+    match item:
+        case None:
+            return
+        case values.Created():
+            yield _of_created(item, lost, depth)
+            return
         case list() | tuple():
-            return f"[{', '.join(map(_value, value))}]"
-        case dict():
-            return "{" + ", ".join(f"{key}: {_value(item)}" for key, item in value.items()) + "}"
-        case Created(path=path) | OutsideName(path=path):
-            return f"${{{path}}}"
-        case None | bool() | int() | float() | str():
-            return flow(value)
-    return "${...}"
+            yield from children_of(item, place, lost, depth + 1)
+            return
+        case values.Class(name=name, is_object=True):
+            why = "is a class of this file: make it known with augrecipes.register(cls)"
+        case values.Function(name=name):
+            why = "is code, and a recipe holds none: write a class and make it known with augrecipes.register(cls)"
+        case values.UnknownValue(text=name):
+            why = f"is not known without running the source: {_lacking([item])}"
+        case values.OutsideName():
+            name, why = item.last, "is no transform, but a name"
+    yield Call(name, {}, None, getattr(item, "at", place), "", why)
 
 
-def _lacking(unknown: Sequence[UnknownValue]) -> str:
+class Plain:
+    """Values as arguments are written, as many as a file may hold, with lists for tuples; and what is not known.
+
+    In configs a name of Python stands for itself, and what is built from one value, such as an enumeration's, for that.
+    """
+
+    def __init__(self, *, config: bool = False) -> None:
+        self.config, self.left = config, limits.MAX_NODES
+        self.unknown: list[values.UnknownValue] = []
+
+    def of(self, value: Any, depth: int = 0) -> Any:
+        """A value; what is not known of it is kept, and `${...}` stands for it."""
+        self.left -= 1
+        match value:
+            case None | bool() | int() | float() | str():
+                return value
+            case _ if self.left < 0 or depth > limits.MAX_DEPTH:
+                lacking = values.UnknownValue("...", why="is too large: write the value")
+            case values.OutsideName(bound=True) if self.config:
+                return value.last
+            case list() | tuple():
+                return [self.of(item, depth + 1) for item in value]
+            case Mapping():
+                inside = value.get(POSITIONAL, [*value.values()][1:]) if self.config and names_class(value) else ()
+                if isinstance(inside, list) and len(inside) == 1:
+                    return self.of(inside[0], depth + 1)
+                return {key: self.of(item, depth + 1) for key, item in value.items()}
+            case values.UnknownValue():
+                lacking = value
+            case values.OutsideName(path=path):
+                lacking = values.UnknownValue(path, NOWHERE, (path,))
+            case values.Created(path=path, at=at):
+                lacking = values.UnknownValue(f"{path}(...)", at)
+            case _:
+                lacking = values.UnknownValue(getattr(value, "name", "an object"))
+        self.unknown += [lacking] if self.left >= 0 or not self.unknown else []
+        return lacking.text if lacking.text.startswith("${") else f"${{{lacking.text}}}"
+
+
+def _lacking(unknown: Sequence[values.UnknownValue]) -> str:
     """What the file does not tell, and how to give it."""
-    texts = list(dict.fromkeys(each.text for each in unknown))[:4]
+    texts = ", ".join(f"`{each}`" for each in dict.fromkeys(short(each.text, 80) for each in unknown[:4]))
     roots = list(dict.fromkeys(root for each in unknown for root in each.roots))[:4]
-    said = f"the file does not tell {', '.join(f'`{text}`' for text in texts)}"
+    if why := next((each.why for each in unknown if each.why), ""):
+        return f"{texts} {why}"
+    said = f"the file does not tell {texts}"
     return f"{said}; give it: {' '.join(f'--set {root}=VALUE' for root in roots)}" if roots else f"{said}; write it"

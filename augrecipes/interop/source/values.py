@@ -8,10 +8,11 @@ from __future__ import annotations
 import ast
 import math
 from collections import ChainMap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
+from augrecipes.interop.draft import FOREIGN
 from augrecipes.ops.constants import BORDER, INTERPOLATION
 from augrecipes.recipe.nodes import NOWHERE, Place
 
@@ -32,11 +33,13 @@ class UnknownValue:
         text: the expression.
         at: where it stands.
         roots: names in it that are not known either; with these the value could be told.
+        why: what else there is to say of it.
     """
 
     text: str
     at: Place = NOWHERE
     roots: tuple[str, ...] = ()
+    why: str = ""
 
 
 class Listed(list[Any]):
@@ -76,6 +79,7 @@ class Created:
     args: list[Any]
     named: dict[str, Any]
     node: ast.Call
+    at: Place
     extra: Any = None  # arguments that are spread in from what is not known
 
     @property
@@ -91,6 +95,7 @@ class Function:
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     scope: Scope
     name: str
+    at: Place
     defaults: dict[str, Any]
     owner: Any = None  # the instance or class that it is taken from
 
@@ -111,13 +116,13 @@ class Partial:
 
 @dataclass(slots=True, eq=False)
 class Class:
-    """A class of the file."""
+    """A class of the file, or an object of one: that has the class as its base."""
 
     name: str
-    names: dict[str, Any]
+    names: dict[str, Any]  # its attributes
     bases: list[Any]
-    fields: list[str]  # annotated names, in order: what a data class takes
     node: ast.ClassDef
+    is_object: bool = False
 
     def get(self, name: str, depth: int = 8) -> Any:
         """An attribute, its own or that of a base; MISSING where there is none that is known."""
@@ -129,30 +134,8 @@ class Class:
         return MISSING
 
 
-@dataclass(slots=True, eq=False)
-class Instance:
-    """An object of a class of the file."""
-
-    cls: Class
-    names: dict[str, Any] = field(default_factory=dict)  # its attributes
-
-    def get(self, name: str) -> Any:
-        """An attribute, its own or that of its class; MISSING where there is none that is known."""
-        return self.names[name] if name in self.names else self.cls.get(name)
-
-
-@dataclass(slots=True, eq=False)
-class Parser:
+class Parser(Mapped):
     """An argparse.ArgumentParser: the defaults of its arguments."""
-
-    defaults: dict[str, Any] = field(default_factory=dict)
-
-
-def given_value(value: Any) -> Any:
-    """A value that the user gave, as one of the source."""
-    if isinstance(value, list):
-        return Listed([given_value(item) for item in value])
-    return Mapped({key: given_value(item) for key, item in value.items()}) if isinstance(value, dict) else value
 
 
 def walk(value: Any) -> Iterator[Any]:
@@ -170,38 +153,15 @@ def walk(value: Any) -> Iterator[Any]:
             left += inner[::-1]
 
 
-class Named:
-    """What was created, or assigned, and the names that lead there."""
-
-    def __init__(self, path: Sequence[str], value: Any) -> None:
-        self.path, self.value = tuple(path), value
-
-
-# Modules by the names that people give them: where a snippet has no import, these tell.
-USUAL = {
-    "A": "albumentations", "alb": "albumentations", "albu": "albumentations", "albumentations": "albumentations",
-    "T": "torchvision.transforms", "transforms": "torchvision.transforms", "tt": "torchvision.transforms",
-    "tvt": "torchvision.transforms", "v2": "torchvision.transforms.v2", "torchvision": "torchvision", "cv2": "cv2",
-    "np": "numpy", "numpy": "numpy", "math": "math", "torch": "torch", "Image": "PIL.Image",
-    "InterpolationMode": "torchvision.transforms.InterpolationMode",
-}  # fmt: skip
-_CONSTANTS: dict[str, Any] = {
+_PYTHON = FOREIGN["python"]
+USUAL: dict[str, str] = _PYTHON["modules"]  # by the names that people give them: a snippet may have no import
+_CONSTANTS: dict[str, Any] = _PYTHON["constants"] | {
     **{f"cv2.INTER_{name.upper()}": number for name, number in INTERPOLATION.items()},
     **{f"cv2.BORDER_{name.upper()}": number for name, number in BORDER.items()},
-    "cv2.BORDER_REFLECT101": 4, "cv2.BORDER_DEFAULT": 4,
-    "numpy.pi": math.pi, "math.pi": math.pi, "math.e": math.e, "math.tau": math.tau,
-    **{f"PIL.Image.{where}{name}": number for where in ("", "Resampling.") for name, number in (
-        ("NEAREST", 0), ("LANCZOS", 1), ("ANTIALIAS", 1), ("BILINEAR", 2), ("BICUBIC", 3), ("BOX", 4), ("HAMMING", 5))},
-}  # fmt: skip
-# Of timm, under whatever module: by the last name.
-_IMAGENET = {
-    "IMAGENET_DEFAULT_MEAN": (0.485, 0.456, 0.406), "IMAGENET_DEFAULT_STD": (0.229, 0.224, 0.225),
-    "IMAGENET_INCEPTION_MEAN": (0.5, 0.5, 0.5), "IMAGENET_INCEPTION_STD": (0.5, 0.5, 0.5),
-}  # fmt: skip
-# What is written as its own name, for those who translate it.
-_ENUMERATIONS = ("torchvision.transforms.InterpolationMode.", "torchvision.transforms.functional.InterpolationMode.",
-                 "torchvision.transforms.v2.InterpolationMode.", "torch.float", "torch.uint", "torch.int",
-                 "torch.half")  # fmt: skip
+    **{f"{module}.{name}": getattr(math, name) for module in ("math", "numpy") for name in ("pi", "e", "tau")},
+}
+_OF_TIMM: dict[str, list[float]] = _PYTHON["of_timm"]  # under whatever module: by the last name
+_ENUMERATIONS = tuple(_PYTHON["enumerations"])  # what is written as its own name, for those who translate it
 # Of albumentations' ImageCompression, which carried its enumeration about.
 _COMPRESSIONS = (".ImageCompressionType.JPEG", ".ImageCompressionType.WEBP")
 
@@ -215,8 +175,8 @@ def constant(path: str, bound: bool = True) -> Any:
     last = path.rpartition(".")[2]
     if path in _CONSTANTS:
         return _CONSTANTS[path]
-    if last in _IMAGENET and (path.startswith("timm.") or path == last):
-        return _IMAGENET[last]
+    if last in _OF_TIMM and (path.startswith("timm.") or path == last):
+        return tuple(_OF_TIMM[last])
     if path.endswith(_COMPRESSIONS) and path.startswith("albumentations."):
         return last.lower()
     if path.startswith(_ENUMERATIONS):

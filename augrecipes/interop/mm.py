@@ -1,44 +1,55 @@
-"""Transforms of the MM frameworks as steps of a recipe, and their normalisation, which becomes `output:`."""
+"""Pipelines of the MM frameworks as recipes: `Albu` opened, their own transforms where the meaning is the same.
+
+Their normalisation becomes `output:`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from augrecipes.interop.draft import Item, Line
-from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld, photometric
-from augrecipes.ops.groups import ONE_OF, SEQUENTIAL
+from augrecipes.interop import albumentations, compose
+from augrecipes.interop.draft import FOREIGN, Call, Item, Line, RecipeDraft
+from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld, lines_by, photometric
+from augrecipes.ops.groups import COMPOSE, ONE_OF, SEQUENTIAL
+from augrecipes.recipe import suggest
 
+_MM = FOREIGN["mm"]
+CARRIERS = frozenset(_MM["carriers"])  # load a sample, or pack it for the network: datasets and `output:` do this
+NAMES = CARRIERS | {*_MM["names"]}  # that these frameworks alone have
+_APART: dict[str, str] = _MM["left_out"]  # why, and what comes nearest
+_ALBU = ("Albu", "Albumentations")
+_BGR = (
+    "MMDetection and MMSegmentation give Albu BGR images, and recipes work on RGB: steps that tell channels apart "
+    "(HueSaturationValue, RGBShift, ToGray, CLAHE, ...) act on the colours that their names say here."
+)
+# Version 2's test pipelines stand in this; without flips and at one scale it does nothing by itself.
+_TESTED = "MultiScaleFlipAug"
+_NEAR = ("Mosaic", "MixUp", "CopyPaste")
 _SATURATION = "blends with grey, where the framework multiplies the saturation of HSV"
 
-_FLIPS = {
-    "horizontal": ("HorizontalFlip",),
-    "vertical": ("VerticalFlip",),
-    "diagonal": ("HorizontalFlip", "VerticalFlip"),
-}
-_INTERPOLATIONS = {
-    "nearest": "nearest", "bilinear": "linear", "bicubic": "cubic", "area": "area", "lanczos": "lanczos4",
-}  # fmt: skip
+_FLIPS: dict[str, list[str]] = _MM["flips"]
+_INTERPOLATIONS: dict[str, str] = _MM["interpolations"]
 _MOST_SIZES = 1024
 
 
 def resize(args: Args, sample: SampleState) -> list[Item]:
     """To one size of a list or a range, shape kept or not; `scale` is (width, height)."""
-    scale = args.get("scale", args.get("img_scale"))
-    how = _how(args)
+    scale, how = args.get("scale", args.get("img_scale")), _how(args)
     if scale is None:
         factor = args.get("scale_factor")
         if not isinstance(factor, int | float):
             raise Unheld("it says no scale; write the size")
         return [sample.line("RandomScale", scale_limit=[factor - 1, factor - 1], **how, p=1.0)]
-    keep = args.get("keep_ratio", "img_scale" in args)
-    scales = scale if isinstance(scale, list) and scale and isinstance(scale[0], list) else [_pair(scale)]
+    scales = [
+        _pair(each) for each in (scale if isinstance(scale, list) and isinstance(scale[:1][0], list) else [scale])
+    ]
     if len(scales) == 2 and args.get("multiscale_mode", "range") == "range":
-        scales = _between(scales[0], scales[1])
-    found: list[Item] = [_sized([_pair(each) for each in scales], keep, sample, how)]
+        scales = _between(*scales)
+    found: list[Item] = [_sized(scales, args.get("keep_ratio", "img_scale" in args), sample, how)]
     if (ratios := args.get("ratio_range")) is not None:
-        limit = [round(ratio - 1, 10) for ratio in ratios]
-        line = sample.line("RandomScale", scale_limit=limit, **how, p=1.0)
+        line = sample.line("RandomScale", scale_limit=[round(ratio - 1, 10) for ratio in ratios], **how, p=1.0)
         line.beside.append("resampled twice, once in the framework")
         found.append(line)
     return found
@@ -78,11 +89,10 @@ def _sized(scales: list[list[int]], keep: Any, sample: SampleState, how: dict[st
     if not keep:
         each = [sample.line("Resize", height=height, width=width, **how) for width, height in scales]
         return each[0] if len(each) == 1 else Line(ONE_OF, {}, sample.place, [*each])
-    shortest = [min(pair) for pair in scales]
+    shortest, longest = [min(pair) for pair in scales], max(map(max, scales))
     size = shortest if len(shortest) > 1 else shortest[0]
     if all(width == height for width, height in scales):
         return sample.line("LongestMaxSize", max_size=size, **how)
-    longest = max(map(max, scales))
     line = sample.line("SmallestMaxSize", max_size=size, **how)
     line.beside.append(f"the longer side is not held below {longest}")
     sample.draft.note(
@@ -94,8 +104,7 @@ def _sized(scales: list[list[int]], keep: Any, sample: SampleState, how: dict[st
 
 def random_flip(args: Args, sample: SampleState) -> list[Item]:
     """Turned over in one of the directions."""
-    p = args.get("prob", args.get("flip_ratio"))
-    directions = args.get("direction", "horizontal")
+    p, directions = args.get("prob", args.get("flip_ratio")), args.get("direction", "horizontal")
     directions = directions if isinstance(directions, list) else [directions]
     if unknown := [each for each in directions if each not in _FLIPS]:
         raise Unheld(f"direction {unknown[0]!r} is none of {', '.join(_FLIPS)}")
@@ -104,25 +113,24 @@ def random_flip(args: Args, sample: SampleState) -> list[Item]:
     chances = p if isinstance(p, list) else [p / len(directions)] * len(directions)
     steps: list[Item] = []
     for direction, chance in zip(directions, chances, strict=False):
-        both = [sample.line(name, p=1.0) for name in _FLIPS[direction]]
-        whole = Line(SEQUENTIAL, {"p": chance}, sample.place, [*both])
-        steps.append(whole if len(both) > 1 else sample.line(both[0].name, p=chance))
+        first, *more = names = _FLIPS[direction]
+        both: list[Item] = [sample.line(name, p=1.0) for name in names]
+        steps.append(Line(SEQUENTIAL, {"p": chance}, sample.place, both) if more else sample.line(first, p=chance))
     return steps if len(steps) == 1 else [Line(ONE_OF, {"p": round(sum(chances), 6)}, sample.place, steps)]
 
 
 def pad(args: Args, sample: SampleState) -> list[Item]:
     """To a size, or to a multiple of one; the image stays at the top left."""
-    divisor = args.get("size_divisor")
     if args.get("pad_to_square"):
         raise Unheld("pad_to_square has no step: write `PadIfNeeded` with a fixed size")
-    if divisor is not None:
+    if (divisor := args.get("size_divisor")) is not None:
         sides = {"min_height": None, "min_width": None, "pad_height_divisor": divisor, "pad_width_divisor": divisor}
     else:
         sides = dict(zip(("min_height", "min_width"), _pair(args.get("size")), strict=True))
     return [sample.line("PadIfNeeded", **sides, position="top_left", **_fills(args))]
 
 
-def _fills(args: Args, image: str = "pad_val", mask: str = "seg_pad_val") -> dict[str, Any]:
+def _fills(args: Mapping[str, Any], image: str = "pad_val", mask: str = "seg_pad_val") -> dict[str, Any]:
     value, labels = args.get(image, 0), args.get(mask)
     if isinstance(value, Mapping):
         value, labels = value.get("img", 0), value.get("seg", labels)
@@ -153,9 +161,7 @@ def center_crop(args: Args, sample: SampleState) -> list[Item]:
 
 def random_rotate(args: Args, sample: SampleState) -> list[Item]:
     """By an angle, sometimes."""
-    degree = args["degree"]
-    limit = [-degree, degree] if isinstance(degree, int | float) else degree
-    return [sample.line("Rotate", limit=limit, **_fills(args), p=args.get("prob", 0.5))]
+    return [sample.line("Rotate", limit=args.span("degree"), **_fills(args), p=args.get("prob", 0.5))]
 
 
 def cut_out(args: Args, sample: SampleState) -> list[Item]:
@@ -180,15 +186,13 @@ def normalize(args: Args, sample: SampleState) -> list[Item]:
     """Mean and deviation in levels of 255, of RGB or of BGR."""
     if args.get("to_rgb", args.get("bgr_to_rgb", True)) is False:
         sample.output["color"] = "bgr"
-    mean, std = args.get("mean"), args.get("std")
     sample.normalized = True
-    if mean is None or std is None:
+    if args.get("mean") is None or args.get("std") is None:
         return []
     sample.output.pop("range", None)
-    if not any(mean) and set(std) == {255.0}:
-        return []  # 0..1
-    shares = ([round(level / 255, 10) for level in levels] for levels in (mean, std))
-    sample.output["normalize"] = dict(zip(("mean", "std"), shares, strict=True))
+    if any(args["mean"]) or set(args["std"]) != {255.0}:  # which is 0..1
+        found = {key: [round(level / 255, 10) for level in args[key]] for key in ("mean", "std")}
+        sample.output["normalize"] = found
     return []
 
 
@@ -214,7 +218,7 @@ def photometric_distortion(args: Args, sample: SampleState) -> list[Item]:
     return photometric(change, sample.place)
 
 
-MAKERS: dict[str, Maker] = {
+_MAKERS: dict[str, Maker] = {
     "CenterCrop": center_crop,
     "CutOut": cut_out,
     "FilterAnnotations": filter_boxes,
@@ -225,7 +229,78 @@ MAKERS: dict[str, Maker] = {
     "RandomCrop": random_crop,
     "RandomCutOut": cut_out,
     "RandomFlip": random_flip,
-    "RandomResize": lambda args, sample: resize({"keep_ratio": True, **args}, sample),
+    "RandomResize": lambda args, sample: resize(Args({"keep_ratio": True, **args}), sample),
     "RandomRotate": random_rotate,
     "Resize": resize,
 }
+
+
+def fill(draft: RecipeDraft, calls: Sequence[Call], preprocessor: Mapping[str, Any] | None = None) -> None:
+    """Put what a pipeline of an MM framework does into a draft.
+
+    Args:
+        draft: to be filled.
+        calls: the transforms.
+        preprocessor: arguments of the model's `data_preprocessor`, which normalises in releases from 2022 on.
+    """
+    sample = SampleState(draft, {"dtype": "float32", "layout": "chw", "range": [0, 255]})
+    steps = lines_by(_made, calls, sample)
+    if preprocessor is not None and not sample.normalized:
+        normalize(Args(preprocessor), sample)
+    if not sample.normalized:
+        draft.note("The config normalises elsewhere (in `_base_`, or in the model): write `normalize:` into `output:`.")
+    sample.finish(steps)
+
+
+def _made(call: Call, sample: SampleState) -> list[Item]:
+    if call.name in CARRIERS:
+        return _carried(call, sample)
+    if call.name == _TESTED and not call.unread and not call.args.get("flip") and call.children:
+        scale = call.args.get("img_scale")
+        if scale is None or not isinstance(scale[0], list):
+            given = {} if scale is None else {"img_scale": scale}
+            kept = [each for each in call.children if each.name != "RandomFlip"]
+            inside = [replace(each, args={**given, **each.args}) if each.name == "Resize" else each for each in kept]
+            return lines_by(_made, inside, sample)
+    if call.name in _APART or any(near in call.name for near in _NEAR):
+        raise Unheld(_APART.get(call.name) or "it needs other samples, which a step of a recipe does not have")
+    if call.unread:
+        raise Unheld(call.unread)
+    if call.name in _ALBU:
+        return _albu(call, sample)
+    if call.name in _MAKERS:
+        return _MAKERS[call.name](Args(call.args), sample)
+    why = suggest.step(call.name, call.args, ()).text.removeprefix("; ")
+    raise Unheld(f"a transform of the framework that recipes do not have; {why}")
+
+
+def _carried(call: Call, sample: SampleState) -> list[Item]:
+    """What loading and packing tell of the sample."""
+    if call.name == "LoadAnnotations":
+        if call.args.get("with_bbox"):
+            sample.boxes = sample.boxes or {}
+        segments = not any(key in call.args for key in ("with_bbox", "with_mask", "with_label"))
+        sample.needs_mask = sample.needs_mask or segments or bool(call.args.get("with_seg"))
+        if call.args.get("with_mask"):
+            sample.draft.note("A mask for each box (with_mask) is not part of a sample here; boxes and classes are.")
+    if call.args.get("color_type") == "grayscale":
+        sample.output["color"] = "gray"
+    return []
+
+
+def _albu(call: Call, sample: SampleState) -> list[Item]:
+    """What stands inside of Albu, with the names of today; its boxes are those of `inputs:`."""
+    params = call.args.get("bbox_params")
+    if isinstance(params, Mapping):
+        inner = RecipeDraft(sample.draft.name, sample.draft.origin, call.place)
+        others = ("type", "label_fields", "filter_lost_elements")
+        kept = {key: value for key, value in params.items() if key not in others}
+        compose.fill(inner, Call(COMPOSE, {"bbox_params": kept}, (), call.place))
+        boxes = inner.keys.get("inputs", {}).get("boxes", {})
+        sample.boxes = {**(sample.boxes or {}), **{key: value for key, value in boxes.items() if key != "labels"}}
+        sample.draft.refused += inner.refused
+    if any(inner.name in _MM["telling_channels"] for inner in call.walk()):
+        sample.draft.note(_BGR)
+    if call.args.get("skip_img_without_anno"):
+        sample.draft.note("Albu skipped images that lost all of their boxes; here they come without boxes.")
+    return albumentations.lines(call.children or ())

@@ -1,4 +1,4 @@
-"""The degradation of Real-ESRGAN as one `Degrade` step, with the ranges and probabilities of an option file.
+"""Values of an option file, and the degradation of Real-ESRGAN that they are of, as one `Degrade` step.
 
 As in the gallery's real-esrgan-x4, windows are cut first; each sample is degraded by itself, so that no pool of pairs
 mixes them; plateau-shaped kernels and generalised round ones are drawn as generalised turned ones; Poisson noise is
@@ -7,69 +7,130 @@ drawn in linear light, and always in colour.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import pi
-from typing import Any
+from typing import Any, NoReturn
 
-from augrecipes.interop.draft import Item, Line, RecipeDraft
-from augrecipes.interop.sr.options import OptionFile
+from augrecipes.interop.draft import FOREIGN, Item, Line, RecipeDraft, wrong
 from augrecipes.ops.groups import DEGRADE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
+from augrecipes.recipe.nodes import MappingNode, Node, Place, describe, plain
 
-_KERNELS = ["iso", "aniso", "generalized_iso", "generalized_aniso", "plateau_iso", "plateau_aniso"]
-_KERNEL_SHARES = [0.45, 0.25, 0.12, 0.03, 0.12, 0.03]
-_MODES = {
-    "area": "area", "bilinear": "linear", "bicubic": "cubic", "nearest-exact": "nearest_exact", "nearest": "nearest",
-    "lanczos": "lanczos4",
-}  # fmt: skip
+_KERNELS: dict[str, float] = FOREIGN["basicsr"]["kernels"]  # shapes, and how often each where the file does not say
+_MODES: dict[str, str] = FOREIGN["basicsr"]["modes"]
+# How resizes are made where the file does not say, each as often.
+_USUAL_MODES = {False: ("area", "bilinear", "bicubic"), True: ("bilinear", "bicubic", "nearest-exact", "lanczos")}
 # ShotNoise of this scale has the mean square error of the option's Poisson noise of scale 1, over all tones.
 _PHOTONS = 0.0041
 _LEAST_PHOTONS = 0.0001
 # A model that degrades the sharpened image, whatever its network is to make.
 _SHARPENING = "RealESRGAN"
+_NYQUIST = 3.1415  # the highest cutoff of a sinc filter
 _WEAK = {"plateau_iso", "plateau_aniso", "generalized_iso"}
 
 
-@dataclass(frozen=True, slots=True)
-class Manner:
-    """What two families of option files do differently.
+class OptionFile:
+    """What one or several mappings of an option file say; the first that has a key counts."""
 
-    Attributes:
-        modes: how resizes are made where the file does not say, each as often.
-        kernel_sizes: the smallest and the largest side of a kernel where the file does not say.
-        keeps: whether a second resize that draws `keep` leaves the size as it is.
-        smooth: resizes by `bilinear` and `bicubic` smooth before they make images smaller.
-    """
+    def __init__(self, place: Place, *sources: MappingNode) -> None:
+        self.place = place
+        self._held = {key: (node, at) for each in reversed(sources) for key, at, node in each.pairs()}
 
-    modes: list[str]
-    kernel_sizes: list[float]
-    keeps: bool
-    smooth: bool
+    def at(self, key: str) -> Place:
+        """Where a key stands; where all of it starts, if it does not."""
+        return self._held[key][1] if key in self._held else self.place
+
+    def node(self, key: str) -> Node | None:
+        """What stands at a key."""
+        return self._held[key][0] if key in self._held else None
+
+    def get(self, key: str, otherwise: Any = None) -> Any:
+        """The value of a key; what it is otherwise, where the key is missing or empty."""
+        node = self.node(key)
+        value = None if node is None else plain(node)
+        return otherwise if value is None else value
+
+    def refuse(self, key: str, message: str) -> NoReturn:
+        """End the import for what a key says."""
+        raise wrong(message, self.at(key), key, "E603")
+
+    def wrong(self, key: str, message: str, got: Any = None) -> NoReturn:
+        """End the import for a value that a key cannot have."""
+        node = self.node(key)
+        shown = f"{got:g}" if got is not None else "nothing" if node is None else describe(node)
+        self.refuse(key, f"{message}, got {shown}")
+
+    def number(self, key: str, otherwise: float | None = None) -> float:
+        """The number at a key."""
+        value: float = self.get(key, otherwise)
+        if not _is_number(value):
+            self.wrong(key, "must be a number")
+        return value
+
+    def whole(self, key: str, otherwise: int | None = None) -> int:
+        """The whole number of at least one at a key."""
+        if (value := self.number(key, otherwise)) % 1 or value < 1:
+            self.wrong(key, "must be a whole number, 1 or more", value)
+        return int(value)
+
+    def chance(self, key: str, otherwise: float = 0.0) -> float:
+        """The probability at a key."""
+        if not 0 <= (value := self.number(key, otherwise)) <= 1:
+            self.wrong(key, "must be a probability, 0 to 1", value)
+        return value
+
+    def numbers(self, key: str, count: int | None = None, otherwise: list[float] | None = None) -> list[float]:
+        """The list of so many numbers at a key; of any count, where it is None."""
+        value = self.get(key, otherwise)
+        fine = isinstance(value, list) and all(map(_is_number, value))
+        if not fine or (count is not None and len(value) != count):
+            self.wrong(key, f"must be a list of {count or 'some'} numbers")
+        return list(value)
+
+    def range(self, key: str, otherwise: list[float] | None = None) -> list[float]:
+        """The lower and the upper end at a key."""
+        low, high = self.numbers(key, 2, otherwise)
+        if low > high:
+            self.wrong(key, "must be a range, the smaller end first")
+        return [low, high]
+
+    def texts(self, key: str, otherwise: list[str] | None = None) -> list[str]:
+        """The list of texts at a key; one is a list of one."""
+        value = self.get(key, otherwise)
+        value = [value] if isinstance(value, str) else value
+        if not isinstance(value, list) or not value or not all(isinstance(each, str) for each in value):
+            self.wrong(key, "must be text, or a list of texts")
+        return list(value)
+
+    def weighted(
+        self, key: str, weights: str, known: Iterable[str], usual: Mapping[str, float]
+    ) -> list[tuple[str, float]]:
+        """The texts at one key, each with its share by the weights at another, or by the usual ones, or alike."""
+        names = self.texts(key, list(usual))
+        alike = list(usual.values()) if len(usual) == len(names) else [1.0] * len(names)
+        given = self.numbers(weights, len(names), alike)
+        if unknown := [name for name in names if name not in known]:
+            self.refuse(key, f"{unknown[0]!r} is none of {', '.join(known)}")
+        total = sum(given) or 1.0
+        return [(name, weight / total) for name, weight in zip(names, given, strict=True) if weight]
 
 
-BASICSR = Manner(["area", "bilinear", "bicubic"], [7, 21], keeps=False, smooth=False)
-REDUX = Manner(["bilinear", "bicubic", "nearest-exact", "lanczos"], [5, 17], keeps=True, smooth=True)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, slots=True)
 class Degradation:
-    """One option file's degradation.
+    """One option file's degradation."""
 
-    Attributes:
-        options: the file's top and its data set.
-        manner: what its family does.
-        side: of the low resolution's window, px.
-        draft: that remarks go to.
-    """
-
-    options: OptionFile
-    manner: Manner
-    side: int
-    draft: RecipeDraft
+    options: OptionFile  # the file's top and its data set
+    redux: bool  # of traiNNer-redux: a second resize may keep the size, and resizes smooth before they make smaller
+    side: int  # of the low resolution's window, px
+    draft: RecipeDraft  # that remarks go to
 
     def line(self) -> Line:
         """The Degrade step."""
-        options, usual = self.options, 0.0 if self.manner is REDUX else 1.0
+        options, usual = self.options, 0.0 if self.redux else 1.0
         first = self.one_of("resize1", [*self.scaled("", [0.4, 1.5]), (self.step(NO_OP), self.ways("")[2])])
         blurred = self.blurred("", options.chance("blur_prob", usual))
         steps = [*self.sharpened(), *blurred, *first, *self.noisy(""), *self.compressed("")]
@@ -79,10 +140,9 @@ class Degradation:
 
     def sharpened(self) -> list[Item]:
         """The high resolution, sharpened before it is degraded."""
-        options = self.options
-        if options.get("thicklines_prob"):
-            why = "thick lines have no step: leave it out"
-            self.draft.refuse("thicklines_prob", why, options.at("thicklines_prob"))
+        options, thick = self.options, "thicklines_prob"
+        if options.get(thick):
+            self.draft.refuse(thick, "thick lines have no step: leave it out", options.at(thick))
         sides = [50.0, 50.0]
         if options.get("lq_usm"):
             sides = options.range("lq_usm_radius_range", [1, 25])
@@ -94,42 +154,41 @@ class Degradation:
     def second_resize(self) -> list[Item]:
         """The second resize, from the final size."""
         up, down, keep = self.ways("2")
-        sizes, idle = self.scaled("2", [0.6, 1.2]), (self.step(NO_OP), keep)
-        if not self.manner.keeps:
-            return [*self.at_target("2"), *self.one_of("resize2", [*sizes, idle])]
-        total = up + down
-        inside = self.one_of("resize2", [(each, weight / total) for each, weight in sizes if total])
-        whole = Line(SEQUENTIAL, {}, self.options.place, [*self.at_target("2"), *inside])
-        return self.one_of("size2", [(whole, total), idle])
+        sizes, idle, target = self.scaled("2", [0.6, 1.2]), (self.step(NO_OP), keep), self.at_target("2")
+        if not self.redux:
+            return [*target, *self.one_of("resize2", [*sizes, idle])]
+        inside = self.one_of("resize2", [(each, weight / (up + down)) for each, weight in sizes if up + down])
+        whole = Line(SEQUENTIAL, {}, self.options.place, [*target, *inside])
+        return self.one_of("size2", [(whole, up + down), idle])
 
     def last(self) -> list[Item]:
         """The final size and a sinc filter, before or behind the last compression."""
-        p = self.options.chance("final_sinc_prob")
-        sinc = self.step("RingingOvershoot", **self.sides("final_kernel_range"), cutoff=[round(pi / 3, 4), 3.1415], p=p)
-        size = [*self.at_target("3"), *([sinc] if p else [])]
-        compressed, place = self.compressed("2"), self.options.place
+        p, compressed, size = self.options.chance("final_sinc_prob"), self.compressed("2"), self.at_target("3")
+        if p:
+            cutoff = [round(pi / 3, 4), _NYQUIST]
+            size.append(self.step("RingingOvershoot", **self.sides("final_kernel_range"), cutoff=cutoff, p=p))
         if not compressed:
             return size
-        whole = size[0] if len(size) == 1 else Line(SEQUENTIAL, {}, place, size)
-        return [Line(RANDOM_ORDER, {}, place, [*compressed, whole])]
+        whole = size[0] if len(size) == 1 else Line(SEQUENTIAL, {}, self.options.place, size)
+        return [Line(RANDOM_ORDER, {}, self.options.place, [*compressed, whole])]
 
     def sides(self, key: str) -> dict[str, list[int]]:
         """The sides of a kernel, as steps have them."""
-        return {"blur_limit": [int(each) for each in self.options.range(key, self.manner.kernel_sizes)]}
+        return {"blur_limit": [int(each) for each in self.options.range(key, [5, 17] if self.redux else [7, 21])]}
 
     def ways(self, number: str) -> tuple[float, float, float]:
         """How often a resize makes larger, makes smaller, and keeps the size."""
-        given = self.options.numbers(f"resize_prob{number}", 3, [0.3, 0.4, 0.3] if number else [0.2, 0.7, 0.1])
+        key = f"resize_prob{number}"
+        up, down, keep = given = self.options.numbers(key, 3, [0.3, 0.4, 0.3] if number else [0.2, 0.7, 0.1])
         total = sum(given)
         if total <= 0 or min(given) < 0:
-            self.options.wrong(f"resize_prob{number}", "must be three weights, of which one is above 0")
-        up, down, keep = (each / total for each in given)
-        return up, down, keep
+            self.options.wrong(key, "must be three weights, of which one is above 0")
+        return up / total, down / total, keep / total
 
     def modes(self, number: str) -> list[tuple[str, float]]:
         """How a resize may be made, and how often each."""
         keys = f"resize_mode_list{number}", f"resize_mode_prob{number}"
-        return self.options.weighted(*keys, self.manner.modes, _MODES)
+        return self.options.weighted(*keys, _MODES, dict.fromkeys(_USUAL_MODES[self.redux], 1.0))
 
     def scaled(self, number: str, usual: list[float]) -> list[tuple[Line, float]]:
         """Resizes by a factor, larger and smaller, for each mode."""
@@ -138,7 +197,7 @@ class Degradation:
         low, high = self.options.range(f"resize_range{number}", usual)
         for way, chance, ends in (("up", up, (1.0, high)), ("down", down, (low, 1.0))):
             for name, weight in self.modes(number):
-                smooth = {"area_for_downscale": "image"} if self.manner.smooth and name == "bilinear" else {}
+                smooth = {"area_for_downscale": "image"} if self.redux and name == "bilinear" else {}
                 args = {"scale_limit": [round(end - 1, 6) for end in ends], "interpolation": _MODES[name], **smooth}
                 found.append((self.step("RandomScale", **args, id=f"{way}-{name}"), chance * weight))
         return found
@@ -153,7 +212,7 @@ class Degradation:
 
     def to_target(self, name: str) -> Line:
         """One resize to the low resolution's size."""
-        smooth = {"bilinear": "area", "bicubic": "matlab_bicubic"} if self.manner.smooth else {}
+        smooth = {"bilinear": "area", "bicubic": "matlab_bicubic"} if self.redux else {}
         methods = {"area": "area", "bilinear": "linear", "bicubic": "cubic", **smooth}
         if name in methods:
             return self.step("ResizeToTarget", method=methods[name], id=name, p=1.0)
@@ -161,11 +220,10 @@ class Degradation:
 
     def blurred(self, number: str, p: float) -> list[Item]:
         """One kernel of several shapes, with the probability `p`."""
-        options = self.options
         if not p:
             return []
-        keys = f"kernel_list{number}", f"kernel_prob{number}"
-        kernels = options.weighted(*keys, _KERNELS, _KERNELS, _KERNEL_SHARES)
+        options = self.options
+        kernels = options.weighted(f"kernel_list{number}", f"kernel_prob{number}", _KERNELS, _KERNELS)
         sigma = options.range(f"blur_sigma{number}", [0.2, 2.0])
         beta = options.range(f"betag_range{number}", [0.5, 4.0])
         sides, sinc = self.sides(f"kernel_range{number}"), options.chance(f"sinc_prob{number}")
@@ -175,7 +233,7 @@ class Degradation:
         if any(name in _WEAK for name, _ in kernels):
             self.draft.note("Plateau-shaped kernels, and generalised round ones, are drawn as generalised turned ones.")
         turned = {**sides, "sigma_x_limit": sigma, "sigma_y_limit": sigma, "noise_limit": [1.0, 1.0]}
-        cutoff = [round(pi / (5 if sides["blur_limit"][1] >= 13 else 3), 4), 3.1415]
+        cutoff = [round(pi / (5 if sides["blur_limit"][1] >= 13 else 3), 4), _NYQUIST]
         shapes = [
             (self.step("RingingOvershoot", **sides, cutoff=cutoff), sinc),
             (self.step("GaussianBlur", **sides, sigma_limit=sigma), share["iso"]),
@@ -224,9 +282,8 @@ class Degradation:
             if "id" in line.args:
                 line.args["id"] = f"{name}-{line.args['id']}"
             line.args["p"] = round(weight, 4)
-        return [
-            Line(ONE_OF, {"id": name, **({} if p == 1 else {"p": p})}, self.options.place, [line for line, _ in acting])
-        ]
+        args = {"id": name} if p == 1 else {"id": name, "p": p}
+        return [Line(ONE_OF, args, self.options.place, [line for line, _ in acting])]
 
     def step(self, name: str, **args: Any) -> Line:
         """One step."""

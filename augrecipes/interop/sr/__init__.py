@@ -1,1 +1,0 @@
-"""Option files of BasicSR, Real-ESRGAN and traiNNer-redux: pairs, and degradations that make the low resolution."""

@@ -1,0 +1,247 @@
+"""Pipelines of torchvision.transforms, version 2 or 1, as recipes with the same meaning.
+
+Transforms that change values are steps, conversions to tensors are `output:` and `inputs:`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from augrecipes.interop import torchvision_steps as steps
+from augrecipes.interop.draft import FOREIGN, Call, Item, LeftOut, Line, RecipeDraft, acting, name_of, takes_of
+from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld, lines_by
+from augrecipes.interop.reading import Document
+from augrecipes.ops.groups import COMPOSE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
+from augrecipes.recipe import suggest
+from augrecipes.recipe.keys import imagenet
+from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.nodes import Place
+
+# Of each class the arguments in the order of its constructor, in both versions.
+PARAMETERS = {name: tuple(names.split()) for name, names in FOREIGN["torchvision"]["arguments"].items()}
+# A list that holds a name which albumentations has not, too, is of torchvision.
+TELLING = frozenset(PARAMETERS) - {*FOREIGN["torchvision"]["shared_names"]}
+APART: dict[str, str] = FOREIGN["torchvision"]["left_out"]  # why, and what comes nearest
+_HOME = "torchvision.transforms"
+_GROUPS = frozenset({"RandomApply", "RandomChoice", "RandomOrder"})
+
+
+def to_dtype(args: Args, sample: SampleState) -> list[Item]:
+    """Another type of numbers, scaled or not; what torchvision does not print is float32, as always."""
+    value = args.get("dtype")
+    if isinstance(value, Mapping):  # that of images
+        value = next((each for each in value.values() if each is not None), None)
+    name = str(value or "float32").rpartition(".")[2]
+    dtype = {"float": "float32", "half": "float16"}.get(name, name)
+    sample.output["layout"] = "chw"
+    if dtype == "uint8":
+        return []
+    if dtype not in ("float32", "float16"):
+        raise Unheld(f"dtype {dtype}: `output:` has float32, float16 and uint8; convert the batch")
+    sample.output["dtype"] = dtype
+    if args.get("scale"):
+        sample.scaled = True
+    elif not sample.scaled:
+        sample.output["range"] = [0, 255]
+    return []
+
+
+def normalize(args: Args, sample: SampleState) -> list[Item]:
+    """Mean and deviation; of 0..255, where nothing scaled the values."""
+    if sample.normalized:
+        raise Unheld("values are normalised already; leave one of the two out")
+    full = 255 if sample.output.pop("range", None) == [0, 255] else 1
+    found = {key: [each / full for each in args.numbers(key)] for key in ("mean", "std")}
+    dtype = "float32" if sample.output["dtype"] == "uint8" else sample.output["dtype"]
+    sample.output |= {"dtype": dtype, "layout": "chw", "normalize": found}
+    sample.normalized = True
+    return []
+
+
+def clamp_boxes(args: Args, sample: SampleState) -> list[Item]:
+    """Boxes cut at the image's edges."""
+    sample.boxes = sample.boxes or {}
+    return []
+
+
+def sanitize_boxes(args: Args, sample: SampleState) -> list[Item]:
+    """Boxes that are left out when little is left of them."""
+    side, area = float(args.get("min_size", 1.0)), float(args.get("min_area", 1.0))
+    sample.boxes = {**(sample.boxes or {}), "min_width": side, "min_height": side, "min_area": area}
+    return []
+
+
+def weights(args: Args, sample: SampleState) -> list[Item]:
+    """The transforms of torchvision's weights: the shorter side, the middle where asked for, a normalised tensor."""
+    crop = args.get("crop_size")
+    side = args.get("resize_size", None if crop is None else 256)
+    found = (
+        [] if side is None else steps.resize(Args(args, size=Args(resize_size=side).size("resize_size")[:1]), sample)
+    )
+    found += [] if crop is None else steps.center_crop(Args(size=crop), sample)
+    sample.output |= {"dtype": "float32", "layout": "chw"}
+    sample.scaled = True
+    usual = imagenet("rgb")
+    return [*found, *normalize(Args(mean=args.get("mean") or usual.mean, std=args.get("std") or usual.std), sample)]
+
+
+def _step(name: str, usual: Mapping[str, Any]) -> Maker:
+    """What makes a step of this class, with the probability that is given, or with the usual one."""
+    return lambda args, sample: [sample.line(name, **{**usual, "p": args.get("p", usual["p"])})]
+
+
+def _output(keys: Mapping[str, Any]) -> Maker:
+    """What only changes `output:`."""
+
+    def make(args: Args, sample: SampleState) -> list[Item]:
+        sample.output |= keys
+        sample.scaled = sample.scaled or "dtype" in keys
+        return []
+
+    return make
+
+
+# Of each class what makes steps of its arguments.
+MAKERS: dict[str, Maker] = steps.MAKERS | {
+    **{cls: _step(*step) for cls, steps in FOREIGN["torchvision"]["steps"].items() for step in steps.items()},
+    **{cls: _output(keys) for cls, keys in FOREIGN["torchvision"]["outputs"].items()},
+    "ClampBoundingBoxes": clamp_boxes,
+    "ConvertImageDtype": lambda args, sample: to_dtype(Args({"scale": True, **args}), sample),
+    "ImageClassification": weights,
+    "Normalize": normalize,
+    "SanitizeBoundingBoxes": sanitize_boxes,
+    "SemanticSegmentation": weights,
+    "ToDtype": to_dtype,
+}
+
+
+def from_torchvision(transform: Any, name: str = "imported") -> Recipe:
+    """A recipe with the meaning of a torchvision pipeline: the same ranges and chances, draws of its own.
+
+    Args:
+        transform: a `Compose` of torchvision.transforms, version 2 or 1, or a single transform.
+        name: of the recipe, `[a-z0-9-]`.
+
+    Raises:
+        RecipeError: parts of it have no place in a recipe; `problems` names each with the way out.
+        TypeError: it is no pipeline of torchvision.
+    """
+    document = Document(name, value=transform)
+    if not is_object(document):
+        raise TypeError(f"from_torchvision takes a transform of torchvision, got {transform!r:.200}")
+    return draft_of_object(document).whole_recipe()
+
+
+def is_object(document: Document) -> bool:
+    """Whether the document is an object of torchvision."""
+    return _is_torchvision(document.value)
+
+
+def draft_of_object(document: Document) -> RecipeDraft:
+    """What the object does, as a recipe; lines are counted as `repr` prints them, one a transform."""
+    made = RecipeDraft(name_of(document.file), "a pipeline of torchvision", document.place)
+    fill(made, _read(document.value, document.file, count(1)))
+    return made
+
+
+def _is_torchvision(value: Any) -> bool:
+    return type(value).__module__.startswith(_HOME)
+
+
+def _read(value: Any, file: str, lines: Iterator[int]) -> Call:
+    """The transform, and those inside it."""
+    place, cls = Place(file, next(lines), 1), type(value)
+    if not _is_torchvision(value):
+        name = getattr(value, "__name__", cls.__name__)
+        return Call(name if name.isidentifier() else "Lambda", {}, None, place, cls.__module__)
+    found = {key: getattr(value, key) for key in PARAMETERS.get(cls.__name__, ()) if hasattr(value, key)}
+    children = found.pop("transforms", None)
+    inside = None if children is None else tuple(_read(each, file, lines) for each in children)
+    return Call(cls.__name__, {key: _plain(each) for key, each in found.items()}, inside, place, cls.__module__)
+
+
+def _plain(value: Any) -> Any:
+    """A value as a config would have it."""
+    if isinstance(value, dict):
+        return {getattr(key, "__name__", str(key)): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def fill(draft: RecipeDraft, call: Call) -> None:
+    """Put what a Compose of torchvision does into a draft; a lone transform is a Compose of itself."""
+    sample = SampleState(draft, {"dtype": "uint8", "layout": "hwc"})
+    sample.finish(lines(call.children or () if call.name == COMPOSE else (call,), sample))
+
+
+def lines(calls: Sequence[Call], sample: SampleState) -> list[Item]:
+    """The calls as lines; what has no place in a recipe is among them as left out."""
+    return lines_by(_made, calls, sample)
+
+
+def _made(call: Call, sample: SampleState) -> list[Item]:
+    call = call.by_name([key for key in PARAMETERS.get(call.name, ()) if key != "transforms"])
+    if call.unread:
+        raise Unheld(APART.get(call.name) or call.unread)
+    if call.package and not call.package.startswith("torchvision"):
+        raise Unheld(_hint(call))
+    if call.name == COMPOSE:
+        return lines(call.children or (), sample)
+    if call.name not in MAKERS and call.name not in _GROUPS:
+        raise Unheld(APART.get(call.name) or _hint(call))
+    args = Args((key, value) for key, value in call.args.items() if key != "transforms")
+    if unknown := [key for key in args if key not in PARAMETERS[call.name]]:
+        raise Unheld(f"torchvision's {call.name} has no argument {unknown[0]!r}")
+    return _group(call, args, sample) if call.name in _GROUPS else MAKERS[call.name](args, sample)
+
+
+def _hint(call: Call) -> str:
+    foreign = f" of {call.package}" if call.package and not call.package.startswith("torchvision") else ""
+    if foreign or call.name not in PARAMETERS:
+        way = "write it as a class for albumentations and make it known with augrecipes.register(cls)"
+        return f"no transform{foreign} that augrecipes knows: {way}"
+    return suggest.step(call.name, call.args, ()).text.removeprefix("; ") or "nothing in a recipe has the same meaning"
+
+
+def _group(call: Call, args: Args, sample: SampleState) -> list[Item]:
+    children = call.children or ()
+    if not children:
+        return []
+    sides = sample.sides
+    if call.name == "RandomApply":
+        inside, p = lines(children, sample), float(args.get("p", 0.5))
+        sample.sides = sides
+        return [_weighed(inside[0], p)] if len(inside) == 1 else acting(Line(SEQUENTIAL, {"p": p}, call.place, inside))
+    each = [_whole(lines([child], sample), child) for child in children]
+    sample.sides = None
+    if call.name == "RandomOrder":
+        return acting(Line(RANDOM_ORDER, {}, call.place, each))
+    weights = args.get("p") or [1 / len(children)] * len(children)
+    if len(weights) != len(children):
+        raise Unheld(f"{len(weights)} probabilities for {len(children)} transforms")
+    shares = [round(weight / sum(weights), 6) for weight in weights]
+    return acting(Line(ONE_OF, {}, call.place, [_weighed(*pair) for pair in zip(each, shares, strict=True)]))
+
+
+def _weighed(item: Item, share: float) -> Item:
+    """A transform that is drawn with that weight: in OneOf a step's `p` is its weight, and it acts for sure."""
+    if isinstance(item, LeftOut):
+        return item
+    usual = 1.0 if item.steps is not None else takes_of(item.name).get("p", {}).get("default")
+    if item.args.get("p", usual) != 1:
+        return Line(SEQUENTIAL, {"p": share}, item.place, [item])
+    item.args["p"] = share
+    return item
+
+
+def _whole(made: list[Item], call: Call) -> Item:
+    """Several lines as one."""
+    if len(made) == 1:
+        return made[0]
+    if made and not any(isinstance(item, Line) for item in made):
+        why = "; ".join(f"{item.name}: {item.why}" for item in made if isinstance(item, LeftOut))
+        return LeftOut(call.name, why, call.place)
+    return Line(SEQUENTIAL, {"p": 1.0}, call.place, made) if made else Line(NO_OP, {"p": 1.0}, call.place)

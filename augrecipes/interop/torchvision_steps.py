@@ -1,0 +1,299 @@
+"""Transforms of torchvision as steps of a recipe: those that move pixels, and those that change values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from augrecipes.interop.draft import FOREIGN, Item, Line
+from augrecipes.interop.outputs import Args, Maker, SampleState, Unheld, numbers, photometric
+
+_INTERPOLATIONS: dict[str, str] = FOREIGN["torchvision"]["interpolations"]
+_SMOOTHED = frozenset({"linear", "cubic"})  # before torchvision makes images smaller by them
+_BORDERS: dict[str, str] = FOREIGN["torchvision"]["borders"]
+_MOST_SIZES = 1024  # of a list that a step is given to draw from
+_AFTER = "the shear acts after the rotation here, before it in torchvision"
+
+
+def interpolation(value: Any) -> str:
+    """torchvision's mode, by name, as its enumeration prints it, or as Pillow's number.
+
+    >>> interpolation("InterpolationMode.BICUBIC"), interpolation(0)
+    ('cubic', 'nearest')
+    """
+    text = str(value).rpartition(".")[2].lower()
+    if text not in _INTERPOLATIONS:
+        raise Unheld(f"interpolation {value!r} is none of torchvision's: {', '.join(list(_INTERPOLATIONS)[:8])}")
+    return _INTERPOLATIONS[text]
+
+
+def resampling(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a step that resizes as one of torchvision with these arguments does.
+
+    >>> resampling({}), resampling({"interpolation": "bicubic", "antialias": False})
+    ({'interpolation': 'linear', 'area_for_downscale': 'image'}, {'interpolation': 'cubic'})
+    """
+    mode = interpolation(args.get("interpolation", "bilinear"))
+    smooth = args.get("antialias", True) is not False and mode in _SMOOTHED
+    return {"interpolation": mode} | ({"area_for_downscale": "image"} if smooth else {})
+
+
+def fills(value: Any) -> dict[str, Any]:
+    """What borders are filled with, as `fill` and `fill_mask`; black where nothing is said.
+
+    >>> fills([9, 9, 9]), fills({"Image": 127, "Mask": 255}), fills(None)
+    ({'fill': 9}, {'fill': 127, 'fill_mask': 255}, {})
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        found = numbers(value, "fill")
+        return {"fill": found[0] if len(set(found)) == 1 else found}
+    kinds = {str(kind).rpartition(".")[2].strip("'>").lower(): each for kind, each in value.items()}
+    image, mask = (kinds.get(kind, kinds.get("others")) for kind in ("image", "mask"))
+    return {**fills(image), **({"fill_mask": fills(mask)["fill"]} if mask is not None else {})}
+
+
+def levels(value: Any, sample: SampleState) -> dict[str, Any]:
+    """The same in levels of 0..255, as the image counts where it stands."""
+    found = fills(value)
+    if sample.scaled and not sample.normalized and "fill" in found:
+        fill = found["fill"]
+        found["fill"] = [each * 255 for each in fill] if isinstance(fill, list) else fill * 255
+    return found
+
+
+def border(value: Any) -> str:
+    """torchvision's padding mode by the name that recipes have for it."""
+    if value not in _BORDERS:
+        raise Unheld(f"padding_mode {value!r} is none of torchvision's: {', '.join(_BORDERS)}")
+    return _BORDERS[value]
+
+
+def _edge(args: Args, sample: SampleState) -> dict[str, Any]:
+    return {"border_mode": border(args.get("padding_mode", "constant")), **levels(args.get("fill"), sample)}
+
+
+def _warp(args: Args, sample: SampleState, usual: str = "nearest") -> dict[str, Any]:
+    if args.get("center") is not None:
+        raise Unheld(f"center {args['center']}: images turn about their middle here; leave it out, or pad one side")
+    return {"interpolation": interpolation(args.get("interpolation", usual)), **levels(args.get("fill"), sample)}
+
+
+def resize(args: Args, sample: SampleState) -> list[Item]:
+    """The shorter side, where one number is given; both sides, where two are."""
+    how, longest = resampling(args), args.get("max_size")
+    if args.get("size") is None:
+        return [sample.line("LongestMaxSize", max_size=int(args.numbers("max_size")[0]), **how)]
+    if longest is not None:
+        raise Unheld(
+            f"max_size {longest} limits the longer side as well: write `SmallestMaxSize` where no image is so long, "
+            "or `LongestMaxSize` for that side alone"
+        )
+    height, width = sample.sides = args.size("size")
+    if len(args.numbers("size")) == 1:
+        return [sample.line("SmallestMaxSize", max_size=height, **how)]
+    return [sample.line("Resize", height=height, width=width, **how)]
+
+
+def center_crop(args: Args, sample: SampleState) -> list[Item]:
+    """The middle; of images that are smaller, with a black border."""
+    height, width = args.size("size")
+    fits = sample.sides is not None and sample.sides[0] >= height and sample.sides[1] >= width
+    sample.sides = height, width
+    return [sample.line("CenterCrop", height=height, width=width, **({} if fits else {"pad_if_needed": True}))]
+
+
+def random_crop(args: Args, sample: SampleState) -> list[Item]:
+    """A window, of an image with a border where one is asked for."""
+    height, width = args.size("size")
+    found = pad(args, sample) if args.get("padding") not in (None, 0) else []
+    needed = {"pad_if_needed": True, "pad_position": "random"} | _edge(args, sample)
+    sample.sides = height, width
+    return [
+        *found,
+        sample.line("RandomCrop", height=height, width=width, **needed if args.get("pad_if_needed") else {}),
+    ]
+
+
+def pad(args: Args, sample: SampleState) -> list[Item]:
+    """A border: one number for all sides, two for left and right and for top and bottom, or four."""
+    given = [int(each) for each in args.numbers("padding")]
+    if len(given) not in (1, 2, 4):
+        raise Unheld(f"padding must be 1, 2 or 4 numbers, got {len(given)}")
+    sample.sides = None
+    return [sample.line("Pad", padding=given[0] if len(set(given)) == 1 else given, **_edge(args, sample))]
+
+
+def random_resized_crop(args: Args, sample: SampleState) -> list[Item]:
+    """A window of random area and proportions, at one size."""
+    sample.sides = args.size("size")
+    return [sample.line("RandomResizedCrop", size=[*sample.sides], **args.spans("scale", "ratio"), **resampling(args))]
+
+
+def random_rotation(args: Args, sample: SampleState) -> list[Item]:
+    """By an angle, counter-clockwise; with `expand` the image grows until it is whole."""
+    limit, how = args.span("degrees"), _warp(args, sample)
+    if not args.get("expand"):
+        return [sample.line("Rotate", limit=limit, **how, p=1.0)]
+    sample.sides = None
+    return [sample.line("Affine", rotate=_turned(limit), fit_output=True, **how, p=1.0)]
+
+
+def random_affine(args: Args, sample: SampleState) -> list[Item]:
+    """Turned, moved, scaled and sheared at once; angles are clockwise in torchvision."""
+    found: dict[str, Any] = {"rotate": _turned(args.span("degrees"))}
+    if args.get("translate") is not None:
+        x, y = args.span("translate")
+        found["translate_percent"] = {"x": [-x, x], "y": [-y, y]}
+    if args.get("scale") is not None:
+        found |= {"scale": args.span("scale"), "keep_ratio": True}
+    if args.get("shear") is not None:
+        given = args.numbers("shear")
+        horizontal = Args(shear=given if len(given) < 3 else given[:2]).span("shear")
+        found["shear"] = {"x": horizontal, "y": given[2:] if len(given) == 4 else [0.0, 0.0]}
+    line = sample.line("Affine", **found, **_warp(args, sample), p=1.0)
+    if any(found["rotate"]) and any(any(ends) for ends in found.get("shear", {}).values()):
+        line.beside.append(_AFTER)
+        sample.draft.note(f"RandomAffine: {_AFTER}.")
+    return [line]
+
+
+def _turned(angles: list[float]) -> list[float]:
+    return [-angles[1] + 0.0, -angles[0] + 0.0]
+
+
+def elastic(args: Args, sample: SampleState) -> list[Item]:
+    """Wobbles; torchvision counts alpha in half pixels."""
+    alpha, sigma = ({*args.numbers(key, usual)} for key, usual in (("alpha", 50.0), ("sigma", 5.0)))
+    if len(alpha) > 1 or len(sigma) > 1:
+        raise Unheld("alpha and sigma that differ for x and y: ElasticTransform has one of each; take their mean")
+    made = {"alpha": alpha.pop() / 2, "sigma": sigma.pop(), "noise_distribution": "uniform"}
+    return [sample.line("ElasticTransform", **made, **_warp(args, sample, "bilinear"), p=1.0)]
+
+
+def scale_jitter(args: Args, sample: SampleState) -> list[Item]:
+    """As large as fits into the target, times a factor."""
+    how, limit = resampling(args), [round(end - 1, 10) for end in args.span("scale_range", usual=[0.1, 2.0])]
+    sample.sides = None
+    line = sample.line("RandomScale", scale_limit=limit, **how, p=1.0)
+    line.beside.append("resampled twice, once in torchvision")
+    return [sample.line("LongestMaxSize", max_size_hw=[*args.size("target_size")], **how), line]
+
+
+def shortest_size(args: Args, sample: SampleState) -> list[Item]:
+    """The shorter side, one of several."""
+    sizes = [int(each) for each in args.numbers("min_size")]
+    if args.get("max_size") is not None:
+        return resize(Args(args, size=sizes[:1]), sample)
+    sample.sides = min(sizes), min(sizes)
+    return [sample.line("SmallestMaxSize", max_size=sizes if len(sizes) > 1 else sizes[0], **resampling(args))]
+
+
+def random_resize(args: Args, sample: SampleState) -> list[Item]:
+    """The shorter side, any from `min_size` to below `max_size`."""
+    low, high = (int(args.numbers(key)[0]) for key in ("min_size", "max_size"))
+    if not 0 < high - low <= _MOST_SIZES:
+        raise Unheld(f"{high - low} sizes are too many to list; write `SmallestMaxSize` with a list of some of them")
+    return shortest_size(Args(args, min_size=list(range(low, high)), max_size=None), sample)
+
+
+# What ColorJitter leaves as it is, and what RandomPhotometricDistort does where nothing is said.
+_AS_IT_IS = {"brightness": [1.0, 1.0], "contrast": [1.0, 1.0], "saturation": [1.0, 1.0], "hue": [0.0, 0.0]}
+_DISTORTED = {"brightness": [0.875, 1.125], "contrast": [0.5, 1.5], "saturation": [0.5, 1.5], "hue": [-0.05, 0.05]}
+
+
+def color_jitter(args: Args, sample: SampleState) -> list[Item]:
+    """Brightness, contrast, saturation and hue in random order; what is not named stays as it is."""
+    ranges = {key: _range(key, args) for key in _AS_IT_IS}
+    return [] if ranges == _AS_IT_IS else [sample.line("ColorJitter", **ranges, p=1.0)]
+
+
+def _range(key: str, args: Args) -> list[float]:
+    if args.get(key) is None:
+        return _AS_IT_IS[key]
+    low, high = (float(end) for end in args.span(key, 0.0 if key == "hue" else 1.0))
+    return [low if key == "hue" else max(low, 0.0), high]
+
+
+def photometric_distort(args: Args, sample: SampleState) -> list[Item]:
+    """Each of four colour changes or none of it, contrast first or last, and channels in any order."""
+    p = args.get("p", 0.5)
+
+    def change(key: str) -> Line:
+        return sample.line("ColorJitter", **{**_AS_IT_IS, key: _range(key, Args(_DISTORTED | args))}, p=p)
+
+    return [*photometric(change, sample.place), sample.line("ChannelShuffle", p=p)]
+
+
+def gaussian_blur(args: Args, sample: SampleState) -> list[Item]:
+    """Blurred by a kernel of one size."""
+    kernel = {int(each) for each in args.numbers("kernel_size")}
+    if len(kernel) > 1:
+        raise Unheld("a kernel that is wider than high: GaussianBlur has square ones; take the larger side")
+    sigma = args.ends("sigma", [0.1, 2.0])
+    return [sample.line("GaussianBlur", blur_limit=[*kernel] * 2, sigma_limit=sigma, p=1.0)]
+
+
+def solarize(args: Args, sample: SampleState) -> list[Item]:
+    """Values from a level on turned round; the level counts as the image does where it stands."""
+    level = float(args.numbers("threshold")[0])
+    share = level if sample.scaled else level / 255
+    if not 0 <= share <= 1:
+        raise Unheld(f"threshold {level:g} is beyond white, and does nothing: leave the step out")
+    return [sample.line("Solarize", threshold_range=[share, share], p=args.get("p", 0.5))]
+
+
+def erasing(args: Args, sample: SampleState) -> list[Item]:
+    """A hole; its value counts as the image does where it stands."""
+    value = args.get("value", 0)
+    fill = {"fill": "random"} if value == "random" else levels(value, sample)
+    return [sample.line("Erasing", **args.spans("scale", "ratio"), **fill, p=args.get("p", 0.5))]
+
+
+def gray(args: Args, sample: SampleState) -> list[Item]:
+    """Grey always; of one channel, where one is asked for."""
+    if int(args.get("num_output_channels", 1)) == 1:
+        sample.output["color"] = "gray"
+    return [sample.line("ToGray", p=1.0)]
+
+
+def gaussian_noise(args: Args, sample: SampleState) -> list[Item]:
+    """Noise of one strength."""
+    ranges = {"std_range": args.ends("sigma", 0.1), "mean_range": args.ends("mean", 0.0)}
+    return [sample.line("GaussNoise", **ranges, p=1.0)]
+
+
+def jpeg(args: Args, sample: SampleState) -> list[Item]:
+    """Coded and decoded, at a quality of a range."""
+    return [sample.line("ImageCompression", quality_range=[int(end) for end in args.ends("quality")], p=1.0)]
+
+
+def posterize(args: Args, sample: SampleState) -> list[Item]:
+    """Fewer bits."""
+    return [sample.line("Posterize", num_bits=int(args.numbers("bits")[0]), p=args.get("p", 0.5))]
+
+
+# Of each class what makes steps of its arguments.
+MAKERS: dict[str, Maker] = {
+    "CenterCrop": center_crop,
+    "ColorJitter": color_jitter,
+    "ElasticTransform": elastic,
+    "GaussianBlur": gaussian_blur,
+    "GaussianNoise": gaussian_noise,
+    "Grayscale": gray,
+    "JPEG": jpeg,
+    "Pad": pad,
+    "RandomAffine": random_affine,
+    "RandomCrop": random_crop,
+    "RandomErasing": erasing,
+    "RandomPhotometricDistort": photometric_distort,
+    "RandomPosterize": posterize,
+    "RandomResize": random_resize,
+    "RandomResizedCrop": random_resized_crop,
+    "RandomRotation": random_rotation,
+    "RandomShortestSize": shortest_size,
+    "RandomSolarize": solarize,
+    "Resize": resize,
+    "ScaleJitter": scale_jitter,
+}
