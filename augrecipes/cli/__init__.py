@@ -1,4 +1,4 @@
-"""The command line: one file a command. Heavy modules are imported by the commands that need them."""
+"""The command line. Heavy modules are imported by the commands that need them, when they run."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.diff.recipes import diff
+from augrecipes.diff import diff
 from augrecipes.errors import DataError
 from augrecipes.preview.display import amplified, picture_of_output
 from augrecipes.studio.requests import CompareRequest, Refused

@@ -7,6 +7,7 @@ from typing import Any
 
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.recipe.model import Step
+from augrecipes.recipe.words import in_words
 from augrecipes.sources.columns import GivenTable
 from augrecipes.sources.sample import Sample
 from augrecipes.sources.stored import StoredSource
@@ -15,7 +16,6 @@ from augrecipes.studio.jobs import Piece, Say
 from augrecipes.studio.requests import MOST_DRAWS, Refused, ViewRequest
 from augrecipes.studio.studio import Studio
 from augrecipes.studio.view import View, failure, name_of
-from augrecipes.studio.words import in_words
 from augrecipes.studio.workbench import key_of
 
 

@@ -17,12 +17,12 @@ from augrecipes.ops import groups, registry
 from augrecipes.ops.frozen import Arguments
 from augrecipes.preview.display import picture_of_input
 from augrecipes.recipe.model import Inputs, Output, Step
+from augrecipes.recipe.words import in_words
 from augrecipes.studio.images import shrunk
 from augrecipes.studio.jobs import go_on
 from augrecipes.studio.requests import Refused, ViewRequest
 from augrecipes.studio.studio import Studio
 from augrecipes.studio.view import View, whole
-from augrecipes.studio.words import in_words
 
 _CORNERS = 16  # combinations of the ends of ranges that are tried, of a group twice as many in total
 _DRAWS = 8  # of the step as it is written

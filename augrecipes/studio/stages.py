@@ -12,12 +12,12 @@ from augrecipes.errors import AugrecipesError
 from augrecipes.ops import registry
 from augrecipes.preview.display import picture_of_input, picture_of_output
 from augrecipes.recipe.model import Step
+from augrecipes.recipe.words import in_words
 from augrecipes.sources.sample import Sample
 from augrecipes.studio.jobs import Piece, Say, go_on
 from augrecipes.studio.requests import Refused, ViewRequest
 from augrecipes.studio.studio import Studio
 from augrecipes.studio.view import View, failure
-from augrecipes.studio.words import in_words
 
 SIZE = 640  # px, where the request names none
 

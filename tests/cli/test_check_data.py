@@ -79,7 +79,7 @@ def test_content_finds_what_headers_do_not(run, folder):
 
 def test_json(run, folder):
     (folder / "X4/1x4.png").unlink()
-    told = json.loads(run("check-data", "x.yaml", "hr=HR", "lr=X4", "--format", "json").stdout)
+    told = json.loads(run("check-data", "x.yaml", "hr=HR", "lr=X4", "--json").stdout)
     assert told == {
         "targets": {"hr": 6, "lr": 5},
         "fine": 5,
@@ -96,8 +96,8 @@ def test_templates_lists_of_folders_and_csv_files(run, folder, write):
     assert run("check-data", "x.yaml", "hr=HR", "lr=low", "--names", "lr={}x4").exit_code == 0
     assert run("check-data", "x.yaml", "hr=HR", "lr=low", "--names", "lr={}x2").exit_code == 1
     write("pairs.csv", "hr,lr,split\nHR/1.png,low/1x4.png,a\nHR/2.png,low/none.png,b\n")
-    assert run("check-data", "x.yaml", "--files", "pairs.csv", "--split", "a").exit_code == 0
-    result = run("check-data", "x.yaml", "--files", "pairs.csv")
+    assert run("check-data", "x.yaml", "pairs.csv", "--split", "a").exit_code == 0
+    result = run("check-data", "x.yaml", "pairs.csv")
     assert result.exit_code == 1
     assert "low/none.png: no such file" in result.stdout
 

@@ -10,10 +10,9 @@ import cv2
 import numpy as np
 import pytest
 
-from augrecipes.bench import timing
+from augrecipes.bench import tables, timing
 from augrecipes.bench.stages import Stage
 from augrecipes.bench.timing import Ratio
-from augrecipes.cli import bench_report
 from augrecipes.compiler.run import clock
 from augrecipes.report import Report
 
@@ -150,7 +149,7 @@ def test_stages_are_one_table_in_eighty_columns(low: float) -> None:
         name="mine", stages=stages, mad=0.3, ms=101.0, transfer=1.03, bottleneck="CPU",
         accounted=Ratio(low, low, low, (low,)),
     )  # fmt: skip
-    lines = Report(tables=[bench_report._stages(side)]).text().splitlines()
+    lines = Report(tables=[tables.stages(side)]).text().splitlines()
     assert max(map(len, lines)) <= 80
     assert len(lines) == 1 + len(stages) + 2 + 1  # title, total and worker transfer, and the bottleneck
     assert "  JoinedWarps(Rotate#1 + 3)" in "\n".join(lines)

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from augrecipes.bench.tables import training
 from augrecipes.bench.training import StepPart, Training
-from augrecipes.cli.bench_report import _training
 
 QUICK = ("--seconds", "0.01", "--samples", "4", "--batch-size", "4", "--no-effects", "--optimize", "exact")
 RECIPE = "{version: 1, recipe: a, steps: [RandomCrop: {height: 48, width: 48}], eval: []}"
@@ -48,7 +48,7 @@ def test_figures_have_the_digits_of_their_spread():
         StepPart("optimiser", 0.42, 0.012, 0.2),
     )
     one = Training("a", "exact", "batches", 0, "cpu", 1, "step", 4, 12, parts)
-    rows = [" ".join(row[:3]).split() for row in _training([one])[0].rows]
+    rows = [" ".join(row[:3]).split() for row in training([one])[0].rows]
     assert rows == [
         ["loading", "151", "±", "11"], ["forward", "42", "±", "3"], ["optimiser", "0.42", "±", "0.01"],
         ["total", "193"],

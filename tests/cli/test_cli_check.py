@@ -1,11 +1,12 @@
-"""`augrecipes check`: what it prints, and its exit status."""
+"""`augrecipes check`: what it prints, and its exit status; and `--plugin`, whose file runs only when named."""
 
 import json
 
 import pytest
-from recipe_texts import BROKEN, GOOD, LINTS, WARNS
+from support.checks import BROKEN, GOOD, LINTS, WARNS
 
-from augrecipes.cli.codes import describe
+from augrecipes.cli.check import describe
+from augrecipes.ops import registry
 from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.gallery import gallery_names
 
@@ -98,7 +99,8 @@ def test_json(run, write):
     assert problem == {
         "file": "x.yaml", "line": 5, "col": 5, "code": "L101", "name": "random-in-eval", "severity": "error",
     }  # fmt: skip
-    assert run("check", "x.yaml", "--format", "json").stdout == result.stdout
+    old = run("check", "x.yaml", "--format", "json")
+    assert (old.stdout, old.stderr) == (result.stdout, "note: --format json is now --json; the old name still works\n")
     write("x.yaml", GOOD)
     assert json.loads(run("check", "x.yaml", "--json").stdout) == []
 
@@ -119,14 +121,11 @@ def test_set_and_without(run, write):
     assert "KEY=VALUE" in run("check", "x.yaml", "--set", "Rotate").stderr
 
 
-def test_every_code_is_explained():
+def test_every_code_is_explained(run):
     for code in CODES:
         text = describe(code)
         assert text.startswith(code)
         assert "Why: " in text and "Fix: " in text, code
-
-
-def test_a_lint_is_explained_by_its_name(run):
     assert run("check", "--explain", "random-in-eval").stdout == run("check", "--explain", "l101").stdout
     assert run("check", "--explain", "L999").exit_code == 2
 
@@ -135,3 +134,30 @@ def test_a_lint_is_explained_by_its_name(run):
 def test_usage(run, args):
     result = run("check", *args)
     assert (result.exit_code, result.stdout) == (2, "")
+
+
+PLUGIN = """
+import albumentations as A
+import augrecipes as ar
+
+
+@ar.register
+class PaintItBlack(A.ImageOnlyTransform):
+    def apply(self, img, **params):
+        return img * 0
+
+
+print("it ran")
+"""
+
+
+def test_a_plugin_is_run_where_it_is_named_and_only_there(run, write, monkeypatch):
+    monkeypatch.setattr(registry, "_registered", {})
+    write("own_steps.py", PLUGIN)
+    write("dark.yaml", "version: 1\nrecipe: dark\nsteps:\n  - PaintItBlack: {p: 1.0}\neval: []\n")
+    without = run("check", "dark.yaml")
+    assert (without.exit_code, "it ran" in without.stdout, "PaintItBlack" in without.stdout) == (2, False, True)
+    named = run("--plugin", "own_steps.py", "check", "dark.yaml")
+    assert (named.exit_code, "it ran" in named.stdout) == (0, True), named.output
+    absent = run("--plugin", "absent.py", "check", "dark.yaml")
+    assert (absent.exit_code, "absent.py" in absent.stderr) == (2, True)

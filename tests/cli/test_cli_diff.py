@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import augrecipes as ar
-from augrecipes.cli.reports import of_difference
 from augrecipes.diff import diff
 
 A = """version: 1
@@ -68,7 +67,7 @@ def test_a_copy_in_other_words_is_the_same(run, files, write):
 
 
 def test_steps_have_the_colours_of_their_marks(run, files):
-    found = of_difference(diff(ar.load("a.yaml"), ar.load("b.yaml"))).text(colour=True)
+    found = diff(ar.load("a.yaml"), ar.load("b.yaml")).report().text(colour=True)
     (added,) = [line for line in found.splitlines() if "VerticalFlip#1" in line]
     assert added.startswith("  \033[32m+")
 

@@ -26,7 +26,7 @@ def numbers(text: str, what: str) -> list[float]:
 
 
 def test_times_stand_beside_the_steps(run, pictures):
-    text = run("explain", "folder-128", "--image", "a.png", *QUICK).stdout
+    text = run("explain", "folder-128", "a.png", *QUICK).stdout
     assert "measured: a.png, 90×120 px, one thread, " in text
     assert re.search(r"^ratio: [0-9.]+ ± [0-9.]+, [0-9.]+ ms as written, [0-9.]+ ms as planned$", text, re.MULTILINE)
     for what in ("output conversion", "overhead", "total"):
@@ -40,17 +40,17 @@ def test_times_stand_beside_the_steps(run, pictures):
 
 
 def test_json(run, pictures):
-    told = json.loads(run("explain", "folder-128", "--image", "a.png", *QUICK, "--json", "--optimize", "none").stdout)
+    told = json.loads(run("explain", "folder-128", "a.png", *QUICK, "--json", "--optimize", "none").stdout)
     rest = told["timing"]["before"]
     assert sum(row["ms"] for row in told["steps"]) + rest["sink"] + rest["overhead"] == pytest.approx(rest["whole"])
     assert (told["timing"]["what"], told["optimize"]) == ("a.png, 90×120 px", "none")
 
 
 def test_pairs_and_bags(run, pictures):
-    result = run("explain", "sr-x4", "--image", "hr=hr.png", "--image", "lr=lr.png", *QUICK)
+    result = run("explain", "sr-x4", "hr=hr.png", "lr=lr.png", *QUICK)
     assert result.exit_code == 0, result.output
     assert len(numbers(result.stdout, "D4#1")) >= 1
-    result = run("explain", "stained-tissue-bag", "--image", "hr.png", *QUICK)
+    result = run("explain", "stained-tissue-bag", "hr.png", *QUICK)
     assert result.exit_code == 0, result.output
     assert numbers(result.stdout, "StainJitter#1")
 

@@ -66,7 +66,7 @@ def test_a_broken_contract_is_status_1(run, photos, tmp_path, monkeypatch, contr
 
 def test_json(run, photos):
     result = run(
-        "verify", "tiny.yaml", "--data", photos, "--samples", "2", "--optimize", "exact", "--format", "json",
+        "verify", "tiny.yaml", "--data", photos, "--samples", "2", "--optimize", "exact", "--json",
         "--dtype", "uint8", "--set", "RandomCrop.height=40",
     )  # fmt: skip
     told = json.loads(result.stdout)
@@ -82,7 +82,7 @@ def test_infinite_figures_are_json(run, photos, monkeypatch):
 
     monkeypatch.setattr(compare.np, "array_equal", lambda *a, **k: False)
     monkeypatch.setattr(compare, "levels_of", lambda image, output: np.full((2, 2, 1), np.nan, np.float32))
-    result = run("verify", "tiny.yaml", "--data", photos, "--samples", "1", "--format", "json")
+    result = run("verify", "tiny.yaml", "--data", photos, "--samples", "1", "--json")
     assert result.exit_code == 1
     json.loads(result.stdout, parse_constant=pytest.fail)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recipe_texts import GOOD
+from support.checks import GOOD
 
 from augrecipes.cli import terminal
 from augrecipes.cli.answers import as_json

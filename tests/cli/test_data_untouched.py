@@ -28,7 +28,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["pack", "RECIPE", "--data", "ROOT", "--out", "OUT-store", "--workers", "0"],
         ["verify", "RECIPE", "--data", "ROOT", "--samples", "2"],
         ["diff", "RECIPE", "--set", "HorizontalFlip.p=0.3", "--data", "ROOT", "-o", "OUT-diff.png"],
-        ["explain", "RECIPE", "--image", "ROOT/a/0.png"],
+        ["explain", "RECIPE", "ROOT/a/0.png"],
     ],
     "pair": [
         ["preview", "RECIPE", "hr=ROOT/hr", "lr=ROOT/lr", "-o", "OUT.png"],

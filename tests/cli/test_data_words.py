@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import augrecipes as ar
 from augrecipes.cli.app import app
-from augrecipes.cli.folders import apart, data_of, is_data
+from augrecipes.cli.arguments import apart, data_of, is_data
 from augrecipes.errors import DataError
 from augrecipes.sources import opening
 from augrecipes.sources.opening import open_data, words_of

@@ -13,8 +13,8 @@ from asking import Page, picture
 
 import augrecipes as ar
 from augrecipes.preview.display import picture_of_input, picture_of_output
+from augrecipes.recipe.words import in_words
 from augrecipes.studio import extremes
-from augrecipes.studio.words import in_words
 
 TEXT = """\
 version: 1

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import cv2
 
 from augrecipes.bench.sides import Setting, compiled
-from augrecipes.diff.picture import RecipeRun, run_sample
+from augrecipes.diff.images import RecipeRun, run_sample
 from augrecipes.preview.cells import Cell
 from augrecipes.preview.display import picture_of_input, picture_of_output, size_text
 from augrecipes.preview.rows import annotated, show_rows

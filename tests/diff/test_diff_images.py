@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support.folders import draw_waves
 
-from augrecipes.diff import picture
+from augrecipes.diff import images
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.preview.cells import SheetRow
 from augrecipes.preview.display import EMPTY
@@ -29,7 +29,7 @@ def photos(tmp_path: Path) -> Path:
 
 def rows(*given: Any, **how: Any) -> list[SheetRow]:
     """The rows of the sheet."""
-    sheet = picture.compared(*given, **how)
+    sheet = images.compared(*given, **how)
     assert sheet.pixels.dtype == np.uint8
     return list(sheet.rows)
 
@@ -37,7 +37,7 @@ def rows(*given: Any, **how: Any) -> list[SheetRow]:
 def test_the_same_is_identical(photos: Path) -> None:
     same = recipe("[HorizontalFlip]"), recipe("[{HorizontalFlip: {p: 0.5}}]"), photos
     made = rows(*same, rows=3)
-    assert picture.render(*same, rows=3).ndim == 3
+    assert images.compared(*same, rows=3).pixels.ndim == 3
     assert [row.caption for row in made] == [f"{photos.name}/{k}.png" for k in (0, 1, 3)]
     for row in made:
         a, b, apart = row.groups
@@ -109,8 +109,8 @@ def test_tiles_of_bags(tmp_path: Path) -> None:
 
 def test_what_cannot_be_drawn(photos: Path) -> None:
     with pytest.raises(DataError, match="A is of kind image and B of kind bag"):
-        picture.render(recipe(), recipe(rest="kind: bag"), photos)
+        images.compared(recipe(), recipe(rest="kind: bag"), photos)
     with pytest.raises(RecipeError, match="no `eval:` section"):
-        picture.render(recipe(), parse_text("version: 1\nrecipe: a\nsteps: []"), photos, mode="eval")
+        images.compared(recipe(), parse_text("version: 1\nrecipe: a\nsteps: []"), photos, mode="eval")
     with pytest.raises(DataError, match="no such file"):
-        picture.render(recipe(), recipe(), photos / "missing")
+        images.compared(recipe(), recipe(), photos / "missing")

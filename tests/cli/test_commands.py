@@ -1,0 +1,152 @@
+"""`list`, `schema`, `explain` as text, and the program: colours, signals, pipes, names that are no text."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from support.checks import BROKEN, LINTS
+
+import augrecipes as ar
+from augrecipes.cli.app import app
+from augrecipes.cli.terminal import paint, shown
+from augrecipes.compiler.explained import report_of
+from augrecipes.native.described import described
+
+
+def test_the_program_itself(run):
+    result = run("--help")
+    assert result.exit_code == 0
+    assert all(f"  {command.name} " in result.stdout for command in app.registered_commands)
+    assert "Exit status" in result.stdout
+    assert run("--version").stdout == f"augrecipes {ar.__version__} ({described()})\n"
+    mistyped = run("chek")
+    assert (mistyped.exit_code, "'check'" in mistyped.stderr) == (2, True)
+
+
+def test_list(run):
+    begun = [line.split()[0] for line in run("list").stdout.splitlines() if not line.startswith("    ")]
+    assert begun == list(ar.gallery_names())
+    rows = json.loads(run("list", "--json").stdout)
+    assert [row["name"] for row in rows] == list(ar.gallery_names())
+    assert all(row["kind"] in {"image", "pair", "bag"} and row["about"] and Path(row["file"]).is_file() for row in rows)
+
+
+def test_schema_is_the_shipped_file(run):
+    result = run("schema")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout_bytes == (files("augrecipes") / "schema" / "recipe.schema.json").read_bytes()
+
+
+def test_what_a_recipe_is_refused_for_is_a_line_a_problem(run, write):
+    write("x.yaml", BROKEN)
+    for words in (("explain", "x.yaml"), ("preview", "x.yaml", "data")):
+        result = run(*words)
+        assert result.exit_code == 2
+        assert [line.split(" ")[0] for line in result.stderr.splitlines()] == ["x.yaml:4:5:", "x.yaml:5:14:"]
+    write("x.yaml", LINTS)
+    result = run("explain", "x.yaml", "--mode", "eval")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("x.yaml:5:5: L101 random-in-eval: ")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+@pytest.mark.parametrize(("env", "colour"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+def test_colour_on_a_terminal(monkeypatch, env, colour):
+    import pty
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for key, value in ({"TERM": "xterm"} | env).items():
+        monkeypatch.setenv(key, value)
+    leader, follower = pty.openpty()
+    try:
+        with os.fdopen(follower, "w") as terminal:
+            assert ("\x1b" in shown(paint("text", "error", terminal), terminal)) is colour
+    finally:
+        os.close(leader)
+
+
+def test_a_reader_that_leaves(tmp_path):
+    command = f"{sys.executable} -m augrecipes list --json; echo status $? >&2"
+    env = {"PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONUNBUFFERED": "1"}
+    done = subprocess.run(["sh", "-c", f"({command}) | true"], capture_output=True, text=True, env=env, check=False)
+    # Either it was done before the reader left, or it ended like a program that SIGPIPE ended: quietly.
+    assert done.stderr in ("status 0\n", "status 141\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
+def test_interrupted_is_quiet(process):
+    code = (
+        "import signal, augrecipes.cli.recipes as command\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background job is started without
+        "command._rows = lambda: signal.raise_signal(signal.SIGINT)\n"
+        "from augrecipes.cli import main\n"
+        "main(['list'])\n"
+    )
+    done = process("-c", code)
+    assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGINT, "", "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of any bytes are Linux'")
+def test_file_names_that_are_no_text(process, tmp_path):
+    folder = tmp_path / os.fsdecode(b"\xff\xfe")
+    folder.mkdir()
+    (folder / os.fsdecode(b"x\xff.yaml")).write_text(BROKEN)
+    result = process("-m", "augrecipes", "check", ".")
+    assert (result.returncode, len(result.stdout.splitlines())) == (2, 2)
+    assert "Traceback" not in result.stderr
+
+
+def explained(name: str, site: str, depth: int = 0, **arguments: object) -> dict[str, object]:
+    return {"site": site, "depth": depth, "name": name, "p": 1.0, "arguments": arguments}
+
+
+def test_an_explanation_as_text():
+    steps = [
+        explained("OneOf", "OneOf#1"),
+        explained("Blur", "OneOf#1/Blur#1", 1, limit=[3, 7], fill=None, on=True),
+        explained("Blur", "soft", 1),
+    ]
+    report = {"recipe": "x", "digest": "0123456789abcdef", "steps": steps, "plan": [], "plugins": ["a"]}
+    assert report_of(report).text().splitlines() == [
+        "recipe: x",
+        "digest: 0123456789ab",
+        "",
+        "Steps, with the arguments that take effect",
+        "  step           p  arguments",
+        "  OneOf#1        1",
+        "    Blur#1       1  limit: [3, 7], on: true",
+        "    soft (Blur)  1",
+        "",
+        "Plan",
+        "  none",
+        "",
+        "Plugins",
+        "  a",
+    ]
+
+
+@pytest.mark.parametrize("name", ar.gallery_names())
+def test_an_explanation_keeps_to_the_columns_and_loses_nothing(name):
+    found = ar.explain(name).to_json()
+    assert len(found["digest"]) == 64
+    wide = report_of(found).text(10_000)
+    for columns in (80, 120):
+        text = report_of(found).text(columns)
+        assert max(map(len, text.splitlines())) <= columns
+        # Nothing but blanks, line ends and their order differs from the unwrapped text.
+        assert sorted("".join(text.split())) == sorted("".join(wide.split()))
+
+
+def test_what_belongs_together_stays_on_one_line():
+    arguments = {f"argument_{i}": [0.25, 0.75] for i in range(9)}
+    for width in range(60, 90):
+        text = report_of({"steps": [explained("Blur", "Blur#1", **arguments)]}).text(width)
+        assert text.count("[0.25, 0.75]") == 9
+        assert all(f"argument_{i}: [" in text for i in range(9))
