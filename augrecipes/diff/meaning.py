@@ -88,7 +88,7 @@ def _meanings(
             weights=sum(map(chance, step.steps)) if step.name == groups.ONE_OF else 0.0,
         ))  # fmt: skip
         placed = Placed(step.site, step.name, place, behind, step.position.line, plain({**values, "p": p}))
-        key = word([step.name, placed.arguments, [child.key for child in children]])
+        key = word([step.name, values, p, [child.key for child in children]])
         yield Meaning(step, placed, values, p, weight, draws, children, hashlib.sha256(key.encode()).hexdigest())
         behind = step.site
 
