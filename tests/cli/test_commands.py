@@ -1,4 +1,4 @@
-"""`list`, `schema`, `explain` as text, and the program: colours, signals, pipes, names that are no text."""
+"""`list`, `schema`, `diff`, `explain` as text, and the program: colours, signals, pipes, names that are no text."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 from importlib.resources import files
 from pathlib import Path
 
+import cv2
 import pytest
 from support.checks import BROKEN, LINTS
 
@@ -150,3 +151,94 @@ def test_what_belongs_together_stays_on_one_line():
         text = report_of({"steps": [explained("Blur", "Blur#1", **arguments)]}).text(width)
         assert text.count("[0.25, 0.75]") == 9
         assert all(f"argument_{i}: [" in text for i in range(9))
+
+
+A = """version: 1
+recipe: one
+steps:
+  - RandomCrop: {height: 48, width: 40}
+  - HorizontalFlip
+  - GaussianBlur: {p: 1.0}
+eval: []
+"""
+B = """# The same, in another order and longer.
+recipe: two
+version: 1
+eval:
+  - CenterCrop: {width: 40, height: 48}
+steps:
+  - GaussianBlur: {p: 1}
+  - {HorizontalFlip: {p: 0.2}}
+  - VerticalFlip
+output: {layout: hwc}
+"""
+
+
+@pytest.fixture
+def diff(run, write):
+    """Run `augrecipes diff WORDS`, which ends with a status, 1 if none is given: what it prints."""
+    copy = A.replace("recipe: one", "recipe: one  # a copy").replace("height: 48, width: 40", "width: 40.0, height: 48")
+    copy = copy.replace("- HorizontalFlip", "- {HorizontalFlip: {p: 5e-1}}")
+    lint = "{version: 1, recipe: lint, eval: [HorizontalFlip], steps: []}"
+    for name, text in {"a.yaml": A, "b.yaml": B, "copy.yaml": copy, "lint.yaml": lint}.items():
+        write(name, text)
+
+    def _diff(words: str, status: int = 1) -> str:
+        result = run("diff", *words.split())
+        assert result.exit_code == status, result.output
+        return result.stdout
+
+    return _diff
+
+
+def test_what_differs(diff, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    text = diff("a.yaml b.yaml")
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert "output.layout chw → hwc" in lines
+    assert "> HorizontalFlip#1 kept moved behind GaussianBlur#1, from 2 to 2, p: 0.5 → 0.2" in lines
+    assert "+ VerticalFlip#1 added at 3: p: 0.5" in lines
+    assert any(line.startswith("- RandomCrop#1 removed at 1: ") for line in lines)
+    assert lines[lines.index("Evaluation steps") + 2].startswith("+ CenterCrop#1 added at 1: ")
+    assert "recipe: one → two" in lines
+    assert lines[-1] == "they differ: 1 setting, 4 steps; 1 step is the same"
+    assert "\033" not in text
+    coloured = ar.diff(ar.load("a.yaml"), ar.load("b.yaml")).report().text(colour=True)
+    (added,) = [line for line in coloured.splitlines() if "VerticalFlip#1" in line]
+    assert added.startswith("  \033[32m+")  # steps have the colours of their marks
+    report = json.loads(diff("a.yaml b.yaml --json --mode train"))
+    assert (report["same"], report["modes"], report["a"]["file"]) == (False, ["train"], "a.yaml")
+    steps = [(one["what"], one["draws"]) for one in report["steps"]]
+    assert steps == [("removed", None), ("moved", "kept"), ("added", None)]
+    assert report["steps"][1]["changes"] == [{"key": "p", "a": 0.5, "b": 0.2}]
+
+
+def test_what_is_the_same(diff):
+    """A copy in other words; and a recipe that lints refuse, without pixels."""
+    text = diff("a.yaml copy.yaml", status=0)
+    assert text.splitlines()[-1] == "the same in effect: 3 steps are the same"
+    diff("lint.yaml lint.yaml", status=0)
+
+
+def test_changes_are_of_the_second(diff):
+    diff("a.yaml", status=0)
+    text = diff("a.yaml --set RandomCrop.height=32 --without HorizontalFlip")
+    assert "height: 48 → 32" in text and "-  HorizontalFlip#1" in text
+    diff("a.yaml b.yaml --set HorizontalFlip.p=0.5 --mode eval")
+    diff("a.yaml a.yaml --set HorizontalFlip.p=0.5 --mode train", status=0)
+
+
+def test_an_image_of_both(diff, photos, tmp_path):
+    text = diff(f"a.yaml --set HorizontalFlip.p=1.0 --data {photos} -o out/grid.png --rows 2")
+    assert text.splitlines()[-1] == "out/grid.png"
+    assert cv2.imread(str(tmp_path / "out" / "grid.png")).shape[2] == 3
+    again = diff(f"a.yaml --data {photos} --json -o same.png", status=0)
+    assert json.loads(again)["picture"] == "same.png"
+
+
+def test_the_problems_of_both_are_listed_once(run, write):
+    write("x.yaml", "{version: 1, recipe: x, steps: [Flup]}")
+    write("y.yaml", "{version: 1, recipe: y, steps: [Flap]}")
+    result = run("diff", "x.yaml", "y.yaml")
+    assert [line.split(":")[0] for line in result.stderr.splitlines()] == ["x.yaml", "y.yaml"]
+    assert len(run("diff", "x.yaml").stderr.splitlines()) == 1
