@@ -119,9 +119,8 @@ def _bounded(recipe: Recipe) -> Recipe:
 def _(pipeline: Pipeline) -> Page:
     recipe, mode, optimize, seed = pipeline.recipe, pipeline.mode, pipeline.optimize, pipeline.compiled.seed
     images = _images(lambda: of_recipe(_bounded(recipe), mode=mode, optimize=optimize, seed=seed))
-    tables = _tables(report_of(explain(recipe, mode, optimize).to_json()))
-    facts = [recipe.kind, mode, f"optimize {optimize}", f"seed {seed}"]
-    return recipe.name, facts, [images, {"fold": "Steps, rules and plan", "parts": tables}]
+    fold = {"fold": "Steps, rules and plan", "parts": _tables(report_of(explain(recipe, mode, optimize).to_json()))}
+    return recipe.name, [recipe.kind, mode, f"optimize {optimize}", f"seed {seed}"], [images, fold]
 
 
 @_page.register
@@ -130,11 +129,11 @@ def _(dataset: RecipeDataset) -> Page:
 
 
 def _facts(dataset: RecipeDataset) -> list[str]:
-    classes = dataset.classes or []
-    more = f", and {len(classes) - _CLASSES} more" if len(classes) > _CLASSES else ""
+    classes = [*map(str, dataset.classes or [])]
+    more = [f"and {len(classes) - _CLASSES} more"] if len(classes) > _CLASSES else []
     return [
         counted(len(dataset), "sample"),
-        f"{counted(len(classes), 'class')}: {', '.join(map(str, classes[:_CLASSES]))}{more}" if classes else "",
+        f"{counted(len(classes), 'class')}: {', '.join([*classes[:_CLASSES], *more])}" if classes else "",
         f"recipe {dataset.recipe.name}",
         f"mode {dataset.mode}",
         f"optimize {dataset.pipeline.optimize}",
@@ -164,12 +163,10 @@ def _(loader: Loader) -> Page:
 
 @_page.register
 def _(explained: Explanation) -> Page:
-    facts = [
-        explained.mode, f"optimize {explained.optimize}", explained.output, f"native: {explained.native}",
-        f"digest {explained.digest[:8]}",
-    ]  # fmt: skip
+    facts = [explained.mode, f"optimize {explained.optimize}", explained.output, f"native: {explained.native}"]
+    facts.append(f"digest {explained.digest[:8]}")
     images = [_after_each_step(recipe, explained.mode) for recipe in explained.pictured]
-    return explained.recipe, facts, [*images, *_tables(report_of(replace(explained, pictured=()).to_json()))]
+    return explained.recipe, facts, [*images, *_tables(report_of(explained.to_json()))]
 
 
 @_page.register

@@ -43,9 +43,10 @@ def of_dataset(
     _check_draws(1 if draws is None else draws)
     facts = dataset.recipe.facts
     alone = facts.annotated and not (stages or draws)
-    positions, rows = _positions(len(dataset), samples, _SIDE_BY_SIDE if alone else _ROWS)
-    held, first = Held(dataset, positions, most_pixels), dataset.epoch if epoch is None else epoch
     usual = 0 if alone else 2 * _DRAWS if facts.tiles else _DRAWS
+    positions, rows = _positions(len(dataset), samples, _SIDE_BY_SIDE if alone else _ROWS)
+    first = dataset.epoch if epoch is None else epoch
+    held = Held(dataset, positions, most_pixels)
     return sheet_of(dataset.recipe, SheetRequest(held, rows, draws or usual, first, stages))
 
 
@@ -150,11 +151,10 @@ def _on_drawn(recipe: Recipe, mode: Mode, show: Callable[[Any], Sheet]) -> Sheet
     Raises:
         DataError: the recipe cannot run on it.
     """
-    small, large = _SIZES
     try:
-        return show(_sample(recipe, mode, small))
+        return show(_sample(recipe, mode, _SIZES[0]))
     except DataError:
-        return show(_sample(recipe, mode, large))
+        return show(_sample(recipe, mode, _SIZES[1]))
 
 
 def _sample(recipe: Recipe, mode: Mode, size: tuple[int, int]) -> Any:
@@ -166,8 +166,7 @@ def _sample(recipe: Recipe, mode: Mode, size: tuple[int, int]) -> Any:
         rows, columns = size[0] // unit, size[1] // unit
         whole, names = _photo(size)[: rows * unit, : columns * unit], recipe.compile(mode).targets
         return {name: imresize(whole, rows * recipe.scales[name], columns * recipe.scales[name]) for name in names}
-    about = f"{recipe.name} {recipe.about}".lower()
-    slide = any(word in about for word in _OF_SLIDES)
+    slide = any(word in f"{recipe.name} {recipe.about}".lower() for word in _OF_SLIDES)
     return targets_on(recipe, _tissue(size, 0) if slide else _photo(size))
 
 
