@@ -115,21 +115,13 @@ def test_an_explanation_as_text():
         explained("Blur", "soft", 1),
     ]
     report = {"recipe": "x", "digest": "0123456789abcdef", "steps": steps, "plan": [], "plugins": ["a"]}
-    assert report_of(report).text().splitlines() == [
-        "recipe: x",
-        "digest: 0123456789ab",
-        "",
-        "Steps, with the arguments that take effect",
-        "  step           p  arguments",
-        "  OneOf#1        1",
-        "    Blur#1       1  limit: [3, 7], on: true",
-        "    soft (Blur)  1",
-        "",
-        "Plan",
-        "  none",
-        "",
-        "Plugins",
-        "  a",
+    steps_and_plan = report_of(report).text().split("\n\n")
+    assert steps_and_plan == [
+        "recipe: x\ndigest: 0123456789ab",
+        "Steps, with the arguments that take effect\n  step           p  arguments\n  OneOf#1        1\n"
+        "    Blur#1       1  limit: [3, 7], on: true\n    soft (Blur)  1",
+        "Plan\n  none",
+        "Plugins\n  a",
     ]
 
 

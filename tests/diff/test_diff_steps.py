@@ -91,60 +91,35 @@ GROUP = "{OneOf: {steps: [Blur, Sharpen]}}"
 GAMMA = "{RandomGamma: {gamma_limit: [80, 120]}}"
 
 
+TWO_GAMMAS = f"{{RandomGamma: {{gamma_limit: [95, 105]}}}}, {GAMMA}"
+MOVED_IN = (
+    "added Sequential#1; moved Blur#1 → Sequential#1/Blur#1 changed; "
+    "moved HorizontalFlip#1 → Sequential#1/HorizontalFlip#1 changed"
+)
+
+
 @pytest.mark.parametrize(
     ("a", "b", "differences"),
     [
+        ("HorizontalFlip, Blur, NoOp", "HorizontalFlip, NoOp, Sharpen", "removed Blur#1; added Sharpen#1"),
+        ("Blur, VerticalFlip, D4", "VerticalFlip, D4, {Blur: {p: 1}}", "moved Blur#1 p=0.5→1 kept"),
+        ("Blur, HorizontalFlip", "{Sequential: {steps: [Blur, HorizontalFlip]}}", MOVED_IN),
+        ("{Blur: {id: it}}", "{Sequential: {steps: [{Blur: {id: it}}]}}", "added Sequential#1; moved it kept"),
+        (f"{GROUP}, D4, VerticalFlip", f"D4, VerticalFlip, {GROUP}", "moved OneOf#1 kept"),  # with its steps
         (
-            image("[HorizontalFlip, Blur, NoOp]"),
-            image("[HorizontalFlip, NoOp, Sharpen]"),
-            [("removed", "Blur#1", {}, None), ("added", "Sharpen#1", {}, None)],
+            "{OneOf: {steps: [{Blur: {p: 1}}, {Sharpen: {p: 0.5}}]}}",
+            "{OneOf: {steps: [{Blur: {p: 0.5}}, {Sharpen: {p: 0.5}}]}}",
+            "changed OneOf#1/Blur#1 p=1→0.5 kept",
         ),
-        (  # not removed and added
-            image("[Blur, HorizontalFlip, VerticalFlip]"),
-            image("[HorizontalFlip, VerticalFlip, {Blur: {p: 1}}]"),
-            [("moved", "Blur#1", {"p": (0.5, 1)}, "kept")],
-        ),
-        (  # into a group
-            image("[Blur, HorizontalFlip]"),
-            image("[{Sequential: {steps: [Blur, HorizontalFlip]}}]"),
-            [
-                ("added", "Sequential#1", {}, None),
-                ("moved", "Blur#1 → Sequential#1/Blur#1", {}, "changed"),
-                ("moved", "HorizontalFlip#1 → Sequential#1/HorizontalFlip#1", {}, "changed"),
-            ],
-        ),
-        (
-            image("[{Blur: {id: soft}}]"),
-            image("[{Sequential: {steps: [{Blur: {id: soft}}]}}]"),
-            [("added", "Sequential#1", {}, None), ("moved", "soft", {}, "kept")],
-        ),
-        (  # a group takes its steps along
-            image(f"[{GROUP}, HorizontalFlip, VerticalFlip]"),
-            image(f"[HorizontalFlip, VerticalFlip, {GROUP}]"),
-            [("moved", "OneOf#1", {}, "kept")],
-        ),
-        (
-            image("[{OneOf: {steps: [{Blur: {p: 1}}, {Sharpen: {p: 0.5}}]}}]"),
-            image("[{OneOf: {steps: [{Blur: {p: 0.5}}, {Sharpen: {p: 0.5}}]}}]"),
-            [("changed", "OneOf#1/Blur#1", {"p": (1, 0.5)}, "kept")],
-        ),
-        (  # an equal step before another shifts its draws
-            image(f"[{GAMMA}]"),
-            image(f"[{{RandomGamma: {{gamma_limit: [95, 105]}}}}, {GAMMA}]"),
-            [
-                ("added", "RandomGamma#1", {}, None),
-                ("changed", "RandomGamma#1 → RandomGamma#2", {}, "changed"),
-            ],
-        ),
-        (  # another share is another draw
-            bag("[Blur]"),
-            bag("[{Blur: {share: bag}}]"),
-            [("changed", "Blur#1", {"share": ("tile", "bag")}, "changed")],
-        ),
+        (GAMMA, TWO_GAMMAS, "added RandomGamma#1; changed RandomGamma#1 → RandomGamma#2 changed"),  # whose draws shift
     ],
 )
-def test_steps_that_differ(a: Recipe, b: Recipe, differences: list[Any]) -> None:
-    assert found(a, b) == differences
+def test_steps_that_differ(a: str, b: str, differences: str) -> None:
+    steps = [
+        " ".join([what, site, *(f"{key}={x}→{y}" for key, (x, y) in changes.items()), *([draws] if draws else [])])
+        for what, site, changes, draws in found(image(f"[{a}]"), image(f"[{b}]"))
+    ]
+    assert "; ".join(steps) == differences
 
 
 def test_where_steps_stand_and_what_they_are() -> None:
@@ -180,7 +155,7 @@ def test_true_is_not_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_how_draws_are_kept_is_suggested() -> None:
-    (hint,) = diff(image(f"[{GAMMA}]"), image(f"[{{RandomGamma: {{gamma_limit: [95, 105]}}}}, {GAMMA}]")).hints
+    (hint,) = diff(image(f"[{GAMMA}]"), image(f"[{TWO_GAMMAS}]")).hints
     assert hint.startswith("RandomGamma#1 → RandomGamma#2: one `id` for it in both recipes")
     other = diff(image("[{VerticalFlip: {id: vflip}}]"), image("[VerticalFlip]"))
     assert [one.draws for one in other.steps] == ["changed"]
@@ -219,6 +194,9 @@ def test_targets_and_grids_of_pairs_as_they_take_effect() -> None:
 
 
 def test_shares_and_tiles_of_bags() -> None:
+    assert found(bag("[Blur]"), bag("[{Blur: {share: bag}}]")) == [
+        ("changed", "Blur#1", {"share": ("tile", "bag")}, "changed")  # another share is another draw
+    ]
     a = bag("[{Sequential: {share: bag, steps: [{Blur: {share: bag}}, Sharpen]}}]")
     assert diff(a, bag("[{Sequential: {share: bag, steps: [Blur, Sharpen]}}]")).same
     assert diff(bag("[Blur]"), bag("[{Blur: {share: tile}}]")).same
