@@ -24,6 +24,18 @@ def run(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def finish(run):
+    """Run a line, which ends with a status: `finish("check x.yaml", 1)` -> what it prints on standard output."""
+
+    def _finish(line: str, status: int = 0) -> str:
+        result = run(*line.split())
+        assert result.exit_code == status, result.output
+        return result.stdout
+
+    return _finish
+
+
+@pytest.fixture
 def write(tmp_path):
     """Write a file: `write("x.yaml", text)` -> its path."""
 

@@ -114,17 +114,11 @@ PAIR = "{version: 1, recipe: p, kind: pair, scales: {lr: 1, hr: 1}, eval: [], st
 
 
 @pytest.fixture
-def explain(run, tmp_path):
+def explain(finish, tmp_path):
     """Run `augrecipes explain WORDS --seconds 0.02`: what it prints. There are `a.png`, `lr.png` and `hr.png`."""
     for name, size in (("a", (90, 120)), ("lr", (60, 80)), ("hr", (240, 320))):
         draw(tmp_path / f"{name}.png", 0, size)
-
-    def _explain(words: str) -> str:
-        result = run("explain", *words.split(), "--seconds", "0.02")
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
-    return _explain
+    return lambda words: finish(f"explain {words} --seconds 0.02")
 
 
 def numbers(text: str, what: str) -> list[float]:

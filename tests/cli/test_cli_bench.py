@@ -40,20 +40,14 @@ def counted(monkeypatch):
 
 
 @pytest.fixture
-def bench(run, photos):
-    """Run `augrecipes bench RECIPES --data photos MORE`, which ends with a status: its result."""
-
-    def _bench(recipes: str, *more: str, status: int = 0):
-        result = run("bench", *recipes.split(), "--data", photos, *more)
-        assert result.exit_code == status, result.output
-        return result
-
-    return _bench
+def bench(finish, photos):
+    """Run `augrecipes bench RECIPES --data photos MORE`, which ends with a status: what it prints."""
+    return lambda recipes, *more, status=0: finish(f"bench {recipes} --data {photos} {' '.join(more)}", status)
 
 
 def test_two_recipes_and_stock(bench, counted, tmp_path):
     words = ("--against", "stock", "--json", "bench.json", "-o", "made/report")
-    shown = bench("a.yaml b.yaml", *words, *QUICK).stdout
+    shown = bench("a.yaml b.yaml", *words, *QUICK)
     assert shown.splitlines()[-1] == "made/report/index.html"
     written = tmp_path / "made" / "report"
     assert {file.name for file in written.iterdir()} == {"index.html", "bench.json"}
@@ -83,7 +77,7 @@ def test_the_gate_passes_and_fails(bench, counted, tmp_path):
                     side[key] |= dict.fromkeys(("middle", "low", "high"), factor)
         (tmp_path / "b.json").write_text(json.dumps(record))
         how = ("--baseline", "b.json", "--fail-if-slower", "20%", *QUICK, *more)
-        return bench("a.yaml", *how, status=status).stdout
+        return bench("a.yaml", *how, status=status)
 
     assert "passes" in against(1000.0, status=0)
     failed = against(0.001, "-o", "report", status=1)
@@ -95,18 +89,18 @@ def test_the_gate_passes_and_fails(bench, counted, tmp_path):
 
 def test_ablation_and_one_recipe_twice(bench, counted, write):
     """Why a recipe cannot run without a step stands below the table."""
-    shown = bench("a.yaml a.yaml", "--optimize", "fast", "--ablate", *QUICK).stdout
+    shown = bench("a.yaml a.yaml", "--optimize", "fast", "--ablate", *QUICK)
     assert "a (2) · fast" in shown and "without each step" in shown
     write("d.yaml", "{version: 1, recipe: d, steps: [Resize: {height: 90, width: 110}, "
           "RandomCrop: {height: 85, width: 85}], eval: []}")  # fmt: skip
-    shown = bench("d.yaml", "--optimize", "none", "--ablate", *QUICK).stdout
+    shown = bench("d.yaml", "--optimize", "none", "--ablate", *QUICK)
     assert "without Resize#1 it cannot run: " in shown
     assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_a_sweep_over_who_reads(bench, counted, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
-    shown = bench("a.yaml b.yaml", "--workers", "0,1", "--sizes", "4,8", "--json", "bench.json", *EXACT).stdout
+    shown = bench("a.yaml b.yaml", "--workers", "0,1", "--sizes", "4,8", "--json", "bench.json", *EXACT)
     lines = shown.splitlines()
     assert [line.split(":")[0] for line in lines if "seconds of an epoch" in line] == ["a · exact", "b · exact"]
     for name in ("batches", "threads:1", "processes:1"):
@@ -147,7 +141,7 @@ def test_a_training_step_of_ones_own(bench, write, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setenv("COLUMNS", "120")
     write("train.py", "from torch import nn\nmodel = nn.Conv2d(3, 4, 3, stride=8)\n")
-    lines = bench("a.yaml", "--train-step", "train.py", "--json", "b.json", *EXACT).stdout.splitlines()
+    lines = bench("a.yaml", "--train-step", "train.py", "--json", "b.json", *EXACT).splitlines()
     start = lines.index("a · exact, read in this process on request: ms of a training step")
     names = [line.split()[0] for line in lines[start + 1 : start + 6]]
     assert names == ["loading", "forward", "backward", "optimiser", "total"]
@@ -162,7 +156,7 @@ def test_a_training_step_of_ones_own(bench, write, tmp_path, monkeypatch):
 
 
 def test_a_training_step_of_milliseconds(bench):
-    shown = bench("a.yaml", "--train-step", "20", *EXACT).stdout
+    shown = bench("a.yaml", "--train-step", "20", *EXACT)
     for said in ("  training step", "step: 20 ms, waited for", "this thread sleeps meanwhile"):
         assert said in shown
 

@@ -14,34 +14,22 @@ from augrecipes import cache as caches
 from augrecipes.data.packed import Packed
 from augrecipes.packing.bake import Baked, Baker
 
-PACK = ("pack", "folder-128", "--data", "photos", "--workers", "0", "--out")
+PACK = "pack folder-128 --data photos --workers 0 --out"
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def photos(tmp_path: Path) -> Path:
     for i in range(6):
         draw(tmp_path / "photos" / "ab"[i % 2] / f"{i}.png", i, (150, 140 + i))
     return tmp_path / "photos"
 
 
-@pytest.fixture
-def finish(run: Any, photos: Path) -> Any:
-    """Run a command that ends with a status, 0 if none is given: its output in one line."""
-
-    def _finish(*words: str, status: int = 0) -> str:
-        done = run(*words)
-        assert done.exit_code == status, done.output
-        return " ".join(done.output.split())
-
-    return _finish
-
-
 def test_pack_says_what_it_does_and_does_it(finish: Any, tmp_path: Path) -> None:
-    said = finish(*PACK, "store", "--dry-run", "--epochs", "4", "--through", "RandomCrop")
+    said = " ".join(finish(f"{PACK} store --dry-run --epochs 4 --through RandomCrop").split())
     assert "6 images, each 4 times" in said
     assert "left to do in training: HorizontalFlip#1" in said
     assert [path.name for path in tmp_path.iterdir()] == ["photos"]  # which writes nothing
-    said = finish(*PACK, "store", "--shard-size", "200kB")
+    said = " ".join(finish(f"{PACK} store --shard-size 200kB").split())
     for part in ("SmallestMaxSize(interpolation: area, max_size: 128)", "for train and eval", "6 images", "free"):
         assert part in said
     assert len(Packed(tmp_path / "store", "folder-128")) == 6
@@ -53,23 +41,25 @@ def test_pack_says_what_it_does_and_does_it(finish: Any, tmp_path: Path) -> None
 
 def test_unreadable_inputs_are_named_and_counted(finish: Any, photos: Path, tmp_path: Path) -> None:
     (photos / "a" / "x.png").write_bytes(b"no image")
-    said = finish(*PACK, "store", status=1)
+    said = finish(f"{PACK} store", 1)
     assert "unreadable inputs: 1" in said
     assert "photos/a/x.png: not an image" in said
     (listed,) = json.loads((tmp_path / "store" / "index.json").read_text())["about"]["unreadable"]
     assert listed["path"] == "photos/a/x.png"
-    finish(*PACK, "other", "--on-error", "raise", status=2)
+    finish(f"{PACK} other --on-error raise", 2)
     assert not (tmp_path / "other").exists()
-    finish(*PACK, "parts", "--part", "1/2")
-    finish(*PACK, "parts", "--part", "2/2", status=1)
-    assert "photos/a/x.png: not an image" in finish("pack", "--merge", "parts", status=1)
+    finish(f"{PACK} parts --part 1/2")
+    finish(f"{PACK} parts --part 2/2", 1)
+    assert "photos/a/x.png: not an image" in finish("pack --merge parts", 1)
     for k in range(6):
         (photos / "a" / f"x{k}.png").write_bytes(b"no image")
-    said = finish(*PACK, "alone", "--part", "1/1", status=1)
+    said = finish(f"{PACK} alone --part 1/1", 1)
     assert "unreadable: 1 more, --json lists them all" in said
 
 
-def test_an_interrupted_run_says_how_to_go_on(finish: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_says_how_to_go_on(
+    run: Any, finish: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plain, rows = Baker.several, []
 
     def several(self: Baker, numbers: range) -> Iterator[Baked]:
@@ -81,36 +71,37 @@ def test_an_interrupted_run_says_how_to_go_on(finish: Any, tmp_path: Path, monke
     monkeypatch.setattr("augrecipes.packing.run.estimate", lambda *_: (0, 3))
     monkeypatch.setattr(Baker, "several", several)
     monkeypatch.setattr("augrecipes.store.writer.SHARD_BYTES", 1)  # a row is a file
-    assert "the same command goes on behind them" in finish(*PACK, "store", status=130)
+    done = run(*PACK.split(), "store")
+    assert (done.exit_code, "the same command goes on behind them" in " ".join(done.stderr.split())) == (130, True)
     assert not (tmp_path / "store").exists()
-    finish(*PACK, "store")
+    finish(f"{PACK} store")
     assert rows == [0, 1, 2, 3, 2, 3, 4, 5]  # the file that it was at is made anew
 
 
-def test_verify_store_finds_a_flipped_byte(finish: Any, run: Any, tmp_path: Path) -> None:
-    finish(*PACK, "store")
-    assert finish("verify-store", "store") == "every byte is as it was packed"
+def test_verify_store_finds_a_flipped_byte(finish: Any, tmp_path: Path) -> None:
+    finish(f"{PACK} store")
+    assert finish("verify-store store") == "every byte is as it was packed\n"
     file = tmp_path / "store" / "image-00000.bin"
     data = bytearray(file.read_bytes())
     data[-1000] ^= 1
     file.write_bytes(data)
-    assert "row 5 of image (photos/b/5.png)" in finish("verify-store", "store", status=1)
-    (fault,) = json.loads(finish("verify-store", "store", "--json", status=1))["faults"]
+    assert "row 5 of image (photos/b/5.png)" in finish("verify-store store", 1)
+    (fault,) = json.loads(finish("verify-store store --json", 1))["faults"]
     assert (fault["row"], fault["target"]) == (5, "image")
-    finish("verify-store", "nowhere", status=2)
+    finish("verify-store nowhere", 2)
 
 
 def test_parts_are_merged_where_they_are(finish: Any) -> None:
-    whole, part = (json.loads(finish(*PACK, "s", "--dry-run", "--json", *more)) for more in ((), ("--part", "1/2")))
+    whole, part = (json.loads(finish(f"{PACK} s --dry-run --json {more}")) for more in ("", "--part 1/2"))
     assert (whole["rows"], part["rows"], part["bytes"]) == (6, 3, whole["bytes"] // 2)
     for name in ("2/2", "1/2"):
-        assert "3 of 6 images" in finish(*PACK, "parts", "--part", name)
-    assert "2 parts are one store, parts: 6 rows" in finish("pack", "--merge", "parts")
-    found = json.loads(finish("pack", "--merge", "parts", "--json"))
+        assert "3 of 6 images" in finish(f"{PACK} parts --part {name}")
+    assert "2 parts are one store, parts: 6 rows" in finish("pack --merge parts")
+    found = json.loads(finish("pack --merge parts --json"))
     assert (found["store"], found["parts"], found["rows"], found["unreadable"]) == ("parts", 2, 6, [])
-    finish("verify-store", "parts")
-    assert json.loads(finish(*PACK, "parts", "--part", "1/2", "--json"))["part"] == [1, 2]
-    again = finish(*PACK, "parts", "--part", "1/2")
+    finish("verify-store parts")
+    assert json.loads(finish(f"{PACK} parts --part 1/2 --json"))["part"] == [1, 2]
+    again = finish(f"{PACK} parts --part 1/2")
     assert ("there already, of the same recipe and files" in again, "packed in" in again) == (True, False)
 
 

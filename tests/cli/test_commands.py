@@ -167,20 +167,14 @@ output: {layout: hwc}
 
 
 @pytest.fixture
-def diff(run, write):
+def diff(finish, write):
     """Run `augrecipes diff WORDS`, which ends with a status, 1 if none is given: what it prints."""
     copy = A.replace("recipe: one", "recipe: one  # a copy").replace("height: 48, width: 40", "width: 40.0, height: 48")
     copy = copy.replace("- HorizontalFlip", "- {HorizontalFlip: {p: 5e-1}}")
     lint = "{version: 1, recipe: lint, eval: [HorizontalFlip], steps: []}"
     for name, text in {"a.yaml": A, "b.yaml": B, "copy.yaml": copy, "lint.yaml": lint}.items():
         write(name, text)
-
-    def _diff(words: str, status: int = 1) -> str:
-        result = run("diff", *words.split())
-        assert result.exit_code == status, result.output
-        return result.stdout
-
-    return _diff
+    return lambda words, status=1: finish(f"diff {words}", status)
 
 
 def test_what_differs(diff, monkeypatch):
