@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from augrecipes.demo.dataset import draw_scenes as draw_scenes
     from augrecipes.demo.slides import draw_slides as draw_slides
     from augrecipes.demo.slides import draw_whole_slides as draw_whole_slides
-    from augrecipes.diff.recipes import diff as diff
+    from augrecipes.diff import diff as diff
     from augrecipes.errors import AugrecipesError as AugrecipesError
     from augrecipes.errors import BenchError as BenchError
     from augrecipes.errors import CollateError as CollateError

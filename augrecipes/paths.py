@@ -7,7 +7,6 @@ import re
 import tempfile
 from pathlib import Path
 from typing import Any
-from urllib.request import url2pathname
 
 from augrecipes.errors import DataError
 
@@ -65,7 +64,11 @@ def local(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Path:
         return Path(text)
     place = Path(text.partition("://")[2])
     # `Path.as_uri` writes a space as %20, and the drive of Windows behind a slash; others write names as they are.
-    return place if ("%" not in text and os.name != "nt") or os.path.lexists(place) else Path(url2pathname(str(place)))
+    if ("%" not in text and os.name != "nt") or os.path.lexists(place):
+        return place
+    from urllib.request import url2pathname  # late: it brings the clients of HTTP and of mail
+
+    return Path(url2pathname(str(place)))
 
 
 def write_file(path: Path, data: bytes, *, lasting: bool = True, mode: int = 0o644) -> None:

@@ -11,7 +11,7 @@ from math import log
 from typing import Any, NamedTuple
 
 from augrecipes.bench.sides import Setting, compiled
-from augrecipes.diff.picture import ComparedSample, RecipeRun, run_sample
+from augrecipes.diff.images import ComparedSample, RecipeRun, run_sample
 from augrecipes.errors import counted
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import picture_of_input, picture_of_output, size_text

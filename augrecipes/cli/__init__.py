@@ -1,9 +1,10 @@
-"""The command line: one file a command. Heavy modules are imported by the commands that need them."""
+"""The command line. Heavy modules are imported by the commands that need them, when they run."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from copy import copy
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -24,11 +25,14 @@ def main(args: Sequence[str] | None = None) -> None:
 
     for stream in (sys.stdout, sys.stderr):
         # File names need not be UTF-8, and a terminal need not show every character.
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    words, program = sys.argv[1:] if args is None else [*args], copy(app)
+    # Where the first word is a command, typer need not look at the options of the others.
+    named = [command for command in app.registered_commands if words[:1] == [command.name]]
+    program.registered_commands = named or app.registered_commands
     try:
-        app(args=None if args is None else list(args), prog_name="augrecipes")
+        program(args=words, prog_name="augrecipes")
     finally:
         _flush()
 

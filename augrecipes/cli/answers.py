@@ -5,30 +5,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from augrecipes.cli.terminal import note, say_line
+from augrecipes.cli.terminal import say_line
 from augrecipes.errors import redact_all
 from augrecipes.report import to_plain
 
 STDOUT = "-"
 _JSON = "--json"
-_ONCE = ("--format=", "--image=", "--files=")
 # What JSON leaves as it is and a terminal might obey: control characters behind ASCII, and half characters.
 _UNSHOWN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
-
-
-# Options that had other names, by command: the words that are still understood, and what they are now.
-_RENAMED: dict[tuple[str, ...], str] = {
-    **{(name, "--format", "json"): _JSON for name in ("check", "verify", "check-data")},
-    **{(name, "--format", "text"): "" for name in ("verify", "check-data")},
-    ("explain", "--image"): "--data",
-    ("check-data", "--files"): "--data",
-}
 
 
 class Command(TyperCommand):
@@ -40,52 +31,10 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the command's words."""
-        is_file = _is_old_file if ctx.info_name == "bench" else _is_file
-        return super().parse_args(ctx, _joined(_today(ctx.info_name, args), is_file))
+        return super().parse_args(ctx, _joined(args))
 
 
-def _today(command: str, words: list[str]) -> list[str]:
-    """The words with options as they are called today."""
-    end = words.index("--") if "--" in words else len(words)
-    found: list[str] = []
-    rest = [part for word in words[:end] for part in (word.split("=", 1) if word.startswith(_ONCE) else [word])]
-    while rest:
-        known = next((old for old in ((command, *rest[:2]), (command, rest[0])) if old in _RENAMED), None)
-        if known is None:
-            found.append(rest.pop(0))
-            continue
-        del rest[: len(known) - 1]
-        if _RENAMED[known]:
-            renamed(" ".join(known[1:]), _RENAMED[known])
-            found.append(f"{_JSON}={STDOUT}" if _RENAMED[known] == _JSON else _RENAMED[known])
-    return [*found, *words[end:]]
-
-
-def _is_file(word: str) -> bool:
-    return word.lower().endswith(".json")
-
-
-def _is_old_file(word: str) -> bool:
-    """Of `bench`, whose --json always had a file: whatever can be no recipe and no data, and a record."""
-    from augrecipes.cli.folders import is_data
-    from augrecipes.recipe import gallery
-
-    path = Path(word)
-    if _is_file(word) or word.startswith("-"):
-        return _is_file(word)
-    if path.is_file():
-        with path.open("rb") as file:
-            found = file.read(1) == b"{"
-    else:
-        found = not (
-            word in gallery.gallery_names() or path.suffix in (".yaml", ".yml") or is_data(word) or path.exists()
-        )
-    if found:
-        renamed(f"{_JSON} {word}", f"{_JSON}={word}")
-    return found
-
-
-def _joined(words: list[str], is_file: Callable[[str], bool] = _is_file) -> list[str]:
+def _joined(words: list[str]) -> list[str]:
     """`--json` and its file as one word.
 
     >>> _joined(["a.yaml", "--json", "out.json"]), _joined(["--json", "a.yaml"])
@@ -93,13 +42,11 @@ def _joined(words: list[str], is_file: Callable[[str], bool] = _is_file) -> list
     """
     end = words.index("--") if "--" in words else len(words)
     joined: list[str] = []
-    for word in words[:end]:
-        if joined and joined[-1] == _JSON:
-            joined[-1:] = [f"{_JSON}={word}"] if is_file(word) else [f"{_JSON}={STDOUT}", word]
+    for before, word in pairwise(["", *words[:end]]):
+        if before == _JSON and word.lower().endswith(".json"):
+            joined[-1] = f"{_JSON}={word}"
         else:
-            joined.append(word)
-    if joined and joined[-1] == _JSON:
-        joined[-1] = f"{_JSON}={STDOUT}"
+            joined.append(f"{_JSON}={STDOUT}" if word == _JSON else word)
     return [*joined, *words[end:]]
 
 
@@ -126,23 +73,31 @@ Json = Annotated[
 
 
 def answer(
-    found: Any, json_: str | None, text: Callable[[], object], write: Callable[[Path], None] | None = None
+    found: Any,
+    json_: str | None,
+    text: Callable[[], object],
+    write: Callable[[Path], None] | None = None,
+    *,
+    status: int = 0,
 ) -> None:
-    """Show what was found.
+    """Show what was found, and end with a status.
 
     Args:
         found: what becomes JSON, as `to_plain` makes it.
         json_: what `--json` says: None: text alone; a file: text, and JSON into it; `-`: JSON alone.
         text: prints it for people.
         write: writes the file, where it has a layout of its own.
+        status: of the command; 0 goes on.
     """
     if json_ == STDOUT:
         typer.echo(as_json(found))
-        return
-    text()
-    if json_ is not None:
-        (write or (lambda path: _write(path, found)))(Path(json_))
-        say_line(json_)
+    else:
+        text()
+        if json_ is not None:
+            (write or (lambda path: _write(path, found)))(Path(json_))
+            say_line(json_)
+    if status:
+        raise typer.Exit(status)
 
 
 def _write(path: Path, found: Any) -> None:
@@ -165,8 +120,3 @@ def as_json(found: Any) -> str:
     """
     text = json.dumps(redact_all(to_plain(found)), indent=2, ensure_ascii=False)
     return _UNSHOWN.sub(lambda c: f"\\u{ord(c[0]):04x}", text)
-
-
-def renamed(old: str, new: str) -> None:
-    """Say that an option has another name now."""
-    note(f"{old} is now {new}; the old name still works")

@@ -9,18 +9,13 @@ from typer.core import TyperGroup
 
 from augrecipes.cli.answers import Command
 from augrecipes.cli.bench import bench
-from augrecipes.cli.cache import cache
 from augrecipes.cli.check import check
 from augrecipes.cli.check_data import check_data
-from augrecipes.cli.demo import demo
-from augrecipes.cli.diff import diff
-from augrecipes.cli.explain import explain
-from augrecipes.cli.gallery import list_gallery, schema
 from augrecipes.cli.interop import eject, import_
 from augrecipes.cli.pack import pack
-from augrecipes.cli.preview import preview
-from augrecipes.cli.stores import convert_store, verify_store
-from augrecipes.cli.studio import studio
+from augrecipes.cli.recipes import diff, explain, list_gallery, schema
+from augrecipes.cli.show import demo, preview, studio
+from augrecipes.cli.stores import cache, convert_store, verify_store
 from augrecipes.cli.terminal import complain, exit_status, hush
 from augrecipes.cli.verify import verify
 from augrecipes.errors import AugrecipesError, harmless
@@ -43,12 +38,9 @@ class Guarded(TyperGroup):
         except BrokenPipeError:
             hush()
             raise typer.Exit(141) from None  # as a program that SIGPIPE ended
-        except AugrecipesError as error:
+        except (AugrecipesError, OSError) as error:
             complain(error)
             raise typer.Exit(exit_status(error)) from None
-        except OSError as error:
-            complain(error)
-            raise typer.Exit(2) from None
 
 
 app = typer.Typer(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from augrecipes.cli.answers import STDOUT, Json, answer
-from augrecipes.cli.folders import Data, apart, data_of
-from augrecipes.cli.options import Masks, Mode, Seed, Set, Without, choice, here, numbers, one_of, option, overrides
+from augrecipes.cli.arguments import Data, Masks, Mode, Seed, Set, Without, apart, data_of
+from augrecipes.cli.options import choice, here, numbers, one_of, option, overrides, refusal
 from augrecipes.cli.terminal import parts, progress, report_once, say, say_line, show
 
 _OPTIMIZE = ("none", "exact", "fast")
@@ -112,15 +111,14 @@ def bench(
     limit = _share(fail_if_slower)
     counts = () if workers is None else numbers(workers, "--workers", 0, _MOST_WORKERS)
     if sizes is not None and not counts:
-        raise typer.BadParameter("sizes are those of a sweep, which --workers asks for", param_hint="--sizes")
+        raise refusal("sizes are those of a sweep, which --workers asks for", "--sizes")
     of_epochs = None if sizes is None else numbers(sizes, "--sizes", 1, _MOST_SAMPLES)
     changes = overrides(set_)
     recipes, more = apart(words)
     if not recipes:
-        raise typer.BadParameter("which recipes? Give files or names of the gallery", param_hint="RECIPE")
+        raise refusal("which recipes? Give files or names of the gallery", "RECIPE")
     if not more and not data:
-        message = "which data? Give a folder, a CSV file or a store; for pairs TARGET=PATH for each target"
-        raise typer.BadParameter(message, param_hint="DATA")
+        raise refusal("which data? Give a folder, a CSV file or a store; for pairs TARGET=PATH for each target")
     sources = data_of([*more, *(data or [])])
     from augrecipes.bench.gate import judge, open_baseline
     from augrecipes.bench.record import write
@@ -128,14 +126,18 @@ def bench(
     from augrecipes.bench.run import Options
     from augrecipes.bench.run import bench as compare
     from augrecipes.bench.sides import Setting
+    from augrecipes.bench.tables import report_of, report_of_gate
     from augrecipes.recipe import load
 
     if device is not None and train_step is None:
-        raise typer.BadParameter("is where the model of --train-step FILE.py is trained", param_hint="--device")
+        raise refusal("is where the model of --train-step FILE.py is trained", "--device")
     if out is not None:
         usable_folder(out)
     held = None if baseline is None else open_baseline(baseline)
-    loaded = _named([load(recipe, overrides=changes, without=without or ()) for recipe in recipes])
+    loaded: dict[str, Any] = {}
+    for recipe in (load(recipe, overrides=changes, without=without or ()) for recipe in recipes):
+        same = sum(recipe.name == other.name for other in loaded.values())
+        loaded[f"{recipe.name} ({same + 1})" if same else recipe.name] = recipe
     options = Options(
         optimize=chosen and list(dict.fromkeys(chosen)),
         stock=against == "stock" or held is not None,
@@ -158,8 +160,6 @@ def bench(
         judgement = None if held is None else judge(held, found, limit)
 
         def tell() -> None:
-            from augrecipes.cli.bench_report import report_of, report_of_gate
-
             show(report_of(found))
             say()
             if judgement is not None:
@@ -174,17 +174,6 @@ def bench(
         raise typer.Exit(1)
 
 
-def _named(recipes: Sequence[Any]) -> Mapping[str, Any]:
-    """By name; the second of one name gets a number."""
-    found: dict[str, Any] = {}
-    for recipe in recipes:
-        name, number = recipe.name, 2
-        while name in found:
-            name, number = f"{recipe.name} ({number})", number + 1
-        found[name] = recipe
-    return found
-
-
 def _share(text: str) -> float:
     """`15%` or `0.15` as 0.15.
 
@@ -196,5 +185,5 @@ def _share(text: str) -> float:
     except ValueError:
         share = -1.0
     if not 0 <= share < 100:
-        raise typer.BadParameter(f"{text!r} is no share such as 15% or 0.15", param_hint="--fail-if-slower")
+        raise refusal(f"{text!r} is no share such as 15% or 0.15", "--fail-if-slower")
     return share

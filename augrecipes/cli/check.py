@@ -1,19 +1,21 @@
-"""`augrecipes check`: every problem of every recipe, at once."""
+"""`augrecipes check`: every problem of every recipe, and what a code means."""
 
 from __future__ import annotations
 
 import glob
 import os
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from augrecipes.cli.answers import Json, answer
-from augrecipes.cli.options import Set, Without, choice, option, overrides
-from augrecipes.cli.terminal import good, line_of, progress, say
+from augrecipes.cli.answers import STDOUT, Json, answer
+from augrecipes.cli.arguments import Set, Without
+from augrecipes.cli.options import choice, option, overrides, refusal
+from augrecipes.cli.terminal import good, line_of, note, progress, say, width
 from augrecipes.errors import Diagnostic, RecipeError, counted, harmless
 
 STDIN = "-"
@@ -31,7 +33,9 @@ def check(
         ),
     ] = None,
     strict: Annotated[bool, option("--strict", None, "Exit 1 for warnings too.")] = False,
-    format_: Annotated[str, choice("--format", "text|github", "github: annotations in GitHub Actions.")] = "text",
+    format_: Annotated[
+        str, choice("--format", "text|github", "github: annotations in GitHub Actions.", "text|github|json")
+    ] = "text",
     json_: Json = None,
     explain: Annotated[str | None, option("--explain", "CODE", "Say what a code means, and how to fix it.")] = None,
     set_: Set = None,
@@ -53,8 +57,16 @@ def check(
       1  a lint error; with --strict also a warning
       2  not a valid recipe, or no such file
     """
+    if format_ == "json":  # as 0.1 called it
+        note("--format json is now --json; the old name still works")
+        json_ = json_ or STDOUT
     if explain is not None:
-        _explain(explain, json_)
+        if (text := describe(explain)) is None:
+            from augrecipes.recipe.codes import CODES
+            from augrecipes.recipe.problems import near
+
+            raise refusal(f"no code {explain!r}{near(explain, tuple(CODES)).text}", "--explain")
+        answer({"code": explain, "text": text}, json_, lambda: say(text))
         return
     if not files:
         raise typer.BadParameter("which recipes? Give files, folders, gallery names, or - for standard input")
@@ -64,18 +76,34 @@ def check(
     # This process looks at recipes and at no pixels.
     without_torch()
     checked, problems = check_all(files, changes, tuple(without or ()))
-    answer(problems, json_, lambda: _tell(problems, format_, checked))
-    raise typer.Exit(status(problems, strict))
+    answer(problems, json_, lambda: _tell(problems, format_, checked), status=status(problems, strict))
 
 
-def _explain(code: str, json_: str | None) -> None:
-    from augrecipes.cli.codes import describe, known
-    from augrecipes.recipe.problems import near
+def describe(code: str) -> str | None:
+    """Returns the documentation of a code, or of a lint by its name, `random-in-eval`; None for an unknown one.
 
-    text = describe(code)
-    if text is None:
-        raise typer.BadParameter(f"no code {code!r}{near(code, known()).text}", param_hint="--explain")
-    answer({"code": code, "text": text}, json_, lambda: say(text))
+    >>> describe("E303").splitlines()[0]
+    'E303 step that recipes cannot use (error)'
+    """
+    from augrecipes.lint import lints
+    from augrecipes.recipe.codes import CODES
+
+    wanted, named = code.strip(), {lint.name: lint for lint in lints().values()}
+    lint = lints().get(wanted.upper()) or named.get(wanted.lower())
+    entry = CODES.get(lint.code if lint else wanted.upper())
+    if entry is None:
+        return None
+    severity = lint.severity if lint else "error"
+    parts = [f"{entry.code} {entry.title} ({severity})", f"{_wrapped('Why', entry.why)}\n{_wrapped('Fix', entry.fix)}"]
+    if lint is not None:
+        examples = (("Speaks of", entry.example), ("Mended", entry.good))
+        parts += [f"{label}:\n{textwrap.indent(text.strip(), '    ')}" for label, text in examples]
+        parts.append(f"Silence it on the step's line with  # augrecipes: ignore[{entry.code}]")
+    return "\n\n".join(parts)
+
+
+def _wrapped(label: str, text: str) -> str:
+    return textwrap.fill(text, width=width(), initial_indent=f"{label}: ", subsequent_indent="     ")
 
 
 def status(problems: Sequence[Diagnostic], strict: bool) -> int:
@@ -118,12 +146,9 @@ def annotation(problem: Diagnostic) -> str:
         text = harmless(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
         return text.replace(":", "%3A").replace(",", "%2C") if key else text
 
-    title = f"{problem.code} {problem.name}".strip()
-    place = [f"file={escaped(problem.file)}"]
-    if problem.line:
-        place += [f"line={problem.line}", f"col={problem.col}"]
-    place.append(f"title={escaped(title)}")
-    return f"::{problem.severity} {','.join(place)}::{escaped(problem.message, key=False)}"
+    line = f",line={problem.line},col={problem.col}" if problem.line else ""
+    place = f"file={escaped(problem.file)}{line},title={escaped(f'{problem.code} {problem.name}'.strip())}"
+    return f"::{problem.severity} {place}::{escaped(problem.message, key=False)}"
 
 
 def check_all(

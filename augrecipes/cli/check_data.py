@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from augrecipes.cli.answers import Json, answer
-from augrecipes.cli.folders import Data, Words, sources
-from augrecipes.cli.options import Masks, Mode, Recipe, Set, Without, loaded, option
+from augrecipes.cli.arguments import Data, Masks, Mode, Recipe, Set, Without, Words, sources
+from augrecipes.cli.options import loaded, option, refusal
 from augrecipes.cli.terminal import good, listed, parts, say
 from augrecipes.errors import counted
 
@@ -55,69 +52,22 @@ def check_data(
       1  defects, or nothing to read
       2  arguments that cannot be used
     """
-    templates = _templates(names or [])
+    templates = {}
+    for text in names or ():
+        target, _, template = text.partition("=")
+        if not target or not template:
+            raise refusal(f"{text!r} is not TARGET=TEMPLATE, such as lr={{}}x4", "--names")
+        templates[target] = template
     given = sources(recipe, words, data)
     from augrecipes.compat.guard import without_torch
 
     without_torch()
     parsed = loaded(recipe, set_, without)
     _fits(parsed, given, masks, templates)
-    found, report = _check(
-        parsed, mode, given, masks=None if masks is None else str(masks), names=templates, split=split, content=content
-    )
-    answer(report, json_, lambda: _tell(found))
-    raise typer.Exit(1 if found.defects or not found.fine else 0)
-
-
-def _templates(given: Sequence[str]) -> dict[str, str]:
-    """TARGET={}x4 texts by target."""
-    found: dict[str, str] = {}
-    for text in given:
-        key, equals, value = text.partition("=")
-        if not equals or not key or not value:
-            raise typer.BadParameter(f"{text!r} is not TARGET=TEMPLATE, such as lr={{}}x4", param_hint="--names")
-        found[key] = value
-    return found
-
-
-def _fits(recipe: Parsed, data: Any, masks: Any, names: Any) -> None:
-    """BadParameter for what does not go with a recipe of this kind."""
-    from augrecipes.sources.opening import is_source, words_of
-
-    if is_source(data):
-        if names or masks is not None or recipe.facts.tiles:
-            what = "--names" if names else "--masks" if masks is not None else f"a recipe of kind {recipe.kind}"
-            raise typer.BadParameter(f"{what} goes with files, and {words_of(data)} is a source of samples")
-        return
-    if not recipe.facts.scales and (names or not (isinstance(data, str) or "files" in data)):
-        what = "--names" if names else "TARGET=PATH"
-        raise typer.BadParameter(f"{what} is for pairs, and recipe {recipe.name!r} is of kind {recipe.kind}")
-    if not recipe.facts.annotated and masks is not None:
-        raise typer.BadParameter(f"masks go with images, and recipe {recipe.name!r} is of kind {recipe.kind}",
-                                 param_hint="--masks")  # fmt: skip
-
-
-def _check(
-    recipe: Parsed, mode: Any, data: Any, *, masks: str | None, names: dict[str, str], split: str | None, content: bool
-) -> tuple[Checked, dict[str, Any]]:
-    """What was found, and the same as JSON."""
-    from augrecipes import kinds
-    from augrecipes.compiler.compile import check, steps_of
-
-    steps_of(recipe, mode)  # or the recipe has no such section
-    check(recipe)
-    from augrecipes.sources.opening import is_source, look_at_source
-
-    found: Checked
-    with parts() as advance:
-        if is_source(data):
-            found = look_at_source(recipe, mode, data, advance)
-        else:
-            found = kinds.part(recipe.kind, "reader").check(
-                recipe, mode, data, masks=masks, names=names, split=split, content=content, advance=advance
-            )
+    how = {"masks": None if masks is None else str(masks), "names": templates, "split": split, "content": content}
+    found = _check(parsed, mode, given, how)
     report = {
-        "kind": recipe.kind,
+        "kind": parsed.kind,
         "targets": dict(found.listed),
         "fine": found.fine,
         "content": content,
@@ -125,14 +75,43 @@ def _check(
         "notes": found.notes,
         **found.more,
     }
-    return found, report
+    answer(report, json_, lambda: _tell(found), status=int(bool(found.defects or not found.fine)))
+
+
+def _fits(recipe: Parsed, data: Any, masks: Any, names: Any) -> None:
+    """BadParameter for what does not go with a recipe of this kind."""
+    from augrecipes.sources.opening import is_source, words_of
+
+    of_kind = f"recipe {recipe.name!r} is of kind {recipe.kind}"
+    if is_source(data):
+        if names or masks is not None or recipe.facts.tiles:
+            what = "--names" if names else "--masks" if masks is not None else f"a recipe of kind {recipe.kind}"
+            raise refusal(f"{what} goes with files, and {words_of(data)} is a source of samples", None)
+    elif not recipe.facts.scales and (names or not (isinstance(data, str) or "files" in data)):
+        raise refusal(f"{'--names' if names else 'TARGET=PATH'} is for pairs, and {of_kind}", None)
+    elif not recipe.facts.annotated and masks is not None:
+        raise refusal(f"masks go with images, and {of_kind}", "--masks")
+
+
+def _check(recipe: Parsed, mode: Any, data: Any, how: dict[str, Any]) -> Checked:
+    from augrecipes import kinds
+    from augrecipes.compiler.compile import check, steps_of
+    from augrecipes.sources.opening import is_source, look_at_source
+
+    steps_of(recipe, mode)  # or the recipe has no such section
+    check(recipe)
+    with parts() as advance:
+        if is_source(data):
+            return look_at_source(recipe, mode, data, advance)
+        found: Checked = kinds.part(recipe.kind, "reader").check(recipe, mode, data, **how, advance=advance)
+        return found
 
 
 def _tell(found: Checked) -> None:
     widest = max(map(len, found.listed))
+    units = {"bag": "", "tile": "", "boxes": " rows", "keypoints": " rows"}
     for name, count in found.listed.items():
-        rows = {"bag": "", "tile": "", "boxes": " rows", "keypoints": " rows"}
-        what = rows.get(name, " samples" if found.given else " files")
+        what = units.get(name, " samples" if found.given else " files")
         say(f"{name:<{widest}}  {count:>7,}{what.removesuffix('s') if count == 1 else what}")
     listed("note: ", found.notes, len(found.notes))
     if found.defects or not found.fine:

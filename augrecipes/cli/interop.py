@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from augrecipes.cli.answers import Json, answer
-from augrecipes.cli.options import Mode, Recipe, Set, Without, here, loaded, option, overrides
+from augrecipes.cli.arguments import Mode, Recipe, Set, Without
+from augrecipes.cli.options import here, loaded, option, overrides
 from augrecipes.cli.terminal import line_of, paint, say, say_line
 from augrecipes.errors import counted
 
@@ -88,18 +90,10 @@ def import_(
         "lints": lints,
         "times_as_fast": gained,
     }
-    answer(found, json_, lambda: _tell(draft, text, recipe, lints, gained, out))
-    raise typer.Exit(1 if left else 0)
+    answer(found, json_, lambda: _tell(draft, text, lints, gained, out), status=int(bool(left)))
 
 
-def _tell(
-    draft: RecipeDraft,
-    text: str,
-    recipe: Loaded,
-    lints: tuple[Diagnostic, ...],
-    gained: dict[str, Any],
-    out: Path | None,
-) -> None:
+def _tell(draft: RecipeDraft, text: str, lints: Sequence[Diagnostic], gained: dict[str, Any], out: Path | None) -> None:
     """The recipe, or where it is, and what should be known of it: on standard error, where the recipe is printed."""
     err = out is None
     stream = sys.stderr if err else sys.stdout
@@ -108,22 +102,17 @@ def _tell(
     else:
         steps = counted(sum(1 for _ in draft.lines()), "step")
         say(f"{paint(str(out), 'strong', stream)}: {steps}, made of {draft.origin}")
-    for name, what in _changes(draft):
-        say(f"changed  {name}: {what}", err=err)
-    for note in draft.notes:
-        say(f"note     {note}", err=err)
-    if draft.dataset:
-        say(f"data     {draft.dataset}", err=err)
+    lines = [f"changed  {name}: {what}" for name, what in _changes(draft)]
+    lines += [f"note     {note}" for note in draft.notes]
+    lines += [f"data     {draft.dataset}"] if draft.dataset else []
     if "error" in gained:
-        say(f"speed    not measured: {gained['error']}", err=err)
+        lines.append(f"speed    not measured: {gained['error']}")
     elif gained:
-        many = " · ".join(f"{setting} {ratio:.1f}" for setting, ratio in gained.items())
-        height, width = _SIZE
-        what = f"a generated image of {height}×{width} px, one thread"
-        say(
-            f"speed    {paint(many, 'good', stream)} times as fast as every step by itself ({what})",
-            err=err,
-        )
+        many = paint(" · ".join(f"{setting} {ratio:.1f}" for setting, ratio in gained.items()), "good", stream)
+        what = f"a generated image of {_SIZE[0]}×{_SIZE[1]} px, one thread"
+        lines.append(f"speed    {many} times as fast as every step by itself ({what})")
+    for line in lines:
+        say(line, err=err)
     for problem in (*lints, *draft.left_out()):
         say(line_of(problem, stream), err=err, wrap=False)
 
@@ -138,22 +127,17 @@ def _gained(recipe: Loaded) -> dict[str, Any]:
     """How many times as fast each setting is; why nothing was measured under `error`; empty where it means nothing."""
     if recipe.facts.scales or recipe.facts.tiles or not recipe.steps:
         return {}
-    import logging
-
     import numpy as np
 
     from augrecipes.demo.photos import CLASSES, render_photo
+    from augrecipes.display import quiet
     from augrecipes.interop.gain import gain
 
-    log = logging.getLogger("augrecipes")
-    before = log.level
-    log.setLevel(logging.ERROR)  # the lints are printed by themselves
     try:
-        return dict(gain(recipe, render_photo(CLASSES[0], _SIZE, np.random.default_rng(0)), _SECONDS))
+        with quiet():  # the lints are printed by themselves
+            return dict(gain(recipe, render_photo(CLASSES[0], _SIZE, np.random.default_rng(0)), _SECONDS))
     except Exception as error:  # whatever a step makes of an image that it was not meant for
         return {"error": str(error).splitlines()[0] if str(error) else type(error).__name__}
-    finally:
-        log.setLevel(before)
 
 
 def eject(
@@ -190,10 +174,8 @@ def eject(
     parsed = loaded(recipe, set_, without)
     if json_ is not None:
         answer(ejecting.saved(parsed, mode), json_, lambda: None)
-        return
-    code = ejecting.python_of(parsed)
-    if out is None:
-        say(code.removesuffix("\n"), wrap=False)
+    elif out is None:
+        say(ejecting.python_of(parsed).removesuffix("\n"), wrap=False)
     else:
-        write_file(out, code.encode("utf-8"))
-        say_line(str(out))
+        write_file(out, ejecting.python_of(parsed).encode("utf-8"))
+        say_line(out)

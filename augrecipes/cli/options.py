@@ -1,17 +1,17 @@
-"""Options that several commands share: variants on the command line, sections, seeds."""
+"""How options are described and read: choices, paths, numbers, changes of a recipe."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from augrecipes.errors import RecipeError
 
 if TYPE_CHECKING:
-    from augrecipes.recipe.model import Recipe as Loaded
+    from augrecipes.recipe.model import Recipe
 
 
 def option(names: str, metavar: str | None, about: str, **more: Any) -> Any:
@@ -22,6 +22,11 @@ def option(names: str, metavar: str | None, about: str, **more: Any) -> Any:
 def choice(names: str, words: str, about: str, allowed: str = "") -> Any:
     """Returns an option whose value is one of some words, `a|b`; `allowed`: where help does not name all of them."""
     return option(names, words, about, parser=one_of(*(allowed or words).split("|")))
+
+
+def refusal(message: str, where: str | None = "DATA") -> typer.BadParameter:
+    """Returns the error of words that make no sense where they were given."""
+    return typer.BadParameter(message, param_hint=where)
 
 
 def one_of(*allowed: str) -> Callable[[str], Any]:
@@ -37,24 +42,6 @@ def one_of(*allowed: str) -> Callable[[str], Any]:
         return value
 
     return read
-
-
-Set = Annotated[
-    list[str] | None,
-    option(
-        "--set", "KEY=VALUE", "Change an argument, as `set:` in a variant does: 'RandomCrop.height=64'. Repeatable."
-    ),
-]
-Without = Annotated[
-    list[str] | None, option("--without", "NAME", "Leave a step out, as `without:` in a variant does. Repeatable.")
-]
-Recipe = Annotated[str, typer.Argument(metavar="RECIPE", help="A recipe file, or a name of the gallery.")]
-Section = Literal["train", "eval"]
-Level = Literal["none", "exact", "fast"]
-Mode = Annotated[Section, choice("--mode", "train|eval", "Which section of the recipe.")]
-Optimize = Annotated[Level | None, choice("--optimize", "none|exact|fast", "Instead of the recipe's own choice.")]
-Masks = Annotated[Path | None, option("--masks", "FOLDER", "Masks, matched by name.")]
-Seed = Annotated[int, option("--seed", "INTEGER", "Seed of the random parameters.")]
 
 
 def here(given: str) -> Path:
@@ -79,15 +66,15 @@ def overrides(given: list[str] | None) -> dict[str, Any]:
     for text in given or []:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            raise typer.BadParameter(f"{text!r} is not KEY=VALUE, such as RandomCrop.height=64", param_hint="--set")
+            raise refusal(f"{text!r} is not KEY=VALUE, such as RandomCrop.height=64", "--set")
         try:
             found[key.strip()] = parse_value(value)
         except RecipeError as error:
-            raise typer.BadParameter(f"{text!r}: {error.problems[0].message}", param_hint="--set") from None
+            raise refusal(f"{text!r}: {error.problems[0].message}", "--set") from None
     return found
 
 
-def loaded(recipe: str, changes: list[str] | None, without: list[str] | None) -> Loaded:
+def loaded(recipe: str, changes: list[str] | None, without: list[str] | None) -> Recipe:
     """The recipe with what --set and --without change. RecipeError where it is not valid."""
     from augrecipes.recipe import load
 
@@ -107,10 +94,8 @@ def numbers(text: str, option: str, least: int, most: int) -> list[int]:
     found = [int(word) if word.isdecimal() and len(word) < 10 else -1 for word in words]
     for word, number in zip(words, found, strict=True):
         if not least <= number <= most:
-            said = (
-                f"{word!r} is no whole number from {least:,} to {most:,}; numbers with commas between them, such as 1,4"
-            )
-            raise typer.BadParameter(said, param_hint=option)
+            said = f"{word!r} is no whole number from {least:,} to {most:,}"
+            raise refusal(f"{said}; numbers with commas between them, such as 1,4", option)
     if len(set(found)) < len(found):
-        raise typer.BadParameter(f"{text!r} names a number twice", param_hint=option)
+        raise refusal(f"{text!r} names a number twice", option)
     return found

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from augrecipes.cli.answers import STDOUT, Json, answer
-from augrecipes.cli.folders import Data, Words, sources
-from augrecipes.cli.options import Masks, Section, Seed, Set, Without, choice, loaded, option
+from augrecipes.cli.arguments import Data, Masks, Section, Seed, Set, Without, Words, sources
+from augrecipes.cli.options import choice, loaded, option, refusal
 from augrecipes.cli.terminal import in_bytes, listed, paint, progress, say, show
 
 if TYPE_CHECKING:
@@ -100,11 +100,11 @@ def pack(
         return
     for name, why in _REFUSED[engine].items():
         if name in names:
-            raise typer.BadParameter(why, param_hint=names[name])
+            raise refusal(why, names[name])
     if recipe is None:
-        raise typer.BadParameter("which recipe? Give one, or --merge DIR", param_hint="RECIPE")
+        raise refusal("which recipe? Give one, or --merge DIR", "RECIPE")
     if out is None:
-        raise typer.BadParameter("where to? Give a folder that is made", param_hint="--out")
+        raise refusal("where to? Give a folder that is made", "--out")
     found = sources(recipe, words, data)
     _import_albumentations()
     from augrecipes.packing.ray import write_on_ray
@@ -133,19 +133,18 @@ def pack(
     how = "there already, of the same recipe and files" if there else f"packed in {seconds:.0f} s"
     done = f"{how}, {in_bytes(_size(packing.place))}"
     store = packing.out if packing.part is None else None
-    answer(_as_json(packing, seconds), json_, lambda: _tell(packing.unreadable, done, store))
-    if packing.unreadable or packing.given.left_out:
-        raise typer.Exit(1)
+    lost = bool(packing.unreadable or packing.given.left_out)
+    answer(_as_json(packing, seconds), json_, lambda: _tell(packing.unreadable, done, store), status=int(lost))
 
 
 def _given(ctx: typer.Context) -> dict[str, str]:
     """What was given to a command, by parameter: an option as it is called, an argument as it was written."""
     names = {}
     for one in ctx.command.params:
-        source = ctx.get_parameter_source(one.name or "")
-        if one.name is not None and source is not None and source.name == "COMMANDLINE":
-            is_option = one.opts[0].startswith("-")
-            names[one.name] = max(one.opts, key=len) if is_option else str(ctx.params[one.name])
+        name, called = one.name or "", max(one.opts, key=len)
+        source = ctx.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            names[name] = called if called.startswith("-") else str(ctx.params[name])
     return names
 
 
@@ -161,10 +160,10 @@ def _merge(folder: str, json_: Json, names: Mapping[str, str]) -> None:
     """Make a store of the folder that parts are in, with nothing else that was given; `names`: see `_given`."""
     clash = next((called for name, called in names.items() if name not in ("merge", "json_")), None)
     if clash == "--out":
-        text = f"parts become a store where they are: leave it out, and move {folder} when that is done"
-        raise typer.BadParameter(text, param_hint="--out")
+        what = f"parts become a store where they are: leave it out, and move {folder} when that is done"
+        raise refusal(what, "--out")
     if clash is not None:
-        raise typer.BadParameter(f"takes parts as they are, without {clash!r}", param_hint="--merge")
+        raise refusal(f"takes parts as they are, without {clash!r}", "--merge")
     _import_albumentations()
     from augrecipes.packing.parts import merge_parts
 
@@ -180,9 +179,8 @@ def _merge(folder: str, json_: Json, names: Mapping[str, str]) -> None:
         "seconds": time.monotonic() - start,
     }
     done = f"{merged.parts} parts are one store, {merged.out}: {merged.rows:,} rows, {in_bytes(size)}"
-    answer(found, json_, lambda: _tell(merged.unreadable, done, merged.out))
-    if merged.unreadable:
-        raise typer.Exit(1)
+    lost = bool(merged.unreadable)
+    answer(found, json_, lambda: _tell(merged.unreadable, done, merged.out), status=int(lost))
 
 
 def _tell(unreadable: Sequence[Unreadable], done: str, store: Path | RemotePath | None) -> None:
@@ -226,9 +224,8 @@ def _describe(packing: Packing) -> None:
     from augrecipes.report import Report
 
     plan = packing.plan
-    units = f"{packing.rows // plan.times:,} {plan.recipe.facts.unit}s"
-    if packing.part is not None:
-        units = f"{len(packing.mine) // plan.times:,} of {units}"
+    part = "" if packing.part is None else f"{len(packing.mine) // plan.times:,} of "
+    units = f"{part}{packing.rows // plan.times:,} {plan.recipe.facts.unit}s"
     times = f", each {plan.epochs} times" if plan.epochs else ""
     kept = f"{packing.baker.format} · about {in_bytes(packing.expected)}"
     if isinstance(packing.out, Path):

@@ -1,17 +1,21 @@
-"""`augrecipes verify-store` and `augrecipes convert-store`: what is done with a packed dataset besides reading it."""
+"""What lies on disk: `verify-store` and `convert-store` of packed datasets, and `cache` of what runs keep."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from augrecipes.cache import CACHES, DAY, Cache, cache_folder
 from augrecipes.cli.answers import Json, answer
-from augrecipes.cli.options import option
-from augrecipes.cli.terminal import good, listed, paint, progress, say
+from augrecipes.cli.options import option, refusal
+from augrecipes.cli.terminal import good, in_bytes, listed, paint, progress, say, say_line, show
+from augrecipes.errors import StoreError, counted
 
 if TYPE_CHECKING:
     from augrecipes.store import Fault
@@ -35,27 +39,23 @@ def verify_store(
     """
     stores = [*(words or []), *(data or [])]
     if len(stores) != 1:
-        text = f"which store? Give {_WHAT}" if not stores else "one store at a time"
-        raise typer.BadParameter(text, param_hint="STORE")
-    from augrecipes.errors import StoreError
+        raise refusal("one store at a time" if stores else f"which store? Give {_WHAT}", "STORE")
     from augrecipes.paths import address_of, local
     from augrecipes.store import is_store
     from augrecipes.store.verify import verify_store as faults_in
 
     store = address_of(stores[0]) or local(stores[0])
     if isinstance(store, Path) and not store.is_dir():
-        message = "this is no folder" if store.exists() else "there is no such folder"
-        raise typer.BadParameter(f"{stores[0]}: {message}; a store is {_WHAT}", param_hint="STORE")
+        what = "this is no folder" if store.exists() else "there is no such folder"
+        raise refusal(f"{stores[0]}: {what}; a store is {_WHAT}", "STORE")
     if not is_store(store, damaged=True):
         raise StoreError(f"this is no store; a store is {_WHAT}", stores[0])
     with progress("verifying") as advance:
         faults = faults_in(store, advance)
-    answer({"store": str(store), "faults": faults}, json_, lambda: _tell(faults))
-    if faults:
-        raise typer.Exit(1)
+    answer({"store": str(store), "faults": faults}, json_, lambda: _tell_faults(faults), status=int(bool(faults)))
 
 
-def _tell(faults: Sequence[Fault]) -> None:
+def _tell_faults(faults: Sequence[Fault]) -> None:
     listed("", [_line(fault) for fault in faults], _LISTED)
     if faults:
         say(paint(f"{len(faults):,} damaged: pack the data again", "error", sys.stdout))
@@ -88,3 +88,78 @@ def convert_store(
         store = convert(old, new, advance)
     found = {"store": str(store.path), "rows": store.rows}
     answer(found, json_, lambda: say(f"{store.path}: {store.rows:,} rows"))
+
+
+@dataclass(frozen=True)
+class CacheUse:
+    """What one cache holds, or held: its files, their bytes, and the seconds since the last and the first was used."""
+
+    cache: str
+    about: str
+    folder: str
+    files: int
+    bytes: int
+    last_used: float | None = None
+    first_used: float | None = None
+
+
+def cache(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which ones; all where none is named.")
+    ] = None,
+    clear: Annotated[bool, option("--clear", None, "Empty them; they are rebuilt when needed.")] = False,
+    json_: Json = None,
+) -> None:
+    """Show what is kept from run to run in your cache folder, or clear it. Nothing is kept beside your data.
+
+    The folder is where AUGRECIPES_CACHE says, or where the system has caches. It may be cleared at any time.
+
+    \b
+    Examples:
+      augrecipes cache
+      augrecipes cache --clear
+      augrecipes cache --clear folders
+    """
+    by_name = {one.name: one for one in CACHES}
+    for name in names or ():
+        if name not in by_name:
+            raise refusal(f"there is no cache {name!r}; there are {', '.join(by_name)}", "NAME")
+    used = [_use(by_name[name], clear) for name in names or by_name]
+    answer(used, json_, lambda: _tell_use(used, clear))
+
+
+def _use(cache: Cache, clear: bool) -> CacheUse:
+    if clear:
+        return CacheUse(cache.name, cache.about, str(cache.folder), *cache.clear())
+    files, now = list(cache.files()), time.time()
+    size, ages = sum(file.size for file in files), [now - file.used for file in files]
+    between = (min(ages), max(ages)) if ages else (None, None)
+    return CacheUse(cache.name, cache.about, str(cache.folder), len(files), size, *between)
+
+
+def _tell_use(used: list[CacheUse], cleared: bool) -> None:
+    from augrecipes.report import Report, TextTable
+
+    say_line(cache_folder())
+    say()
+    columns = 4 if cleared else 5
+    rows = [(one.cache, one.about, f"{one.files:,}", in_bytes(one.bytes), _age(one.last_used)) for one in used]
+    headings = ("cache", "of", "files", "size", "last used")[:columns]
+    show(Report(tables=[TextTable("", headings, [row[:columns] for row in rows], right=(2, 3, 4))]))
+    if cleared:
+        say()
+        good(f"cleared {counted(sum(one.files for one in used), 'file')}, {in_bytes(sum(one.bytes for one in used))}")
+
+
+def _age(seconds: float | None) -> str:
+    """A stretch of time in its largest unit.
+
+    >>> [_age(s) for s in (None, 3, 200, 7200, 8e6)]
+    ['', '3 s ago', '3 min ago', '2 h ago', '92 d ago']
+    """
+    if seconds is None:
+        return ""
+    for unit, size in (("d", DAY), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{int(seconds // size):,} {unit} ago"
+    return f"{max(int(seconds), 0)} s ago"

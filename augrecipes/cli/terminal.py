@@ -185,6 +185,6 @@ def complain(error: AugrecipesError | OSError) -> None:
     say(f"{paint('error:', 'error', sys.stderr)} {message}", err=True, wrap=False)
 
 
-def exit_status(error: AugrecipesError) -> int:
+def exit_status(error: AugrecipesError | OSError) -> int:
     """1 for a valid recipe that must not run as it stands, 2 for input that is not valid."""
     return 1 if isinstance(error, LintError) else 2

@@ -1,16 +1,19 @@
-"""What `explain` says of a plan's steps, of what `eval: derived` makes of each, and of the output: for people."""
+"""What `explain` says of a plan's steps, of what `eval: derived` makes of each, and of the output; all as a report."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from augrecipes.compiler.prefix import brief, described
+from augrecipes.compiler.prefix import described
 from augrecipes.compiler.rewrite.nodes import Fused, Node, Nodes, singles
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.own import OWN
-from augrecipes.recipe.derive import DerivedRow, derive
+from augrecipes.recipe.derive import ONE_BY_ONE, DerivedRow, derive
 from augrecipes.recipe.model import Output, Recipe
+from augrecipes.recipe.words import brief, text
+from augrecipes.report import Report, TextTable
 
 NATIVE = "native"
 
@@ -142,3 +145,81 @@ def _output(out: Output) -> str:
 def _numbers(values: tuple[float, ...]) -> str:
     text = ", ".join(f"{v:g}" for v in values)
     return text if len(values) == 1 else f"({text})"
+
+
+def report_of(found: Mapping[str, Any]) -> Report:
+    """Returns what `Explanation.to_json()` holds as a report: facts, and a table for every list.
+
+    >>> flip = {"site": "Flip#1", "depth": 0, "name": "Flip", "p": 0.5, "arguments": {"axis": "x", "fill": None}}
+    >>> print(report_of({"recipe": "tiny", "digest": "0123456789abcdef", "steps": [flip], "stayed": []}).text())
+    recipe: tiny
+    digest: 0123456789ab
+    <BLANKLINE>
+    Steps, with the arguments that take effect
+      step      p  arguments
+      Flip#1  0.5  axis: x
+    <BLANKLINE>
+    Not merged or moved, and why
+      none
+    """
+    facts = {key: text(value) for key, value in found.items() if not isinstance(value, list | Mapping)}
+    timing = found.get("timing")
+    if timing is not None:
+        before, after = (f"{timing[which]['whole']:.3f} ms" for which in ("before", "after"))
+        how = f"one thread, {timing['samples']} draws, {timing['rounds']} times each in turns"
+        facts["measured"] = f"{timing['what']}, {how}"
+        facts["ratio"] = f"{timing['ratio']:.2f} ± {timing['spread']:.2f}, {before} as written, {after} as planned"
+    if "digest" in facts:
+        facts["digest"] = facts["digest"][:_DIGITS]
+    if facts.get("optimize") == "fast":
+        facts["optimize"] = "fast (keeps the contracts below; augrecipes verify measures how far)"
+    tables = []
+    for key, rows in found.items():
+        if isinstance(rows, list):
+            title, headings, cells_of = _TABLES[key]
+            cells, right = [cell for row in rows for cell in cells_of(row)], [1] if key == "steps" else []
+            if timing is not None and key in _TIMED:
+                rest, place = timing[_TIMED[key]], len(headings) - 1
+                more = {"output conversion": rest["sink"], "overhead": rest["overhead"], "total": rest["whole"]}
+                times = [*(row["ms"] for row in rows), *more.values()]
+                cells += [(what, *[""] * place) for what in more]
+                cells = [(*cell[:-1], f"{ms:.3f}", cell[-1]) for cell, ms in zip(cells, times, strict=True)]
+                headings, right = (*headings[:-1], "ms", headings[-1]), [*right, place]
+            tables.append(TextTable(title, headings, cells, right))
+    return Report(facts, tables)
+
+
+def _step(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Children stand below their group, further in, so their label need not repeat the group's."""
+    site = str(row["site"]).rpartition("/")[2]
+    label = site if site.startswith(f"{row['name']}#") else f"{site} ({row['name']})"
+    arguments = {name: value for name, value in row["arguments"].items() if value is not None}
+    return [("  " * row["depth"] + label, f"{row['p']:g}", text(arguments))]
+
+
+def _rule(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    equation = [("", "", " ".join(row["equation"].split()))] if row["equation"] else []
+    return [(row["rule"], row["contract"], f"{row['before']} → {row['after'] or 'nothing'}"), *equation]
+
+
+def _planned(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    return [(row["step"], " = ".join(filter(None, (row["runs"], row["stands_for"]))))]
+
+
+def _becomes(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    becomes = "" if row["why"] == ONE_BY_ONE else f"{', '.join(row['becomes']) or 'nothing'}: "
+    return [("  " * row["depth"] + row["site"].rpartition("/")[2], f"{becomes}{row['why']}")]
+
+
+_DIGITS = 12  # of a digest: enough to tell recipes apart
+# Of each list: its title, the headings, and the rows of an entry.
+_TABLES: dict[str, tuple[str, tuple[str, ...], Callable[[Any], list[tuple[str, ...]]]]] = {
+    "steps": ("Steps, with the arguments that take effect", ("step", "p", "arguments"), _step),
+    "shared": ("Shared random parameters", (), lambda row: [(row["site"], row["how"])]),
+    "rules": ("Rules that fired", ("rule", "contract", "what it did"), _rule),
+    "plan": ("Plan", ("step", "how it runs"), _planned),
+    "stayed": ("Not merged or moved, and why", (), lambda row: [(row["site"], row["why"])]),
+    "derived": ("Evaluation, derived from the training steps", ("training", "evaluation, and why"), _becomes),
+    "plugins": ("Plugins", (), lambda name: [(name,)]),
+}
+_TIMED = {"steps": "before", "plan": "after"}

@@ -93,23 +93,6 @@ def digest_of(described_steps: Sequence[dict[str, Any]]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def brief(description: dict[str, Any]) -> str:
-    """A step, as `described`, in one line: what differs from its class's defaults.
-
-    >>> brief(described(Step("CenterCrop", Arguments({"height": 8, "width": 8}))))
-    'CenterCrop(height: 8, width: 8)'
-    """
-    name = description["step"]
-    defaults = json.loads(json.dumps(effective(Step(name)), default=str))
-    inner = [brief(child) for child in description.get("steps", ())]
-    given = [
-        f"{key}: {value}"
-        for key, value in description.items()
-        if key not in ("step", "steps", "site") and value != defaults.get(key)
-    ]
-    return f"{name}({', '.join(given + inner)})" if given or inner else str(name)
-
-
 def compile_prefix(recipe: Recipe, mode: Mode, count: int, seed: int) -> Pipeline:
     """The first `count` steps of a section, compiled.
 

@@ -1,4 +1,4 @@
-"""Differences of two recipes as data. `Difference.to_json()` is what `augrecipes diff --json` prints."""
+"""Differences of two recipes as data, and as what `augrecipes diff` prints: `Difference.to_json()` and `report()`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from augrecipes.display import Displayed
-from augrecipes.errors import counted, harmless
+from augrecipes.errors import counted
 from augrecipes.recipe.model import Mode, Recipe
-from augrecipes.report import to_plain
+from augrecipes.recipe.words import text
+from augrecipes.report import Note, Report, TextTable, to_plain
 
 What = Literal["added", "removed", "moved", "changed"]
 Draws = Literal["kept", "changed", "none"]
+_DIGITS = 12  # of a digest: enough to tell recipes apart
+_LISTED = 8  # hints and remarks that are printed; the others are counted
+# Of a step that differs: the mark of its row, and its style.
+_MARKS = {"added": ("+", "good"), "removed": ("-", "error"), "moved": (">", "warning"), "changed": ("~", "warning")}
+_TITLES = {"train": "Training steps", "eval": "Evaluation steps"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +92,7 @@ class StepDifference:
     @property
     def site(self) -> str:
         """Its label; both labels, where they differ."""
-        sites = dict.fromkeys(placed.site for placed in (self.a, self.b) if placed is not None)
-        return " → ".join(sites)
+        return " → ".join(dict.fromkeys(placed.site for placed in (self.a, self.b) if placed is not None))
 
     @property
     def text(self) -> str:
@@ -139,11 +144,13 @@ class Difference(Displayed):
     pictured: tuple[Recipe, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
+        what = self._counts or "the same in effect"
+        return f"<Difference of {self.a.recipe} and {self.b.recipe}: {what}; {self.alike} alike>"
+
+    @property
+    def _counts(self) -> str:
         counts = [(self.settings, "setting"), (self.steps, "step")]
-        what = ", ".join(counted(len(found), word) for found, word in counts if found)
-        return (
-            f"<Difference of {self.a.recipe} and {self.b.recipe}: {what or 'the same in effect'}; {self.alike} alike>"
-        )
+        return ", ".join(counted(len(found), word) for found, word in counts if found)
 
     @property
     def same(self) -> bool:
@@ -154,20 +161,40 @@ class Difference(Displayed):
         """Returns plain dicts, lists, strings, numbers and null: `same`, and every attribute."""
         return {"same": self.same, **to_plain(self)}
 
+    def report(self) -> Report:
+        """Returns the difference as a report.
 
-def text(value: Any) -> str:
-    """A value as recipes write it, without braces.
-
-    >>> text({"size": (224, 224), "pad": None})
-    'size: [224, 224], pad: null'
-    """
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {text(part)}" for key, part in value.items())
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(text(part) for part in value)}]"
-    if isinstance(value, bool) or value is None:
-        return {True: "true", False: "false", None: "null"}[value]
-    return harmless(str(value))
+        >>> side = ComparedRecipe("tiny", "tiny.yaml", "0123456789abcdef")
+        >>> layout = Change("output.layout", "chw", "hwc")
+        >>> print(Difference(side, side, ("train",), settings=(layout,), alike=3).report().text())
+        A: tiny · tiny.yaml · digest 0123456789ab
+        B: tiny · tiny.yaml · digest 0123456789ab
+        <BLANKLINE>
+        Settings
+          setting        what differs
+          output.layout  chw → hwc
+        <BLANKLINE>
+        they differ: 1 setting; 3 steps are the same
+        """
+        sides = {"A": self.a, "B": self.b}.items()
+        facts = {name: f"{side.recipe} · {side.file} · digest {side.digest[:_DIGITS]}" for name, side in sides}
+        settings = [(one.key, one.text) for one in self.settings]
+        tables = [TextTable("Settings", ("setting", "what differs"), settings)]
+        for mode in self.modes:
+            rows, styles = [], []
+            for one in (one for one in self.steps if one.mode == mode):
+                mark, style = _MARKS[one.what]
+                rows.append((mark, one.site, one.draws if one.draws in ("kept", "changed") else "", one.text))
+                styles.append(style)
+            headings = ("", "step", "draws", "what differs")
+            tables.append(TextTable(_TITLES[mode], headings, rows, keys=2, styles=styles))
+        for title, lines in (("To keep draws", self.hints), ("Not counted as differences", self.remarks)):
+            more = [f"and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
+            tables.append(TextTable(title, (), [(line,) for line in (*lines[:_LISTED], *more)]))
+        alike = f"{counted(self.alike, 'step')} {'is' if self.alike == 1 else 'are'} the same"
+        verdict = f"they differ: {self._counts}; {alike}" if self._counts else f"the same in effect: {alike}"
+        notes = [Note(verdict, "", "good" if self.same else "strong")]
+        return Report(facts, [table for table in tables if table.rows], notes)
 
 
 def _dotted(place: Sequence[int]) -> str:

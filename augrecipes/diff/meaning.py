@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from augrecipes.compat.guard import albumentations
-from augrecipes.diff.differences import Change
+from augrecipes.diff.differences import Change, Placed
 from augrecipes.errors import RecipeError
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
@@ -28,8 +28,7 @@ class Meaning:
 
     Attributes:
         step: as it was written.
-        place: from 1, in its section, then in each group on the way to it.
-        behind: the label of the step before it in its list; None where it is the first.
+        placed: where it stands.
         values: arguments that take effect, without `p`; of `target`, `at` and `share` those that say something.
         p: effective. In a OneOf it is a weight.
         weight: its share of the weights of its OneOf; None elsewhere.
@@ -39,8 +38,7 @@ class Meaning:
     """
 
     step: Step
-    place: tuple[int, ...]
-    behind: str | None
+    placed: Placed
     values: Mapping[str, Any]
     p: float
     weight: float | None
@@ -59,7 +57,7 @@ def meanings(recipe: Recipe, steps: Sequence[Step]) -> tuple[Meaning, ...]:
     """The steps of a section of `recipe`.
 
     >>> flip = Step("HorizontalFlip", site="HorizontalFlip#1")
-    >>> [(one.p, one.draws, one.place) for one in meanings(Recipe("tiny"), (flip,))]
+    >>> [(one.p, one.draws, one.placed.place) for one in meanings(Recipe("tiny"), (flip,))]
     [(0.5, True, (1,))]
     """
     return tuple(_meanings(recipe, steps, (), tuple(sorted(recipe.scales)), "tile", in_degrade=False))
@@ -89,8 +87,9 @@ def _meanings(
             recipe, step.steps, place, its_targets, its_share, in_degrade=in_degrade or step.name == groups.DEGRADE,
             weights=sum(map(chance, step.steps)) if step.name == groups.ONE_OF else 0.0,
         ))  # fmt: skip
-        key = hashlib.sha256(word([step.name, values, p, [child.key for child in children]]).encode()).hexdigest()
-        yield Meaning(step, place, behind, values, p, weight, draws, children, key)
+        placed = Placed(step.site, step.name, place, behind, step.position.line, plain({**values, "p": p}))
+        key = word([step.name, values, p, [child.key for child in children]])
+        yield Meaning(step, placed, values, p, weight, draws, children, hashlib.sha256(key.encode()).hexdigest())
         behind = step.site
 
 

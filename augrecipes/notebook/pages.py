@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import singledispatch
 from typing import Any
@@ -14,23 +12,22 @@ import cv2
 import numpy as np
 from jinja2 import Environment, PackageLoader
 
-from augrecipes.bench.charts import LIGHT, Bar, stage_bars
 from augrecipes.bench.record import Bench
 from augrecipes.bench.report import headline
-from augrecipes.bench.verdicts import figure, varied
-from augrecipes.cli.reports import of_difference as report_of_difference
-from augrecipes.cli.reports import of_explanation
+from augrecipes.bench.tables import report_of as report_of_bench
 from augrecipes.compiler.explain import Explanation, explain
+from augrecipes.compiler.explained import report_of
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.loader import Loader
 from augrecipes.diff.differences import Difference
+from augrecipes.display import quiet
 from augrecipes.errors import AugrecipesError, counted, harmless
 from augrecipes.notebook.show import of_dataset, of_difference, of_recipe
 from augrecipes.preview.display import within
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Mode, Recipe
-from augrecipes.report import Report
+from augrecipes.report import Report, TextTable
 
 _MOST_BYTES = 64 << 20  # of an image that a step makes
 _MOST_PIXELS = 24_000_000  # of a file that is read
@@ -38,7 +35,7 @@ _TILES = 8  # of a bag
 _CLASSES = 8  # that are named
 _QUALITY, _LARGEST = 84, 1100  # of the JPEGs in a page; px
 
-Part = Mapping[str, Any]  # see templates/page.html.j2
+Part = Mapping[str, Any] | TextTable  # see templates/page.html.j2
 Page = tuple[object, Sequence[str], Sequence[Part]]  # name, facts and parts
 
 
@@ -55,7 +52,7 @@ ENVIRONMENT = Environment(
 def html_of(value: Any) -> str:
     """The page of an object as HTML; where it cannot be made, its `repr`."""
     try:
-        with _quiet():
+        with quiet():
             return _rendered(*_page(value))
     except Exception as error:  # what a notebook shows in passing must never stop it
         try:
@@ -67,18 +64,6 @@ def html_of(value: Any) -> str:
 
 def _rendered(name: object, facts: Sequence[str], parts: Sequence[Part] = ()) -> str:
     return ENVIRONMENT.get_template("page.html.j2").render(name=str(name), facts=facts, parts=parts)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without warnings of recipes that are compiled to be shown: who runs them gets them."""
-    log = logging.getLogger("augrecipes")
-    before = log.level
-    log.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        log.setLevel(before)
 
 
 def _images(show: Callable[[], Sheet]) -> Part:
@@ -93,13 +78,9 @@ def _images(show: Callable[[], Sheet]) -> Part:
     return {"src": source, "alt": repr(sheet), "height": image.shape[0], "width": image.shape[1]}
 
 
-def _table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Part:
-    return {"title": title, "headings": headings, "rows": rows, "right": right}
-
-
 def _tables(report: Report) -> list[Part]:
     """Every table of a report that has rows."""
-    return [_table(one.title, one.headings, one.rows, [*one.right]) for one in report.tables if one.rows]
+    return [one for one in report.tables if one.rows]
 
 
 @singledispatch
@@ -138,9 +119,8 @@ def _bounded(recipe: Recipe) -> Recipe:
 def _(pipeline: Pipeline) -> Page:
     recipe, mode, optimize, seed = pipeline.recipe, pipeline.mode, pipeline.optimize, pipeline.compiled.seed
     images = _images(lambda: of_recipe(_bounded(recipe), mode=mode, optimize=optimize, seed=seed))
-    tables = _tables(of_explanation(explain(recipe, mode, optimize).to_json()))
-    facts = [recipe.kind, mode, f"optimize {optimize}", f"seed {seed}"]
-    return recipe.name, facts, [images, {"fold": "Steps, rules and plan", "parts": tables}]
+    fold = {"fold": "Steps, rules and plan", "parts": _tables(report_of(explain(recipe, mode, optimize).to_json()))}
+    return recipe.name, [recipe.kind, mode, f"optimize {optimize}", f"seed {seed}"], [images, fold]
 
 
 @_page.register
@@ -149,11 +129,11 @@ def _(dataset: RecipeDataset) -> Page:
 
 
 def _facts(dataset: RecipeDataset) -> list[str]:
-    classes = dataset.classes or []
-    more = f", and {len(classes) - _CLASSES} more" if len(classes) > _CLASSES else ""
+    classes = [*map(str, dataset.classes or [])]
+    more = [f"and {len(classes) - _CLASSES} more"] if len(classes) > _CLASSES else []
     return [
         counted(len(dataset), "sample"),
-        f"{counted(len(classes), 'class')}: {', '.join(map(str, classes[:_CLASSES]))}{more}" if classes else "",
+        f"{counted(len(classes), 'class')}: {', '.join([*classes[:_CLASSES], *more])}" if classes else "",
         f"recipe {dataset.recipe.name}",
         f"mode {dataset.mode}",
         f"optimize {dataset.pipeline.optimize}",
@@ -183,12 +163,10 @@ def _(loader: Loader) -> Page:
 
 @_page.register
 def _(explained: Explanation) -> Page:
-    facts = [
-        explained.mode, f"optimize {explained.optimize}", explained.output, f"native: {explained.native}",
-        f"digest {explained.digest[:8]}",
-    ]  # fmt: skip
+    facts = [explained.mode, f"optimize {explained.optimize}", explained.output, f"native: {explained.native}"]
+    facts.append(f"digest {explained.digest[:8]}")
     images = [_after_each_step(recipe, explained.mode) for recipe in explained.pictured]
-    return explained.recipe, facts, [*images, *_tables(of_explanation(replace(explained, pictured=()).to_json()))]
+    return explained.recipe, facts, [*images, *_tables(report_of(explained.to_json()))]
 
 
 @_page.register
@@ -198,34 +176,12 @@ def _(found: Difference) -> Page:
     facts = [f"{one.recipe} {one.digest[:8]}" for one in (a, b)]
     both = [] if found.same else [_bounded(recipe) for recipe in found.pictured]
     images = [_images(lambda: of_difference(both[0], both[1], found.modes[0]))] if both else []
-    return name, facts, [*images, *_tables(report_of_difference(found))]
+    return name, facts, [*images, *_tables(found.report())]
 
 
 @_page.register
 def _(bench: Bench) -> Page:
-    facts = [f"{counted(bench.samples, 'sample')} in batches of {bench.batch_size}", bench.mode,
-             f"{counted(bench.rounds, 'round')} in turns, one thread", str(bench.machine)]  # fmt: skip
-    report = bench.to_json()
-    rows = [
-        [side.name, varied(side.ms, side.mad), figure(side.cpu_ms, side.mad), f"{side.samples_per_second:,.0f}"]
-        for side in bench.sides
-    ]
-    bars = stage_bars(report)
-    longest = max(bar.length for bar in bars)
-    shown = [(f"{bar.name} · {bar.level}", _bar(bar, longest), f"{figure(bar.length, bar.mad)} ms") for bar in bars]
-    colours = {part.name: LIGHT[part.colour] for bar in bars for part in bar.parts}
-    parts = [
-        {"text": bench.busy},
-        _table("", ("", "ms a sample", "CPU ms", "samples/s"), rows, (1, 2, 3)),
-        {"title": "Where a sample’s time goes", "bars": shown},
-        {"legend": [(colour, label) for label, colour in colours.items()]},
-        {"list": [verdict.text for verdict in bench.verdicts]},
-    ]
-    return headline(report), facts, parts
-
-
-def _bar(bar: Bar, longest: float) -> list[Part]:
-    """One stacked bar; what is not taken apart is grey."""
-    parts = [(part.ms, LIGHT[part.colour], f"{part.name}: {figure(part.ms, part.mad)} ms") for part in bar.parts]
-    pieces = parts or [(bar.ms, LIGHT["whole"], f"{bar.name} · {bar.level}: {figure(bar.ms)} ms")]
-    return [{"width": f"{100 * ms / longest:.2f}", "colour": colour, "title": title} for ms, colour, title in pieces]
+    size = f"{counted(bench.samples, 'sample')} in batches of {bench.batch_size}"
+    facts = [size, bench.mode, f"{counted(bench.rounds, 'round')} in turns, one thread", str(bench.machine)]
+    said = {"list": [verdict.text for verdict in bench.verdicts]}
+    return headline(bench.to_json()), facts, [{"text": bench.busy}, said, *_tables(report_of_bench(bench))]

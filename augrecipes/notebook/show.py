@@ -19,7 +19,7 @@ from augrecipes.data.samples import Samples
 from augrecipes.demo.photos import CLASSES, render_photo
 from augrecipes.demo.tissue import CLASSES as TISSUES
 from augrecipes.demo.tissue import LABORATORIES, render_tile
-from augrecipes.diff.picture import compared
+from augrecipes.diff.images import compared
 from augrecipes.errors import DataError
 from augrecipes.interop.gain import targets_on
 from augrecipes.ops.matlab_bicubic import imresize
@@ -43,9 +43,10 @@ def of_dataset(
     _check_draws(1 if draws is None else draws)
     facts = dataset.recipe.facts
     alone = facts.annotated and not (stages or draws)
-    positions, rows = _positions(len(dataset), samples, _SIDE_BY_SIDE if alone else _ROWS)
-    held, first = Held(dataset, positions, most_pixels), dataset.epoch if epoch is None else epoch
     usual = 0 if alone else 2 * _DRAWS if facts.tiles else _DRAWS
+    positions, rows = _positions(len(dataset), samples, _SIDE_BY_SIDE if alone else _ROWS)
+    first = dataset.epoch if epoch is None else epoch
+    held = Held(dataset, positions, most_pixels)
     return sheet_of(dataset.recipe, SheetRequest(held, rows, draws or usual, first, stages))
 
 
@@ -66,33 +67,33 @@ def _positions(length: int, samples: int | Sequence[int] | None, usual: int) -> 
 
 
 def of_recipe(
-    recipe: Recipe, picture: Any = None, *, draws: int = 4, stages: bool = False, mode: Mode = "train", seed: int = 0,
+    recipe: Recipe, source: Any = None, *, draws: int = 4, stages: bool = False, mode: Mode = "train", seed: int = 0,
     epoch: int = 0, optimize: Optimize | None = None, **targets: Any,
 ) -> Sheet:  # fmt: skip
     """What a recipe does to an image; see `Recipe.show`."""
     _check_draws(draws)
     how: dict[str, Any] = {"mode": mode, "optimize": optimize, "seed": seed}
+    tiles, named = recipe.facts.tiles, ", ".join(targets)
 
     def show(sample: Any, name: str = "a drawn image") -> Sheet:
         with as_data(recipe, sample, name) as data:
-            if not recipe.facts.tiles:
+            if not tiles:
                 held = Held(Samples(data, recipe, **how), [0])
                 return sheet_of(recipe, SheetRequest(held, 1, draws, epoch, stages))
             made = kinds.part(recipe.kind, "dataset").DATASET(data, recipe, cache=False, threads=1, **how)
             return sheet_of(recipe, SheetRequest(Held(made, [0]), 1, len(sample), epoch, stages))
 
-    if _are_files(picture):
+    if _are_files(source):
         if targets:
-            raise TypeError(f"{', '.join(targets)} goes with an image as an array; of files give ar.ImageFolder(...)")
-        return sheet_of(recipe, SheetRequest(picture, _ROWS, draws, epoch, stages, how))
-    if picture is None and not targets:
+            raise TypeError(f"{named} goes with an image as an array; of files give ar.ImageFolder(...)")
+        return sheet_of(recipe, SheetRequest(source, _ROWS, draws, epoch, stages, how))
+    if source is None and not targets:
         return _on_drawn(recipe, mode, show)
-    if recipe.facts.tiles:
-        if targets:
-            named = ", ".join(targets)
-            raise TypeError(f"{recipe.name} is of kind {recipe.kind}: give a list of tiles, without {named}")
-        return show(list(picture) if isinstance(picture, list | tuple) else [picture], "the image")
-    given = picture if isinstance(picture, Mapping) else {} if recipe.facts.scales else {"image": picture}
+    if tiles and targets:
+        raise TypeError(f"{recipe.name} is of kind {recipe.kind}: give a list of tiles, without {named}")
+    if tiles:
+        return show(list(source) if isinstance(source, list | tuple) else [source], "the image")
+    given = source if isinstance(source, Mapping) else {} if recipe.facts.scales else {"image": source}
     return show({**given, **targets}, "the image")
 
 
@@ -110,9 +111,9 @@ def of_difference(a: Recipe, b: Recipe, mode: Mode) -> Sheet:
     return _on_drawn(a, mode, show)
 
 
-def _are_files(picture: Any) -> bool:
+def _are_files(source: Any) -> bool:
     """Whether it is a path, or paths by target."""
-    values = list(picture.values()) if isinstance(picture, Mapping) else [picture]
+    values = list(source.values()) if isinstance(source, Mapping) else [source]
     return bool(values) and all(isinstance(value, str | os.PathLike) for value in values)
 
 
@@ -150,11 +151,10 @@ def _on_drawn(recipe: Recipe, mode: Mode, show: Callable[[Any], Sheet]) -> Sheet
     Raises:
         DataError: the recipe cannot run on it.
     """
-    small, large = _SIZES
     try:
-        return show(_sample(recipe, mode, small))
+        return show(_sample(recipe, mode, _SIZES[0]))
     except DataError:
-        return show(_sample(recipe, mode, large))
+        return show(_sample(recipe, mode, _SIZES[1]))
 
 
 def _sample(recipe: Recipe, mode: Mode, size: tuple[int, int]) -> Any:
@@ -166,8 +166,7 @@ def _sample(recipe: Recipe, mode: Mode, size: tuple[int, int]) -> Any:
         rows, columns = size[0] // unit, size[1] // unit
         whole, names = _photo(size)[: rows * unit, : columns * unit], recipe.compile(mode).targets
         return {name: imresize(whole, rows * recipe.scales[name], columns * recipe.scales[name]) for name in names}
-    about = f"{recipe.name} {recipe.about}".lower()
-    slide = any(word in about for word in _OF_SLIDES)
+    slide = any(word in f"{recipe.name} {recipe.about}".lower() for word in _OF_SLIDES)
     return targets_on(recipe, _tissue(size, 0) if slide else _photo(size))
 
 

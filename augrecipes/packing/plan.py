@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from augrecipes.compiler.compile import steps_of
-from augrecipes.compiler.prefix import brief, described, digest_of, draws_nothing, is_light, leading, shared
+from augrecipes.compiler.prefix import described, digest_of, draws_nothing, is_light, leading, shared
 from augrecipes.errors import RecipeError, counted, redact
 from augrecipes.packing.bake import Baker, StorePlan
 from augrecipes.packing.parts import PackPart
 from augrecipes.recipe.model import Mode, Recipe, Step
+from augrecipes.recipe.words import brief
 from augrecipes.remote import Place
 from augrecipes.sources.packed_columns import POINTS, Unreadable, columns_of, layout_of
 from augrecipes.sources.sample import RecipeSource

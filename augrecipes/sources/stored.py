@@ -10,10 +10,11 @@ import numpy as np
 
 from augrecipes import kinds
 from augrecipes.compiler.compile import steps_of
-from augrecipes.compiler.prefix import brief, described, digest_of, rest_of
+from augrecipes.compiler.prefix import described, digest_of, rest_of
 from augrecipes.errors import DataError, StoreError
 from augrecipes.kinds import facts
 from augrecipes.recipe.model import Inputs, Mode, Recipe
+from augrecipes.recipe.words import brief
 from augrecipes.sources.arguments import presence_of, tell_of_absent
 from augrecipes.sources.packed_columns import LAYOUTS, POINTS, steps_between, table_of, unreadable_in
 from augrecipes.sources.sample import RecipeSource, Sample

@@ -16,7 +16,7 @@ from augrecipes.compiler.explain import explain
 from augrecipes.compiler.rewrite.rules import rules_for
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.timing import measure
-from augrecipes.diff.recipes import diff
+from augrecipes.diff import diff
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.machine import cores
 from augrecipes.ops import groups, registry

@@ -14,6 +14,7 @@ from augrecipes.errors import AugrecipesError
 from augrecipes.ops import registry
 from augrecipes.preview.display import picture_of_input, size_text
 from augrecipes.recipe.model import Step
+from augrecipes.recipe.words import in_words
 from augrecipes.sources.columns import GivenTable
 from augrecipes.sources.sample import Sample
 from augrecipes.sources.stored import StoredSource
@@ -21,7 +22,6 @@ from augrecipes.studio.jobs import Piece, Say, go_on
 from augrecipes.studio.requests import Refused, ViewRequest
 from augrecipes.studio.studio import Studio
 from augrecipes.studio.view import View, drawn_in, name_of
-from augrecipes.studio.words import in_words
 
 _END = {"path": None, "applied": True, "on": True}  # what source and output have in place of a step
 

@@ -19,12 +19,12 @@ from augrecipes.ops import groups
 from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, within
 from augrecipes.preview.overlay import corners_px, label_colour, render_mask
 from augrecipes.recipe.model import Bag, Inputs, Mode, Optimize, Output, Recipe, Step
+from augrecipes.recipe.words import in_words
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.sources.stored import StoredSource
 from augrecipes.studio.editing import steps_by_path
 from augrecipes.studio.requests import CompareRequest, Refused, VariantRequest, ViewRequest, no_step
 from augrecipes.studio.studio import Studio
-from augrecipes.studio.words import in_words
 
 _MOST = 2_000  # boxes and points of one image
 _WHOLE = 1 << 30  # px: no image is larger

@@ -24,6 +24,18 @@ def run(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def finish(run):
+    """Run a line, which ends with a status: `finish("check x.yaml", 1)` -> what it prints on standard output."""
+
+    def _finish(line: str, status: int = 0) -> str:
+        result = run(*line.split())
+        assert result.exit_code == status, result.output
+        return result.stdout
+
+    return _finish
+
+
+@pytest.fixture
 def write(tmp_path):
     """Write a file: `write("x.yaml", text)` -> its path."""
 
@@ -44,11 +56,11 @@ def photos(tmp_path):
 
 @pytest.fixture
 def process(tmp_path):
-    """Start the command line as a user does, in a fresh folder."""
+    """Start Python as a user does, in a fresh folder: `process("-m", "augrecipes", "check", ".")`."""
 
-    def _process(*args: str, **more) -> subprocess.CompletedProcess:
-        env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **more.pop("env", {})}
-        command = [sys.executable, "-m", "augrecipes", *args]
-        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=False, **more)
+    def _process(*words: str) -> subprocess.CompletedProcess:
+        env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+        how = {"capture_output": True, "encoding": "utf-8", "errors": "surrogateescape"}
+        return subprocess.run([sys.executable, *words], cwd=tmp_path, env=env, check=False, **how)
 
     return _process

@@ -1,53 +1,49 @@
-"""`augrecipes check-data`: the report of PairedImages from the command line, and what pairs show."""
+"""What commands find in data: `check-data` of pairs, `explain` with an image, and `verify`."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import re
 
 import cv2
 import numpy as np
 import pytest
+from support.folders import draw, reduced, save, scene
 
-RECIPE = """
-version: 1
-recipe: pairs
-kind: pair
-scales: {lr: 1, hr: 4}
-steps:
-  - RandomCrop: {height: 8, width: 8, at: lr}
-eval: []
+import augrecipes as ar
+from augrecipes.compiler.rewrite.rule import Edit, Rule
+from augrecipes.compiler.rewrite.rules import RULES
+
+PAIRS = """{version: 1, recipe: pairs, kind: pair, scales: {lr: 1, hr: 4}, eval: [],
+steps: [RandomCrop: {height: 8, width: 8, at: lr}]}
 """
 
 
 @pytest.fixture
-def folder(tmp_path, write):
-    """Six scenes of 160 × 120 px, and their reductions."""
-    write("x.yaml", RECIPE)
+def check(run, write, tmp_path):
+    """Run `augrecipes check-data x.yaml WORDS` over six scenes and their reductions: its result."""
+    write("x.yaml", PAIRS)
     for i in range(6):
-        noise = np.random.default_rng(i).normal(size=(120, 160, 3)).astype(np.float32)
-        broad, fine = (cv2.GaussianBlur(noise, (0, 0), sigma) for sigma in (12, 3))
-        image = np.clip(120 + 30 * broad / broad.std() + 30 * fine / fine.std(), 0, 255).astype(np.uint8)
-        for path, picture in ((f"HR/{i}.png", image), (f"X4/{i}x4.png", cv2.resize(image, (40, 30), interpolation=3))):
-            write(path, cv2.imencode(".png", picture)[1].tobytes())
-    return tmp_path
+        image = scene(i, (120, 160))
+        save(tmp_path / f"HR/{i}.png", image)
+        save(tmp_path / f"X4/{i}x4.png", reduced(image, 4))
+    return lambda words="hr=HR lr=X4": run("check-data", "x.yaml", *words.split())
 
 
-def test_clean_data_is_status_0(run, folder):
-    result = run("check-data", "x.yaml", "hr=HR", "lr=X4", "--content")
+def test_clean_data_is_status_0(check):
+    result = check("hr=HR lr=X4 --content")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.splitlines() == [
-        "hr        6 files",
-        "lr        6 files",
-        "6 scenes, all fine",
-    ]
+    assert result.stdout.splitlines() == ["hr        6 files", "lr        6 files", "6 scenes, all fine"]
 
 
-def test_defects_are_status_1_and_all_told(run, folder):
-    (folder / "X4/1x4.png").unlink()
-    (folder / "HR/2.png").write_bytes(b"no picture")
-    result = run("check-data", "x.yaml", "hr=HR", "lr=X4")
+def test_defects_are_status_1_and_all_listed(check, tmp_path):
+    (tmp_path / "X4/1x4.png").unlink()
+    report = json.loads(check("hr=HR lr=X4 --json").stdout)
+    assert report.pop("defects") == [{"kind": "missing", "files": ["HR/1.png"], "message": "HR/1.png: no lr"}]
+    counts = {"kind": "pair", "targets": {"hr": 6, "lr": 5}, "fine": 5, "content": False}
+    assert report == counts | {"notes": [], "cropped": []}
+    (tmp_path / "HR/2.png").write_bytes(b"no image")
+    result = check()
     assert result.exit_code == 1
     assert result.stdout.splitlines()[2:] == [
         "2 defects in the files of hr and lr; 4 scenes are fine",
@@ -59,60 +55,188 @@ def test_defects_are_status_1_and_all_told(run, folder):
     ]
 
 
-def test_content_finds_what_headers_do_not(run, folder):
-    (folder / "X4/0x4.png").rename(folder / "X4/t.png")
-    (folder / "X4/1x4.png").rename(folder / "X4/0x4.png")
-    (folder / "X4/t.png").rename(folder / "X4/1x4.png")
-    small = cv2.imread(str(folder / "X4/3x4.png"))
-    cv2.imwrite(str(folder / "X4/3x4.png"), np.roll(small, 1, axis=0))
-    assert run("check-data", "x.yaml", "hr=HR", "lr=X4").exit_code == 0
-    result = run("check-data", "x.yaml", "hr=HR", "lr=X4", "--content")
+def test_content_finds_what_headers_do_not(check, tmp_path):
+    (tmp_path / "X4/0x4.png").rename(tmp_path / "X4/t.png")
+    (tmp_path / "X4/1x4.png").rename(tmp_path / "X4/0x4.png")
+    (tmp_path / "X4/t.png").rename(tmp_path / "X4/1x4.png")
+    small = cv2.imread(str(tmp_path / "X4/3x4.png"))
+    cv2.imwrite(str(tmp_path / "X4/3x4.png"), np.roll(small, 1, axis=0))
+    assert check().exit_code == 0
+    result = check("hr=HR lr=X4 --content")
     assert result.exit_code == 1
-    assert result.stdout.splitlines()[2:] == [
-        "3 defects in the files of hr and lr; 3 scenes are fine",
-        "images that do not show the same: 3",
-        "  HR/0.png and X4/0x4.png: they do not look like one scene (correlation 0.03)",
-        "  HR/1.png and X4/1x4.png: they do not look like one scene (correlation 0.03)",
+    count, title, *lines = result.stdout.splitlines()[2:]
+    assert count == "3 defects in the files of hr and lr; 3 scenes are fine"
+    assert title == "images that do not show the same: 3"
+    assert [line.partition(" (")[0] for line in lines] == [
+        "  HR/0.png and X4/0x4.png: they do not look like one scene",
+        "  HR/1.png and X4/1x4.png: they do not look like one scene",
         "  HR/3.png and X4/3x4.png: shifted by 1 px down",
     ]
 
 
-def test_json(run, folder):
-    (folder / "X4/1x4.png").unlink()
-    told = json.loads(run("check-data", "x.yaml", "hr=HR", "lr=X4", "--format", "json").stdout)
-    assert told == {
-        "targets": {"hr": 6, "lr": 5},
-        "fine": 5,
-        "kind": "pair",
-        "content": False,
-        "notes": [],
-        "defects": [{"kind": "missing", "files": ["HR/1.png"], "message": "HR/1.png: no lr"}],
-        "cropped": [],
-    }
-
-
-def test_templates_lists_of_folders_and_csv_files(run, folder, write):
-    (folder / "X4").rename(folder / "low")
-    assert run("check-data", "x.yaml", "hr=HR", "lr=low", "--names", "lr={}x4").exit_code == 0
-    assert run("check-data", "x.yaml", "hr=HR", "lr=low", "--names", "lr={}x2").exit_code == 1
+def test_templates_and_csv_files(check, tmp_path, write):
+    (tmp_path / "X4").rename(tmp_path / "low")
+    assert check("hr=HR lr=low --names lr={}x4").exit_code == 0
+    assert check("hr=HR lr=low --names lr={}x2").exit_code == 1
     write("pairs.csv", "hr,lr,split\nHR/1.png,low/1x4.png,a\nHR/2.png,low/none.png,b\n")
-    assert run("check-data", "x.yaml", "--files", "pairs.csv", "--split", "a").exit_code == 0
-    result = run("check-data", "x.yaml", "--files", "pairs.csv")
-    assert result.exit_code == 1
-    assert "low/none.png: no such file" in result.stdout
+    assert check("pairs.csv --split a").exit_code == 0
+    result = check("pairs.csv")
+    assert (result.exit_code, "low/none.png: no such file" in result.stdout) == (1, True)
 
 
-def test_torch_is_not_needed(folder):
-    script = (
-        "import sys\n"
-        "import augrecipes.progress as progress\n"
-        "progress.QUIET = float('inf')\n"
-        "from augrecipes.cli import main\n"
-        "try:\n"
-        "    main(['check-data', 'x.yaml', 'hr=HR', 'lr=X4', '--content'])\n"
-        "except SystemExit as end:\n"
-        "    assert end.code == 0\n"
-        "assert not {'torch', 'rich.progress'} & set(sys.modules)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=False)
+def test_torch_is_not_needed(check, process):
+    script = """
+import sys
+from augrecipes import progress
+from augrecipes.cli import main
+progress.QUIET = float("inf")
+try:
+    main(["check-data", "x.yaml", "hr=HR", "lr=X4", "--content"])
+except SystemExit as end:
+    assert end.code == 0
+assert not {"torch", "rich.progress"} & set(sys.modules)
+"""
+    done = process("-c", script)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+RECIPE = """version: 1
+recipe: tiny
+steps:
+  - Rotate: {limit: 20, border_mode: reflect_101, p: 1.0}
+  - RandomCrop: {height: 48, width: 48}
+  - HorizontalFlip
+  - RandomBrightnessContrast
+eval:
+  - CenterCrop: {height: 48, width: 48}
+"""
+PAIR = "{version: 1, recipe: p, kind: pair, scales: {lr: 1, hr: 1}, eval: [], steps: [HorizontalFlip]}"
+
+
+@pytest.fixture
+def explain(finish, tmp_path):
+    """Run `augrecipes explain WORDS --seconds 0.02`: what it prints. There are `a.png`, `lr.png` and `hr.png`."""
+    for name, size in (("a", (90, 120)), ("lr", (60, 80)), ("hr", (240, 320))):
+        draw(tmp_path / f"{name}.png", 0, size)
+    return lambda words: finish(f"explain {words} --seconds 0.02")
+
+
+def numbers(text: str, what: str) -> list[float]:
+    return [float(found) for found in re.findall(rf"^  {what} .*?([0-9]+\.[0-9]{{3}})", text, re.MULTILINE)]
+
+
+def test_times_stand_next_to_the_steps(explain):
+    text = explain("folder-128 a.png")
+    assert "measured: a.png, 90×120 px, one thread, " in text
+    assert re.search(r"^ratio: [0-9.]+ ± [0-9.]+, [0-9.]+ ms as written, [0-9.]+ ms as planned$", text, re.MULTILINE)
+    for what in ("output conversion", "overhead", "total", "SmallestMaxSize#1", "RandomCrop#1"):
+        assert len(numbers(text, what)) == 2, what  # as written, and as planned
+    assert max(map(len, text.splitlines())) <= 120
+    assert min(numbers(text, "total")) > 0
+    assert "ms" not in explain("folder-128").split()
+
+
+def test_times_of_steps_add_up(explain):
+    report = json.loads(explain("folder-128 a.png --json --optimize none"))
+    rest = report["timing"]["before"]
+    assert sum(row["ms"] for row in report["steps"]) + rest["sink"] + rest["overhead"] == pytest.approx(rest["whole"])
+    assert (report["timing"]["what"], report["optimize"]) == ("a.png, 90×120 px", "none")
+
+
+def test_pairs_and_bags_are_timed(explain):
+    assert len(numbers(explain("sr-x4 hr=hr.png lr=lr.png"), "D4#1")) >= 1
+    assert numbers(explain("stained-tissue-bag hr.png"), "StainJitter#1")
+
+
+def test_what_fast_keeps_is_said_where_a_recipe_chooses_it(explain):
+    said = "optimize: fast (keeps the contracts below; augrecipes verify measures how far)"
+    assert said in explain("stained-tissue").splitlines()
+    assert "optimize: exact" in explain("stained-tissue --optimize exact").splitlines()
+    assert json.loads(explain("stained-tissue --json"))["optimize"] == "fast"
+
+
+def test_the_plan_says_by_what_each_step_runs() -> None:
+    steps = "[Rotate, {OneOf: {steps: [{InvertImg: {p: 1}}, {RandomRain: {p: 1}}]}}, RandomSunFlare, FancyPCA]"
+    recipe = ar.load(f"version: 1\nrecipe: mixed\nsteps: {steps}\neval: []\n")
+    assert {row.runs for row in ar.explain(recipe, optimize="none").plan} == {"albumentations"}
+    explained = ar.explain(recipe, optimize="exact")
+    runs = {row.step: row.runs for row in explained.plan}
+    if explained.native.startswith("yes"):  # where kernels are in use
+        why = "albumentations: no kernel does what it does"
+        assert runs == {
+            "Rotate#1": "native", "OneOf#1": f"OneOf#1/InvertImg#1 native; OneOf#1/RandomRain#1 {why}",
+            "RandomSunFlare#1": why, "FancyPCA#1": why,
+        }  # fmt: skip
+        foreign = {"OneOf#1/RandomRain#1", "RandomSunFlare#1", "FancyPCA#1"}
+        assert all(label in explained.native for label in foreign)
+    else:
+        assert "native" not in "".join(runs.values())
+
+
+@pytest.fixture
+def verify(run, write, photos):
+    """Run `augrecipes verify tiny.yaml --data photos WORDS`: its result."""
+    write("tiny.yaml", RECIPE)
+    return lambda words: run("verify", "tiny.yaml", "--data", photos, *words.split())
+
+
+@pytest.mark.parametrize("optimize", ["none", "exact"])
+def test_every_contract_holds(verify, optimize):
+    result = verify(f"--samples 4 --optimize {optimize}")
+    assert result.exit_code == 0, result.output
+    assert "contract: EXACT" in result.stdout
+    assert "every contract holds on 4 samples" in result.stdout
+
+
+@pytest.mark.parametrize(("contract", "law"), [("EXACT", "levels"), ("GEOMETRY", "displacement")])
+def test_a_broken_contract_is_status_1(verify, tmp_path, monkeypatch, contract, law):
+    """A rule of the optimiser forgets the rotation."""
+
+    def forget(steps, flow):
+        del flow
+        return [Edit(place, place + 1, ()) for place, step in enumerate(steps) if step.name == "Rotate"]
+
+    monkeypatch.setitem(RULES, "fast", (Rule("forget_turns", "", contract, "", "", forget),))
+    result = verify("--samples 3 -o out/worst.png")
+    assert result.exit_code == 1
+    assert f"broken: {law} of image, uint8: 3 of 3 samples; " in result.stdout
+    assert re.search(rf"contract: uint8 {contract}\b.* · forget_turns", result.stdout)
+    assert result.stdout.splitlines()[-1] == "out/worst.png"
+    assert cv2.imdecode(np.fromfile(tmp_path / "out/worst.png", np.uint8), cv2.IMREAD_COLOR).shape[2] == 3
+    lines = re.search(r"the worst sample again:\n((?:.*\n){3})", result.stdout)
+    space: dict = {}
+    exec(lines[1], space)
+    assert space["again"].given.images["image"].dtype == ("float32" if "float32" in lines[1] else "uint8")
+    assert np.abs(space["again"].plain["image"] - space["again"].fast["image"]).max() > 0
+
+
+def test_verify_as_json(verify):
+    how = "--samples 2 --optimize exact --json --dtype uint8 --set RandomCrop.height=40"
+    report = json.loads(verify(how).stdout)
+    assert (report["ok"], report["samples"], report["contract"], report["optimize"]) == (True, 2, "EXACT", "exact")
+    (figure,) = [figure for figure in report["figures"] if figure["law"] == "levels"]
+    assert (figure["worst"], figure["limit"], figure["target"]) == (0.0, 0.0, "image")
+    assert len(report["worst"]) == 2
+    assert "overrides={'RandomCrop.height': 40}" in report["replay"]
+
+
+def test_infinite_figures_are_json(verify, monkeypatch):
+    from augrecipes.verify import compare
+
+    monkeypatch.setattr(compare.np, "array_equal", lambda *a, **k: False)
+    monkeypatch.setattr(compare, "levels_of", lambda image, output: np.full((2, 2, 1), np.nan, np.float32))
+    result = verify("--samples 1 --json")
+    assert result.exit_code == 1
+    json.loads(result.stdout, parse_constant=pytest.fail)
+
+
+def test_the_eval_section_and_pairs(verify, run, photos, write, tmp_path):
+    result = verify("--mode eval --optimize exact")
+    assert result.exit_code == 0
+    assert "4 samples" in result.stdout  # draws do not change, so none comes again
+    write("pair.yaml", PAIR)
+    for name in ("0.png", "1.png", "2.png", "3.png"):
+        write(f"low/{name}", (tmp_path / photos / name).read_bytes())
+    result = run("verify", "pair.yaml", f"hr={photos}", "lr=low", "--samples", "2")
+    assert result.exit_code == 0, result.output
+    assert re.search(r"^  lr +levels +", result.stdout, re.MULTILINE)

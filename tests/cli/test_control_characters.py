@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recipe_texts import GOOD
+from support.checks import GOOD
 
 from augrecipes.cli import terminal
 from augrecipes.cli.answers import as_json
@@ -86,26 +86,26 @@ def test_a_planted_fault_is_found(prints):
 @pytest.mark.skipif(sys.platform == "win32", reason="names of any characters are POSIX'")
 def test_commands_over_hostile_names(run, write, tmp_path):
     name = "a\x1b[31mred\x07\x9b2J\nnext"
-    picture = cv2.imencode(".png", np.zeros((40, 48, 3), np.uint8))[1].tobytes()
+    image = cv2.imencode(".png", np.zeros((40, 48, 3), np.uint8))[1].tobytes()
     write(f"{name}/{name}.yaml", GOOD)
     write(f"bad{name}/{name}.yaml", GOOD.replace("HorizontalFlip", "HorizontalFlop"))
-    write(f"in{name}/{name}.png", picture)
+    write(f"in{name}/{name}.png", image)
     write(f"broken{name}/{name}.png", b"none")
-    write(f"broken{name}/ok.png", picture)
+    write(f"broken{name}/ok.png", image)
     recipe, images, broken = f"{name}/{name}.yaml", f"in{name}", f"broken{name}"
-    for words in (
-        ("check", recipe), ("check", f"bad{name}"), ("check", f"bad{name}", "--format", "github"),
-        ("check", f"bad{name}", "--json"), ("explain", recipe), ("explain", recipe, images, "--seconds", "0.01"),
-        ("explain", recipe, broken, "--seconds", "0.01"), ("check-data", recipe, broken, "--content"),
-        ("check-data", recipe, broken, "--json"), ("preview", recipe, broken, "-o", f"{name}.png", "--rows", "1"),
-        ("pack", recipe, broken, "--out", f"store{name}", "--workers", "0"), ("pack", recipe, name, "--out", "x"),
-        ("verify", recipe, broken, "--samples", "2"), ("verify-store", f"store{name}"), ("verify-store", name),
-        ("diff", recipe, recipe), ("diff", recipe, images, "-o", f"d{name}.png"), (name,), ("check", f"--{name}"),
-        ("preview", recipe, f"x=in{name}", name), ("explain", recipe, "--json", f"{name}.json"),
-        ("explain", recipe, "--mode", name), ("check", "--explain", name),
-        ("check-data", recipe, name, "--names", name),
-        ("verify", recipe, images, "--masks", name), ("explain", recipe, "--set", f"{name}=1"),
+    for command in (
+        f"check|{recipe}", f"check|bad{name}", f"check|bad{name}|--format|github", f"check|bad{name}|--json",
+        f"check|--{name}", f"check|--explain|{name}", f"explain|{recipe}", f"explain|{recipe}|{images}|--seconds|0.01",
+        f"explain|{recipe}|{broken}|--seconds|0.01", f"explain|{recipe}|--json|{name}.json",
+        f"explain|{recipe}|--mode|{name}", f"explain|{recipe}|--set|{name}=1", f"check-data|{recipe}|{broken}|--json",
+        f"check-data|{recipe}|{broken}|--content", f"check-data|{recipe}|{name}|--names|{name}",
+        f"preview|{recipe}|{broken}|-o|{name}.png|--rows|1", f"preview|{recipe}|x=in{name}|{name}",
+        f"pack|{recipe}|{broken}|--out|store{name}|--workers|0", f"pack|{recipe}|{name}|--out|x",
+        f"verify-store|store{name}", f"verify-store|{name}", f"verify|{recipe}|{broken}|--samples|2",
+        f"verify|{recipe}|{images}|--masks|{name}", f"diff|{recipe}|{recipe}",
+        f"diff|{recipe}|{images}|-o|d{name}.png", name,
     ):  # fmt: skip
+        words = command.split("|")
         result = run(*words)
         assert raw(result.stdout) == [], words
         assert raw(result.stderr) == [], words
@@ -114,9 +114,9 @@ def test_commands_over_hostile_names(run, write, tmp_path):
         assert not any(line.startswith("next") for line in result.output.splitlines()), words
 
 
-def test_defects_are_told_a_line_each():
+def test_each_defect_is_a_line():
     from augrecipes.sources.defects import report
 
-    told = report([Defect("missing", ("a\nb",), "a\nb\x1b: no lr")], fine=0, targets=("hr",))
-    assert told.splitlines()[-1] == "  a\\nb\\x1b: no lr"
-    assert os.linesep not in told or os.linesep == "\n"
+    text = report([Defect("missing", ("a\nb",), "a\nb\x1b: no lr")], fine=0, targets=("hr",))
+    assert text.splitlines()[-1] == "  a\\nb\\x1b: no lr"
+    assert os.linesep not in text or os.linesep == "\n"

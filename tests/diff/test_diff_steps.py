@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import augrecipes as ar
-from augrecipes.diff import Change, StepDifference, diff
+from augrecipes.diff import Change, diff
 from augrecipes.ops import registry
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
@@ -27,74 +27,111 @@ def bag(steps: str, **more: str) -> Recipe:
     return image(steps, kind="bag", eval="[]", **more)
 
 
-def told(a: Recipe, b: Recipe) -> list[tuple[str, str, dict[str, tuple[Any, Any]], str | None]]:
+def found(a: Recipe, b: Recipe) -> list[tuple[str, str, dict[str, tuple[Any, Any]], str | None]]:
     return [(one.what, one.site, {c.key: (c.a, c.b) for c in one.changes}, one.draws) for one in diff(a, b).steps]
 
 
 @pytest.mark.parametrize(
     ("a", "b"),
     [
-        ("[HorizontalFlip]", "[{HorizontalFlip: {}}]"),
-        ("[HorizontalFlip]", "[{HorizontalFlip: {p: 0.50}}]"),
-        (
-            "[{RandomCrop: {height: 8, width: 9}}]",
-            "[{RandomCrop: {p: 1, width: 9.0, pad_if_needed: false, height: 8}}]",
-        ),
-        ("[{Rotate: {border_mode: 4}}]", "[{Rotate: {border_mode: reflect_101}}]"),
-        ("[{Rotate: {limit: 25}}]", "[{Rotate: {limit: [-25, 25.0]}}]"),
-        ("[{Blur: {blur_limit: 7}}]", "[{Blur: {blur_limit: [3, 7]}}]"),
-        ("[{CoarseDropout: {fill: 0}}]", "[{CoarseDropout: {fill: [0, 0, 0]}}]"),
-        ("[{Rotate: {border_mode: constant, fill: 7}}]", "[{Rotate: {border_mode: constant, fill: [7.0, 7, 7]}}]"),
+        ("HorizontalFlip", "{HorizontalFlip: {}}"),
+        ("HorizontalFlip", "{HorizontalFlip: {p: 0.50}}"),
+        ("{RandomCrop: {height: 8, width: 9}}", "{RandomCrop: {p: 1, width: 9.0, pad_if_needed: false, height: 8}}"),
+        ("{Rotate: {border_mode: 4}}", "{Rotate: {border_mode: reflect_101}}"),
+        ("{Rotate: {limit: 25}}", "{Rotate: {limit: [-25, 25.0]}}"),
+        ("{Blur: {blur_limit: 7}}", "{Blur: {blur_limit: [3, 7]}}"),
+        ("{CoarseDropout: {fill: 0}}", "{CoarseDropout: {fill: [0, 0, 0]}}"),
+        ("{Rotate: {border_mode: constant, fill: 7}}", "{Rotate: {border_mode: constant, fill: [7.0, 7, 7]}}"),
         (  # one argument in the place of two
-            "[{ShiftScaleRotate: {shift_limit_x: [-0.02, 0.02], shift_limit_y: 0.02}}]",
-            "[{ShiftScaleRotate: {shift_limit: 0.02}}]",
+            "{ShiftScaleRotate: {shift_limit_x: [-0.02, 0.02], shift_limit_y: 0.02}}",
+            "{ShiftScaleRotate: {shift_limit: 0.02}}",
         ),
-        (  # overruled by those beside it
-            "[{ShiftScaleRotate: {shift_limit: 0.5, shift_limit_x: 0.1, shift_limit_y: 0.2}}]",
-            "[{ShiftScaleRotate: {shift_limit_x: 0.1, shift_limit_y: 0.2}}]",
+        (  # overruled by those next to it
+            "{ShiftScaleRotate: {shift_limit: 0.5, shift_limit_x: 0.1, shift_limit_y: 0.2}}",
+            "{ShiftScaleRotate: {shift_limit_x: 0.1, shift_limit_y: 0.2}}",
         ),
-        ("[{OneOf: {steps: [Blur, MedianBlur]}}]", "[{OneOf: {p: 1, steps: [{Blur: {p: 1}}, {MedianBlur: {p: 1}}]}}]"),
-        ("[{SomeOf: {steps: [Blur]}}]", "[{SomeOf: {n: 1, replace: false, steps: [Blur]}}]"),
-        ("[{RandomOrder: {steps: [Blur, Sharpen]}}]", "[{RandomOrder: {n: 2.0, steps: [Blur, Sharpen]}}]"),
-        ("[{CenterCrop: {height: 8, width: 8}}]", "[{CenterCrop: {height: 8, width: 8, id: middle}}]"),
-        ("[{Sequential: {steps: [{NoOp: {p: 1}}]}}]", "[{Sequential: {id: none, steps: [{NoOp: {p: 1}}]}}]"),
+        ("{OneOf: {steps: [Blur, MedianBlur]}}", "{OneOf: {p: 1, steps: [{Blur: {p: 1}}, {MedianBlur: {p: 1}}]}}"),
+        (  # weights count against each other
+            "{OneOf: {steps: [{Blur: {p: 1}}, {Sharpen: {p: 0.5}}]}}",
+            "{OneOf: {steps: [{Blur: {p: 0.5}}, {Sharpen: {p: 0.25}}]}}",
+        ),
+        ("{SomeOf: {steps: [Blur]}}", "{SomeOf: {n: 1, replace: false, steps: [Blur]}}"),
+        ("{RandomOrder: {steps: [Blur, Sharpen]}}", "{RandomOrder: {n: 2.0, steps: [Blur, Sharpen]}}"),
+        ("{CenterCrop: {height: 8, width: 8}}", "{CenterCrop: {height: 8, width: 8, id: middle}}"),
+        ("{Sequential: {steps: [{NoOp: {p: 1}}]}}", "{Sequential: {id: none, steps: [{NoOp: {p: 1}}]}}"),
     ],
 )
 def test_other_words_for_the_same(a: str, b: str) -> None:
-    assert diff(image(a), image(b)).same
-    assert diff(image(b), image(a)).same
+    one, other = image(f"[{a}]"), image(f"[{b}]")
+    assert diff(one, other).same and diff(other, one).same
 
 
 @pytest.mark.parametrize(
     ("a", "b", "changes"),
     [
-        ("[HorizontalFlip]", "[{HorizontalFlip: {p: 0.4}}]", {"p": (0.5, 0.4)}),
-        ("[{Rotate: {limit: 25}}]", "[{Rotate: {limit: [-24, 25]}}]", {"limit": (25, [-24, 25])}),
-        (
-            "[{Rotate: {limit: 25}}]",
-            "[{Rotate: {limit: [-25, 25], crop_border: true}}]",
-            {"crop_border": (False, True)},
-        ),
-        ("[{CoarseDropout: {fill: 0}}]", "[{CoarseDropout: {fill: [0, 0, 1]}}]", {"fill": (0, [0, 0, 1])}),
-        (  # what replaces two arguments by halves is told with both
-            "[{ShiftScaleRotate: {shift_limit_x: [-0.02, 0.02]}}]",
-            "[{ShiftScaleRotate: {shift_limit: 0.02}}]",
+        ("HorizontalFlip", "{HorizontalFlip: {p: 0.4}}", {"p": (0.5, 0.4)}),
+        ("{Rotate: {limit: 25}}", "{Rotate: {limit: [-24, 25]}}", {"limit": (25, [-24, 25])}),
+        ("{Rotate: {limit: 25}}", "{Rotate: {limit: [-25, 25], crop_border: true}}", {"crop_border": (False, True)}),
+        ("{CoarseDropout: {fill: 0}}", "{CoarseDropout: {fill: [0, 0, 1]}}", {"fill": (0, [0, 0, 1])}),
+        (  # what replaces two arguments by halves is named with both
+            "{ShiftScaleRotate: {shift_limit_x: [-0.02, 0.02]}}",
+            "{ShiftScaleRotate: {shift_limit: 0.02}}",
             {"shift_limit": ([-0.0625, 0.0625], 0.02), "shift_limit_x": ([-0.02, 0.02], None)},
         ),
-        ("[{OneOf: {steps: [Blur]}}]", "[{OneOf: {p: 0.5, steps: [Blur]}}]", {"p": (1, 0.5)}),
-        ("[{SomeOf: {steps: [Blur]}}]", "[{SomeOf: {replace: true, steps: [Blur]}}]", {"replace": (False, True)}),
+        ("{OneOf: {steps: [Blur]}}", "{OneOf: {p: 0.5, steps: [Blur]}}", {"p": (1, 0.5)}),
+        ("{SomeOf: {steps: [Blur]}}", "{SomeOf: {replace: true, steps: [Blur]}}", {"replace": (False, True)}),
     ],
 )
 def test_arguments_that_differ(a: str, b: str, changes: dict[str, Any]) -> None:
-    ((what, _, found, draws),) = told(image(a), image(b))
-    assert (what, found, draws) == ("changed", changes, "kept")
+    ((what, _, differing, draws),) = found(image(f"[{a}]"), image(f"[{b}]"))
+    assert (what, differing, draws) == ("changed", changes, "kept")
 
 
-@pytest.mark.parametrize("beside", ["", ", interpolation: cubic, border_mode: reflect_101"])
-def test_equivalent_arguments_are_a_remark(beside: str) -> None:
-    one, other = (image(f"[{{Rotate: {{limit: {limit}{beside}}}}}]") for limit in ("25", "[-25, 25]"))
-    found = diff(one, other)
-    assert "Rotate#1, the same in effect: limit: 25 → [-25, 25]" in found.remarks
+GROUP = "{OneOf: {steps: [Blur, Sharpen]}}"
+GAMMA = "{RandomGamma: {gamma_limit: [80, 120]}}"
+
+
+TWO_GAMMAS = f"{{RandomGamma: {{gamma_limit: [95, 105]}}}}, {GAMMA}"
+MOVED_IN = (
+    "added Sequential#1; moved Blur#1 → Sequential#1/Blur#1 changed; "
+    "moved HorizontalFlip#1 → Sequential#1/HorizontalFlip#1 changed"
+)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "differences"),
+    [
+        ("HorizontalFlip, Blur, NoOp", "HorizontalFlip, NoOp, Sharpen", "removed Blur#1; added Sharpen#1"),
+        ("Blur, VerticalFlip, D4", "VerticalFlip, D4, {Blur: {p: 1}}", "moved Blur#1 p=0.5→1 kept"),
+        ("Blur, HorizontalFlip", "{Sequential: {steps: [Blur, HorizontalFlip]}}", MOVED_IN),
+        ("{Blur: {id: it}}", "{Sequential: {steps: [{Blur: {id: it}}]}}", "added Sequential#1; moved it kept"),
+        (f"{GROUP}, D4, VerticalFlip", f"D4, VerticalFlip, {GROUP}", "moved OneOf#1 kept"),  # with its steps
+        (
+            "{OneOf: {steps: [{Blur: {p: 1}}, {Sharpen: {p: 0.5}}]}}",
+            "{OneOf: {steps: [{Blur: {p: 0.5}}, {Sharpen: {p: 0.5}}]}}",
+            "changed OneOf#1/Blur#1 p=1→0.5 kept",
+        ),
+        (GAMMA, TWO_GAMMAS, "added RandomGamma#1; changed RandomGamma#1 → RandomGamma#2 changed"),  # whose draws shift
+    ],
+)
+def test_steps_that_differ(a: str, b: str, differences: str) -> None:
+    steps = [
+        " ".join([what, site, *(f"{key}={x}→{y}" for key, (x, y) in changes.items()), *([draws] if draws else [])])
+        for what, site, changes, draws in found(image(f"[{a}]"), image(f"[{b}]"))
+    ]
+    assert "; ".join(steps) == differences
+
+
+def test_where_steps_stand_and_what_they_are() -> None:
+    gone, come = diff(image("[HorizontalFlip, Blur, NoOp]"), image("[HorizontalFlip, NoOp, Sharpen]")).steps
+    assert gone.a is not None and (gone.a.place, gone.b) == ((2,), None)
+    assert come.b is not None and come.b.arguments["alpha"] == [0.2, 0.5] and come.b.arguments["p"] == 0.5
+
+
+@pytest.mark.parametrize("more", ["", ", interpolation: cubic, border_mode: reflect_101"])
+def test_equivalent_arguments_are_a_remark(more: str) -> None:
+    one, other = (image(f"[{{Rotate: {{limit: {limit}{more}}}}}]") for limit in ("25", "[-25, 25]"))
+    assert "Rotate#1, the same in effect: limit: 25 → [-25, 25]" in diff(one, other).remarks
 
 
 def test_true_is_not_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,80 +150,23 @@ def test_true_is_not_one(monkeypatch: pytest.MonkeyPatch) -> None:
     one, true = image("[{Anything: {value: 1}}]"), image("[{Anything: {value: true}}]")
     assert not diff(one, true).same
     # Of a class of one's own nothing is known: it may draw.
-    ((_, _, _, draws),) = told(one, image("[{Anything: {value: 1, p: 1.0, id: mine}}]"))
+    ((_, _, _, draws),) = found(one, image("[{Anything: {value: 1, p: 1.0, id: mine}}]"))
     assert draws == "changed"
 
 
-def test_weights_count_against_each_other() -> None:
-    one = image("[{OneOf: {steps: [{Blur: {p: 1}}, {Sharpen: {p: 0.5}}]}}]")
-    assert diff(one, image("[{OneOf: {steps: [{Blur: {p: 0.5}}, {Sharpen: {p: 0.25}}]}}]")).same
-    other = image("[{OneOf: {steps: [{Blur: {p: 0.5}}, {Sharpen: {p: 0.5}}]}}]")
-    assert told(one, other) == [("changed", "OneOf#1/Blur#1", {"p": (1, 0.5)}, "kept")]
-
-
-def test_steps_come_and_go() -> None:
-    a, b = image("[HorizontalFlip, Blur, NoOp]"), image("[HorizontalFlip, NoOp, Sharpen]")
-    assert told(a, b) == [("removed", "Blur#1", {}, None), ("added", "Sharpen#1", {}, None)]
-    (gone, come) = diff(a, b).steps
-    assert gone.a is not None and (gone.a.place, gone.b) == ((2,), None)
-    assert come.b is not None and come.b.arguments["alpha"] == [0.2, 0.5] and come.b.arguments["p"] == 0.5
-
-
-def test_moved_is_not_removed_and_added() -> None:
-    a, b = image("[Blur, HorizontalFlip, VerticalFlip]"), image("[HorizontalFlip, VerticalFlip, Blur]")
-    assert told(a, b) == [("moved", "Blur#1", {}, "kept")]
-    (one,) = diff(a, b).steps
-    assert one.a is not None and one.b is not None and (one.a.place, one.b.place) == ((1,), (3,))
-
-
-def test_moved_and_changed() -> None:
-    a, b = image("[Blur, HorizontalFlip, VerticalFlip]"), image("[HorizontalFlip, VerticalFlip, {Blur: {p: 1}}]")
-    assert told(a, b) == [("moved", "Blur#1", {"p": (0.5, 1)}, "kept")]
-
-
-def test_into_a_group() -> None:
-    a, b = image("[Blur, HorizontalFlip]"), image("[{Sequential: {steps: [Blur, HorizontalFlip]}}]")
-    assert told(a, b) == [
-        ("added", "Sequential#1", {}, None),
-        ("moved", "Blur#1 → Sequential#1/Blur#1", {}, "changed"),
-        ("moved", "HorizontalFlip#1 → Sequential#1/HorizontalFlip#1", {}, "changed"),
-    ]
-    kept = told(image("[{Blur: {id: soft}}]"), image("[{Sequential: {steps: [{Blur: {id: soft}}]}}]"))
-    assert kept[1] == ("moved", "soft", {}, "kept")
-
-
-def test_a_group_that_moves_takes_its_steps_along() -> None:
-    group = "{OneOf: {steps: [Blur, Sharpen]}}"
-    a, b = image(f"[{group}, HorizontalFlip, VerticalFlip]"), image(f"[HorizontalFlip, VerticalFlip, {group}]")
-    assert told(a, b) == [("moved", "OneOf#1", {}, "kept")]
-
-
-def test_an_equal_step_before_another_shifts_its_draws() -> None:
-    a = image("[{RandomGamma: {gamma_limit: [80, 120]}}]")
-    b = image("[{RandomGamma: {gamma_limit: [95, 105]}}, {RandomGamma: {gamma_limit: [80, 120]}}]")
-    assert told(a, b) == [
-        ("added", "RandomGamma#1", {}, None),
-        ("changed", "RandomGamma#1 → RandomGamma#2", {}, "changed"),
-    ]
-    (hint,) = diff(a, b).hints
+def test_how_draws_are_kept_is_suggested() -> None:
+    (hint,) = diff(image(f"[{GAMMA}]"), image(f"[{TWO_GAMMAS}]")).hints
     assert hint.startswith("RandomGamma#1 → RandomGamma#2: one `id` for it in both recipes")
+    other = diff(image("[{VerticalFlip: {id: vflip}}]"), image("[VerticalFlip]"))
+    assert [one.draws for one in other.steps] == ["changed"]
+    assert other.hints == ("VerticalFlip#1 of B: `id: vflip` gives it the draws that it has in A",)
+    # The steps of a group that has another label follow its hint.
+    group = diff(image(f"[{GROUP}]"), image(f"[{{OneOf: {{steps: [NoOp]}}}}, {GROUP}]"))
+    assert [one.draws for one in group.steps] == [None, None, "changed", "changed", "changed"]
+    assert len(group.hints) == 1
 
 
-def test_an_id_on_one_side_is_suggested_to_the_other() -> None:
-    found = diff(image("[{VerticalFlip: {id: vflip}}]"), image("[VerticalFlip]"))
-    assert [one.draws for one in found.steps] == ["changed"]
-    assert found.hints == ("VerticalFlip#1 of B: `id: vflip` gives it the draws that it has in A",)
-
-
-def test_the_steps_of_a_renamed_group_follow_its_hint() -> None:
-    a = image("[{OneOf: {steps: [Blur, Sharpen]}}]")
-    b = image("[{OneOf: {steps: [NoOp]}}, {OneOf: {steps: [Blur, Sharpen]}}]")
-    found = diff(a, b)
-    assert [one.draws for one in found.steps] == [None, None, "changed", "changed", "changed"]
-    assert len(found.hints) == 1
-
-
-def test_sections_are_compared_apart() -> None:
+def test_sections_are_compared_one_by_one() -> None:
     a = image("[HorizontalFlip]", eval="[{CenterCrop: {height: 8, width: 8}}]")
     b = image("[VerticalFlip]", eval="[{CenterCrop: {height: 8, width: 8}}]")
     assert diff(a, b, ["eval"]).same
@@ -197,60 +177,46 @@ def test_sections_are_compared_apart() -> None:
     assert diff(c, image("[HorizontalFlip]", eval="[]")).settings == (Change("eval", None, "there"),)
 
 
-class TestPairs:
-    def test_targets_and_grids_as_they_take_effect(self) -> None:
-        a = pair("[{RandomCrop: {height: 8, width: 8}}, {GaussNoise: {target: [lr, hr]}}]")
-        b = pair("[{RandomCrop: {height: 8, width: 8, at: lr}}, GaussNoise]", "{hr: 4, lr: 1}")
-        assert diff(a, b).same
-        c = pair("[{RandomCrop: {height: 32, width: 32, at: hr}}, {GaussNoise: {target: lr}}]")
-        crop, noise = diff(a, c).steps
-        assert {change.key for change in crop.changes} == {"height", "width", "at"}
-        assert noise.changes == (Change("target", ["hr", "lr"], ["lr"]),)
-
-    def test_a_step_inherits_the_targets_of_its_group(self) -> None:
-        a = pair("[{Sequential: {target: lr, steps: [GaussNoise]}}]")
-        assert diff(a, pair("[{Sequential: {target: lr, steps: [{GaussNoise: {target: [lr]}}]}}]")).same
-
-    def test_degrade(self) -> None:
-        steps = "[{Degrade: {source: hr, target: lr, steps: [{GaussianBlur: {p: %s}}, {ResizeToTarget: {}}]}}]"
-        ((what, site, changes, draws),) = told(pair(steps % 1), pair(steps % 0.5))
-        assert (what, site, changes, draws) == ("changed", "Degrade#1/GaussianBlur#1", {"p": (1, 0.5)}, "kept")
+def test_targets_and_grids_of_pairs_as_they_take_effect() -> None:
+    a = pair("[{RandomCrop: {height: 8, width: 8}}, {GaussNoise: {target: [lr, hr]}}]")
+    assert diff(a, pair("[{RandomCrop: {height: 8, width: 8, at: lr}}, GaussNoise]", "{hr: 4, lr: 1}")).same
+    b = pair("[{RandomCrop: {height: 32, width: 32, at: hr}}, {GaussNoise: {target: lr}}]")
+    crop, noise = diff(a, b).steps
+    assert {change.key for change in crop.changes} == {"height", "width", "at"}
+    assert noise.changes == (Change("target", ["hr", "lr"], ["lr"]),)
+    # A step inherits the targets of its group.
+    a = pair("[{Sequential: {target: lr, steps: [GaussNoise]}}]")
+    assert diff(a, pair("[{Sequential: {target: lr, steps: [{GaussNoise: {target: [lr]}}]}}]")).same
+    steps = "[{Degrade: {source: hr, target: lr, steps: [{GaussianBlur: {p: %s}}, {ResizeToTarget: {}}]}}]"
+    assert found(pair(steps % 1), pair(steps % 0.5)) == [
+        ("changed", "Degrade#1/GaussianBlur#1", {"p": (1, 0.5)}, "kept")
+    ]
 
 
-class TestBags:
-    def test_share_is_inherited(self) -> None:
-        a = bag("[{Sequential: {share: bag, steps: [{Blur: {share: bag}}, Sharpen]}}]")
-        assert diff(a, bag("[{Sequential: {share: bag, steps: [Blur, Sharpen]}}]")).same
-        assert diff(bag("[Blur]"), bag("[{Blur: {share: tile}}]")).same
-
-    def test_another_share_is_another_draw(self) -> None:
-        assert told(bag("[Blur]"), bag("[{Blur: {share: bag}}]")) == [
-            ("changed", "Blur#1", {"share": ("tile", "bag")}, "changed")
-        ]
-
-    def test_tiles(self) -> None:
-        assert diff(bag("[Blur]"), bag("[Blur]", bag="{min_tiles: 1, pick: random}")).same
-        assert diff(bag("[Blur]"), bag("[Blur]", bag="{max_tiles: 9}")).settings == (Change("bag.max_tiles", None, 9),)
+def test_shares_and_tiles_of_bags() -> None:
+    assert found(bag("[Blur]"), bag("[{Blur: {share: bag}}]")) == [
+        ("changed", "Blur#1", {"share": ("tile", "bag")}, "changed")  # another share is another draw
+    ]
+    a = bag("[{Sequential: {share: bag, steps: [{Blur: {share: bag}}, Sharpen]}}]")
+    assert diff(a, bag("[{Sequential: {share: bag, steps: [Blur, Sharpen]}}]")).same
+    assert diff(bag("[Blur]"), bag("[{Blur: {share: tile}}]")).same
+    assert diff(bag("[Blur]"), bag("[Blur]", bag="{min_tiles: 1, pick: random}")).same
+    assert diff(bag("[Blur]"), bag("[Blur]", bag="{max_tiles: 9}")).settings == (Change("bag.max_tiles", None, 9),)
 
 
 def test_long_lists_are_compared_by_their_sites() -> None:
     a = image(f"[{', '.join(['HorizontalFlip', 'Blur'] * 400)}]")
     b = image(f"[NoOp, {', '.join(['{HorizontalFlip: {p: 0.4}}', 'Blur'] * 400)}, NoOp]")
-    found = diff(a, b)
-    assert sum(one.what == "changed" for one in found.steps) == 400
-    assert sum(one.what == "added" for one in found.steps) == 2
-    assert found.alike == 400
+    result = diff(a, b)
+    assert sum(one.what == "changed" for one in result.steps) == 400
+    assert sum(one.what == "added" for one in result.steps) == 2
+    assert result.alike == 400
 
 
 def test_json_is_plain() -> None:
-    found = diff(image("[Blur, {Rotate: {limit: [1, 2]}}]"), image("[Sharpen, Rotate]", output="{layout: hwc}"))
-    again = json.loads(json.dumps(found.to_json()))
-    assert again == found.to_json()
+    result = diff(image("[Blur, {Rotate: {limit: [1, 2]}}]"), image("[Sharpen, Rotate]", output="{layout: hwc}"))
+    again = json.loads(json.dumps(result.to_json()))
+    assert again == result.to_json()
     assert list(again) == ["same", "a", "b", "modes", "settings", "steps", "alike", "hints", "remarks"]
     assert again["settings"] == [{"key": "output.layout", "a": "chw", "b": "hwc"}]
     assert {tuple(one) for one in again["steps"]} == {("mode", "what", "a", "b", "changes", "draws")}
-
-
-def test_a_removed_step_has_one_site() -> None:
-    (one,) = diff(image("[Blur]"), image("[]")).steps
-    assert isinstance(one, StepDifference) and one.site == "Blur#1"

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
-from augrecipes.studio.words import in_words
+from augrecipes.recipe.words import in_words
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 import augrecipes as ar
 from augrecipes import versions
-from augrecipes.cli.reports import of_explanation
 from augrecipes.compiler.explain import explain
+from augrecipes.compiler.explained import report_of
 from augrecipes.diff import diff
 from augrecipes.errors import RecipeError
 from augrecipes.ops import plugins, registry
@@ -242,7 +242,7 @@ def test_what_knows_of_it(package: Callable[..., Path]) -> None:
     )
     told = explain(other)
     assert told.to_json()["plugins"] == ["acme", "again"]
-    assert "Plugins\n  acme\n  again" in of_explanation(told.to_json()).text()
+    assert "Plugins\n  acme\n  again" in report_of(told.to_json()).text()
     assert "plugins" not in explain("folder-128").to_json()
     assert versions.made_with()["acme"] == "1.2"
     assert versions.differences({"acme": "1.1"}) == ["acme 1.1 (here 1.2)"]

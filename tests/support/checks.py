@@ -42,7 +42,12 @@ def tries(of_hundred: int) -> settings:
     return settings(max_examples=max(2, settings.default.max_examples * of_hundred // 100))
 
 
-# Commands, as they are typed.
+# Commands, as they are typed; and recipes that are fine, that warn, that lint, and that are none.
+
+GOOD = "version: 1\nrecipe: good\nsteps:\n  - HorizontalFlip\neval: []\n"
+WARNS = "version: 1\nrecipe: warns\nsteps:\n  - HorizontalFlip\n"
+LINTS = "version: 1\nrecipe: lints\nsteps: []\neval:\n  - HorizontalFlip\n"
+BROKEN = "version: 1\nrecipe: broken\nsteps:\n  - HorizontalFlop\n  - Rotate: {limt: 3}\n"
 
 
 def status(*words: str) -> Any:

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any
 
-from augrecipes.bench.verdicts import figure, percent, rate, varied
+from augrecipes.bench.effects import Ablated, Effects
+from augrecipes.bench.gate import Judgement
+from augrecipes.bench.record import Bench, SideRecord
+from augrecipes.bench.sweep import Point, Sweep
+from augrecipes.bench.timing import Gaps, Ratio
+from augrecipes.bench.training import Training
+from augrecipes.bench.verdicts import figure, how_sure, off, percent, rate, varied
 from augrecipes.errors import counted
+from augrecipes.recipe.words import short_label
 from augrecipes.report import Note, Report, TextTable
 
-if TYPE_CHECKING:
-    from augrecipes.bench.effects import Ablated, Effects
-    from augrecipes.bench.gate import Judgement
-    from augrecipes.bench.record import Bench, SideRecord
-    from augrecipes.bench.sweep import Point, Sweep
-    from augrecipes.bench.timing import Ratio
-    from augrecipes.bench.training import Training
-
-_LONGEST = 28  # characters of a stage's label beside its figures and a bar, in 80 columns
+_LONGEST = 28  # characters of a stage's label next to its figures and a bar, in 80 columns
 _STYLES = {"slower": "error", "cannot tell": "warning", "passes": ""}
 _BAR = 32  # the longest, in characters
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _MUCH = 0.1  # of a training step
 _BUSY = 0.25  # of the cores
+_LATENCY = ("latency p50", "p95", "p99 ms")
+_SEEN = ("clipped", "means", "deviations")
 
 
 def report_of(bench: Bench) -> Report:
@@ -37,11 +38,10 @@ def report_of(bench: Bench) -> Report:
             facts[recipe.name] = f"the store holds {', '.join(recipe.baked)} already; measured are those behind"
     if bench.busy:
         facts["warning"] = bench.busy
-    tables = [_verdicts(bench)] if bench.verdicts else []
-    tables += [_speed(bench), *(_stages(side) for side in bench.sides if side.stages)]
-    if bench.sweep is not None:
-        tables += _sweep(bench.sweep, bench)
-    tables += _training(bench.training)
+    tables = [verdicts(bench)] if bench.verdicts else []
+    tables += [speed(bench), *(stages(side) for side in bench.sides if side.stages)]
+    tables += [] if bench.sweep is None else _sweep(bench.sweep, bench)
+    tables += training(bench.training)
     for recipe in bench.recipes:
         if recipe.effects is not None:
             tables.append(_effects(recipe.name, recipe.effects))
@@ -49,43 +49,46 @@ def report_of(bench: Bench) -> Report:
     return Report(facts, tables)
 
 
-def _verdicts(bench: Bench) -> TextTable:
-    from augrecipes.bench.verdicts import how_sure
-
-    notes = [how_sure()] + [
+def verdicts(bench: Bench) -> TextTable:
+    """Returns what may be said of each two sides, and how sure that is."""
+    lacking = [
         f"stock, compared with {recipe.name}, lacks {', '.join(recipe.not_in_stock)}"
         for recipe in bench.recipes
         if recipe.not_in_stock and bench.side(recipe.name, "stock")
     ]
-    return TextTable("Verdicts", (), [], notes=[*(Note(verdict.text) for verdict in bench.verdicts), *_faint(notes)])
+    notes = [*(Note(one.text) for one in bench.verdicts), *_faint(how_sure(), *lacking)]
+    return TextTable("Verdicts", (), [], notes=notes)
 
 
-def _speed(bench: Bench) -> TextTable:
-    headings = ["", "ms a sample", "CPU time", "samples/s", "latency p50", "p95", "p99 ms", "peak MiB"]
+def speed(bench: Bench) -> TextTable:
+    """Returns the table of the sides: a row each."""
     stock = any(side.against_stock for side in bench.sides)
-    rows = []
-    for side in bench.sides:
-        gaps = (f"{value:.1f}" for value in (side.gaps.p50, side.gaps.p95, side.gaps.p99))
-        times = varied(side.ms, side.mad), figure(side.cpu_ms, side.mad), f"{side.samples_per_second:,.0f}"
-        against = [_ratio(side.against_stock)] if stock else []
-        rows.append([side.name, *times, *gaps, f"{side.peak_mib:,.0f}", *against])
-    headings += ["time / stock"] if stock else []
+    rows = [
+        [
+            side.name, varied(side.ms, side.mad), figure(side.cpu_ms, side.mad), f"{side.samples_per_second:,.0f}",
+            *_gaps(side.gaps), f"{side.peak_mib:,.0f}", *([_ratio(side.against_stock)] if stock else []),
+        ]
+        for side in bench.sides
+    ]  # fmt: skip
+    headings = ["", "ms a sample", "CPU time", "samples/s", *_LATENCY, "peak MiB", *(["time / stock"] if stock else [])]
     return TextTable("Speed, all read in this process", headings, rows, right=range(1, 9))
+
+
+def _gaps(gaps: Gaps) -> list[str]:
+    return [f"{value:.1f}" for value in (gaps.p50, gaps.p95, gaps.p99)]
 
 
 def _ratio(ratio: Ratio | None) -> str:
     return "" if ratio is None else f"{ratio.middle:.2f} ({ratio.low:.2f}–{ratio.high:.2f})"
 
 
-def _stages(side: SideRecord) -> TextTable:
-    from augrecipes.bench.verdicts import off
-
+def stages(side: SideRecord) -> TextTable:
+    """Returns where a sample's time goes: a bar a stage."""
     longest = max(stage.ms for stage in side.stages) or 1.0
     rows = []
     for stage in side.stages:
-        what = "output conversion" if stage.kind == "sink" else short(stage.name)
-        ms, _, spread = varied(stage.ms, stage.mad).partition(" ")
-        rows.append([what, ms, spread, bar(stage.ms / longest)])
+        what = "output conversion" if stage.kind == "sink" else short_label(stage.name, _LONGEST)
+        rows.append([what, *_timed(stage), bar(stage.ms / longest)])
     # What a sample takes when its parts are not timed, where that is certainly something else.
     apart = f"{figure(side.ms, side.mad)} in one go, not timed apart" if off(side.accounted) else ""
     rows.append(["total", figure(sum(stage.ms for stage in side.stages), side.mad), "", apart])
@@ -95,19 +98,10 @@ def _stages(side: SideRecord) -> TextTable:
     return TextTable(title, (), rows, right=(1, 2), notes=[Note(f"bottleneck: {side.bottleneck}")])
 
 
-def short(label: str) -> str:
-    """Returns a stage's label for a table's first column; of a joined step that would not fit its first part and a
-    count.
-
-    >>> short("JoinedWarps(Rotate#1 + RandomCrop#1 + HorizontalFlip#1)"), short("JoinedColours(ToGray#1)")
-    ('JoinedWarps(Rotate#1 + 2)', 'JoinedColours(ToGray#1)')
-    """
-    kernel, _, parts = label.rstrip(")").partition("(")
-    if len(label) <= _LONGEST:
-        return label
-    first, *others = parts.split(" + ") if parts else [""]
-    label = f"{kernel}({first}{f' + {len(others)}' if others else ''})" if parts else label
-    return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"
+def _timed(part: Any) -> tuple[str, str]:
+    """Milliseconds of a stage, or of a part of a training step, and what they vary by."""
+    ms, _, spread = varied(part.ms, part.mad).partition(" ")
+    return ms, spread
 
 
 def bar(share: float) -> str:
@@ -120,65 +114,58 @@ def bar(share: float) -> str:
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
 
 
-def _sweep(sweep: Sweep, bench: Bench) -> Iterator[TextTable]:
+def _sweep(sweep: Sweep, bench: Bench) -> list[TextTable]:
     """Of each recipe the epochs by who reads, and a bar for each setting; the last one says what stood in the way."""
     tables = []
     for recipe in dict.fromkeys(point.recipe for point in sweep.points):
         points = [point for point in sweep.points if point.recipe == recipe]
         tables.append(_epochs(points, sweep))
-        advice = sweep.advice_for(recipe)
-        if advice is not None:
+        if (advice := sweep.advice_for(recipe)) is not None:
             largest = {point.name: point.seconds for point in points if point.samples == sweep.sizes[-1]}
-            longest = max(largest.values())
-            bars = [
-                (name, bar(one / longest), "recommended" if name == advice.name else "")
-                for name, one in largest.items()
-            ]
-            tables.append(TextTable("", (), bars, notes=_faint([_call(advice, bench.batch_size)])))
+            best = {advice.name: "recommended"}
+            bars = [(name, bar(one / max(largest.values())), best.get(name, "")) for name, one in largest.items()]
+            tables.append(TextTable("", (), bars, notes=_faint(_call(advice, bench.batch_size))))
     notes = [Note(text, "left out", "warning") for text in sweep.left_out]
     load, cores = bench.machine.load, bench.machine.cores
     if load is not None and load > _BUSY * cores:
         text = f"the machine was busy when this began (load {load:.1f}, {cores} cores): measure again when it is not"
         notes.append(Note(text, "note", "warning"))
     tables[-1].notes = [*tables[-1].notes, *notes]
-    return iter(tables)
+    return tables
 
 
 def _epochs(points: Sequence[Point], sweep: Sweep) -> TextTable:
     first, *others = (f"{size:,}" for size in sweep.sizes)
     largest = f"of {sweep.sizes[-1]:,}: samples/s"
-    headings = ["", f"{first} samples", *others, largest, "first epoch", "latency p50", "p95", "p99 ms"]
+    headings = ["", f"{first} samples", *others, largest, "first epoch", *_LATENCY]
+    by_name: dict[str, dict[int, Point]] = {}
+    for point in points:
+        by_name.setdefault(point.name, {})[point.samples] = point
     rows = []
-    for name in dict.fromkeys(point.name for point in points):
-        by_size = {point.samples: point for point in points if point.name == name}
-        epochs = [varied(by_size[size].seconds, by_size[size].mad) if size in by_size else "" for size in sweep.sizes]
-        last, more = by_size.get(sweep.sizes[-1]), [""] * 5
+    for name, sizes in by_name.items():
+        epochs = [varied(sizes[size].seconds, sizes[size].mad) if size in sizes else "" for size in sweep.sizes]
+        last, more = sizes.get(sweep.sizes[-1]), [""] * 5
         if last is not None:
-            gaps = (f"{value:.1f}" for value in (last.gaps.p50, last.gaps.p95, last.gaps.p99))
-            more = [rate(last.samples_per_second), figure(last.first_seconds, last.mad), *gaps]
+            more = [rate(last.samples_per_second), figure(last.first_seconds, last.mad), *_gaps(last.gaps)]
         rows.append([name, *epochs, *more])
     again = ", larger epochs read some again" if sweep.sizes[-1] > sweep.available else ""
     note = f"{sweep.rounds} rounds in turns after the first; the data has {sweep.available:,} samples{again}"
     title = f"{points[0].recipe} · {points[0].level}: seconds of an epoch, by who reads"
-    return TextTable(title, headings, rows, right=range(1, len(headings)), notes=_faint([note]))
+    return TextTable(title, headings, rows, right=range(1, len(headings)), notes=_faint(note))
 
 
 def _call(advice: Point, batch_size: int) -> str:
     """The backend and number of workers, as `ar.loader` takes them."""
-    if advice.backend == "batches":
-        return f"ar.loader(ds, {batch_size}, num_workers=0)"
-    return f'ar.loader(ds, {batch_size}, backend="{advice.backend}", num_workers={advice.workers})'
+    backend = "" if advice.backend == "batches" else f'backend="{advice.backend}", '
+    return f"ar.loader(ds, {batch_size}, {backend}num_workers={advice.workers})"
 
 
-def _training(found: Sequence[Training]) -> list[TextTable]:
-    """A table for each side and each of those who read it; the last one says what was trained."""
+def training(found: Sequence[Training]) -> list[TextTable]:
+    """Returns a table for each side and each of those who read it; the last one says what was trained."""
     tables = []
     for one in found:
         longest = max(part.ms for part in one.parts) or 1.0
-        rows = []
-        for part in one.parts:
-            ms, _, spread = varied(part.ms, part.mad).partition(" ")
-            rows.append([part.name, ms, spread, percent(part.share, 0), bar(part.ms / longest)])
+        rows = [[part.name, *_timed(part), percent(part.share, 0), bar(part.ms / longest)] for part in one.parts]
         total = figure(sum(part.ms for part in one.parts), max(part.mad for part in one.parts))
         rows.append(["total", total, "", "", ""])
         what = "thread" if one.backend == "threads" else "worker process"
@@ -188,14 +175,14 @@ def _training(found: Sequence[Training]) -> list[TextTable]:
         title = f"{one.name}, {who}: ms of a training step"
         tables.append(TextTable(title, (), rows, right=(1, 2, 3), notes=[waiting]))
     if tables:
-        tables[-1].notes = [*tables[-1].notes, *_faint(_about(found))]
+        notes = _faint(*_about(found))
         if all(one.backend == "batches" for one in found) and any(one.waiting > _MUCH for one in found):
-            more = Note("workers can read ahead meanwhile: --workers 0,1,2,4 finds how many it takes")
-            tables[-1].notes = [*tables[-1].notes, more]
+            notes.append(Note("workers can read ahead meanwhile: --workers 0,1,2,4 finds how many it takes"))
+        tables[-1].notes = [*tables[-1].notes, *notes]
     return tables
 
 
-def _about(found: Sequence[Training]) -> list[str]:
+def _about(found: Sequence[Training]) -> tuple[str, str]:
     first = found[0]
     steps = " to ".join(dict.fromkeys(f"{pick(one.steps for one in found):,}" for pick in (min, max)))
     threads = f"torch's own {counted(first.threads, 'thread')}"
@@ -204,10 +191,10 @@ def _about(found: Sequence[Training]) -> list[str]:
         where = f"on the CPU, {threads}"
     if any(part.name == "training step" for part in first.parts):
         where = "this thread sleeps meanwhile, as it would while a GPU works"
-    return [
+    return (
         f"step: {'; '.join(dict.fromkeys(one.step for one in found))}",
         f"{steps} steps each, in turns, in batches of {first.batch_size}; {where}",
-    ]
+    )
 
 
 def _effects(name: str, seen: Effects) -> TextTable:
@@ -215,12 +202,9 @@ def _effects(name: str, seen: Effects) -> TextTable:
     rows = []
     for effect in seen.steps:
         applied = seen.applied.get(effect.step)
-        acts = "" if applied is None else percent(applied)
-        fills = "" if effect.filled is None or applied is None else percent(effect.filled)
         step = f"{effect.step} · {effect.target}" if several else effect.step
-        rows.append([
-            step, acts, fills, percent(effect.clipped), _numbers(effect.means), _numbers(effect.deviations)
-        ])  # fmt: skip
+        fills = None if applied is None else effect.filled
+        rows.append([step, _percent(applied), _percent(fills), *_levels(effect)])
     shown = {effect.step for effect in seen.steps}
     notes = [f"{site} acts on {percent(share)}" for site, share in seen.applied.items() if site not in shown]
     for target in seen.means:
@@ -228,7 +212,7 @@ def _effects(name: str, seen: Effects) -> TextTable:
         notes.append(f"comes out with {out}" + (f" ({target})" if len(seen.means) > 1 else ""))
     left = f", {seen.left_out} left out" if seen.left_out else ""
     title = f"{name}: what the steps do, {seen.samples} samples{left}, levels 0 to 255"
-    headings = ["after", "acts on", "fills", "clipped", "means", "deviations"]
+    headings = ["after", "acts on", "fills", *_SEEN]
     return TextTable(title, headings, rows, right=range(1, 6), notes=[Note(text) for text in notes])
 
 
@@ -238,16 +222,19 @@ def _ablations(name: str, ablations: Sequence[Ablated]) -> TextTable:
         if one.ratio is None or one.effects is None:
             rows.append([one.step, "cannot run", "", "", "", ""])
             notes.append(Note(f"without {one.step} it cannot run: {one.why}"))
-            continue
-        seen = one.effects
-        last = seen.last(next(iter(seen.means)))
-        filled = "" if seen.filled is None else percent(seen.filled)
-        rows.append([
-            one.step, _ratio(one.ratio), filled, percent(last.clipped), _numbers(last.means), _numbers(last.deviations)
-        ])  # fmt: skip
-    headings = ["without", "time / whole", "filled", "clipped", "means", "deviations"]
+        else:
+            last = one.effects.last(next(iter(one.effects.means)))
+            rows.append([one.step, _ratio(one.ratio), _percent(one.effects.filled), *_levels(last)])
     title = f"{name}: without each step, in turns with the whole"
-    return TextTable(title, headings, rows, right=range(1, 6), notes=notes)
+    return TextTable(title, ["without", "time / whole", "filled", *_SEEN], rows, right=range(1, 6), notes=notes)
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else percent(share)
+
+
+def _levels(effect: Any) -> list[str]:
+    return [percent(effect.clipped), _numbers(effect.means), _numbers(effect.deviations)]
 
 
 def report_of_gate(judgement: Judgement) -> Report:
@@ -272,5 +259,5 @@ def _numbers(values: Sequence[float], digits: int = 0) -> str:
     return " ".join(f"{value:.{digits}f}" for value in values)
 
 
-def _faint(lines: Sequence[str]) -> list[Note]:
+def _faint(*lines: str) -> list[Note]:
     return [Note(line, "", "faint") for line in lines]

@@ -88,31 +88,21 @@ def compared(
     """
     if a.kind != b.kind:
         raise DataError(f"A is of kind {a.kind} and B of kind {b.kind}: no sample is one of both")
-    sides = []
+    sides, lines = [], []
     for name, recipe in (("A", a), ("B", b)):
         pipeline = recipe.compile(mode, optimize, seed)
         sides.append(RecipeRun(name, recipe, pipeline, open_data(recipe, pipeline.targets, data, masks)))
-    first, second = sides
-    count = min(len(side.reader) for side in sides)
+        lines.append(f"{name}: {recipe.name} · digest {recipe.digest[:8]} · optimize {pipeline.optimize}")
+    lines.append(f"the same samples and keys of draws · seed {seed} · epoch {epoch} · {mode}")
+    count, words = min(len(side.reader) for side in sides), words_of(data)
     shown, skipped = show_rows(
-        count, rows, lambda k: run_sample(sides, k, epoch), data=words_of(data), path=str, progress=progress
+        count, rows, lambda k: run_sample(sides, k, epoch), data=words, path=str, progress=progress
     )
-    targets = [name for name in first.pipeline.outputs if name in second.pipeline.outputs]
+    targets = [name for name in sides[0].pipeline.outputs if name in sides[1].pipeline.outputs]
     if not targets:
         raise DataError("A and B have no target in common, so there is nothing to compare")
-    body = [_row(one, name, first, second) for one in shown for name in targets]
-    lines = [
-        f"{side.name}: {side.recipe.name} · digest {side.recipe.digest[:8]} · optimize {side.pipeline.optimize}"
-        for side in (first, second)
-    ]
-    lines.append(f"the same samples and keys of draws · seed {seed} · epoch {epoch} · {mode}")
-    title = " and ".join(dict.fromkeys((a.name, b.name)))
-    return Sheet(body, title, lines, left_out(skipped))
-
-
-def render(*given: Any, **how: Any) -> NDArray[np.uint8]:
-    """What `compared` shows, as one image, uint8 H×W×3 RGB."""
-    return compared(*given, **how).pixels
+    body = [_row(one, name, sides) for one in shown for name in targets]
+    return Sheet(body, " and ".join(dict.fromkeys((a.name, b.name))), lines, left_out(skipped))
 
 
 def run_sample(sides: Sequence[RecipeRun], k: int, epoch: int) -> ComparedSample:
@@ -127,43 +117,41 @@ def run_sample(sides: Sequence[RecipeRun], k: int, epoch: int) -> ComparedSample
         DataError: it cannot be read, a step fails, or a recipe reads another file; the file is named.
     """
     given = [side.reader.read(k) for side in sides]
-    path = given[0].path
-    for one, side in zip(given, sides, strict=True):
+    path, both = given[0].path, [*zip(given, sides, strict=True)]
+    for one, side in both:
         if one.path != path:
             raise DataError(f"sample {k} of {side.name} is another file, {one.path}: they do not read the same", path)
     try:
-        return ComparedSample(
-            given[0], tuple(s.run(side.pipeline, epoch) for s, side in zip(given, sides, strict=True))
-        )
+        return ComparedSample(given[0], tuple(one.run(side.pipeline, epoch) for one, side in both))
     except DataError as error:
         raise error if error.path else error.with_path(path) from None
 
 
-def _row(drawn: ComparedSample, name: str, first: RecipeRun, second: RecipeRun) -> SheetRow:
+def _row(drawn: ComparedSample, name: str, sides: Sequence[RecipeRun]) -> SheetRow:
     """One target of one sample: the source, what each makes of it, and their difference."""
-    given = drawn.given
-    source = picture_of_input(given.images[first.pipeline.origins[name]])
-    pictures, groups = [], []
-    for side, out in zip((first, second), drawn.outputs, strict=True):
-        picture = picture_of_output(out[name], side.recipe.outputs.get(name, side.recipe.output))
-        cell = annotated(picture, out, side.recipe) if side.recipe.facts.annotated else Cell(picture)
-        pictures.append(picture)
-        groups.append(CellGroup([cell], f"{side.name} · {size_text(picture)} · {out[name].dtype}"))
-    groups.append(_apart(*pictures, *(out[name] for out in drawn.outputs)))
-    facts = first.recipe.facts
+    given, facts = drawn.given, sides[0].recipe.facts
+    source = picture_of_input(given.images[sides[0].pipeline.origins[name]])
+    images, groups = [], []
+    for side, out in zip(sides, drawn.outputs, strict=True):
+        image = picture_of_output(out[name], side.recipe.outputs.get(name, side.recipe.output))
+        cell = annotated(image, out, side.recipe) if side.recipe.facts.annotated else Cell(image)
+        images.append(image)
+        groups.append(CellGroup([cell], f"{side.name} · {size_text(image)} · {out[name].dtype}"))
+    groups.append(_difference(images, [out[name] for out in drawn.outputs]))
     target, tile = [name] if facts.scales else [], [f"tile {given.tile}"] if facts.tiles else []
     notes = [*target, f"index {given.index}", *tile, *_targets_that_differ(drawn)]
-    header = f"source · {size_text(source)}"
-    return SheetRow(groups, CellGroup([Cell(source)], header, quiet=True), short_path(given.path), [" · ".join(notes)])
+    left = CellGroup([Cell(source)], f"source · {size_text(source)}", quiet=True)
+    return SheetRow(groups, left, short_path(given.path), [" · ".join(notes)])
 
 
-def _apart(a: Picture, b: Picture, values_a: NDArray[Any], values_b: NDArray[Any]) -> CellGroup:
+def _difference(images: Sequence[Picture], values: Sequence[NDArray[Any]]) -> CellGroup:
     """The difference of both as they are shown; an empty cell where their sizes differ."""
+    (a, b), (one, other) = images, values
     if a.shape != b.shape:
         return CellGroup([Cell(None)], "sizes differ", quiet=True)
-    same = values_a.dtype == values_b.dtype and np.array_equal(values_a, values_b)
-    apart = np.abs(a.astype(np.float32) - b.astype(np.float32)).max(axis=-1)
-    return difference_group(apart, "identical" if same else "looks the same, other values")
+    same = one.dtype == other.dtype and np.array_equal(one, other)
+    distance = np.abs(a.astype(np.float32) - b.astype(np.float32)).max(axis=-1)
+    return difference_group(distance, "identical" if same else "looks the same, other values")
 
 
 def _targets_that_differ(drawn: ComparedSample) -> Iterator[str]:

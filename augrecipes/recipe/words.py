@@ -1,15 +1,16 @@
-"""The random parameters of a step in words: an angle of 17.3°, brightness × 1.08, a window of 224×224 at (30, 12).
-
-Steps keep their parameters by name; the names say what the numbers are, whatever the class.
-"""
+"""A step in words: its arguments, its label, and the random parameters of a sample."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any
 
-import numpy as np
+from augrecipes.errors import harmless
+from augrecipes.ops.registry import effective
+from augrecipes.recipe.model import Step
 
 _MOST = 5  # facts of one step
 # Settings, and what follows from other parameters.
@@ -33,8 +34,55 @@ _SYMMETRIES = {
 }  # fmt: skip
 
 
+def text(value: Any) -> str:
+    """Returns a value as recipes write it, without braces.
+
+    >>> text({"size": (224, 224), "pad": None})
+    'size: [224, 224], pad: null'
+    """
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {text(part)}" for key, part in value.items())
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(text(part) for part in value)}]"
+    if isinstance(value, bool) or value is None:
+        return json.dumps(value)
+    return harmless(str(value))
+
+
+def brief(description: Mapping[str, Any]) -> str:
+    """Returns a step, as `compiler.prefix.described`, in one line: what differs from its class's defaults.
+
+    >>> brief({"step": "CenterCrop", "height": 8, "width": 8, "p": 1.0})
+    'CenterCrop(height: 8, width: 8)'
+    """
+    name = description["step"]
+    defaults = json.loads(json.dumps(effective(Step(name)), default=str))
+    given = [
+        text({key: value})
+        for key, value in description.items()
+        if key not in ("step", "steps", "site") and value != defaults.get(key)
+    ]
+    given += [brief(child) for child in description.get("steps", ())]
+    return f"{name}({', '.join(given)})" if given else str(name)
+
+
+def short_label(label: str, longest: int) -> str:
+    """Returns a stage's label in at most so many characters: of a joined step its first part and a count.
+
+    >>> short_label("JoinedWarps(Rotate#1 + RandomCrop#1 + HorizontalFlip#1)", 28)
+    'JoinedWarps(Rotate#1 + 2)'
+    """
+    kernel, _, parts = label.rstrip(")").partition("(")
+    if len(label) > longest and parts:
+        first, *others = parts.split(" + ")
+        label = f"{kernel}({first}{f' + {len(others)}' if others else ''})"
+    return label if len(label) <= longest else f"{label[: longest - 1]}…"
+
+
 def in_words(params: Mapping[str, Any]) -> str:
-    """The parameters that were drawn, as words; empty where there are none that can be said.
+    """Returns random parameters in words: an angle of 17.3°, brightness × 1.08, a window of 224×224 at (30, 12).
+
+    Steps keep them by name; the names say what the numbers are, whatever the class. Empty where none can be said.
 
     >>> in_words({"brightness": 1.0834, "hue": -0.012, "shape": (3, 4)})
     'brightness × 1.08, hue −0.012'
@@ -53,11 +101,13 @@ def _fact(name: str, value: Any) -> str:
         return special(value)
     called, times = _CALLED.get(name, name.replace("_", " ")), "× " if name in _TIMES else ""
     if isinstance(value, Mapping):
-        parts = {key: _number(part) for key, part in value.items() if isinstance(part, int | float | np.number)}
+        parts = {key: _number(part) for key, part in value.items() if isinstance(part, Real)}
         if name == "scale":
             sizes = " and ".join(f"× {part}" for part in dict.fromkeys(parts.values()))
             return f"scale {sizes}" if sizes != "× 1" else ""
         return f"{called} {', '.join(f'{key} {part}' for key, part in parts.items())}" if parts else ""
+    import numpy as np  # late: whoever only reads arguments does not wait for it
+
     array = np.asarray(value)
     if isinstance(value, str) or array.dtype.kind not in "biuf":
         return f"{called} {value}" if isinstance(value, str) else f"{called}: {len(value)}" if array.ndim else ""
@@ -80,6 +130,8 @@ def _fact(name: str, value: Any) -> str:
 
 def _matrix(value: Any) -> str:
     """Angle, scale and shear of an affine map."""
+    import numpy as np
+
     m = np.asarray(value, float)
     if m.shape != (3, 3) or not np.isfinite(m).all():
         return ""
@@ -100,7 +152,7 @@ def _window(value: Any) -> str:
 
 
 def _channels(value: Any) -> str:
-    return f"channels {', '.join(str(int(one)) for one in np.atleast_1d(value))}"
+    return f"channels {', '.join(str(int(one)) for one in (value if hasattr(value, '__len__') else [value]))}"
 
 
 _SPECIAL: dict[str, Callable[[Any], str]] = {

@@ -1,0 +1,76 @@
+"""What was measured, as a report for people and as plain values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from augrecipes.report import Note, Report, TextTable
+from augrecipes.verify import LAWS, Figure, Verification, number
+
+_SHARES = {"displacement": "compared"}  # what a law's share of pixels counts; else those that differ
+_COLUMNS = ("target", "law", "images", "allowed", "worst", "mean", "unit", "pixels", "worst sample", "file")
+
+
+def report_of(found: Verification, epochs: int = 1) -> Report:
+    """Returns what was measured, as a report."""
+    rounds = f"{epochs} epochs, " if epochs > 1 else ""
+    facts = {
+        "recipe": f"{found.recipe.name} · {found.mode}",
+        "compared": f"{found.optimize} with none · {found.samples} samples, {rounds}seed {found.seed}",
+        "images": ", ".join(found.promises),
+        "contract": _contract(found),
+    }
+    rows, laws = [_row(figure) for figure in found.figures], {figure.law for figure in found.figures}
+    about = [(law, text) for law, (_, text) in LAWS.items() if law in laws]
+    tables = [
+        TextTable("Measured", _COLUMNS, rows, right=(3, 4, 5), keys=3),
+        TextTable("What each law measures", (), about),
+    ]
+    return Report(facts, tables, [Note(_broken(one), "broken:", "error") for one in found.broken])
+
+
+def _broken(one: Figure) -> str:
+    return f"{one.law} of {one.target}, {one.dtype}: {one.broken} of {one.samples} samples; {LAWS[one.law][1]}"
+
+
+def _contract(found: Verification) -> str:
+    """The promise and its rules; that of each dtype, where they differ."""
+    lines = {
+        dtype: f"{promise} · {', '.join(dict.fromkeys(promise.rules)) or 'no rule fired'}"
+        for dtype, promise in found.promises.items()
+    }
+    if len({*lines.values()}) == 1:
+        return next(iter(lines.values()))
+    return "; ".join(f"{dtype} {text}" for dtype, text in lines.items())
+
+
+def _row(figure: Figure) -> list[str]:
+    share = "" if figure.share is None else f"{100 * figure.share:.3g} % {_SHARES.get(figure.law, 'differ')}"
+    limit = "–" if figure.limit is None else f"{figure.limit:.3g}"
+    row = [figure.target, figure.law, figure.dtype, limit, number(figure.worst), number(figure.mean)]
+    row += [LAWS[figure.law][0], share]
+    # Where all samples are alike, none is the worst.
+    if figure.where is None or not figure.worst:
+        return [*row, "", ""]
+    tile = f", tile {figure.where.tile}" if figure.where.tile else ""
+    return [*row, f"index {figure.where.index}{tile}, epoch {figure.where.epoch}", Path(figure.where.path).name]
+
+
+def to_json(found: Verification) -> dict[str, Any]:
+    """Returns what was measured, for programs."""
+    return {
+        "recipe": found.recipe.name,
+        "digest": found.recipe.digest,
+        "mode": found.mode,
+        "optimize": found.optimize,
+        "seed": found.seed,
+        "samples": found.samples,
+        "contract": str(found.promise),
+        "contracts": {dtype: str(promise) for dtype, promise in found.promises.items()},
+        "rules": found.promise.rules,
+        "ok": found.ok,
+        "figures": found.figures,
+        "worst": found.worst,
+        "left_out": [str(error) for error in found.left_out],
+    }

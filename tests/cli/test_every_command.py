@@ -1,0 +1,180 @@
+"""What all commands share: help, data as DATA and --data, --json [FILE], 80 columns where piped, exit statuses."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from support.checks import BROKEN, GOOD, LINTS
+from support.folders import draw_waves
+from typer.testing import CliRunner
+
+import augrecipes.cli
+from augrecipes.cli.app import app
+
+CROP = "version: 1\nrecipe: crop\nsteps:\n  - RandomCrop: {height: 24, width: 24}\n  - HorizontalFlip\neval: []\n"
+QUICK = ("--seconds", "0.01", "--samples", "2", "--no-effects")
+# Each command: its words without data, what makes it quick, and its exit status on good data.
+WITH_DATA = {
+    "check-data": (("check-data", "crop.yaml"), (), 0),
+    "explain": (("explain", "crop.yaml"), ("--seconds", "0.01"), 0),
+    "diff": (("diff", "crop.yaml", "good.yaml"), ("--rows", "1"), 1),
+    "preview": (("preview", "crop.yaml"), ("--rows", "1", "--columns", "1"), 0),
+    "pack": (("pack", "good.yaml"), ("--out", "packed", "--dry-run"), 0),
+    "verify": (("verify", "crop.yaml"), ("--samples", "1"), 0),
+    "bench": (("bench", "crop.yaml"), QUICK, 0),
+    "verify-store": (("verify-store",), (), 0),
+}
+WITHOUT = {
+    "list": (("list",), (), 0),
+    "check": (("check", "good.yaml"), (), 0),
+    "import": (("import", "saved.json"), ("--no-time",), 0),
+    "eject": (("eject", "good.yaml"), (), 0),
+    "schema": (("schema",), (), 0),
+    "cache": (("cache",), (), 0),
+}
+# Half a minute, a server, and what needs a store of 0.1: tests/demo, tests/studio and tests/packing run them.
+ELSEWHERE = {"demo", "studio", "convert-store"}
+COMMANDS = [command.name for command in app.registered_commands]
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """Recipes, images, and a store of them."""
+    folder = draw_waves(tmp_path_factory.mktemp("desk") / "photos", 3, (40, 48)).parent
+    (folder / "empty").mkdir()
+    saved = json.dumps({"transform": {"__class_fullname__": "HorizontalFlip", "p": 0.5}})
+    texts = {"crop.yaml": CROP, "good.yaml": GOOD, "broken.yaml": BROKEN, "lints.yaml": LINTS, "saved.json": saved}
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        packed = CliRunner().invoke(app, ["pack", "good.yaml", "photos", "--out", "store", "--workers", "0"])
+    assert packed.exit_code == 0
+    return folder
+
+
+@pytest.fixture
+def data(desk, tmp_path):
+    """A copy of the desk; what each command reads, if it is not `photos`."""
+    shutil.copytree(desk, tmp_path, dirs_exist_ok=True)
+    return {"verify-store": "store"}
+
+
+def too_wide(text: str, columns: int = 80) -> list[str]:
+    """Lines that do not keep within the columns, though they could be broken; a path cannot."""
+    return [line for line in text.splitlines() if len(line) > columns and " " in line.strip()]
+
+
+def test_a_line_that_is_too_wide_is_found():
+    """Planted faults: a table of 120 columns, and prose."""
+    assert too_wide("word " * 24) != []
+    assert too_wide("x" * 120) == []
+
+
+def test_every_command_is_in_the_table():
+    assert {*WITH_DATA, *WITHOUT, *ELSEWHERE} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example_and_keeps_within_the_columns(run, command):
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert f"  augrecipes {command}" in result.stdout
+    assert "\b" not in result.stdout
+    assert too_wide(result.stdout) == []
+
+
+@pytest.mark.parametrize("command", [*WITH_DATA, *WITHOUT])
+def test_data_stand_alone_or_behind_an_option_and_json_on_standard_output_or_in_a_file(run, data, tmp_path, command):
+    (first, *rest), quick, status = {**WITH_DATA, **WITHOUT}[command]
+    where = [data.get(command, "photos")] if command in WITH_DATA else []
+    before = (tmp_path / "crop.yaml").read_bytes()
+    alone = run(first, "--json", *rest, *where, *quick) if where else run(first, *rest, *quick, "--json")
+    both = run(first, *rest, *(word for one in where for word in ("--data", one)), *quick, "--json", "report.json")
+    assert (alone.exit_code, both.exit_code) == (status, status), alone.output + both.output
+    written = json.loads((tmp_path / "report.json").read_text())
+    assert type(written) is type(json.loads(alone.stdout))
+    assert command != "check-data" or written == json.loads(alone.stdout)
+    assert both.stdout.splitlines()[-1] == "report.json"
+    assert too_wide(both.stdout) == []
+    assert "\x1b" not in both.output
+    assert (tmp_path / "crop.yaml").read_bytes() == before  # `--json crop.yaml` writes into no recipe
+
+
+def test_json_goes_into_any_file_that_is_named(run, data, tmp_path):
+    assert run("check", "good.yaml", "--json=report.txt").exit_code == 0
+    assert json.loads((tmp_path / "report.txt").read_text()) == []
+
+
+def test_a_file_of_json_that_cannot_be_is_refused_before_the_work(run, data):
+    for command, (words, quick, _) in WITH_DATA.items():
+        result = run(*words, data.get(command, "photos"), *quick, "--json", "nowhere/report.json")
+        assert (result.exit_code, result.stdout) == (2, ""), command
+        assert "there is no folder nowhere" in result.stderr
+
+
+@pytest.mark.parametrize("command", [name for name in WITH_DATA if name != "verify-store"])
+def test_what_cannot_be_is_status_2_and_a_line(run, data, command):
+    (first, _, *rest), quick, _ = WITH_DATA[command]
+    rest = [] if command == "diff" else rest
+    nowhere = "nowhere/" if command == "bench" else "nowhere"  # as its words may be recipes, too
+    for recipe, where, said in (
+        ("crop.yaml", nowhere, f"{nowhere}: "),
+        ("crop.yaml", "empty", "no images in this folder"),
+        ("crop.yaml", "hr=photos", "kind image"),
+        ("crop.yaml", "store", "store"),
+        ("broken.yaml", "photos", "broken.yaml:4:5: E302"),
+        ("nowhere.yaml", "photos", "nowhere.yaml:1:1: E101"),
+        ("sr-x4", "photos", "hr=FOLDER lr=FOLDER"),
+    ):
+        if (command, where) == ("bench", "store"):
+            continue  # it reads stores
+        result = run(first, recipe, *rest, where, *quick)
+        assert result.exit_code == 2, (recipe, where, result.output)
+        if not (command == "diff" and where == "nowhere"):  # which may be a recipe, too
+            assert said in result.stderr.replace("lr=FOLDER hr=FOLDER", "hr=FOLDER lr=FOLDER"), result.stderr
+        assert "Traceback" not in result.output
+        assert isinstance(result.exception, SystemExit)
+    if command not in ("diff", "bench"):  # the wrong order
+        result = run(first, "photos", "crop.yaml", *rest, *quick)
+        assert result.exit_code == 2
+        assert "recipe" in result.stderr and "photos" in result.stderr
+
+
+def test_only_one_place_prints():
+    """Whatever else is printed would not be wrapped, nor freed of control characters; JSON and documents are."""
+    allowed = {"terminal.py", "answers.py", "app.py"}
+    found = []
+    for file in Path(augrecipes.cli.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and node.attr in ("echo", "secho") and file.name not in allowed:
+                found.append(f"{file.name}:{node.lineno}")
+            if isinstance(node, ast.Name) and node.id == "print":
+                found.append(f"{file.name}:{node.lineno}")
+    assert found == []
+
+
+@pytest.mark.parametrize("columns", ["40", "80"])
+def test_reports_keep_within_narrow_lines_too(run, data, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    for words in ("list", "explain stained-tissue", "check --explain L101", "check-data crop.yaml photos"):
+        text = run(*words.split()).stdout
+        assert [line for line in too_wide(text, int(columns)) if "(" not in line] == [], words
+
+
+def test_no_address_is_written_to_but_by_pack(run, data, tmp_path):
+    """Of `s3://bucket/grid.png` pathlib would make the folder `s3:` here."""
+    said = "s3://bucket/grid.png: is an address: give a path of this machine"
+    writing = [name for name in sorted({*COMMANDS} - {"pack"}) if "--out" in run(name, "-h").output]
+    assert writing == ["bench", "demo", "diff", "eject", "import", "preview", "verify"]
+    for name in writing:
+        result = run(name, "-o", "s3://bucket/grid.png")
+        assert (result.exit_code, said in result.output) == (2, True), name
+    assert list(tmp_path.glob("s3*")) == []
+    result = run("check", "s3://bucket/recipe.yaml")
+    assert result.exit_code == 2
+    assert "E101 file: is an address, and recipes are read from this machine: copy it here" in result.output
