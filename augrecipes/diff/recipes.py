@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from augrecipes.diff.differences import Change, ComparedRecipe, Difference, Draws, Placed, StepDifference
 from augrecipes.diff.meaning import Meaning, compared, equal, equivalent, meanings, plain, settings
-from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.recipe.parse import Source, as_recipe
 
 _BOTH: tuple[Mode, ...] = ("train", "eval")
 # What makes two steps the same one, the surest first.

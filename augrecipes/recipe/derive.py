@@ -12,8 +12,7 @@ from math import gcd
 from augrecipes.ops import evaluation, groups, registry
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import chance
-from augrecipes.recipe.model import Arguments, Step
-from augrecipes.recipe.sites import label
+from augrecipes.recipe.model import Arguments, Step, label
 
 ONE_BY_ONE = "its steps one by one"
 

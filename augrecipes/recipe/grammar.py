@@ -1,6 +1,7 @@
 """Every key of a recipe and what it takes, written once: the parser checks by it, and the JSON Schema is made of it.
 
-Fragments of JSON Schema; defaults are the model's. A keyword of our own, which other readers ignore:
+Data classes of what a recipe says of samples before its first step and behind its last one, and fragments of JSON
+Schema; defaults are those of the classes. A keyword of our own, which other readers ignore:
     x-hint: what to say to someone whose number is above the maximum.
 
 What JSON Schema cannot say, the parser says alone: what one key means for another (`normalize` next to `range`, keys of
@@ -11,13 +12,121 @@ tests/recipe/test_grammar_agrees.py lists each such rule, and holds parser and s
 
 from __future__ import annotations
 
-from typing import get_args
+from dataclasses import dataclass, fields
+from typing import Literal, get_args
 
+from augrecipes.kinds import KINDS
 from augrecipes.ops import groups
+from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.ops.catalog import Schema
-from augrecipes.recipe.model import Bag, Boxes, Inputs, Keypoints, Kind, Optimize, Output, Presence, Recipe, RuleName
 
 WORD = "derived"  # of `eval:`
+Optimize = Literal["none", "exact", "fast"]
+# Names of the optimiser's rules, each of which a recipe may do without.
+RuleName = Literal[
+    "crop_first", "defer_flips", "drop_noops", "fold_sink", "join_colours", "join_crops", "join_flips", "join_tables",
+    "join_warps", "own_noise", "read_scaled", "read_window", "read_windows", "reduce_first", "shrink_first",
+]  # fmt: skip
+Presence = Literal["absent", "optional", "required"]
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """How bounding boxes arrive. Fields are albumentations' BboxParams of the same names.
+
+    Attributes:
+        format: `pascal_voc`, `coco`, `yolo` or `albumentations`.
+        labels: name of the key that holds one label a box, or None.
+        min_area: boxes smaller than this after a step are dropped, px².
+        min_visibility: boxes of which less than this fraction is left are dropped, 0..1.
+        min_width: px.
+        min_height: px.
+        clip: clip boxes to the image before the first step.
+        presence: whether a sample must have boxes.
+    """
+
+    format: str = "pascal_voc"
+    labels: str | None = "box_labels"
+    min_area: float = 0.0
+    min_visibility: float = 0.0
+    min_width: float = 0.0
+    min_height: float = 0.0
+    clip: bool = False
+    presence: Presence = "optional"
+
+
+@dataclass(frozen=True, slots=True)
+class Keypoints:
+    """How keypoints arrive.
+
+    Attributes:
+        format: `xy`, `yx`, `xya`, `xys`, `xyas`, `xysa` or `xyz`.
+        labels: name of the key that holds one label a point, or None.
+        remove_invisible: drop points that leave the image.
+        presence: whether a sample must have keypoints.
+    """
+
+    format: str = "xy"
+    labels: str | None = None
+    remove_invisible: bool = True
+    presence: Presence = "optional"
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What arrives at the first step.
+
+    Attributes:
+        channels: of the image; None: whatever is given (Datasets decode to 3).
+        min_size: smallest (height, width) in px, or None; of a pair's coarsest target, whose grid ties the others.
+        mask: whether a sample has a mask.
+        boxes: None: a sample may not have boxes.
+        keypoints: None: a sample may not have keypoints.
+    """
+
+    channels: int | None = None
+    min_size: tuple[int, int] | None = None
+    mask: Presence = "optional"
+    boxes: Boxes | None = None
+    keypoints: Keypoints | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Normalize:
+    """Mean and standard deviation of values in 0..1, one number or one a channel each."""
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What leaves the last step.
+
+    Attributes:
+        dtype: `float32`, `float16` or `uint8`.
+        layout: `chw` or `hwc`.
+        normalize: None: scaled to `range` instead.
+        range: what 0 and full scale become without `normalize`.
+        color: `rgb`, `bgr`, `y` (BT.601 luma, 16..235) or `gray`.
+        where: `host`, or `device`: uint8 leaves the loader and a module on the device does the rest.
+    """
+
+    dtype: str = "float32"
+    layout: str = "chw"
+    normalize: Normalize | None = None
+    range: tuple[float, float] = (0.0, 1.0)
+    color: str = "rgb"
+    where: str = "host"
+
+
+@dataclass(frozen=True, slots=True)
+class Bag:
+    """How the tiles of a bag are picked: at most `max_tiles`, at least `min_tiles`, `random | first | stride`."""
+
+    max_tiles: int | None = None
+    min_tiles: int = 1
+    pick: str = "random"
 
 
 def _mapping(model: object = None, /, **keys: Schema) -> Schema:
@@ -44,7 +153,6 @@ def _described(schema: Schema, about: str) -> Schema:
 _TEXT, _FLAG, _NULL = {"type": "string"}, {"type": "boolean"}, {"type": "null"}
 _COUNT = {"type": "integer", "minimum": 1}
 _AT_LEAST_0 = {"type": "number", "minimum": 0}
-_SHARE = {**_AT_LEAST_0, "maximum": 1}
 _PRESENCE = {"enum": list(get_args(Presence))}
 _STEPS = _list({"$ref": "#/$defs/step"})
 
@@ -52,30 +160,33 @@ IMAGE = _mapping(
     channels=_described(_COUNT, "Of decoded images; grey is replicated."),
     min_size={
         "type": "array",
-        "prefixItems": [_COUNT, _COUNT],
+        "prefixItems": [_COUNT] * 2,
         "minItems": 2,
         "maxItems": 2,
         "description": "height, width",
     },
 )
-BOXES = _mapping(
-    Boxes(),
+_OF_TYPES = {
+    "bool": _FLAG,
+    "float": _AT_LEAST_0,
+    "int | None": {**_or(_COUNT, _NULL), "default": None},
+    "str | None": {**_or(_TEXT, _NULL), "default": None},
+    "Presence": _PRESENCE,
+}
+
+
+def _fields(cls: type, **keys: Schema) -> Schema:
+    """A mapping with the fields of a data class; `keys`: those of which its types say too little."""
+    return _mapping(cls(), **{one.name: keys.get(one.name) or _OF_TYPES[str(one.type)] for one in fields(cls)})
+
+
+BOXES = _fields(
+    Boxes,
     format={"enum": ["pascal_voc", "coco", "yolo", "albumentations"]},
-    labels=_or(_TEXT, _NULL),
-    min_area=_AT_LEAST_0,
-    min_visibility=_SHARE,
-    min_width=_AT_LEAST_0,
-    min_height=_AT_LEAST_0,
-    clip=_FLAG,
-    presence=_PRESENCE,
+    min_visibility={**_AT_LEAST_0, "maximum": 1},
 )
-KEYPOINTS = _mapping(
-    Keypoints(),
-    format={"enum": ["xy", "yx", "xya", "xys", "xyas", "xysa", "xyz"]},
-    labels={**_or(_TEXT, _NULL), "default": None},
-    remove_invisible=_FLAG,
-    presence=_PRESENCE,
-)
+KEYPOINTS = _fields(Keypoints, format={"enum": ["xy", "yx", "xya", "xys", "xyas", "xysa", "xyz"]})
+BAG = _fields(Bag, min_tiles={"type": "integer", "minimum": 0}, pick={"enum": ["random", "first", "stride"]})
 
 
 def _words(mapping: Schema) -> Schema:
@@ -84,15 +195,10 @@ def _words(mapping: Schema) -> Schema:
     return _or({"enum": [*formats, *_PRESENCE["enum"]]}, mapping)
 
 
+_IMAGE = {"$ref": "#/$defs/image"}
 INPUTS = {
-    **_mapping(
-        Inputs(),
-        image={"$ref": "#/$defs/image"},
-        mask=_PRESENCE,
-        boxes=_words(BOXES),
-        keypoints=_words(KEYPOINTS),
-    ),
-    "additionalProperties": {"$ref": "#/$defs/image"},  # targets of a pair
+    **_mapping(Inputs(), image=_IMAGE, mask=_PRESENCE, boxes=_words(BOXES), keypoints=_words(KEYPOINTS)),
+    "additionalProperties": _IMAGE,  # targets of a pair
 }
 
 _BY_255 = "mean and std are of values in 0..1; divide those of 0..255 by 255"
@@ -112,53 +218,34 @@ OUTPUT = _mapping(
     where={"enum": ["host", "device"]},
 )
 SCALES: Schema = {"type": "object", "additionalProperties": {**_COUNT, "maximum": 64}, "minProperties": 2}
-BAG = _mapping(
-    Bag(),
-    max_tiles={**_or(_COUNT, _NULL), "default": None},
-    min_tiles={"type": "integer", "minimum": 0},
-    pick={"enum": ["random", "first", "stride"]},
-)
 
 TOP = _mapping(
-    Recipe(""),
     version={"const": 1, "description": "Version of the recipe language."},
     # A name of digits is a number to YAML.
     recipe={"type": ["string", "integer"], "pattern": "^[a-z0-9-]+$", "description": "Name of the recipe."},
     about=_described(_TEXT, "One sentence for people."),
-    kind={"enum": list(get_args(Kind))},
-    optimize={"enum": list(get_args(Optimize))},
-    without_rules=_described(
-        _list({"enum": list(get_args(RuleName))}),
-        "Rules that the optimiser does without; `explain` names those that fire.",
-    ),
-    plugins=_described(
-        _list(_TEXT),
-        "Plugins of installed packages (entry points `augrecipes.plugins`) that register classes of steps.",
-    ),
+    kind={"enum": list(KINDS), "default": "image"},
+    optimize={"enum": list(get_args(Optimize)), "default": "exact"},
+    without_rules=_described(_list({"enum": list(get_args(RuleName))}), "Rules that the optimiser does without."),
+    plugins=_described(_list(_TEXT), "Plugins of installed packages that register classes of steps."),
     inputs=_described(INPUTS, "What arrives, checked before the first sample."),
     steps=_described(_STEPS, "Training steps."),
-    eval=_described(
-        _or({"const": WORD}, _STEPS),
-        f"Validation and test steps; `{WORD}`: the training steps without what is random.",
-    ),
+    eval=_described(_or({"const": WORD}, _STEPS), f"Evaluation; `{WORD}`: the training steps without what is random."),
     output=_described(
         {**OUTPUT, "additionalProperties": {"$ref": "#/$defs/output"}},
         "What leaves the last step; of a pair also by target.",
     ),
     scales=_described(SCALES, "Pairs: relative grid of each target."),
     bag=_described(BAG, "Bags: how the tiles are picked."),
-    allow_resampling=_described(_FLAG, "Pairs: let shared geometry resample."),
-    max_bytes=_described(
-        _or(_COUNT, _NULL),
-        "Of the largest image that a step may make, in memory; null: of any. More is an error before it is made.",
-    ),
+    allow_resampling={**_FLAG, "description": "Pairs: let shared geometry resample.", "default": False},
+    max_bytes={**_or(_COUNT, _NULL), "description": "Of the largest image; null: of any.", "default": MOST_BYTES},
     extends={"type": "string", "minLength": 1, "description": "Gallery name or path of the recipe that this varies."},
     set=_described({"type": "object"}, "Variants: values by address, such as RandomCrop.height."),
     without=_described(_or(_list(_TEXT), _TEXT), "Variants: steps left out."),
 )
 KEYS: tuple[str, ...] = tuple(TOP["properties"])
 
-P = {"type": "number", "minimum": 0, "maximum": 1}
+P = {**_AT_LEAST_0, "maximum": 1}
 # Keys of every step, whatever its class.
 STEP_KEYS: dict[str, Schema] = {
     "id": {
@@ -166,10 +253,7 @@ STEP_KEYS: dict[str, Schema] = {
         "pattern": "^[A-Za-z_][A-Za-z0-9_-]*$",
         "description": "Keys the step's random parameters; keeps them when equal steps are added before it.",
     },
-    "target": _described(
-        _or(_TEXT, {**_list(_TEXT, 1), "uniqueItems": True}),
-        "Pairs: the targets that the step is limited to; default all.",
-    ),
+    "target": _described(_or(_TEXT, {**_list(_TEXT, 1), "uniqueItems": True}), "Pairs: its targets; default all."),
     "at": _described(_TEXT, "Pairs: the target whose pixels the numbers count; default the coarsest."),
     "share": {"enum": ["tile", "bag"], "description": "Bags: a new draw for every tile, or one for the whole bag."},
 }

@@ -8,8 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-_NULL = frozenset({"", "~", "null", "Null", "NULL"})
-_BOOLEAN = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_WORDS = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
 _INTEGER = re.compile(r"[-+]?[0-9]+", re.ASCII)
 _OCTAL = re.compile(r"0o[0-7]+")
 _HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")
@@ -31,10 +34,8 @@ def resolve(text: str) -> bool | int | float | str | None:
     >>> [resolve(text) for text in ("true", "no", "1e-3", "0o17", "0x1F", "1_000", "1:30", "~", "012", ".5")]
     [True, 'no', 0.001, 15, 31, '1_000', '1:30', None, 12, 0.5]
     """
-    if text in _NULL:
-        return None
-    if text in _BOOLEAN:
-        return _BOOLEAN[text]
+    if text in _WORDS:
+        return _WORDS[text]
     if text[0] not in "+-.0123456789":
         return text
     if len(text) > 400 and _FLOAT.fullmatch(text):
@@ -153,29 +154,17 @@ def describe(node: Node) -> str:
     ("text 'high'", 'nothing')
     """
     match node:
-        case Scalar():
-            return describe_value(node.value)
-        case ListNode():
-            return f"a list of {len(node.items)}" if node.items else "an empty list"
+        case ListNode(items=items):
+            return f"a list of {len(items)}" if items else "an empty list"
         case MappingNode():
             return "a mapping"
-
-
-def describe_value(value: Any) -> str:
-    """A plain value in a few words, for messages."""
-    match value:
-        case None:
+        case Scalar(value=None):
             return "nothing"
-        case bool():
+        case Scalar(value=bool(value)):
             return "true" if value else "false"
-        case str():
+        case Scalar(value=str(value)):
             return f"text {short(value)!r}"
-        case int() | float():
-            return f"{value!r}"
-        case list() | tuple():
-            return f"a list of {len(value)}" if value else "an empty list"
-        case _:
-            return "a mapping"
+    return repr(node.value)
 
 
 def short(text: str, most: int = 40) -> str:

@@ -1,4 +1,4 @@
-"""From bytes to a Recipe: limits, YAML events, nodes, and what they mean. The only reader of YAML."""
+"""`load`: from a gallery name, a file, text or a mapping to a Recipe. YAML events become nodes, here alone."""
 
 from __future__ import annotations
 
@@ -10,16 +10,60 @@ from typing import Any
 
 import yaml
 
-from augrecipes.errors import Diagnostic
+from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.recipe import limits
 from augrecipes.recipe.document import build
+from augrecipes.recipe.gallery import find
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, NumberError, Place, Scalar, plain, resolve
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.recipe.variants import SourceFile, Variants
+from augrecipes.recipe.write import text_of
 
 # libyaml's event parser keeps its state on the heap, so nesting cannot overflow the stack; depth is bounded below.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+Source = str | os.PathLike[str] | Mapping[str, Any]  # of a recipe: what `load` takes
+
+
+def load(
+    source: Source,
+    *,
+    overrides: Mapping[str, Any] | None = None,
+    without: Sequence[str] = (),
+    plugins: bool = True,
+) -> Recipe:
+    """A recipe: of the gallery, from a file, or written in Python.
+
+    Args:
+        source: a gallery name such as `"folder-128"`; or a path: what ends in .yaml or .yml, holds a separator, or
+            names a file and no gallery recipe; or YAML text, which has a line break; or what such text would hold, as
+            a mapping. Text and mappings can extend recipes of the gallery, not files.
+        overrides: values by address, as in a variant's `set:`, such as `{"RandomCrop.height": 64}`.
+        without: addresses of steps to leave out, as in a variant's `without:`.
+        plugins: run the plugins of installed packages that it names. False, for the recipes of strangers: it may name
+            those that this program has run already, and no others; so with classes that installed packages announce.
+
+    Raises:
+        RecipeError: it is no valid recipe; `problems` lists everything that is wrong.
+
+    >>> load("folder-128").name
+    'folder-128'
+    >>> load({"version": 1, "recipe": "mine", "steps": ["HorizontalFlip", {"Rotate": {"limit": 10}}]}).steps[1].site
+    'Rotate#1'
+    """
+    if isinstance(source, Mapping) or (isinstance(source, str) and "\n" in source):
+        text = text_of(source) if isinstance(source, Mapping) else source
+        return parse_text(text, overrides=overrides, without=without, plugins=plugins)
+    recipe, problems = parse_file(find(source), overrides=overrides, without=without, plugins=plugins)
+    if recipe is None:
+        raise RecipeError(problems=problems)
+    return recipe
+
+
+def as_recipe(recipe: Recipe | Source) -> Recipe:
+    """A Recipe as it is, and whatever else `load` takes loaded."""
+    return recipe if isinstance(recipe, Recipe) else load(recipe)
 
 
 def parse_text(
@@ -48,10 +92,9 @@ def parse_text(
     'HorizontalFlip#1'
     """
     problems = Problems()
-    data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     folder = None if root is None else root.resolve()
     source = SourceFile(file, None if folder is None else folder / Path(file).name, folder)
-    recipe = _parse(data, source, problems, overrides, without, plugins)
+    recipe = _parse(text, source, problems, overrides, without, plugins)
     if recipe is None or problems:
         raise problems.error()
     return recipe
@@ -88,12 +131,12 @@ def parse_file(
 
 
 def _parse(
-    data: bytes,
+    data: str | bytes,
     source: SourceFile,
     problems: Problems,
-    overrides: Mapping[str, Any] | None = None,
-    without: Sequence[str] = (),
-    plugins: bool = True,
+    overrides: Mapping[str, Any] | None,
+    without: Sequence[str],
+    plugins: bool,
 ) -> Recipe | None:
     try:
         resolved = Variants(read_nodes, problems).resolve(data, source, overrides, without)
@@ -113,16 +156,16 @@ def parse_value(text: str) -> Any:
     """
     problems = Problems()
     try:
-        node, _ = read_nodes(text.encode("utf-8", "surrogatepass"), "<value>", problems)
+        value = plain(read_nodes(text, "<value>", problems)[0])
     except Stop:
         raise problems.error() from None
     if problems:
         raise problems.error()
-    return plain(node)
+    return value
 
 
 def read_nodes(
-    data: bytes, file: str, problems: Problems, reads: Callable[[str, Problems], YamlReader] | None = None
+    data: str | bytes, file: str, problems: Problems, reads: Callable[[str, Problems], YamlReader] | None = None
 ) -> tuple[Node, list[str]]:
     """The one document of a file as nodes, and the file's lines. Linear in the file's size.
 
@@ -135,6 +178,7 @@ def read_nodes(
     Raises:
         Stop: nothing can be made of it; the problems are noted.
     """
+    data = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     text = limits.decode(data, file, problems)
     reader = (reads or YamlReader)(file, problems)
     reader.text = text
@@ -214,11 +258,8 @@ class YamlReader:
         if len(self._open) >= limits.MAX_DEPTH:
             raise self.problems.stop("E106", place, f"a recipe nests at most {limits.MAX_DEPTH} levels", "recipe")
         flow = bool(event.flow_style)
-        node: ListNode | MappingNode = (
-            ListNode([], place, flow)
-            if isinstance(event, yaml.SequenceStartEvent)
-            else MappingNode({}, place, flow=flow)
-        )
+        is_list = isinstance(event, yaml.SequenceStartEvent)
+        node: ListNode | MappingNode = ListNode([], place, flow) if is_list else MappingNode({}, place, flow=flow)
         self._add(node)
         self._open.append(node)
         self._keys.append(None)

@@ -149,9 +149,6 @@ class Problems:
     def __len__(self) -> int:
         return len(self._found)
 
-    def __bool__(self) -> bool:
-        return bool(self._found)
-
     def since(self, count: int) -> tuple[Diagnostic, ...]:
         """The problems after the first `count`, in the order in which they were found."""
         return tuple(self._found[count:])

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from augrecipes.ops import registry
 from augrecipes.ops.judge import verdict
 from augrecipes.ops.rules import is_number
 from augrecipes.recipe import history
@@ -14,7 +13,6 @@ from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.model import Arguments, Step
 from augrecipes.recipe.nodes import Place, from_value
 from augrecipes.recipe.problems import NO_HINT, Fix, Hint, meant, near
-from augrecipes.recipe.today import instead, step_today
 from augrecipes.recipe.write import flow
 
 _OWN_CLASS = Hint(
@@ -35,7 +33,7 @@ def step(name: str, given: Any, valid: Iterable[str]) -> Hint:
     '; write `RandomBrightnessContrast: {brightness_limit: 0, contrast_limit: 0.1}`'
     """
     if name in history.CLASSES:
-        new, today = history.CLASSES[name], step_today(name, given if isinstance(given, Mapping) else {})
+        new, today = history.CLASSES[name], history.step_today(name, given if isinstance(given, Mapping) else {})
         fine = today and _accepted(new, today) and verdict(Step(new, Arguments(today))) is None
         return _write(f"{new}: {flow(today)}", "step") if fine else meant(new)
     return _known(history.STEPS.get(name), "step") or near(name, valid) or _OWN_CLASS
@@ -57,24 +55,15 @@ def argument(cls: str, name: str, given: Mapping[str, Any], valid: Iterable[str]
         return Hint(f"; {history.ALWAYS_APPLY}", (fix,))
     if (cls, name) in history.GONE:
         return Hint(f"; {history.GONE[cls, name]}", (Fix("remove"),))
-    today = instead(cls, name, given)
+    today = history.instead(cls, name, given)
     if today is None and name == "size" and cls in history.SIZES:
         return _size(cls, given[name])
     if today is not None:
-        return _instead(cls, today)
-    specific = history.ARGUMENTS_OF.get((cls, name))
-    if specific:
-        return _known(specific, "entry")
+        gone = Hint("; it is gone, and null asked for nothing: leave it out", (Fix("remove"),))
+        return _entries(cls, today, ", ") if today else gone
     general = history.ARGUMENTS.get(name)
-    return _known(general, "entry") if general in (*names, "p", "id") else near(name, names)
-
-
-def _instead(cls: str, today: Mapping[str, Any]) -> Hint:
-    if not today:
-        return Hint("; it is gone, and null asked for nothing: leave it out", (Fix("remove"),))
-    if _accepted(cls, today):
-        return _write(_inline(today), "entry")
-    return meant(", ".join(today))
+    known = history.ARGUMENTS_OF.get((cls, name)) or (general if general in (*names, "p", "id") else None)
+    return _known(known, "entry") or near(name, names)
 
 
 def _size(cls: str, value: Any) -> Hint:
@@ -85,20 +74,18 @@ def _size(cls: str, value: Any) -> Hint:
         if _accepted(other, shorter):
             why = "one number is the shorter side, and the shape is kept"
             return _write(f"{other}: {flow(shorter)}", "step", f"{why}: ")
-    sides = dict(zip(history.SIZES[cls], (height, width), strict=True))
-    return _write(_inline(sides), "entry") if _accepted(cls, sides) else meant(" and ".join(sides))
+    return _entries(cls, dict(zip(history.SIZES[cls], (height, width), strict=True)), " and ")
 
 
-def _inline(arguments: Mapping[str, Any]) -> str:
-    return flow(arguments)[1:-1]
+def _entries(cls: str, arguments: Mapping[str, Any], joint: str) -> Hint:
+    """Arguments to write; their names alone where the class does not take the values."""
+    return _write(flow(arguments)[1:-1], "entry") if _accepted(cls, arguments) else meant(joint.join(arguments))
 
 
 def _accepted(cls: str, arguments: Mapping[str, Any]) -> bool:
     """Whether a class's schema takes all of these."""
-    takes = (registry.arguments(cls) or {"properties": {}})["properties"]
-    return all(
-        name in takes and not check_value(takes[name], from_value(arguments[name], Place())) for name in arguments
-    )
+    takes = history.takes(cls)
+    return all(key in takes and not check_value(takes[key], from_value(arguments[key], Place())) for key in arguments)
 
 
 def value(cls: str, name: str, code: str, given: Any) -> Hint:
@@ -114,7 +101,7 @@ def value(cls: str, name: str, code: str, given: Any) -> Hint:
         return Hint(f"; {text}")
     pair = {name: [given, given]}
     one = code == "E306" and is_number(given)
-    return _write(_inline(pair), "entry") if one and _accepted(cls, pair) else NO_HINT
+    return _write(flow(pair)[1:-1], "entry") if one and _accepted(cls, pair) else NO_HINT
 
 
 def top_key(name: str, valid: Iterable[str]) -> Hint:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -12,7 +13,7 @@ from augrecipes.errors import Diagnostic, RecipeError, harmless
 from augrecipes.recipe import derive
 from augrecipes.recipe.grammar import WORD
 from augrecipes.recipe.keys import imagenet
-from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Output, Recipe, Step
+from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Output, Recipe, Step
 from augrecipes.recipe.nodes import NumberError, Place, from_value, resolve
 
 
@@ -28,7 +29,6 @@ class Remark:
 # the group that is the first step, `("steps", 0, 3)` behind its last one.
 At = tuple[str | int, ...]
 Remarks = Mapping[At, Remark]
-_NO_REMARK = Remark()
 
 
 def to_yaml(recipe: Recipe, remarks: Remarks | None = None) -> str:
@@ -41,7 +41,7 @@ def to_yaml(recipe: Recipe, remarks: Remarks | None = None) -> str:
     steps:
       - HorizontalFlip: {p: 0.2}
     """
-    default, said = Recipe(""), remarks or {}
+    default, said = Recipe(""), defaultdict(Remark, remarks or {})
     top: list[tuple[str, str]] = [("version", "1"), ("recipe", flow(recipe.name))]
     plain = ("about", "kind", "optimize", "without_rules", "plugins", "max_bytes", "scales", "allow_resampling")
     top += [(key, flow(getattr(recipe, key))) for key in plain if getattr(recipe, key) != getattr(default, key)]
@@ -49,16 +49,16 @@ def to_yaml(recipe: Recipe, remarks: Remarks | None = None) -> str:
         top.append(("bag", flow(asdict(recipe.bag))))
     if inputs := _inputs(recipe.inputs):
         top.append(("inputs", flow(inputs)))
-    lines = _remarked(said.get((), _NO_REMARK))
+    lines = _remarked(said[()])
     for key, text in top:
-        lines += _remarked(said.get((key,), _NO_REMARK), f"{key}: {text}")
+        lines += _remarked(said[(key,)], f"{key}: {text}")
     lines += _section("steps", recipe.steps, said)
     if recipe.derived and recipe.eval == derive.steps_of(derive.derive(recipe.steps, recipe.scales.plain())):
-        lines += _remarked(said.get(("eval",), _NO_REMARK), f"eval: {WORD}")
+        lines += _remarked(said[("eval",)], f"eval: {WORD}")
     elif recipe.eval is not None:
         lines += _section("eval", recipe.eval, said)
-    output = _outputs(recipe)
-    lines += _remarked(said.get(("output",), _NO_REMARK), *([f"output: {flow(output)}"] if output else ()))
+    output = {**_output(recipe.output), **{target: _output(own) for target, own in recipe.outputs.items()}}
+    lines += _remarked(said[("output",)], *([f"output: {flow(output)}"] if output else ()))
     return "\n".join(lines) + "\n"
 
 
@@ -71,19 +71,19 @@ def _remarked(remark: Remark, *lines: str, indent: str = "") -> list[str]:
 
 
 def _section(key: str, steps: tuple[Step, ...], said: Remarks) -> list[str]:
-    return _remarked(said.get((key,), _NO_REMARK), *_listed(key, steps, said, (key,)))
+    return _remarked(said[(key,)], *_listed(key, steps, said, (key,)))
 
 
 def _listed(key: str, steps: tuple[Step, ...], said: Remarks, at: At, indent: str = "") -> list[str]:
     """A key and its steps, and what is said of each."""
     inner = indent + "  "
-    behind = _remarked(said.get((*at, len(steps)), _NO_REMARK), indent=inner)
+    behind = _remarked(said[(*at, len(steps))], indent=inner)
     if not steps:
         return [f"{indent}{key}: []", *behind]
     lines = [f"{indent}{key}:"]
     for place, step in enumerate(steps):
         here = (*at, place)
-        lines += _remarked(said.get(here, _NO_REMARK), *_step(step, said, here, inner), indent=inner)
+        lines += _remarked(said[here], *_step(step, said, here, inner), indent=inner)
     return lines + behind
 
 
@@ -104,11 +104,9 @@ def _step(step: Step, said: Remarks, at: At, indent: str) -> list[str]:
 
 
 def _inputs(inputs: Inputs) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    image = {"channels": inputs.channels, "min_size": inputs.min_size and list(inputs.min_size)}
+    image = {"channels": inputs.channels, "min_size": inputs.min_size}
     image = {key: value for key, value in image.items() if value is not None}
-    if image:
-        found["image"] = image
+    found: dict[str, Any] = {"image": image} if image else {}
     if inputs.mask != "optional":
         found["mask"] = inputs.mask
     for key, value in (("boxes", inputs.boxes), ("keypoints", inputs.keypoints)):
@@ -122,19 +120,13 @@ def _changed(value: Boxes | Keypoints | Output) -> dict[str, Any]:
     return {f.name: getattr(value, f.name) for f in fields(value) if getattr(value, f.name) != getattr(default, f.name)}
 
 
-def _outputs(recipe: Recipe) -> dict[str, Any]:
-    return {**_output(recipe.output), **{target: _output(output) for target, output in recipe.outputs.items()}}
-
-
 def _output(output: Output) -> dict[str, Any]:
     found = _changed(output)
-    found.pop("normalize", None)
+    normalize = found.pop("normalize", None)
     if "range" in found:
         found["range"] = [int(bound) for bound in found.pop("range")]
-    if output.normalize == imagenet(output.color):
-        found["normalize"] = "imagenet"
-    elif output.normalize is not None:
-        found["normalize"] = {"mean": list(output.normalize.mean), "std": list(output.normalize.std)}
+    if normalize is not None:
+        found["normalize"] = "imagenet" if normalize == imagenet(output.color) else asdict(normalize)
     return found
 
 
@@ -181,8 +173,6 @@ def flow(value: Any) -> str:
             return float.__repr__(value)
         case str():
             return _text(value)
-        case Arguments():
-            return flow(value.plain())
         case Mapping():
             return "{" + ", ".join(f"{flow(key)}: {flow(item)}" for key, item in value.items()) + "}"
         case _:

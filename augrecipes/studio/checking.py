@@ -12,10 +12,9 @@ from typing import Any
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.lint import lint
 from augrecipes.recipe.codes import CODES
-from augrecipes.recipe.edit import QuickFix, applied, quick_fix
+from augrecipes.recipe.edit import QuickFix, Spans, TextSpan, applied, quick_fix, read_spans
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.nodes import MappingNode
-from augrecipes.recipe.spans import Spans, TextSpan, read_spans
 from augrecipes.studio.outline import PageText, outline
 from augrecipes.studio.workbench import Workbench
 

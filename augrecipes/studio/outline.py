@@ -10,10 +10,9 @@ from typing import Any
 
 from augrecipes.errors import AugrecipesError
 from augrecipes.ops import registry
-from augrecipes.recipe.edit import steps_of
+from augrecipes.recipe.edit import Spans, TextSpan, steps_of
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.nodes import Place, plain
-from augrecipes.recipe.spans import Spans, TextSpan
 
 _BREAK = re.compile("\r\n|[\n\r]")
 _YAML_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")

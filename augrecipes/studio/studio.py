@@ -14,8 +14,9 @@ from typing import Any
 from augrecipes import __version__, machine
 from augrecipes.errors import RecipeError
 from augrecipes.recipe import gallery
-from augrecipes.recipe.loading import Source, find, load
+from augrecipes.recipe.gallery import find
 from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.parse import Source, load
 from augrecipes.recipe.write import text_of, to_yaml
 from augrecipes.sources.opening import Data
 from augrecipes.studio.data import StudioData

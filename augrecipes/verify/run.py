@@ -11,8 +11,8 @@ from augrecipes.compiler.compile import build as build_pipeline
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
 from augrecipes.progress import Progress
-from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.sources.opening import Data, StrPath, open_data
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.verify.compare import Build, Comparison

@@ -8,10 +8,9 @@ from test_recipe_malformed import STEPS, TOP, one
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.lint import lint, lints
 from augrecipes.recipe.codes import CODES
-from augrecipes.recipe.edit import applied, quick_fix
+from augrecipes.recipe.edit import applied, quick_fix, read_spans
 from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.problems import Fix
-from augrecipes.recipe.spans import read_spans
 
 TEXTS = [one(step) for step, *_ in STEPS] + [text for text, *_ in TOP] + [CODES[code].example for code in lints()]
 

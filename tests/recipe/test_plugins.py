@@ -303,7 +303,7 @@ def law_package(package: Callable[..., Path]) -> None:
 
 def test_a_fault_that_is_planted(law_package: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Were the text's wish enough, the law would notice."""
-    real = document._plugins
-    monkeypatch.setattr(document, "_plugins", lambda context, top, *, run: real(context, top, run=True))
+    real = document._run_plugins
+    monkeypatch.setattr(document, "_run_plugins", lambda *given, run: real(*given, run=True))
     with pytest.raises(AssertionError):
         runs_nothing(f"{HEAD}plugins: [acme]\nsteps: []\n")

@@ -11,7 +11,7 @@ from support.doubling import growth
 
 from augrecipes.errors import RecipeError
 from augrecipes.lint import lint, lints
-from augrecipes.recipe import context
+from augrecipes.recipe import keys
 from augrecipes.recipe.nodes import Place
 from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.problems import Problems
@@ -87,16 +87,14 @@ def test_twice_the_changes_are_twice_the_work(address: Callable[[int], str], way
 
 def test_no_comment_makes_the_search_for_another_long() -> None:
     """Each bracket that opens is looked at up to the next, so the whole line is looked at twice at most."""
-    body = re.fullmatch(r".*\((.*)\)\\\]", context._IGNORE.pattern)
+    body = re.fullmatch(r".*\((.*)\)\\\]", keys._IGNORE.pattern)
     assert body is not None
     assert body[1] == r"[^\[\]]*"
     for noise in ("# augrecipes: ignore[", "#", "# ", "# augrecipes:", "#\t", "augrecipes: ignore[L1,"):
         line = noise * 40_000
-        found = context.Context(Problems(), {"f": [line + "# augrecipes: ignore[L301, L102]"]}).ignored(
-            Place("f", 1, 1)
-        )
+        found = keys.Context(Problems(), {"f": [line + "# augrecipes: ignore[L301, L102]"]}).ignored(Place("f", 1, 1))
         assert found == {"L301", "L102"}
-        assert context.Context(Problems(), {"f": [line]}).ignored(Place("f", 1, 1)) == frozenset()
+        assert keys.Context(Problems(), {"f": [line]}).ignored(Place("f", 1, 1)) == frozenset()
 
 
 def test_a_planted_fault_is_found() -> None:

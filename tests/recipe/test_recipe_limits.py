@@ -14,8 +14,7 @@ from support.damage import DAMAGES
 
 from augrecipes.errors import RecipeError
 from augrecipes.recipe import gallery, limits, parse
-from augrecipes.recipe.loading import load
-from augrecipes.recipe.parse import parse_file, parse_text, parse_value
+from augrecipes.recipe.parse import load, parse_file, parse_text, parse_value
 
 GOOD = "version: 1\nrecipe: a\nsteps: [HorizontalFlip]\n"
 

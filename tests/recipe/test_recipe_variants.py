@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from augrecipes.errors import Diagnostic, RecipeError
-from augrecipes.recipe.loading import load
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.parse import parse_file, parse_text
+from augrecipes.recipe.parse import load, parse_file, parse_text
 
 BASE = """\
 version: 1

@@ -12,9 +12,8 @@ from layouts import layouts
 
 from augrecipes.lint import lints
 from augrecipes.recipe.codes import CODES
-from augrecipes.recipe.edit import TextEdit, applied
+from augrecipes.recipe.edit import TextEdit, TextSpan, applied, read_spans
 from augrecipes.recipe.model import Arguments, Recipe, Step
-from augrecipes.recipe.spans import TextSpan, read_spans
 from augrecipes.studio import checking
 from augrecipes.studio.outline import PageText
 from augrecipes.studio.workbench import Workbench

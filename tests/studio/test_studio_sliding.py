@@ -18,9 +18,8 @@ from support.recipe_strategies import steps
 from augrecipes.errors import RecipeError
 from augrecipes.ops.frozen import Arguments
 from augrecipes.recipe.edit import GONE, applied
-from augrecipes.recipe.model import Recipe, Step
+from augrecipes.recipe.model import Recipe, Step, label
 from augrecipes.recipe.parse import parse_text
-from augrecipes.recipe.sites import label
 from augrecipes.studio.outline import steps_by_path
 from augrecipes.studio.requests import Refused
 from augrecipes.studio.sliding import edits_for

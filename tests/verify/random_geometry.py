@@ -9,8 +9,7 @@ import numpy as np
 from planted import image, labels
 
 from augrecipes.flow import Dtype
-from augrecipes.recipe.model import Arguments, Inputs, Keypoints, Output, Recipe, Step
-from augrecipes.recipe.sites import label
+from augrecipes.recipe.model import Arguments, Inputs, Keypoints, Output, Recipe, Step, label
 from augrecipes.sources.sample import Sample
 from augrecipes.verify.compare import Build, Comparison
 from augrecipes.verify.contract import Figure, Promise, SampleRef, promise_of
