@@ -32,8 +32,7 @@ def gate_of(step: Any) -> float | None:
     (0.3, 0.3, None)
     """
     cls, plain = type(step), _PLAIN.should_apply
-    known = cls.__call__ in _CALLS and getattr(cls, "should_apply", plain) is plain
-    return step.p if known and step.p < 1 else None
+    return step.p if cls.__call__ in _CALLS and getattr(cls, "should_apply", plain) is plain and step.p < 1 else None
 
 
 def is_gated(step: Any) -> bool:

@@ -66,8 +66,7 @@ def _check_degrade(context: Context, step: Step, body: MappingNode, place: Place
         elif not isinstance(node, Scalar) or not isinstance(node.value, str):
             problems.add("E312", node.place, f"must be the name of one target, got {describe(node)}", label)
         elif context.facts.scales and node.value not in context.scales:
-            hint = near(node.value, context.scales)
-            problems.add("E314", node.place, f"unknown target {node.value!r}", label, hint)
+            problems.add("E314", node.place, f"unknown target {node.value!r}", label, near(node.value, context.scales))
         else:
             names[key] = node.value
     if step.p is not None and step.p != 1:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from augrecipes.kinds import owners
 from augrecipes.ops import plugins, registry
 from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.recipe import derive, suggest
 from augrecipes.recipe.checks import check_steps, other_default
-from augrecipes.recipe.grammar import KEYS, TOP, WORD
+from augrecipes.recipe.grammar import KEYS, RESERVED, TOP, WORD
 from augrecipes.recipe.keys import Context, build_bag, build_inputs, build_output, build_scales
 from augrecipes.recipe.model import Arguments, Recipe, Step, label
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
@@ -18,15 +19,6 @@ from augrecipes.recipe.problems import NO_HINT, Fix, Hint, Problems, near, noted
 from augrecipes.recipe.steps import build_steps
 from augrecipes.recipe.variants import Resolved
 
-RESERVED = {
-    "views": "multi-crop",
-    "tta": "test-time augmentation",
-    "test_time": "test-time augmentation",
-    "tiles": "overlapping tiles",
-    "overlap": "overlapping tiles",
-    "mixup": "MixUp",
-    "cutmix": "CutMix",
-}
 # Keys with plain values, which the model has under the same names.
 PLAIN = ("about", "kind", "optimize", "without_rules", "plugins", "allow_resampling", "max_bytes")
 # What a recipe cannot be without: what a message says, and what the fix writes.
@@ -39,12 +31,12 @@ _ASKED = "it runs where the recipe is loaded from its file, or by augrecipes.loa
 _NAME = re.compile(TOP["properties"]["recipe"]["pattern"])
 
 
-def build(resolved: Resolved, problems: Problems, *, run_plugins: bool = True) -> Recipe:
+def build(resolved: Resolved, problems: Problems) -> Recipe:
     """A recipe of everything that is understood; what is not is noted in `problems`. Runs the plugins that it names."""
     top = resolved.top
-    context = Context(problems, resolved.lines, file=resolved.file, extends=resolved.extends, runs_plugins=run_plugins)
+    context = Context(problems, resolved)
     _check_keys(context, top, partial=resolved.partial)
-    said = {
+    said: dict[str, Any] = {
         key: plain(node)
         for key, node in top.entries.items()
         if key in PLAIN and context.value(node, TOP["properties"][key], "E204", key)
@@ -56,7 +48,8 @@ def build(resolved: Resolved, problems: Problems, *, run_plugins: bool = True) -
             problems.add("E207", top.at[key], message, key)
     context.max_bytes = said.setdefault("max_bytes", MOST_BYTES)
     context.scales = build_scales(context, top)
-    _run_plugins(context, top.entries.get("plugins"), said.get("plugins", ()), run=run_plugins)
+    _run_plugins(context, top.entries.get("plugins"), said.get("plugins", ()))
+    said |= {key: tuple(dict.fromkeys(value)) for key, value in said.items() if isinstance(value, list)}
     steps = _section(context, top, "steps") or ()
     evaluation = _evaluation(context, top, steps)
     output, by_target = build_output(context, top.entries.get("output"))
@@ -71,11 +64,11 @@ def build(resolved: Resolved, problems: Problems, *, run_plugins: bool = True) -
         bag=build_bag(context, top.entries.get("bag")),
         file=resolved.file,
         derived="eval" in top.entries and plain(top.entries["eval"]) == WORD,
-        **{key: tuple(dict.fromkeys(value)) if isinstance(value, list) else value for key, value in said.items()},
+        **said,
     )
     if context.facts.scales:
         check_steps(context, recipe)
-    if context.translated and (other := other_default(recipe)):
+    if context.translated and problems and (other := other_default(recipe)):
         step, message, fix = other
         problems.note(noted(recipe.file, step.position, message, "L504", "group-defaults", "warning", (fix,)))
     return recipe
@@ -122,11 +115,11 @@ def _name(context: Context, top: MappingNode) -> str:
     return value
 
 
-def _run_plugins(context: Context, node: Node | None, names: Sequence[str], *, run: bool) -> None:
+def _run_plugins(context: Context, node: Node | None, names: Sequence[str]) -> None:
     """Run the plugins that the recipe names: their classes can be steps from here on."""
     for name, item in zip(names, node.items if isinstance(node, ListNode) else (), strict=False):
         try:
-            if run or name not in plugins.announced():
+            if context.resolved.runs_plugins or name not in plugins.announced():
                 plugins.load(name)
             elif not plugins.is_loaded(name):
                 message = f"plugin {name!r} is not run for this text; {_ASKED}"
@@ -155,8 +148,7 @@ def _evaluation(context: Context, top: MappingNode, steps: tuple[Step, ...]) -> 
     node = top.entries.get("eval")
     word = node.value if isinstance(node, Scalar) else None
     if isinstance(node, Scalar) and isinstance(word, str) and word != WORD:
-        message = f"must be a list of steps, or `{WORD}`, got {describe(node)}"
-        context.problems.add("E204", node.place, message, "eval")
+        context.problems.add("E204", node.place, f"must be a list of steps, or `{WORD}`, got {describe(node)}", "eval")
         return None
     if node is None or word != WORD:
         return _section(context, top, "eval")

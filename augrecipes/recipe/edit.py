@@ -156,12 +156,9 @@ def _pairs(text: str) -> dict[str, Any]:
 
 
 def _innermost(spans: Spans, start: int) -> FoundStep | None:
-    inside = [step for step in steps_of(spans).values() if _holds(step.item, start)]
-    return min(inside, key=lambda step: step.item.place.end - step.item.place.start, default=None)
-
-
-def _holds(node: Node, start: int) -> bool:
-    return node.place.start <= start < max(node.place.end, node.place.start + 1)
+    places = ((step, step.item.place) for step in steps_of(spans).values())
+    inside = [(at.end - at.start, step) for step, at in places if at.start <= start < max(at.end, at.start + 1)]
+    return min(inside, key=lambda pair: pair[0], default=(0, None))[1]
 
 
 def _entry_at(spans: Spans, mapping: MappingNode, start: int) -> str | None:

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from math import ceil, gcd
 from typing import Any, get_args
 
 from augrecipes.kinds import Facts, Kind, facts
 from augrecipes.recipe.arguments import Schema, check_value
 from augrecipes.recipe.grammar import BAG, IMAGE, INPUTS, OUTPUT, SCALES
-from augrecipes.recipe.model import NOWHERE, Bag, Boxes, Inputs, Keypoints, Normalize, Output, Position, Presence, Step
-from augrecipes.recipe.nodes import MappingNode, Node, Place, Scalar, describe, plain
+from augrecipes.recipe.model import Bag, Boxes, Inputs, Keypoints, Normalize, Output, Position, Presence, Step
+from augrecipes.recipe.nodes import MappingNode, Node, Place, describe, plain
 from augrecipes.recipe.problems import Problems, near
+from augrecipes.recipe.variants import Resolved
 
 # What is between the brackets ends at either bracket: else each of many that are opened looks for the end of the line.
 _IGNORE = re.compile(r"#\s*augrecipes:\s*ignore\[([^\[\]]*)\]")
@@ -31,28 +32,22 @@ class Context:
 
     Attributes:
         problems: where findings go.
-        lines: the lines of every file that took part, by file name; comments are read from them.
-        file: the file that was asked for; others take part where it extends them.
-        extends: where it says so.
+        resolved: its nodes, and the files that it comes from.
         kind: of the recipe.
         scales: relative grid by target (kind pair).
         max_bytes: of the largest image that a step may make; None: of any.
         ids: where each id was given first.
         steps: how many there are so far, groups and what is in them.
-        runs_plugins: packages may be imported that announce what the recipe names.
         translated: a name was met that only older albumentations knows: the recipe was a pipeline of it.
     """
 
     problems: Problems
-    lines: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    file: str = "<recipe>"
-    extends: Position = NOWHERE
+    resolved: Resolved
     kind: Kind = "image"
     scales: dict[str, int] = field(default_factory=dict)
     max_bytes: int | None = None
     ids: dict[str, Place] = field(default_factory=dict)
     steps: int = 0
-    runs_plugins: bool = True
     translated: bool = False
     _ignored: dict[Place, frozenset[str]] = field(default_factory=dict)
 
@@ -65,7 +60,7 @@ class Context:
         """Lint codes that a comment on the line of `place` silences."""
         line = Place(place.file, place.line)
         if line not in self._ignored:  # many steps may share a long line
-            lines = self.lines.get(place.file, ())
+            lines = self.resolved.lines.get(place.file, ())
             match = _IGNORE.search(lines[place.line - 1]) if 0 < place.line <= len(lines) else None
             codes = match[1].split(",") if match else ()
             self._ignored[line] = frozenset(code.strip() for code in codes if code.strip())
@@ -84,14 +79,14 @@ class Context:
 
     def position(self, place: Place) -> Position:
         """A place as the model has it: in the file that was asked for. Steps of other files stand at `extends`."""
-        if place.file == self.file:
+        if place.file == self.resolved.file:
             return Position(place.line, place.col)
-        return Position(self.extends.line, self.extends.col, (place.file, place.line, place.col))
+        return replace(self.resolved.extends, origin=(place.file, place.line, place.col))
 
     def place(self, step: Step, key: str = "") -> Place:
         """Where a step, or a key of it, stands, with the file that it really stands in."""
         position = step.places.get(key, step.position)
-        return Place(*position.origin) if position.origin else Place(self.file, position.line, position.col)
+        return Place(*position.origin) if position.origin else Place(self.resolved.file, position.line, position.col)
 
 
 _ANNOTATIONS: dict[str, Any] = {"mask": str, "boxes": Boxes, "keypoints": Keypoints}
@@ -159,52 +154,47 @@ def build_output(context: Context, node: Node | None) -> tuple[Output, dict[str,
         if key not in OUTPUT["properties"] and isinstance(value, MappingNode):
             named[key] = value
             if key not in context.scales:
-                hint = near(key, context.scales)
-                context.problems.add("E314", place, f"unknown target {key!r}", "output", hint)
+                context.problems.add("E314", place, f"unknown target {key!r}", "output", near(key, context.scales))
     schema = {**OUTPUT, "properties": {**OUTPUT["properties"], **dict.fromkeys(named, OUTPUT)}}
-    if not context.fields(node, schema, "E401", "output") or not isinstance(node, MappingNode):
+    said = context.fields(node, schema, "E401", "output")
+    if not said or not isinstance(node, MappingNode):
         return Output(), {}
-    own = MappingNode({key: value for key, value in node.entries.items() if key not in named}, node.place, node.at)
-    by_target = {key: _output(context, _inherited(own, value), f"output.{key}") for key, value in named.items()}
-    return _output(context, own, "output"), by_target
+    own = {key: value for key, value in said.items() if key not in named}
+    scaled, by_target = {"normalize", "range"}, {}
+    for target, inner in named.items():
+        # A target has what is said for all; of what contradicts, what is said of it.
+        theirs, where = (
+            said[target],
+            MappingNode({**node.entries, **inner.entries}, inner.place, {**node.at, **inner.at}),
+        )
+        unscaled = theirs.get("dtype") == "uint8" or not scaled.isdisjoint(theirs)
+        shared = {key: value for key, value in own.items() if not (unscaled and key in scaled)}
+        by_target[target] = _output(context, {**shared, **theirs}, where, f"output.{target}")
+    return _output(context, own, node, "output"), by_target
 
 
-def _inherited(own: MappingNode, of_target: MappingNode) -> MappingNode:
-    """What a target says, and what is said for all; of what contradicts, what the target says."""
-    merged = MappingNode(dict(of_target.entries), of_target.place, dict(of_target.at))
-    scaled = {"normalize", "range"}
-    dtype = of_target.entries.get("dtype")
-    unscaled = isinstance(dtype, Scalar) and dtype.value == "uint8"
-    for key, value in own.entries.items():
-        if key in scaled and (unscaled or not scaled.isdisjoint(of_target.entries)):
-            continue
-        if key not in of_target.entries:
-            merged.entries[key], merged.at[key] = value, own.at[key]
-    return merged
-
-
-def _output(context: Context, node: MappingNode, name: str) -> Output:
-    values = plain(node)
-    if "range" in values:
-        values["range"] = tuple(map(float, values["range"]))
-    said, values["normalize"] = values.get("normalize"), None
+def _output(context: Context, values: dict[str, Any], node: MappingNode, name: str) -> Output:
+    given = dict(values)
+    if "range" in given:
+        given["range"] = tuple(map(float, given["range"]))
+    said, given["normalize"] = given.get("normalize"), None
     if said == "imagenet":
-        values["normalize"] = imagenet(values.get("color", "rgb"))
+        given["normalize"] = imagenet(given.get("color", "rgb"))
     elif isinstance(said, dict):
         numbers = (said[key] if isinstance(said[key], list) else [said[key]] for key in ("mean", "std"))
-        mean, std = (tuple(map(float, given)) for given in numbers)
-        values["normalize"] = Normalize(mean, std)
+        mean, std = (tuple(map(float, channels)) for channels in numbers)
+        given["normalize"] = Normalize(mean, std)
         if len(mean) != len(std) and 1 not in (len(mean), len(std)):
             place = node.entries["normalize"].entries["std"].place  # type: ignore[union-attr]
             message = f"mean has {len(mean)} numbers and std has {len(std)}"
             context.problems.add("E401", place, message, f"{name}.normalize")
-    output = Output(**values)
-    for key, message in _contradictions(output, node.entries):
+    output = Output(**given)
+    for key, message in _contradictions(output, values):
         context.problems.add("E401", node.at[key], message, f"{name}.{key}")
     return output
 
 
-def _contradictions(output: Output, given: Mapping[str, Node]) -> Iterator[tuple[str, str]]:
+def _contradictions(output: Output, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Keys that contradict others, and how."""
     normalize = output.normalize
     if normalize is None:

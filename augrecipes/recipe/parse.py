@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import yaml
 
@@ -17,7 +18,7 @@ from augrecipes.recipe.gallery import find
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, NumberError, Place, Scalar, plain, resolve
 from augrecipes.recipe.problems import Problems, Stop
-from augrecipes.recipe.variants import SourceFile, Variants
+from augrecipes.recipe.variants import Changes, SourceFile, Variants
 from augrecipes.recipe.write import text_of
 
 # libyaml's event parser keeps its state on the heap, so nesting cannot overflow the stack; depth is bounded below.
@@ -52,10 +53,10 @@ def load(
     >>> load({"version": 1, "recipe": "mine", "steps": ["HorizontalFlip", {"Rotate": {"limit": 10}}]}).steps[1].site
     'Rotate#1'
     """
+    changes: Changes = {"overrides": overrides, "without": without, "plugins": plugins}
     if isinstance(source, Mapping) or (isinstance(source, str) and "\n" in source):
-        text = text_of(source) if isinstance(source, Mapping) else source
-        return parse_text(text, overrides=overrides, without=without, plugins=plugins)
-    recipe, problems = parse_file(find(source), overrides=overrides, without=without, plugins=plugins)
+        return parse_text(text_of(source) if isinstance(source, Mapping) else source, **changes)
+    recipe, problems = parse_file(find(source), **changes)
     if recipe is None:
         raise RecipeError(problems=problems)
     return recipe
@@ -67,13 +68,7 @@ def as_recipe(recipe: Recipe | Source) -> Recipe:
 
 
 def parse_text(
-    text: str | bytes,
-    *,
-    file: str = "<recipe>",
-    root: Path | None = None,
-    overrides: Mapping[str, Any] | None = None,
-    without: Sequence[str] = (),
-    plugins: bool = True,
+    text: str | bytes, *, file: str = "<recipe>", root: Path | None = None, **changes: Unpack[Changes]
 ) -> Recipe:
     """A recipe from YAML text.
 
@@ -81,9 +76,7 @@ def parse_text(
         text: the recipe; bytes are UTF-8.
         file: name shown in messages.
         root: folder that paths of `extends:` stay inside and start from; None: only gallery names can be extended.
-        overrides: values by address, as in a variant's `set:`.
-        without: addresses of steps to leave out, as in a variant's `without:`.
-        plugins: run those that it names; False: it may name those that have run in this process, and no others.
+        changes: what the caller changes.
 
     Raises:
         RecipeError: it is no valid recipe; `problems` lists everything that is wrong.
@@ -94,55 +87,35 @@ def parse_text(
     problems = Problems()
     folder = None if root is None else root.resolve()
     source = SourceFile(file, None if folder is None else folder / Path(file).name, folder)
-    recipe = _parse(text, source, problems, overrides, without, plugins)
+    recipe = None
+    with suppress(Stop):
+        recipe = build(Variants(read_nodes, problems).resolve(text, source, **changes), problems)
     if recipe is None or problems:
         raise problems.error()
     return recipe
 
 
 def parse_file(
-    path: str | os.PathLike[str],
-    *,
-    overrides: Mapping[str, Any] | None = None,
-    without: Sequence[str] = (),
-    plugins: bool = True,
+    path: str | os.PathLike[str], **changes: Unpack[Changes]
 ) -> tuple[Recipe | None, tuple[Diagnostic, ...]]:
     """A recipe from a file, and what is wrong with it; never raises on what the file holds.
 
     Args:
         path: of the file.
-        overrides: values by address, as in a variant's `set:`.
-        without: addresses of steps to leave out, as in a variant's `without:`.
-        plugins: as of `parse_text`.
+        changes: what the caller changes.
 
     >>> recipe, problems = parse_file("no-such-file.yaml")
     >>> recipe is None, problems[0].code
     (True, 'E101')
     """
-    problems = Problems()
-    shown = os.fsdecode(path)
+    problems, shown = Problems(), os.fsdecode(path)
     try:
-        data = limits.read_bytes(path, shown, problems)
-        real = Path(path).resolve()
+        data, root = limits.read_bytes(path, shown, problems), Path(path).resolve().parent
+        return parse_text(data, file=shown, root=root, **changes), ()
     except Stop:
         return None, problems.all()
-    recipe = _parse(data, SourceFile(shown, real, real.parent), problems, overrides, without, plugins)
-    return (None if problems else recipe), problems.all()
-
-
-def _parse(
-    data: str | bytes,
-    source: SourceFile,
-    problems: Problems,
-    overrides: Mapping[str, Any] | None,
-    without: Sequence[str],
-    plugins: bool,
-) -> Recipe | None:
-    try:
-        resolved = Variants(read_nodes, problems).resolve(data, source, overrides, without)
-        return build(resolved, problems, run_plugins=plugins)
-    except Stop:
-        return None
+    except RecipeError as error:
+        return None, error.problems
 
 
 def parse_value(text: str) -> Any:
@@ -203,7 +176,6 @@ class YamlReader:
         self._open: list[ListNode | MappingNode] = []
         self._keys: list[Scalar | None] = []  # the key that waits for its value, one an open node
         self._count = 0
-        self._documents = 0
         self._end = 0  # of the last node
 
     def events(self, parsed: Iterable[Any]) -> Iterable[Any]:
@@ -214,12 +186,14 @@ class YamlReader:
         """Build on."""
         match event:
             case yaml.DocumentStartEvent():
-                self._documents += 1
-                if self._documents > 1:
+                if self.top is not None:
                     raise self.problems.stop("E110", self._place(event), "one file holds one recipe", "---")
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
                 self._keys.pop()
-                self._close(event)
+                node = self._open.pop()  # it ends with its bracket, or with what it holds
+                mark: Any = event.end_mark
+                self._end = mark.index if node.flow else self._end
+                node.place = replace(node.place, end=self._end)
             case yaml.NodeEvent():
                 self._node(event)
 
@@ -231,21 +205,13 @@ class YamlReader:
         self._end = end
         return Place(self.file, mark.line + 1, mark.column + 1, mark.index, end)
 
-    def _close(self, event: Any) -> None:
-        """A list or mapping ends with its bracket, or with what it holds."""
-        node = self._open.pop()
-        if node.flow:
-            self._end = event.end_mark.index
-        node.place = replace(node.place, end=self._end)
-
     def _node(self, event: Any) -> None:
         place = self._place(event)
         self._count += 1
         if self._count > limits.MAX_NODES:
             raise self.problems.stop("E107", place, f"a recipe holds at most {limits.MAX_NODES:,} values", "recipe")
         if isinstance(event, yaml.AliasEvent):
-            message = f"aliases are not allowed (*{event.anchor}); write the value out"
-            self.problems.add("E108", place, message, "alias")
+            self.problems.add("E108", place, f"aliases are not allowed (*{event.anchor}); write the value out", "alias")
             self._add(Scalar(None, place))
             return
         if event.anchor is not None:

@@ -19,6 +19,7 @@ from augrecipes.ops.catalog import FILE
 from augrecipes.ops.class_schema import Schema, class_schema
 from augrecipes.ops.own import OWN
 from augrecipes.ops.refused import REFUSED
+from augrecipes.ops.registry import get_class
 from augrecipes.paths import write_file
 from augrecipes.recipe import grammar
 
@@ -68,14 +69,9 @@ def write() -> Path:
 def _classes() -> dict[str, type]:
     """Every class of albumentations that can be a step, and our own."""
     module = albumentations()
-    found: dict[str, type] = {}
-    for name in dir(module):
-        cls = getattr(module, name)
-        if inspect.isclass(cls) and issubclass(cls, module.BasicTransform) and name not in REFUSED:
-            found[name] = cls
-    from augrecipes.ops.registry import get_class
-
-    return {**found, **{name: get_class(name) for name in OWN}}
+    classes = {name: cls for name, cls in vars(module).items() if inspect.isclass(cls) and name not in REFUSED}
+    theirs = {name: cls for name, cls in classes.items() if issubclass(cls, module.BasicTransform)}
+    return {**theirs, **{name: get_class(name) for name in OWN}}
 
 
 def _step(schema: Schema) -> Schema:

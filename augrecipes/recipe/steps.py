@@ -72,31 +72,36 @@ def _build(context: Context, node: Node, inside: tuple[str, ...]) -> Step | None
     if takes_steps:
         check_group(context, step, body, place)
     elif len(context.problems) == before and name not in groups.PAIR_STEPS:
-        _ask_judge(context, step, body, place)
+        refusal = judge.verdict(step, context.max_bytes)
+        if refusal is not None:
+            argument = body.entries.get(refusal.argument)
+            where = body.at.get(refusal.argument, place) if argument is None else argument.place
+            label = f"{name}.{refusal.argument}" if refusal.argument else name
+            context.problems.add("E308", where, refusal.message, label)
     return step
 
 
 def _shape(context: Context, node: Node) -> tuple[Place, str, Node | None]:
     """Place, name and arguments of a step; an empty name where it is none, the problem noted."""
-    problems = context.problems
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value:
         return node.place, node.value, None
     if not isinstance(node, MappingNode) or not node.entries:
-        problems.add("E301", node.place, f"a step is a name or one `Name: {{arguments}}`, got {describe(node)}", "step")
+        message = f"a step is a name or one `Name: {{arguments}}`, got {describe(node)}"
+        context.problems.add("E301", node.place, message, "step")
         return node.place, "", None
     name, place, body = next(node.pairs())
+    nothing = isinstance(body, Scalar) and body.value is None
+    if name and len(node.entries) == 1:
+        return place, name, None if nothing else body
     if not name:
-        problems.add("E301", place, "the name of the step is empty; write the name of a class", "step")
-        return place, "", None
-    if len(node.entries) > 1:
+        message = "the name of the step is empty; write the name of a class"
+    elif nothing:
         others = ", ".join(list(node.entries)[1:4])
-        if isinstance(body, Scalar) and body.value is None:
-            message = f"a step has one key; indent its arguments ({others}) further than {name!r}"
-        else:
-            message = f"a step has one key, got {len(node.entries)}; start each step with its own `- `"
-        problems.add("E301", place, message, name)
-        return place, "", None
-    return place, name, None if isinstance(body, Scalar) and body.value is None else body
+        message = f"a step has one key; indent its arguments ({others}) further than {name!r}"
+    else:
+        message = f"a step has one key, got {len(node.entries)}; start each step with its own `- `"
+    context.problems.add("E301", place, message, name or "step")
+    return place, "", None
 
 
 def _usable_name(context: Context, name: str, place: Place, body: Node | None, inside: tuple[str, ...]) -> bool:
@@ -115,7 +120,7 @@ def _usable_name(context: Context, name: str, place: Place, body: Node | None, i
     if claims(name).resizes == "target" and groups.DEGRADE not in inside:
         problems.add("E312", place, "stands inside Degrade only, whose target's size it makes; use Resize", name)
         return True
-    if not context.runs_plugins and registry.would_import(name):
+    if not context.resolved.runs_plugins and registry.would_import(name):
         problems.add("E211", place, "the package that announces it is not imported for this text", name)
         return False
     try:
@@ -148,8 +153,7 @@ def _reserved(context: Context, name: str, body: MappingNode) -> dict[str, Any]:
             continue
         label = f"{name}.{key}"
         if key not in context.facts.keys and (owner := owners(key)):
-            place = body.at.get(key, node.place)
-            context.problems.add("E207", place, f"belongs to recipes of kind {owner}", label)
+            context.problems.add("E207", body.at.get(key, node.place), f"belongs to recipes of kind {owner}", label)
             continue
         if key in ("target", "at"):
             names = _targets(context, node, label, one=key == "at")
@@ -228,13 +232,3 @@ def _arguments(context: Context, name: str, body: MappingNode, place: Place) -> 
             if key not in body.entries:
                 context.problems.add("E305", place, f"{key!r} is required", name)
     return taken
-
-
-def _ask_judge(context: Context, step: Step, body: MappingNode, place: Place) -> None:
-    refusal = judge.verdict(step, context.max_bytes)
-    if refusal is None:
-        return
-    node = body.entries.get(refusal.argument)
-    where = node.place if node is not None else body.at.get(refusal.argument, place)
-    name = f"{step.name}.{refusal.argument}" if refusal.argument else step.name
-    context.problems.add("E308", where, refusal.message, name)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from augrecipes.errors import counted
 from augrecipes.recipe import gallery, limits
@@ -49,6 +49,20 @@ _OWN_KEYS = ("extends", "set", "without")
 Read = Callable[[str | bytes, str, Problems], tuple[Node, list[str]]]
 
 
+class Changes(TypedDict, total=False):
+    """What the caller of a parser changes.
+
+    Attributes:
+        overrides: values by address, as in a variant's `set:`.
+        without: addresses of steps to leave out, as in a variant's `without:`.
+        plugins: run those that the recipe names; False: it may name those that have run in this process alone.
+    """
+
+    overrides: Mapping[str, Any] | None
+    without: Sequence[str]
+    plugins: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Resolved:
     """One mapping without `extends`, `set` and `without`.
@@ -59,6 +73,7 @@ class Resolved:
         file: the file that was asked for.
         extends: where it says what it extends.
         partial: what it extends could not be read, so keys may be missing.
+        runs_plugins: packages may be imported that announce what it names.
     """
 
     top: MappingNode
@@ -66,6 +81,7 @@ class Resolved:
     file: str
     extends: Position = NOWHERE
     partial: bool = False
+    runs_plugins: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +118,7 @@ class Variants:
         source: SourceFile,
         overrides: Mapping[str, Any] | None = None,
         without: Sequence[str] = (),
+        plugins: bool = True,
     ) -> Resolved:
         """The recipe of `data` with everything that it extends, and the caller's own changes.
 
@@ -119,7 +136,7 @@ class Variants:
                 except TypeError as error:
                     self._problems.add("E507", here, str(error), str(address))
             self._change(top, values, from_value([str(address) for address in without], here))
-        return Resolved(top, self._lines, source.shown, Position(said.line, said.col), self._partial)
+        return Resolved(top, self._lines, source.shown, Position(said.line, said.col), self._partial, plugins)
 
     def _one(self, data: str | bytes, source: SourceFile, chain: tuple[SourceFile, ...]) -> MappingNode:
         problems = self._problems
@@ -219,8 +236,7 @@ class Variants:
             elif (found := find_step(steps, address, item.place, self._problems)) is None:
                 continue
             elif found[1]:
-                message = "leaves out whole steps; an argument is changed with `set:`"
-                add("E507", item.place, message, address)
+                add("E507", item.place, "leaves out whole steps; an argument is changed with `set:`", address)
             else:
                 gone[id(found[0])] = found[0], item.place
         for address, place, value in values.pairs() if values else ():

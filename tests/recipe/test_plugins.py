@@ -304,6 +304,10 @@ def law_package(package: Callable[..., Path]) -> None:
 def test_a_fault_that_is_planted(law_package: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Were the text's wish enough, the law would notice."""
     real = document._run_plugins
-    monkeypatch.setattr(document, "_run_plugins", lambda *given, run: real(*given, run=True))
+
+    def runs(context: Any, *more: Any) -> None:
+        real(replace(context, resolved=replace(context.resolved, runs_plugins=True)), *more)
+
+    monkeypatch.setattr(document, "_run_plugins", runs)
     with pytest.raises(AssertionError):
         runs_nothing(f"{HEAD}plugins: [acme]\nsteps: []\n")
