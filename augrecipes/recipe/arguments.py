@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from augrecipes.ops.rules import is_number
-from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, plain
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, plain, same
 from augrecipes.recipe.problems import NO_HINT, Fix, Hint, near
 
 Schema = Mapping[str, Any]
@@ -108,7 +108,7 @@ def _check_union(schema: Schema, node: Node) -> list[ArgumentProblem]:
 
 def _check_enum(schema: Schema, node: Node) -> list[ArgumentProblem]:
     choices, value = schema["enum"], plain(node)
-    if any(_same(choice, value) for choice in choices):
+    if any(same(choice, value) for choice in choices):
         return []
     texts = [choice for choice in choices if isinstance(choice, str)] if isinstance(value, str) else []
     listed = isinstance(value, list) and any(isinstance(choice, list) for choice in choices)
@@ -116,12 +116,6 @@ def _check_enum(schema: Schema, node: Node) -> list[ArgumentProblem]:
     message = f"must be {expected(schema)}, got {value if listed else describe(node)}"
     hint = near(value, texts) if texts else NO_HINT
     return [ArgumentProblem("E307" if near_enough else "E306", node.place, message, hint)]
-
-
-def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(_same, a, b))
-    return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
 
 
 def _check_items(schema: Schema, node: ListNode) -> list[ArgumentProblem]:

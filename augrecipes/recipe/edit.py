@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from augrecipes.recipe.addresses import SECTIONS, FoundStep, walk_steps
-from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, plain, walk
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, plain, same, walk
 from augrecipes.recipe.parse import parse_value, read_nodes
 from augrecipes.recipe.problems import Fix, Problems, Stop
 from augrecipes.recipe.write import flow
@@ -232,17 +232,6 @@ def changes_of(spans: Spans, node: Node, value: Any) -> list[TextEdit]:
         bare = place.start == place.end and spans.text[place.start - 1 : place.start] == ":"  # nothing is written: null
         return [TextEdit(place, f" {flow(value)}" if bare else flow(value))]
     return [edit for item, part in parts for edit in changes_of(spans, item, part)]
-
-
-def same(one: Any, other: Any) -> bool:
-    """Whether two plain values are written alike: 1 and 1.0 are, 1 and true are not."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
-    return bool(one == other)
 
 
 def entry_added(spans: Spans, mapping: MappingNode, key: str, value: Any) -> TextEdit:

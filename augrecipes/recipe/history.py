@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from math import sqrt
+from math import inf, sqrt
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from augrecipes.ops import registry
 from augrecipes.ops.constants import to_name
@@ -17,21 +17,6 @@ from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.nodes import NOWHERE, from_value
 
 Arguments = Mapping[str, Any]
-
-
-class RangeEnds(NamedTuple):
-    """Two arguments that are one range today. A default of None means: as the other end.
-
-    beyond: by how much the range ends further on than the larger argument did.
-    least: what smaller values did, too.
-    """
-
-    low: str
-    high: str
-    low_default: float | None = None
-    high_default: float | None = None
-    beyond: int = 0
-    least: float = float("-inf")
 
 
 _TABLES = json.loads(Path(__file__).with_name("names.json").read_text(encoding="utf-8"))
@@ -65,7 +50,9 @@ RENAMED: dict[str, str] = _TABLES["renamed"]
 # The borders of scikit-image and imgaug, which PiecewiseAffine and the classes of imgaug took.
 MODES = {"edge": "replicate", "symmetric": "reflect", "reflect": "reflect_101"}
 OF_MODES = ("PiecewiseAffine",)
-JOINED = {key: RangeEnds(**ends) for key, ends in _by_class("joined").items()}
+# Two arguments, `low` and `high`, that are one range today. Without a default: as the other end. `beyond`: by how much
+# the range ends further on than the larger argument did. `least`: what smaller values did, too.
+JOINED: dict[tuple[str, str], dict[str, Any]] = _by_class("joined")
 # Ranges that both count pixels, or are both fractions: with pixels the other is written, too, as its default was.
 TOGETHER = {"hole_height_range": "hole_width_range", "hole_width_range": "hole_height_range"}
 # What releases before 2.0, and classes that are gone, did where nothing was said, and today's class does not.
@@ -184,7 +171,7 @@ def instead(cls: str, name: str, given: Arguments) -> dict[str, Any] | None:
     """
     value = given.get(name)
     for (owner, joined), ends in JOINED.items():
-        if owner == cls and name in (ends.low, ends.high):
+        if owner == cls and name in (ends["low"], ends["high"]):
             return _joined(cls, joined, given)
     if (cls, name) in CONVERTED:
         new, convert = CONVERTED[cls, name]
@@ -211,20 +198,21 @@ def is_old(cls: str, name: str, given: Arguments) -> bool:
 
 def _joined(cls: str, name: str, given: Arguments) -> dict[str, Any] | None:
     ends = JOINED[cls, name]
-    low, high = given.get(ends.low), given.get(ends.high)
-    low = ends.low_default if low is None else low
-    high = ends.high_default if high is None else high
+    low, high = given.get(ends["low"]), given.get(ends["high"])
+    low = ends.get("low_default") if low is None else low
+    high = ends.get("high_default") if high is None else high
     low, high = (high if low is None else low), (low if high is None else high)
     if high is None:
         return {}
     if not isinstance(high, int | float) or not isinstance(low, int | float):
         return {name: [low, high]}
-    found: dict[str, Any] = {name: [max(low, ends.least), max(high, ends.least) + ends.beyond]}
+    least = ends.get("least", -inf)
+    found: dict[str, Any] = {name: [max(low, least), max(high, least) + ends.get("beyond", 0)]}
     other = TOGETHER.get(name)
     if other is not None and high >= 1:
         beside = JOINED[cls, other]
-        if not {other, beside.low, beside.high} & given.keys():
-            found[other] = twice(beside.high_default)
+        if not {other, beside["low"], beside["high"]} & given.keys():
+            found[other] = twice(beside["high_default"])
     return found
 
 

@@ -79,10 +79,8 @@ def place_of(text: str, offset: int, file: str) -> Place:
     >>> place_of("a\\nbc", 3, "f")
     Place(file='f', line=2, col=2)
     """
-    line, start = 1, 0
-    for match in _BREAK.finditer(text, 0, offset):
-        line, start = line + 1, match.end()
-    return Place(file, line, offset - start + 1)
+    lines = lines_of(text[:offset])
+    return Place(file, len(lines), len(lines[-1]) + 1)
 
 
 def lines_of(text: str) -> list[str]:

@@ -124,6 +124,17 @@ def plain(node: Node) -> Any:
             return {key: plain(value) for key, value in node.entries.items()}
 
 
+def same(one: Any, other: Any) -> bool:
+    """Whether two plain values are written alike: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+    return bool(one == other)
+
+
 def walk(node: Node) -> Iterator[Node]:
     """The node and every node in it."""
     yield node

@@ -141,10 +141,6 @@ class Problems:
     def __len__(self) -> int:
         return len(self._found)
 
-    def since(self, count: int) -> tuple[Diagnostic, ...]:
-        """The problems after the first `count`, in the order in which they were found."""
-        return tuple(self._found[count:])
-
     def all(self) -> tuple[Diagnostic, ...]:
         """Every problem, in file order."""
         found = sorted(self._found, key=lambda d: (d.file, d.line, d.col))

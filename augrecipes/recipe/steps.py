@@ -227,8 +227,7 @@ def _arguments(context: Context, name: str, body: MappingNode, place: Place) -> 
             hint = suggest.argument(name, key, given, [*valid, *inner, *RESERVED[:2]])
             takes = "" if hint.text else f"; it takes {', '.join([*valid, *inner, 'p'])}"
             context.problems.add("E304", at, f"unknown argument {key!r}{takes}", name, hint)
-    if name not in GROUPS and name != groups.DEGRADE:
-        for key in schema.get("required", ()):
-            if key not in body.entries:
-                context.problems.add("E305", place, f"{key!r} is required", name)
+    for key in () if name in GROUPS or name == groups.DEGRADE else schema.get("required", ()):
+        if key not in body.entries:
+            context.problems.add("E305", place, f"{key!r} is required", name)
     return taken

@@ -154,7 +154,9 @@ class Variants:
                 # What the variant says itself replaces; its version counts too, so a missing one is noticed.
                 if key not in top.entries and key != "version":
                     top.entries[key], top.at[key] = node, place
-            _add_plugins(parent, top)
+            theirs, own = parent.entries.get("plugins"), top.entries.get("plugins")
+            if isinstance(theirs, ListNode) and isinstance(own, ListNode) and theirs is not own:
+                top.entries["plugins"] = ListNode([*theirs.items, *own.items], own.place)  # steps of either need theirs
         elif changes:
             key = next(iter(changes))
             problems.add("E507", top.at[key], f"`{key}:` changes what `extends:` names; add `extends: NAME`", key)
@@ -163,13 +165,12 @@ class Variants:
 
     def _extended(self, node: Node, source: SourceFile, chain: tuple[SourceFile, ...]) -> MappingNode | None:
         """The mapping that `extends: node` means; None, with the problem noted, where it cannot be read."""
-        before = len(self._problems)
         parent = None
         try:
             parent = self._parent(node, source, (*chain, source))
         except Stop:
             self._partial = True
-        elsewhere = {problem.file for problem in self._problems.since(before)}
+        elsewhere = {problem.file for problem in self._problems.all()}
         if self._partial and not chain and elsewhere and source.shown not in elsewhere:
             # Said here too: the file that was asked for is the one that the reader has open.
             message = f"what this extends cannot be read; see {', '.join(sorted(elsewhere))}"
@@ -245,10 +246,3 @@ class Variants:
         for step, place in gone.values():
             if not step.parent.items:  # a group that this leaves empty is an error of the variant
                 step.parent.place = place
-
-
-def _add_plugins(parent: MappingNode, top: MappingNode) -> None:
-    """Plugins of both: the steps of either need their own."""
-    theirs, own = parent.entries.get("plugins"), top.entries.get("plugins")
-    if isinstance(theirs, ListNode) and isinstance(own, ListNode) and theirs is not own:
-        top.entries["plugins"] = ListNode([*theirs.items, *own.items], own.place)

@@ -6,18 +6,8 @@ from typing import Any
 
 from augrecipes.errors import RecipeError
 from augrecipes.recipe.addresses import SECTIONS
-from augrecipes.recipe.edit import (
-    GONE,
-    Spans,
-    TextEdit,
-    applied,
-    argument_set,
-    override_set,
-    read_spans,
-    same,
-    steps_of,
-)
-from augrecipes.recipe.nodes import MappingNode, plain
+from augrecipes.recipe.edit import GONE, Spans, TextEdit, applied, argument_set, override_set, read_spans, steps_of
+from augrecipes.recipe.nodes import MappingNode, plain, same
 from augrecipes.studio.outline import steps_by_path, values_of
 from augrecipes.studio.requests import Refused, SlideRequest
 from augrecipes.studio.workbench import Workbench
