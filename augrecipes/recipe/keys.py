@@ -163,10 +163,8 @@ def build_output(context: Context, node: Node | None) -> tuple[Output, dict[str,
     scaled, by_target = {"normalize", "range"}, {}
     for target, inner in named.items():
         # A target has what is said for all; of what contradicts, what is said of it.
-        theirs, where = (
-            said[target],
-            MappingNode({**node.entries, **inner.entries}, inner.place, {**node.at, **inner.at}),
-        )
+        theirs = said[target]
+        where = MappingNode({**node.entries, **inner.entries}, inner.place, {**node.at, **inner.at})
         unscaled = theirs.get("dtype") == "uint8" or not scaled.isdisjoint(theirs)
         shared = {key: value for key, value in own.items() if not (unscaled and key in scaled)}
         by_target[target] = _output(context, {**shared, **theirs}, where, f"output.{target}")
