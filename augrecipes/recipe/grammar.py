@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from augrecipes.kinds import KINDS
 from augrecipes.ops.catalog import Schema
 
 WORD = "derived"  # of `eval:`
@@ -147,6 +148,7 @@ _IMAGE, _presence = {"$ref": "#/$defs/image"}, BOXES["properties"]["presence"]
 _inputs = {"image": _IMAGE, "mask": _presence, "boxes": _words(BOXES), "keypoints": _words(KEYPOINTS)}
 INPUTS = {**_mapping(_inputs), "additionalProperties": _IMAGE}  # targets of a pair
 _top: Schema = _TABLES["top"]
+_top["kind"]["enum"] = list(KINDS)
 _top["inputs"] = {**INPUTS, **_top["inputs"]}
 _top["output"] = {**OUTPUT, "additionalProperties": {"$ref": "#/$defs/output"}, **_top["output"]}
 _top["bag"] = {**BAG, **_top["bag"]}
