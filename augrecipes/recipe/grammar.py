@@ -15,9 +15,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from augrecipes.kinds import KINDS
+from augrecipes.kinds import Kind
 from augrecipes.ops.catalog import Schema
 
 WORD = "derived"  # of `eval:`
@@ -148,7 +148,9 @@ _IMAGE, _presence = {"$ref": "#/$defs/image"}, BOXES["properties"]["presence"]
 _inputs = {"image": _IMAGE, "mask": _presence, "boxes": _words(BOXES), "keypoints": _words(KEYPOINTS)}
 INPUTS = {**_mapping(_inputs), "additionalProperties": _IMAGE}  # targets of a pair
 _top: Schema = _TABLES["top"]
-_top["kind"]["enum"] = list(KINDS)
+_top["kind"]["enum"] = list(get_args(Kind))
+_top["optimize"]["enum"] = list(get_args(Optimize))
+_top["without_rules"]["items"]["enum"] = list(get_args(RuleName))
 _top["inputs"] = {**INPUTS, **_top["inputs"]}
 _top["output"] = {**OUTPUT, "additionalProperties": {"$ref": "#/$defs/output"}, **_top["output"]}
 _top["bag"] = {**BAG, **_top["bag"]}

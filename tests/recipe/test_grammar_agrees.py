@@ -19,7 +19,7 @@ from near_recipes import WHOLE, Path, at, edited, edits, places, values
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops import catalog
 from augrecipes.recipe import gallery, grammar
-from augrecipes.recipe.model import Kind, Optimize, Presence, Recipe, RuleName
+from augrecipes.recipe.model import Presence, Recipe
 from augrecipes.recipe.parse import parse_text
 
 HEAD = "version: 1, recipe: a"
@@ -194,11 +194,8 @@ def test_a_default_of_the_schema_is_what_is_taken_where_nothing_is_written() -> 
 
 
 def test_the_classes_of_the_grammar_have_its_words_and_defaults() -> None:
-    top = grammar.TOP["properties"]
-    words = (Kind, top["kind"]), (Optimize, top["optimize"]), (RuleName, top["without_rules"]["items"])
-    for words_of, schema in (*words, (Presence, grammar.BOXES["properties"]["presence"])):
-        assert list(get_args(words_of)) == schema["enum"]
-    given = {key: schema["default"] for key, schema in top.items() if "default" in schema}
+    assert list(get_args(Presence)) == grammar.BOXES["properties"]["presence"]["enum"]
+    given = {key: schema["default"] for key, schema in grammar.TOP["properties"].items() if "default" in schema}
     assert given == {key: getattr(Recipe(""), key) for key in ("kind", "optimize", "allow_resampling", "max_bytes")}
 
 
