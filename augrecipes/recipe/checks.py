@@ -12,7 +12,7 @@ from augrecipes.ops.registry import chance
 from augrecipes.recipe.grammar import GROUPS
 from augrecipes.recipe.keys import Context
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.nodes import ListNode, MappingNode, Place, Scalar, describe, plain
+from augrecipes.recipe.nodes import ListNode, MappingNode, Place, describe, plain
 from augrecipes.recipe.problems import Fix, near
 
 # The message of lint L504, which `document` notes where it meets old names.
@@ -63,12 +63,12 @@ def _check_degrade(context: Context, step: Step, body: MappingNode, place: Place
         label = f"Degrade.{key}"
         if node is None:
             problems.add("E312", place, f"{key!r} is required", groups.DEGRADE)
-        elif not isinstance(node, Scalar) or not isinstance(node.value, str):
+        elif not isinstance(name := plain(node), str):
             problems.add("E312", node.place, f"must be the name of one target, got {describe(node)}", label)
-        elif context.facts.scales and node.value not in context.scales:
-            problems.add("E314", node.place, f"unknown target {node.value!r}", label, near(node.value, context.scales))
+        elif context.facts.scales and name not in context.scales:
+            problems.add("E314", node.place, f"unknown target {name!r}", label, near(name, context.scales))
         else:
-            names[key] = node.value
+            names[key] = name
     if step.p is not None and step.p != 1:
         message = f"p is always 1, got {step.p:g}: without it the sample would have no such target"
         problems.add("E312", body.at.get("p", place), message, "Degrade.p")
@@ -86,11 +86,8 @@ def _check_degrade(context: Context, step: Step, body: MappingNode, place: Place
     if source == target:
         problems.add("E312", body.entries["target"].place, "source and target are the same", groups.DEGRADE)
     elif not _run(step.steps, at_target=context.scales[source] == context.scales[target]):
-        message = (
-            f"leaves {target} at another size than its grid's; end its steps in `- ResizeToTarget`, with p: 1 and no "
-            "change of size after it"
-        )
-        problems.add("E312", place, message, groups.DEGRADE)
+        cure = "end its steps in `- ResizeToTarget`, with p: 1 and no change of size after it"
+        problems.add("E312", place, f"leaves {target} at another size than its grid's; {cure}", groups.DEGRADE)
 
 
 def _run(steps: Sequence[Step], *, at_target: bool) -> bool:
@@ -204,8 +201,6 @@ def _check_numbers(context: Context, step: Step, argument: str, value: Any, at: 
     target = next(name for name, scale in scales.items() if value * scale % scales[at])
     lower = value // unit * unit
     near = f"{lower} or {lower + unit}" if lower else f"{unit}"
-    message = (
-        f"{value} px of {at} are {value * scales[target] / scales[at]:g} px of {target}; use a multiple of {unit}, "
-        f"such as {near}"
-    )
+    there = f"{value * scales[target] / scales[at]:g} px of {target}"
+    message = f"{value} px of {at} are {there}; use a multiple of {unit}, such as {near}"
     context.problems.add("E313", context.place(step, argument), message, f"{step.name}.{argument}")

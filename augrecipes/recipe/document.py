@@ -51,7 +51,8 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
     _run_plugins(context, top.entries.get("plugins"), said.get("plugins", ()))
     said |= {key: tuple(dict.fromkeys(value)) for key, value in said.items() if isinstance(value, list)}
     steps = _section(context, top, "steps") or ()
-    evaluation = _evaluation(context, top, steps)
+    derived = "eval" in top.entries and plain(top.entries["eval"]) == WORD
+    evaluation = _derived(context, top.entries["eval"], steps) if derived else _section(context, top, "eval")
     output, by_target = build_output(context, top.entries.get("output"))
     recipe = Recipe(
         _name(context, top),
@@ -63,7 +64,7 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         scales=Arguments(context.scales),
         bag=build_bag(context, top.entries.get("bag")),
         file=resolved.file,
-        derived="eval" in top.entries and plain(top.entries["eval"]) == WORD,
+        derived=derived,
         **said,
     )
     if context.facts.scales:
@@ -111,7 +112,6 @@ def _name(context: Context, top: MappingNode) -> str:
         hint = Hint(f"; such as {slug!r}", (Fix("value", slug),)) if slug else NO_HINT
         message = f"a recipe's name holds a-z, 0-9 and -, got {describe(node)}"
         context.problems.add("E204", node.place, message, "recipe", hint)
-        return ""
     return value
 
 
@@ -141,17 +141,13 @@ def _section(context: Context, top: MappingNode, key: str) -> tuple[Step, ...] |
         message = f"has no steps; `{key}: []` passes images as they are"
         context.problems.add("E204", node.place, message, key, _written(f"{key}: []"))
         return None
+    if key == "eval" and isinstance(node, Scalar) and isinstance(node.value, str):
+        context.problems.add("E204", node.place, f"must be a list of steps, or `{WORD}`, got {describe(node)}", key)
+        return None
     return label(build_steps(context, node, key=key))
 
 
-def _evaluation(context: Context, top: MappingNode, steps: tuple[Step, ...]) -> tuple[Step, ...] | None:
-    node = top.entries.get("eval")
-    word = node.value if isinstance(node, Scalar) else None
-    if isinstance(node, Scalar) and isinstance(word, str) and word != WORD:
-        context.problems.add("E204", node.place, f"must be a list of steps, or `{WORD}`, got {describe(node)}", "eval")
-        return None
-    if node is None or word != WORD:
-        return _section(context, top, "eval")
+def _derived(context: Context, node: Node, steps: tuple[Step, ...]) -> tuple[Step, ...]:
     if context.problems:
         return ()  # of steps that are wrong nothing can be derived
     rows = derive.derive(steps, context.scales)

@@ -163,11 +163,8 @@ def _innermost(spans: Spans, start: int) -> FoundStep | None:
 
 def _entry_at(spans: Spans, mapping: MappingNode, start: int) -> str | None:
     """The key of a mapping that a place is in."""
-    for name in mapping.entries:
-        entry = spans.entry(mapping, name)
-        if entry.start <= start < max(entry.end, entry.start + 1):
-            return name
-    return None
+    entries = ((name, spans.entry(mapping, name)) for name in mapping.entries)
+    return next((name for name, span in entries if span.start <= start < max(span.end, span.start + 1)), None)
 
 
 def _key(spans: Spans, top: MappingNode, key: str, value: Any) -> list[TextEdit]:

@@ -241,9 +241,9 @@ def test_what_knows_of_it(package: Callable[..., Path]) -> None:
         True,
         True,
     )
-    told = explain(other)
-    assert told.to_json()["plugins"] == ["acme", "again"]
-    assert "Plugins\n  acme\n  again" in of_explanation(told.to_json()).text()
+    explained = explain(other)
+    assert explained.to_json()["plugins"] == ["acme", "again"]
+    assert "Plugins\n  acme\n  again" in of_explanation(explained.to_json()).text()
     assert "plugins" not in explain("folder-128").to_json()
     assert versions.made_with()["acme"] == "1.2"
     assert versions.differences({"acme": "1.1"}) == ["acme 1.1 (here 1.2)"]
