@@ -127,11 +127,9 @@ def quick_fix(spans: Spans, line: int, col: int, fix: Fix) -> QuickFix | None:
             return _fix(f"Change {word} to {fix.text}", [TextEdit(span, f"{quote}{fix.text}{quote}")])
         case "value":
             return _fix(f"Write {fix.text}", [TextEdit(span, fix.text)])
-        case "entry" if held and argument and not held.entries.keys().isdisjoint(_pairs(fix.text).keys() - {argument}):
-            return _fix(f"Remove {argument}", [entry_removed(spans, held, argument)])  # what it stands for is there
-        case "entry" if held and argument:
+        case "entry" if held and argument and held.entries.keys().isdisjoint(_pairs(fix.text).keys() - {argument}):
             return _fix(f"Write {fix.text}", [TextEdit(spans.entry(held, argument), fix.text)])
-        case "remove" if held and argument:
+        case "entry" | "remove" if held and argument:  # of an entry that is there under its other name
             return _fix(f"Remove {argument}", [entry_removed(spans, held, argument)])
         case "remove" if step is not None:
             return _fix(f"Remove {step.name}", [item_removed(spans, step.parent, step.index)])

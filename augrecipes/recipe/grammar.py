@@ -158,6 +158,9 @@ TOP = _mapping(_top)
 KEYS: tuple[str, ...] = tuple(_top)
 SCALES: Schema = _top["scales"]
 RESERVED: dict[str, str] = _TABLES["reserved"]  # keys of later versions, and what they are for
+TAKEN = frozenset(
+    {*_TABLES["taken"], *OUTPUT["properties"]}
+)  # keys of samples and of `output:`: no target is called so
 
 # Keys of every step, whatever its class.
 STEP_KEYS: dict[str, Schema] = _TABLES["step"]
@@ -172,8 +175,5 @@ GROUPS: dict[str, Schema] = {
     }
     for name, group in _TABLES["groups"].items()
 }
-DEGRADE = _mapping(
-    {**_TABLES["degrade"], "id": STEP_KEYS["id"]},
-    description="Makes one target out of another.",
-    required=["source", "target", "steps"],
-)
+_ABOUT = "Makes one target out of another."
+DEGRADE = _mapping(_TABLES["degrade"], description=_ABOUT, required=["source", "target", "steps"])

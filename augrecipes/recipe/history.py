@@ -36,7 +36,6 @@ KEYS: dict[str, str] = _TABLES["keys"]
 VALUES: dict[tuple[str, str], str] = _by_class("values")
 # torchvision's `size` where height and width are written apart; its one number is the shorter side.
 SIZES: dict[str, list[str]] = _TABLES["sizes"]
-OF_ONE_NUMBER = {"Resize": "SmallestMaxSize"}
 
 # Classes that are gone, and the class that does their work.
 CLASSES: dict[str, str] = _TABLES["classes"]
@@ -109,9 +108,6 @@ _WAYS: dict[str, Callable[[Any], Any]] = {
 # Arguments that are counted or written in another way today: the new name, and the new value.
 CONVERTED = {key: (new, _WAYS[way]) for key, (new, way) in _by_class("converted").items()}
 
-# cv2's numbers of formats.
-_COMPRESSIONS = {0: "jpeg", 1: "webp"}
-
 
 def _sigma(value: Any, given: Arguments) -> list[float] | None:
     """What OpenCV takes from the size of the kernel, where nothing is said."""
@@ -120,13 +116,6 @@ def _sigma(value: Any, given: Arguments) -> list[float] | None:
     given_apart = value not in (0, [0, 0]) or not all(isinstance(size, int | float) and size >= 3 for size in sizes)
     return None if given_apart else [round(0.3 * ((size - 1) * 0.5 - 1) + 0.8, 4) for size in sizes]
 
-
-# Arguments that have their names still, and some of whose values meant something else: today's, of a value and what
-# stands beside it; None: it means what it did.
-MEANT: dict[tuple[str, str], Callable[[Any, Arguments], Any]] = {
-    ("GaussianBlur", "sigma_limit"): _sigma,
-    ("ImageCompression", "compression_type"): lambda value, _: _COMPRESSIONS.get(value) if type(value) is int else None,
-}
 
 # Of what is `GONE`, what did nothing: whether a value was as good as none.
 IDLE: dict[tuple[str, str], Callable[[Any], bool]] = {
@@ -151,9 +140,10 @@ def meant(cls: str, name: str, given: Arguments) -> dict[str, Any] | None:
     {'sigma_limit': [0.8, 1.4]}
     """
     value = given[name]
-    other = MEANT[cls, name](value, given) if (cls, name) in MEANT else None
-    if other is not None:
-        return {name: other}
+    if (cls, name) == ("GaussianBlur", "sigma_limit") and (sigma := _sigma(value, given)) is not None:
+        return {name: sigma}
+    if (cls, name) == ("ImageCompression", "compression_type") and type(value) is int and value in (0, 1):
+        return {name: ("jpeg", "webp")[value]}  # cv2's numbers of formats
     schema = {} if cls in CLASSES else takes(cls).get(name, {})
     gone = value is None and schema.get("default") is not None and check_value(schema, from_value(None, NOWHERE))
     return {} if gone else None  # null was once the default, which was the same in effect

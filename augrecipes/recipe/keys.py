@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 from augrecipes.kinds import Facts, Kind, facts
 from augrecipes.recipe.arguments import Schema, check_value
-from augrecipes.recipe.grammar import BAG, IMAGE, INPUTS, OUTPUT, SCALES
+from augrecipes.recipe.grammar import BAG, IMAGE, INPUTS, OUTPUT, SCALES, TAKEN
 from augrecipes.recipe.model import Bag, Boxes, Inputs, Keypoints, Normalize, Output, Position, Presence, Step
 from augrecipes.recipe.nodes import MappingNode, Node, Place, describe, plain
 from augrecipes.recipe.problems import Problems, near
@@ -210,14 +210,6 @@ def _contradictions(output: Output, given: Mapping[str, Any]) -> Iterator[tuple[
         yield "normalize", f"{one}; give one mean and one std"
 
 
-# Keys of samples and of `output:` that no target may take.
-_TAKEN = {
-    "image", "images", "mask", "masks", "boxes", "bboxes", "box_labels", "keypoints", "label", "index", "path", "bag",
-    "coords", "applied", "window", "weight", "split", "group", "out", "force_apply", "self",
-    *OUTPUT["properties"], *keyword.kwlist,
-}  # fmt: skip
-
-
 def build_scales(context: Context, top: MappingNode) -> dict[str, int]:
     """The relative grid of each target."""
     node = top.entries.get("scales")
@@ -233,7 +225,7 @@ def build_scales(context: Context, top: MappingNode) -> dict[str, int]:
     for key, place, value in node.pairs():
         if not key.isidentifier():
             problems.add("E403", place, f"a target's name is a Python name, got {key!r}", "scales")
-        elif key in _TAKEN:
+        elif key in TAKEN or keyword.iskeyword(key):
             problems.add("E403", place, f"{key!r} means something else in a sample; choose another name", "scales")
         elif context.value(value, SCALES["additionalProperties"], "E403", f"scales.{key}"):
             scales[key] = int(plain(value))

@@ -59,13 +59,6 @@ def text() -> str:
     return json.dumps(document(), indent=2, ensure_ascii=False) + "\n"
 
 
-def write() -> Path:
-    """Write the shipped file again, whole or not at all."""
-    path = Path(__file__).resolve().parent.parent / "schema" / FILE
-    write_file(path, text().encode())
-    return path
-
-
 def _classes() -> dict[str, type]:
     """Every class of albumentations that can be a step, and our own."""
     module = albumentations()
@@ -82,4 +75,4 @@ def _step(schema: Schema) -> Schema:
 
 
 if __name__ == "__main__":
-    write()
+    write_file(Path(__file__).resolve().parent.parent / "schema" / FILE, text().encode())

@@ -68,12 +68,9 @@ def argument(cls: str, name: str, given: Mapping[str, Any], valid: Iterable[str]
 
 def _size(cls: str, value: Any) -> Hint:
     height, width = value if isinstance(value, list) and len(value) == 2 else (value, value)
-    other = history.OF_ONE_NUMBER.get(cls)
-    if other and not isinstance(value, list):
-        shorter = {"max_size": value}
-        if _accepted(other, shorter):
-            why = "one number is the shorter side, and the shape is kept"
-            return _write(f"{other}: {flow(shorter)}", "step", f"{why}: ")
+    if cls == "Resize" and not isinstance(value, list) and _accepted("SmallestMaxSize", {"max_size": value}):
+        why = "one number is the shorter side, and the shape is kept: "
+        return _write(f"SmallestMaxSize: {{max_size: {flow(value)}}}", "step", why)
     return _entries(cls, dict(zip(history.SIZES[cls], (height, width), strict=True)), " and ")
 
 
