@@ -71,9 +71,7 @@ def _is(kind: str, node: Node) -> bool:
 
 
 def _wrong_type(schema: Schema, node: Node) -> ArgumentProblem:
-    hint = NO_HINT
-    if isinstance(node, Scalar) and isinstance(node.value, str):
-        hint = _hint_for_text(schema, node.value)
+    hint = _hint_for_text(schema, node.value) if isinstance(node, Scalar) and isinstance(node.value, str) else NO_HINT
     return ArgumentProblem("E306", node.place, f"must be {expected(schema)}, got {describe(node)}", hint)
 
 
@@ -154,13 +152,10 @@ def _check_bounds(schema: Schema, node: Scalar) -> list[ArgumentProblem]:
     if not is_number(value) or all(holds(value, schema[key]) for key, holds, _ in _BOUNDS if key in schema):
         return []
     hint = Hint(f"; {schema['x-hint']}") if "x-hint" in schema and value > schema["maximum"] else NO_HINT
-    return [ArgumentProblem("E307", node.place, f"must be {_bounds(schema)}, got {value!r}", hint)]
-
-
-def _bounds(schema: Schema) -> str:
+    bounds = " and ".join(f"{words} {schema[key]}" for key, _, words in _BOUNDS if key in schema)
     if "minimum" in schema and "maximum" in schema:
-        return f"between {schema['minimum']} and {schema['maximum']}"
-    return " and ".join(f"{words} {schema[key]}" for key, _, words in _BOUNDS if key in schema)
+        bounds = f"between {schema['minimum']} and {schema['maximum']}"
+    return [ArgumentProblem("E307", node.place, f"must be {bounds}, got {value!r}", hint)]
 
 
 def expected(schema: Schema) -> str:

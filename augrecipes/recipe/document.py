@@ -87,13 +87,9 @@ def _check_keys(context: Context, top: MappingNode, *, partial: bool) -> None:
         node = top.entries.get(key)
         if node is None and (key == "version" or not partial):
             add("E203", top.place, f"key {key!r} is missing; {cure}", key, _written(written))
-        elif key == "version" and node is not None and not _is_version(node):
+        elif node is not None and key == "version" and (isinstance(plain(node), bool) or plain(node) != 1):
             message = f"must be 1, the only version of the language, got {describe(node)}"
             add("E205", node.place, message, key, _written(written))
-
-
-def _is_version(node: Node) -> bool:
-    return isinstance(node, Scalar) and not isinstance(node.value, bool) and node.value == 1
 
 
 def _written(key: str) -> Hint:

@@ -158,9 +158,8 @@ TOP = _mapping(_top)
 KEYS: tuple[str, ...] = tuple(_top)
 SCALES: Schema = _top["scales"]
 RESERVED: dict[str, str] = _TABLES["reserved"]  # keys of later versions, and what they are for
-TAKEN = frozenset(
-    {*_TABLES["taken"], *OUTPUT["properties"]}
-)  # keys of samples and of `output:`: no target is called so
+# Keys of samples and of `output:`, which no target may take.
+TAKEN = frozenset({*_TABLES["taken"], *OUTPUT["properties"]})
 
 # Keys of every step, whatever its class.
 STEP_KEYS: dict[str, Schema] = _TABLES["step"]
