@@ -96,7 +96,7 @@ def _check_union(schema: Schema, node: Node) -> list[ArgumentProblem]:
         if not found:
             return []
         # An alternative that wants this shape, and finds fault inside it, says more than the whole list.
-        if all(finding.code != "E306" or finding.place != node.place for finding in found):
+        if all(finding.code != "E306" or finding.key or finding.place != node.place for finding in found):
             close.append(found)
     values = [found for found in close if all(finding.code == "E307" for finding in found)]
     if values or len(close) == 1:

@@ -66,27 +66,8 @@ def twice(value: Any) -> Any:
     return value if isinstance(value, list) else [value, value]
 
 
-def _levels(value: Any) -> Any:
-    """A level of 255, or a pair of them, as a range of fractions of full scale."""
-    return [_short(level / 255) for level in twice(value)]
-
-
-def _deviations(value: Any) -> Any:
-    """A variance in levels of 255 squared (a number means: from 0) as a range of standard deviations."""
-    return [_short(sqrt(level) / 255) for level in (value if isinstance(value, list) else [0, value])]
-
-
 def _short(value: float) -> float:
     return float(f"{value:.3g}")
-
-
-def _from_one(value: Any) -> Any:
-    """A number as the range from 1, which does nothing; a pair as it is."""
-    return value if isinstance(value, list | Mapping) or value is None else sorted([1.0, value])
-
-
-def _both_signs(value: Any) -> Any:
-    return value if isinstance(value, list | Mapping) else [-abs(value), abs(value)]
 
 
 def _both_ways(value: Any) -> Any:
@@ -94,14 +75,19 @@ def _both_ways(value: Any) -> Any:
     return {key: to_name("interpolation", way) for key, way in ways.items()}
 
 
-# How a value of an argument becomes today's, by the words of the table.
+def _is_range(value: Any) -> bool:
+    return value is None or isinstance(value, list | Mapping)
+
+
+# How a value becomes today's, by the words of the table: a level of 255, or a pair of them, is a range of fractions of
+# full scale; a variance in levels of 255 squared (a number means: from 0) a range of standard deviations.
 _WAYS: dict[str, Callable[[Any], Any]] = {
     "as it is": lambda value: value,
     "twice": twice,
-    "levels": _levels,
-    "deviations": _deviations,
-    "from one": _from_one,
-    "both signs": _both_signs,
+    "levels": lambda value: [_short(level / 255) for level in twice(value)],
+    "deviations": lambda value: [_short(sqrt(level) / 255) for level in (value if _is_range(value) else [0, value])],
+    "from one": lambda value: value if _is_range(value) else sorted([1.0, value]),
+    "both signs": lambda value: value if _is_range(value) else [-abs(value), abs(value)],
     "both ways": _both_ways,
     "order": {0: "nearest", 1: "linear", 3: "cubic"}.get,
 }
