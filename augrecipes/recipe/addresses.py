@@ -117,8 +117,7 @@ def _hint(steps: Steps, head: str, name: str, section: str, rest: list[str]) -> 
         return meant(other, repr(other))
     there = steps.of[section]
     if section == "eval" and not there:
-        text = "`eval:` lists no steps (those of `eval: derived` follow the training steps: change them there)"
-        return Hint(f"; {text}")
+        return Hint("; `eval:` lists no steps (those of `eval: derived` follow the training steps: change them there)")
     same = [step.address for step in steps.named[section, name]]
     if same:
         return Hint(f"; there {'is' if len(same) == 1 else 'are'} {', '.join(same)}")

@@ -113,20 +113,20 @@ def _name(context: Context, top: MappingNode) -> str:
 
 def _run_plugins(context: Context, node: Node | None, names: Sequence[str]) -> None:
     """Run the plugins that the recipe names: their classes can be steps from here on."""
+    add = context.problems.add
     for name, item in zip(names, node.items if isinstance(node, ListNode) else (), strict=False):
         try:
             if context.resolved.runs_plugins or name not in plugins.announced():
                 plugins.load(name)
             elif not plugins.is_loaded(name):
-                message = f"plugin {name!r} is not run for this text; {_ASKED}"
-                context.problems.add("E211", item.place, message, "plugins")
+                add("E211", item.place, f"plugin {name!r} is not run for this text; {_ASKED}", "plugins")
         except KeyError:
             there = plugins.announced()
             have = f"they announce {', '.join(sorted(there))}" if there else "none announces any"
             message = f"no installed package announces a plugin {name!r}; {have}"
-            context.problems.add("E209", item.place, message, "plugins", near(name, there))
+            add("E209", item.place, message, "plugins", near(name, there))
         except registry.BrokenPlugin as error:
-            context.problems.add("E210", item.place, f"plugin {name!r}: {error}", "plugins")
+            add("E210", item.place, f"plugin {name!r}: {error}", "plugins")
 
 
 def _section(context: Context, top: MappingNode, key: str) -> tuple[Step, ...] | None:

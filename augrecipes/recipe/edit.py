@@ -108,11 +108,8 @@ def quick_fix(spans: Spans, line: int, col: int, fix: Fix) -> QuickFix | None:
     >>> found.title, applied(text, found.edits)
     ('Change limit to blur_limit', 'steps:\\n  - Blur: {blur_limit: 3}')
     """
-    top, start = (
-        spans.top,
-        next((place.start for place in spans.places() if (place.line, place.col) == (line, col)), -1),
-    )
-    span = spans.starting_at(start)
+    start = next((place.start for place in spans.places() if (place.line, place.col) == (line, col)), -1)
+    top, span = spans.top, spans.starting_at(start)
     if span is None or not isinstance(top, MappingNode):
         return None
     step = _innermost(spans, start)
@@ -234,11 +231,8 @@ def entry_added(spans: Spans, mapping: MappingNode, key: str, value: Any) -> Tex
     text, entry = spans.text, f"{flow(key)}: {flow(value)}"
     names = list(mapping.entries)
     if mapping.flow:
-        return (
-            _inserted(spans.entry(mapping, names[-1]).end, f", {entry}")
-            if names
-            else _inserted(mapping.place.start + 1, entry)
-        )
+        end = spans.entry(mapping, names[-1]).end if names else mapping.place.start + 1
+        return _inserted(end, f", {entry}" if names else entry)
     first, last = mapping.at[names[0]], spans.entry(mapping, names[-1])
     indent = first.start - (text.rfind("\n", 0, first.start) + 1)
     node = mapping.entries[names[-1]]

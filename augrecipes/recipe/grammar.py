@@ -167,11 +167,7 @@ P: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 _WEIGHT = {**P, "default": 1.0, "description": "Probability; inside OneOf the weight."}
 _CHILDREN = {"type": "array", "items": {"$ref": "#/$defs/step"}, "minItems": 1}
 GROUPS: dict[str, Schema] = {
-    name: {
-        **_mapping({"p": _WEIGHT, **group["own"], "steps": _CHILDREN, **STEP_KEYS}, description=group["about"]),
-        "required": ["steps"],
-        "x-group": True,
-    }
+    name: {**_mapping({"p": _WEIGHT, **group.pop("own"), "steps": _CHILDREN, **STEP_KEYS}), **group}
     for name, group in _TABLES["groups"].items()
 }
 _ABOUT = "Makes one target out of another."

@@ -36,6 +36,7 @@ KEYS: dict[str, str] = _TABLES["keys"]
 VALUES: dict[tuple[str, str], str] = _by_class("values")
 # torchvision's `size` where height and width are written apart; its one number is the shorter side.
 SIZES: dict[str, list[str]] = _TABLES["sizes"]
+OF_ONE_NUMBER = {"Resize": "SmallestMaxSize"}
 
 # Classes that are gone, and the class that does their work.
 CLASSES: dict[str, str] = _TABLES["classes"]

@@ -18,7 +18,7 @@ from augrecipes.recipe.gallery import find
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, NumberError, Place, Scalar, plain, resolve
 from augrecipes.recipe.problems import Problems, Stop
-from augrecipes.recipe.variants import Changes, SourceFile, Variants
+from augrecipes.recipe.variants import Changes, Overrides, SourceFile, Variants
 from augrecipes.recipe.write import text_of
 
 # libyaml's event parser keeps its state on the heap, so nesting cannot overflow the stack; depth is bounded below.
@@ -27,13 +27,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Source = str | os.PathLike[str] | Mapping[str, Any]  # of a recipe: what `load` takes
 
 
-def load(
-    source: Source,
-    *,
-    overrides: Mapping[str, Any] | None = None,
-    without: Sequence[str] = (),
-    plugins: bool = True,
-) -> Recipe:
+def load(source: Source, *, overrides: Overrides = None, without: Sequence[str] = (), plugins: bool = True) -> Recipe:
     """A recipe: of the gallery, from a file, or written in Python.
 
     Args:

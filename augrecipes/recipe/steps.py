@@ -174,8 +174,8 @@ def _check_id(context: Context, node: Node, label: str) -> None:
     elif value in GROUPS or value in REFUSED or value in registry.names():
         problems.add("E311", node.place, f"{value!r} is the name of a class; choose another id", label)
     elif value in context.ids:
-        first = context.ids[value]
-        problems.add("E311", node.place, f"id {value!r} is taken by the step in line {first.line}", label)
+        line = context.ids[value].line
+        problems.add("E311", node.place, f"id {value!r} is taken by the step in line {line}", label)
     else:
         context.ids[value] = node.place
 

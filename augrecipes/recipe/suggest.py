@@ -15,10 +15,7 @@ from augrecipes.recipe.nodes import Place, from_value
 from augrecipes.recipe.problems import NO_HINT, Fix, Hint, meant, near
 from augrecipes.recipe.write import flow
 
-_OWN_CLASS = Hint(
-    "; a class of yours is made known with augrecipes.register(cls), a plugin of an installed package by its name "
-    "under `plugins:`"
-)
+_OWN_CLASS = Hint("; make a class of yours known with augrecipes.register(cls), or name its plugin under `plugins:`")
 _SNIPPET = re.compile(r"`([^`]+)`")  # of the tables' words: YAML that a recipe may hold
 
 
@@ -68,9 +65,10 @@ def argument(cls: str, name: str, given: Mapping[str, Any], valid: Iterable[str]
 
 def _size(cls: str, value: Any) -> Hint:
     height, width = value if isinstance(value, list) and len(value) == 2 else (value, value)
-    if cls == "Resize" and not isinstance(value, list) and _accepted("SmallestMaxSize", {"max_size": value}):
+    other = history.OF_ONE_NUMBER.get(cls)
+    if other and not isinstance(value, list) and _accepted(other, {"max_size": value}):
         why = "one number is the shorter side, and the shape is kept: "
-        return _write(f"SmallestMaxSize: {{max_size: {flow(value)}}}", "step", why)
+        return _write(f"{other}: {{max_size: {flow(value)}}}", "step", why)
     return _entries(cls, dict(zip(history.SIZES[cls], (height, width), strict=True)), " and ")
 
 

@@ -38,15 +38,17 @@ def refuse_saved(top: MappingNode, problems: Problems) -> None:
     count = counted(len(steps.items) if isinstance(steps, ListNode) else 1, "transform")
     file = "FILE" if top.place.file.startswith("<") else top.place.file  # else a text or a mapping of the caller's
     way = f"`augrecipes import {file} -o recipe.yaml`, or ar.from_albumentations, makes it one"
-    raise problems.stop(
-        "E117", top.place, f"{version} saved this pipeline of {count}, which is no recipe: {way}", "A.save"
-    )
+    message = f"{version} saved this pipeline of {count}, which is no recipe: {way}"
+    raise problems.stop("E117", top.place, message, "A.save")
 
 
 OVERRIDES = "<overrides>"
 _OWN_KEYS = ("extends", "set", "without")
 # Reads the bytes of one file into nodes and lines; given by the parser, which alone knows YAML.
 Read = Callable[[str | bytes, str, Problems], tuple[Node, list[str]]]
+
+
+Overrides = Mapping[str, Any] | None
 
 
 class Changes(TypedDict, total=False):
@@ -58,7 +60,7 @@ class Changes(TypedDict, total=False):
         plugins: run those that the recipe names; False: it may name those that have run in this process alone.
     """
 
-    overrides: Mapping[str, Any] | None
+    overrides: Overrides
     without: Sequence[str]
     plugins: bool
 
@@ -116,7 +118,7 @@ class Variants:
         self,
         data: str | bytes,
         source: SourceFile,
-        overrides: Mapping[str, Any] | None = None,
+        overrides: Overrides = None,
         without: Sequence[str] = (),
         plugins: bool = True,
     ) -> Resolved:
