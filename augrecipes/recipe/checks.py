@@ -7,7 +7,7 @@ from math import gcd
 from typing import Any
 
 from augrecipes.ops import groups, registry
-from augrecipes.ops.capabilities import capability, claims
+from augrecipes.ops.capabilities import claims
 from augrecipes.ops.registry import chance
 from augrecipes.recipe.grammar import GROUPS
 from augrecipes.recipe.keys import Context
@@ -174,8 +174,7 @@ def _check_step(context: Context, step: Step, inherited: tuple[str, ...]) -> Non
     target = step.target or inherited
     for child in step.steps:
         _check_step(context, child, target)
-    record = capability(step.name)
-    counted = record.pixels if record is not None else ()
+    counted = claims(step.name).pixels
     if step.at is not None and not counted:
         where = "on the steps inside" if step.is_group else f"on a step that counts pixels; {step.name} does not"
         context.problems.add("E309", context.place(step, "at"), f"'at' stands {where}", f"{step.name}.at")

@@ -267,12 +267,10 @@ def label(steps: Sequence[Step], group: str = "") -> tuple[Step, ...]:
         return ()
     seen: Counter[str] = Counter()
     labelled = []
+    prefix = f"{group}/" if group else ""
     for step in steps:
-        if step.id is not None:
-            site = step.id
-        else:
-            seen[step.name] += 1
-            site = f"{group}/{step.name}#{seen[step.name]}" if group else f"{step.name}#{seen[step.name]}"
+        seen[step.name] += step.id is None
+        site = f"{prefix}{step.name}#{seen[step.name]}" if step.id is None else step.id
         labelled.append(replace(step, site=site, steps=label(step.steps, site)))
     return tuple(labelled)
 

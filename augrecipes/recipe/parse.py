@@ -121,11 +121,9 @@ def parse_value(text: str) -> Any:
     >>> parse_value("[128, 1e-3, no]")
     [128, 0.001, 'no']
     """
-    problems = Problems()
-    try:
+    problems, value = Problems(), None
+    with suppress(Stop):
         value = plain(read_nodes(text, "<value>", problems)[0])
-    except Stop:
-        raise problems.error() from None
     if problems:
         raise problems.error()
     return value

@@ -30,9 +30,8 @@ def document() -> Schema:
     >>> document()["$defs"]["stepMapping"]["properties"]["RandomCrop"]["required"]
     ['height', 'width']
     """
-    steps = {**grammar.GROUPS, groups.DEGRADE: grammar.DEGRADE}
-    steps.update((name, _step(class_schema(cls))) for name, cls in _classes().items())
-    steps = {name: steps[name] for name in sorted(steps)}
+    classes = {name: _step(class_schema(cls)) for name, cls in _classes().items()}
+    steps = dict(sorted({**grammar.GROUPS, groups.DEGRADE: grammar.DEGRADE, **classes}.items()))
     bare = [name for name, schema in steps.items() if not schema.get("required")]
     by_name = {"type": "object", "properties": steps, "additionalProperties": False}
     return {

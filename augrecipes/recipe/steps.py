@@ -191,9 +191,8 @@ def _targets(context: Context, node: Node, label: str, *, one: bool) -> tuple[st
         if not isinstance(value, str):
             context.problems.add("E309", item.place, f"must be a target's name, got {describe(item)}", label)
         elif value not in context.scales:
-            valid = list(context.scales)
-            message = f"unknown target {value!r}; `scales:` has {', '.join(valid) or 'none'}"
-            context.problems.add("E314", item.place, message, label, near(value, valid))
+            message = f"unknown target {value!r}; `scales:` has {', '.join(context.scales) or 'none'}"
+            context.problems.add("E314", item.place, message, label, near(value, context.scales))
         elif value in names:
             context.problems.add("E309", item.place, f"target {value!r} is named twice", label)
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from augrecipes.ops.judge import verdict
@@ -36,7 +36,7 @@ def step(name: str, given: Any, valid: Iterable[str]) -> Hint:
     return _known(history.STEPS.get(name), "step") or near(name, valid) or _OWN_CLASS
 
 
-def argument(cls: str, name: str, given: Mapping[str, Any], valid: Iterable[str]) -> Hint:
+def argument(cls: str, name: str, given: Mapping[str, Any], valid: Sequence[str]) -> Hint:
     """What to write for an unknown argument of a step `cls` with the arguments `given`, or an empty hint.
 
     >>> argument("RandomCrop", "sise", {"sise": 3}, ["height", "width"]).text
@@ -46,7 +46,6 @@ def argument(cls: str, name: str, given: Mapping[str, Any], valid: Iterable[str]
     >>> argument("Rotate", "value", {"value": [0, 0, 255]}, ["limit", "fill"]).text
     '; write `fill: [0, 0, 255]`'
     """
-    names = list(valid)
     if name == "always_apply":
         fix = Fix("entry", "p: 1.0") if given.get(name) is True else Fix("remove")
         return Hint(f"; {history.ALWAYS_APPLY}", (fix,))
@@ -59,8 +58,8 @@ def argument(cls: str, name: str, given: Mapping[str, Any], valid: Iterable[str]
         gone = Hint("; it is gone, and null asked for nothing: leave it out", (Fix("remove"),))
         return _entries(cls, today, ", ") if today else gone
     general = history.ARGUMENTS.get(name)
-    known = history.ARGUMENTS_OF.get((cls, name)) or (general if general in (*names, "p", "id") else None)
-    return _known(known, "entry") or near(name, names)
+    known = history.ARGUMENTS_OF.get((cls, name)) or (general if general in (*valid, "p", "id") else None)
+    return _known(known, "entry") or near(name, valid)
 
 
 def _size(cls: str, value: Any) -> Hint:
@@ -91,9 +90,8 @@ def value(cls: str, name: str, code: str, given: Any) -> Hint:
     >>> value("RandomResizedCrop", "size", "E306", 224).text
     '; write `size: [224, 224]`'
     """
-    text = history.VALUES.get((cls, name)) if code == "E307" else None
-    if text:
-        return Hint(f"; {text}")
+    if code == "E307" and (cls, name) in history.VALUES:
+        return Hint(f"; {history.VALUES[cls, name]}")
     pair = {name: [given, given]}
     one = code == "E306" and is_number(given)
     return _write(flow(pair)[1:-1], "entry") if one and _accepted(cls, pair) else NO_HINT

@@ -42,7 +42,6 @@ def refuse_saved(top: MappingNode, problems: Problems) -> None:
     raise problems.stop("E117", top.place, message, "A.save")
 
 
-OVERRIDES = "<overrides>"
 _OWN_KEYS = ("extends", "set", "without")
 # Reads the bytes of one file into nodes and lines; given by the parser, which alone knows YAML.
 Read = Callable[[str | bytes, str, Problems], tuple[Node, list[str]]]
@@ -130,7 +129,7 @@ class Variants:
         top = self._one(data, source, ())
         said = top.at.get("extends", Place())
         if not self._partial:  # else addresses would be looked for in vain
-            here = Place(OVERRIDES)
+            here = Place("<overrides>")
             values = MappingNode({}, here)
             for address, value in (overrides or {}).items():
                 try:

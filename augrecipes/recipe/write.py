@@ -58,11 +58,11 @@ def _lines(recipe: Recipe) -> Lines:
     default = Recipe("")
     plain = ("about", "kind", "optimize", "without_rules", "plugins", "max_bytes", "scales", "allow_resampling")
     top = {key: getattr(recipe, key) for key in plain if getattr(recipe, key) != getattr(default, key)}
-    bag = {} if recipe.bag is None else {"bag": asdict(recipe.bag)}
-    inputs = {"inputs": found} if (found := _inputs(recipe.inputs)) else {}
+    parts = {"bag": recipe.bag and asdict(recipe.bag), "inputs": _inputs(recipe.inputs)}
     yield (), "", ""
-    for key, value in {"version": 1, "recipe": recipe.name, **top, **bag, **inputs}.items():
-        yield (key,), "", f"{key}: {flow(value)}"
+    for key, value in {"version": 1, "recipe": recipe.name, **top, **parts}.items():
+        if value or key not in parts:
+            yield (key,), "", f"{key}: {flow(value)}"
     yield from _listed("steps", recipe.steps, ("steps",))
     if recipe.derived and recipe.eval == derive.steps_of(derive.derive(recipe.steps, recipe.scales.plain())):
         yield ("eval",), "", f"eval: {WORD}"
