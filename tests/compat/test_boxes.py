@@ -72,9 +72,9 @@ def test_boxes_are_filtered_bit_for_bit(
 
 def careless(self: Settled, data: np.ndarray, shape: Any) -> np.ndarray:
     """Settled at another size, too."""
-    if data.tobytes() != self._known:
+    if (data.tobytes(),) != self._known:
         data = self._own(data, shape)
-        self._known = data.tobytes()  # type: ignore[assignment]
+        self._known = (data.tobytes(),)
     return data
 
 
