@@ -25,8 +25,8 @@ from augrecipes.compiler.explain import explain
 from augrecipes.kinds import facts
 from augrecipes.machine import tune_allocator
 from augrecipes.progress import Parts
-from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Optimize, Recipe
+from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.recipe.write import to_yaml
 from augrecipes.sources.opening import is_source, words_of
 

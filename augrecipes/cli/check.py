@@ -160,14 +160,14 @@ def check_all(
     (1, ())
     """
     from augrecipes.lint import lint
-    from augrecipes.recipe import loading, parse
+    from augrecipes.recipe import gallery, parse
 
     def problems_of(file: str) -> Sequence[Diagnostic]:
         try:
             if file == STDIN:
                 data = getattr(sys.stdin, "buffer", sys.stdin).read(_MOST_BYTES)
                 return lint(parse.parse_text(data, file="<stdin>", root=Path.cwd(), overrides=changes, without=without))
-            recipe, found = parse.parse_file(loading.find(file), overrides=changes, without=without)
+            recipe, found = parse.parse_file(gallery.find(file), overrides=changes, without=without)
             return found if recipe is None else (*found, *lint(recipe))
         except RecipeError as error:
             return error.problems or (Diagnostic(str(error), 1, 1, file=file),)

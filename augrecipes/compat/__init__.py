@@ -5,8 +5,23 @@ prove again. `guard` decides which albumentations may be imported; `albumentatio
 """
 
 import os
+from functools import cache
 
 
 def stay_offline() -> None:
     """Keep albumentations from asking the network for a newer release whenever it is imported, here or by others."""
     os.environ["NO_ALBUMENTATIONS_UPDATE"] = "1"
+
+
+@cache
+def normals() -> int:
+    """The address of numpy's `random_standard_normal`, for native code: it takes a generator; 0: that is not told."""
+    import ctypes
+
+    from numpy.random import _generator
+
+    try:
+        found = ctypes.CDLL(_generator.__file__).random_standard_normal
+    except (AttributeError, OSError):
+        return 0
+    return ctypes.cast(found, ctypes.c_void_p).value or 0

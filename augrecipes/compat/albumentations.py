@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,7 @@ import albumentations as A
 import albumentations.augmentations.blur.functional as blur
 import albumentations.augmentations.geometric.functional as geometric
 import albumentations.augmentations.pixel.functional as pixel
-from albumentations.core.bbox_utils import BboxProcessor, filter_bboxes
-from albumentations.core.keypoints_utils import KeypointsProcessor
+from albumentations.core.bbox_utils import BboxProcessor
 from albumentations.core.label_manager import LabelManager, LabelMetadata
 from albumentations.core.pydantic import SymmetricRangeType, nondecreasing
 from albumentations.core.transforms_interface import BaseTransformInitSchema
@@ -33,13 +33,11 @@ __all__ = [
     "A",
     "BaseTransformInitSchema",
     "BboxProcessor",
-    "KeypointsProcessor",
     "LabelManager",
     "LabelMetadata",
     "SymmetricRangeType",
     "blur",
     "ensure_contiguous_output",
-    "filter_bboxes",
     "geometric",
     "get_shape",
     "nondecreasing",
@@ -63,10 +61,7 @@ def wrap_apply(step: Any, by: Callable[..., Any], *more: Any) -> None:
 
 def running(error: BaseException) -> Iterator[Any]:
     """The objects whose methods `error` came through, the outermost first."""
-    trace = error.__traceback__
-    while trace is not None:
-        yield trace.tb_frame.f_locals.get("self")
-        trace = trace.tb_next
+    return (frame.f_locals.get("self") for frame, _ in walk_tb(error.__traceback__))
 
 
 def as_they_come(processor: Any) -> None:

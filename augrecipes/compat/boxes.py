@@ -1,19 +1,18 @@
-"""Albumentations' box filter with its arithmetic written out, and labels that are encoded once: the same bits, faster.
+"""Boxes that no step has moved are not filtered again, and labels are encoded once: the same bits, faster.
 
-After every step the boxes are clipped and filtered, whether it moved them or not, by a dozen small functions: with a
-few boxes a fifth of a sample's time. Labels were analysed and encoded anew for every sample.
+After every step albumentations clips and filters the boxes, whether it moved them or not, by a dozen small functions,
+and it analyses and encodes labels anew for every sample.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.albumentations import BboxProcessor, LabelManager, LabelMetadata, filter_bboxes
+from augrecipes.compat.albumentations import BboxProcessor, LabelManager, LabelMetadata
 
-_EPSILON = 1e-7  # albumentations' own
 _NUMBERS = (int, float)
 
 
@@ -28,17 +27,14 @@ def quicken(processor: Any, rows: str) -> None:
     processor._remove_label_fields = lambda data, name: _without_labels(processor, data, name, rows)
     if not isinstance(processor, BboxProcessor):
         return
-    check, settled = processor.check, Settled()
+    check, settled = processor.check, Settled(processor.filter)
 
     def quick_check(data: np.ndarray, shape: Any) -> None:
         # Albumentations asks twice a sample which coordinates are nearly 0 or 1; next to no box needs that.
         if data.ndim != 2 or not _plainly_valid(data):
             check(data, shape)
 
-    def quick_filter(data: np.ndarray, shape: Any) -> np.ndarray:
-        return settled.filter(data, shape, processor.params)
-
-    processor.check, processor.filter = quick_check, quick_filter
+    processor.check, processor.filter = quick_check, settled.filter
 
 
 def forget_labels(processor: Any) -> None:
@@ -47,69 +43,26 @@ def forget_labels(processor: Any) -> None:
 
 
 class Settled:
-    """Filters boxes. Those that it left as they were it leaves again, at the same size, without looking."""
+    """Filters boxes by `own`. Those that it left as they were it leaves again, at the same size, without looking."""
 
-    def __init__(self) -> None:
-        self._known: tuple[bytes, Any, tuple[int, int]] = b"", None, (0, 0)
+    def __init__(self, own: Callable[[np.ndarray, Any], np.ndarray]) -> None:
+        self._own = own
+        self._known: tuple[Any, ...] = ()
 
-    def filter(self, boxes: np.ndarray, shape: Any, params: Any) -> np.ndarray:
-        """What albumentations' `filter_bboxes` gives, bit for bit; the very array, where that is what came.
+    def filter(self, data: np.ndarray, shape: Any) -> np.ndarray:
+        """What `own` gives, bit for bit; the very array, where that is what came.
 
         Args:
-            boxes: n × 4 or more, in albumentations' terms.
+            data: n × 4 or more boxes, in albumentations' terms.
             shape: height and width of the image, under these names.
-            params: albumentations' BboxParams.
         """
-        size = shape["height"], shape["width"]
-        known = self._known
-        if boxes.dtype == np.float64 and (boxes.tobytes(), boxes.shape, size) == known:
-            return boxes
-        if params.max_accept_ratio is not None or not len(boxes):
-            done: np.ndarray = filter_bboxes(
-                boxes, shape, params.min_area, params.min_visibility, params.min_width, params.min_height,
-                params.max_accept_ratio,
-            )  # fmt: skip
-            return done
-        kept = filtered(boxes, *size, params)
-        if kept.dtype == boxes.dtype and kept.shape == boxes.shape and kept.tobytes() == boxes.tobytes():
-            self._known = kept.tobytes(), kept.shape, size
-        return kept
-
-
-def filtered(boxes: np.ndarray, height: int, width: int, params: Any) -> np.ndarray:
-    """Boxes clipped to the image, without those of which too little is left; as albumentations works it out."""
-    scale = _scale(height, width, boxes.shape[1])
-    sides = boxes[:, 2:4] - boxes[:, :2]
-    sides *= scale[:2].astype(sides.dtype)
-    areas = sides[:, 0] * sides[:, 1]
-    clipped = boxes * scale
-    for across, most in ((clipped[:, 0:4:2], width), (clipped[:, 1:4:2], height)):
-        across.clip(0, most, out=across)  # bounds that are arrays make 0 of -0
-    clipped /= scale
-    sides = clipped[:, 2:4] - clipped[:, :2]
-    sides *= scale[:2]
-    left = sides[:, 0] * sides[:, 1]
-    corners = clipped[:, :4] * scale[:4]
-    sides = corners[:, 2:] - corners[:, :2]
-    mask = areas >= _EPSILON
-    mask &= left >= params.min_area - _EPSILON
-    mask &= left / (areas + _EPSILON) >= params.min_visibility
-    mask &= sides[:, 0] >= params.min_width - _EPSILON
-    mask &= sides[:, 1] >= params.min_height - _EPSILON
-    if mask.all():
-        return clipped
-    kept: np.ndarray = clipped[mask]
-    return kept if len(kept) else np.empty((0, 4), np.float32)
-
-
-@lru_cache(maxsize=256)
-def _scale(height: int, width: int, columns: int) -> np.ndarray:
-    """What boxes of so many columns are multiplied by to count pixels; what is no corner by 1."""
-    scale = np.ones(columns)
-    scale[0] = scale[2] = width
-    scale[1] = scale[3] = height
-    scale.flags.writeable = False
-    return scale
+        came = data.tobytes(), data.shape, data.dtype, shape["height"], shape["width"]
+        if came == self._known:
+            return data
+        left = self._own(data, shape)
+        if (left.dtype, left.shape) == (data.dtype, data.shape) and left.tobytes() == came[0]:
+            self._known = came
+        return left
 
 
 def _plainly_valid(boxes: np.ndarray) -> bool:

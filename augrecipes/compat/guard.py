@@ -3,19 +3,26 @@
 Three distributions bring a package of this name. albumentations is the one that everything is proven against.
 nrtk-albumentations, a fork of its last release under the same licence, may stand in for it, should it ever be gone;
 records then name it, since its pixels may differ. AlbumentationsX, of another licence, is refused.
+
+Behind the door, and without an import of it: what its constructors warn of, how they are made, and what they check.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
+from typing import Any
 
 from augrecipes.compat import stay_offline
-from augrecipes.compat.warned import listen
 from augrecipes.errors import AugrecipesError
 
 VERSION = "2.0.8"
@@ -24,6 +31,7 @@ PROVEN = {"albumentations": VERSION, "nrtk-albumentations": "2.3.0"}
 REFUSED = "albumentationsx"
 
 _state = {"without_torch": False}
+_mine = threading.local()  # what a thread collects
 _INSTALL = f"pip install albumentations=={VERSION}"
 
 
@@ -135,3 +143,67 @@ def _defer(name: str) -> None:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     setattr(parent, attribute, module)
+
+
+# What albumentations' constructors warn of, collected by the thread that builds. `warnings.catch_warnings` changes the
+# whole process: two threads in it leave Python's warnings broken, and each records what others warn of. So the name
+# `warn` in albumentations' own modules asks first whether its thread collects. Who does not is warned as ever.
+
+
+def listen(package: ModuleType) -> None:
+    """Let every module of `package` that took `warn` from Python's warnings ask here first. Once is enough."""
+    for name, module in tuple(sys.modules.items()):
+        inside = name == package.__name__ or name.startswith(f"{package.__name__}.")
+        if inside and vars(module).get("warn") is warnings.warn:
+            vars(module)["warn"] = _warn
+
+
+def _warn(message: Any, category: Any = None, stacklevel: int = 1, source: Any = None) -> None:
+    messages = getattr(_mine, "messages", None)
+    if messages is None:
+        warnings.warn(message, category, stacklevel + 1, source)
+    else:
+        messages.append(str(message))
+
+
+@contextmanager
+def collected() -> Iterator[list[str]]:
+    """What modules that were told to `listen` warn of inside the block, in this thread alone."""
+    before, _mine.messages = getattr(_mine, "messages", None), []
+    try:
+        yield _mine.messages
+    finally:
+        _mine.messages = before
+
+
+# How albumentations' constructors are made, and what their InitSchema keeps to itself.
+
+
+def constructor_of(cls: type) -> Callable[..., Any]:
+    """The constructor that a class has or inherits."""
+    return vars(next(base for base in cls.__mro__ if "__init__" in vars(base)))["__init__"]
+
+
+def is_validated(cls: type) -> bool:
+    """Whether an InitSchema checks the arguments first: albumentations' metaclass names such constructors so."""
+    return constructor_of(cls).__name__ == "custom_init"
+
+
+def fields(cls: type) -> dict[str, tuple[Any, Sequence[Any]]]:
+    """Annotation and metadata of each field of the InitSchema that a class has or inherits.
+
+    A constructor without an InitSchema of its own hands what it shares with its parent on to the parent's.
+    """
+    found = getattr(getattr(cls, "InitSchema", None), "model_fields", {})
+    return {name: (field.annotation, field.metadata) for name, field in found.items()}
+
+
+def closure_bounds(check_range: Callable[..., Any]) -> dict[str, Any]:
+    """The bounds, as keywords of JSON Schema, that a function of albumentations' `check_range_bounds` has kept."""
+    seen = inspect.getclosurevars(check_range).nonlocals
+    bounds = {}
+    if seen.get("min_val") is not None:
+        bounds["minimum" if seen.get("min_inclusive", True) else "exclusiveMinimum"] = seen["min_val"]
+    if seen.get("max_val") is not None:
+        bounds["maximum" if seen.get("max_inclusive", True) else "exclusiveMaximum"] = seen["max_val"]
+    return bounds

@@ -17,12 +17,8 @@ Sample = dict[str, Any]
 Drawn = dict[str, Any]
 
 _PLAIN = A.BasicTransform
-_GROUPS: dict[type, Literal["one", "some", "all"]] = {
-    A.OneOf: "one",
-    A.SomeOf: "some",
-    A.RandomOrder: "some",
-    A.Sequential: "all",
-}
+HowMany = Literal["one", "some", "all"]
+_GROUPS: dict[type, HowMany] = {A.OneOf: "one", A.SomeOf: "some", A.RandomOrder: "some", A.Sequential: "all"}
 _CALLS = frozenset({_PLAIN.__call__, A.OneOf.__call__, A.SomeOf.__call__, A.Sequential.__call__})
 _OURS = frozenset({"albumentations", "augrecipes"})
 # What albumentations hands to every step, where it has such an attribute.
@@ -36,8 +32,7 @@ def gate_of(step: Any) -> float | None:
     (0.3, 0.3, None)
     """
     cls, plain = type(step), _PLAIN.should_apply
-    known = cls.__call__ in _CALLS and getattr(cls, "should_apply", plain) is plain
-    return step.p if known and step.p < 1 else None
+    return step.p if cls.__call__ in _CALLS and getattr(cls, "should_apply", plain) is plain and step.p < 1 else None
 
 
 def is_gated(step: Any) -> bool:
@@ -46,10 +41,12 @@ def is_gated(step: Any) -> bool:
     >>> is_gated(A.MaskDropout()), is_gated(A.OneOf([A.Blur()]))
     (True, False)
     """
-    cls = type(step)
-    return isinstance(step, _PLAIN) and all(
-        getattr(cls, name) is getattr(_PLAIN, name) and name not in vars(step) for name in ("__call__", "should_apply")
-    )
+    return isinstance(step, _PLAIN) and _inherits(step, "__call__", "should_apply")
+
+
+def _inherits(step: Any, *names: str) -> bool:
+    """Whether a transform has these methods from albumentations' base class."""
+    return all(getattr(type(step), name) is getattr(_PLAIN, name) and name not in vars(step) for name in names)
 
 
 def is_plain(step: Any, reads: frozenset[str] = frozenset()) -> bool:
@@ -58,19 +55,12 @@ def is_plain(step: Any, reads: frozenset[str] = frozenset()) -> bool:
     >>> is_plain(A.Blur()), is_plain(A.MaskDropout()), is_plain(A.OneOf([A.Blur()]))
     (True, False, False)
     """
-    cls = type(step)
-    return (
-        cls.__module__.partition(".")[0] in _OURS
-        and isinstance(step, _PLAIN)
-        and all(
-            getattr(cls, name) is getattr(_PLAIN, name) and name not in vars(step)
-            for name in ("__call__", "should_apply", "update_transform_params", "apply_with_params")
-        )
-        and reads.issuperset(step.targets_as_params)
-    )
+    ours = type(step).__module__.partition(".")[0] in _OURS and is_gated(step)
+    inherits = ours and _inherits(step, "update_transform_params", "apply_with_params")
+    return inherits and reads.issuperset(step.targets_as_params)
 
 
-def group_of(step: Any) -> Literal["one", "some", "all"] | None:
+def group_of(step: Any) -> HowMany | None:
     """How many of its steps a group runs; None: it is no group of albumentations, or may run a step twice."""
     return None if getattr(step, "replace", False) else _GROUPS.get(type(step))
 
@@ -103,14 +93,12 @@ def sampler_of(step: Any) -> Callable[[Sample], Drawn]:
 
 def functions_of(step: Any) -> dict[str, Callable[..., Any]]:
     """What a transform does to each target, by name."""
-    found: dict[str, Callable[..., Any]] = step._key2func
-    return found
+    return step._key2func
 
 
 def choice_of(group: Any) -> Callable[[], Any]:
     """What draws the places of the steps that a SomeOf or RandomOrder runs, in order."""
-    found: Callable[[], Any] = group._get_idx
-    return found
+    return group._get_idx
 
 
 def filters_of(group: Any) -> Callable[[Sample], Sample]:

@@ -22,8 +22,8 @@ from augrecipes.native.kernels import library
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
-from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
+from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.report import to_plain
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from augrecipes.diff.differences import Change, ComparedRecipe, Difference, Draws, Placed, StepDifference, What
 from augrecipes.diff.meaning import Meaning, compared, equal, equivalent, meanings, plain, settings
-from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.recipe.parse import Source, as_recipe
 
 __all__ = ["Change", "Difference", "Placed", "StepDifference", "diff"]
 

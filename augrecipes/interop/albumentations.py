@@ -15,8 +15,7 @@ from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.refused import REFUSED
 from augrecipes.ops.step import Step
 from augrecipes.recipe.grammar import GROUPS as GROUP_KEYS
-from augrecipes.recipe.history import CLASSES, FLIP, FLIPS, GONE, IDLE, PLACES
-from augrecipes.recipe.today import ordered, predates, today, unsaid
+from augrecipes.recipe.history import CLASSES, FLIP, FLIPS, GONE, IDLE, PLACES, ordered, predates, today, unsaid
 from augrecipes.recipe.write import flow
 
 _CLASS = "__class_fullname__"

@@ -15,9 +15,9 @@ from augrecipes.ops.constants import to_name
 from augrecipes.ops.groups import COMPOSE, REPLAY_COMPOSE, SEQUENTIAL
 from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.registry import default_p
+from augrecipes.recipe.history import unsaid
 from augrecipes.recipe.model import Boxes, Keypoints
 from augrecipes.recipe.nodes import Place
-from augrecipes.recipe.today import unsaid
 from augrecipes.recipe.write import flow
 
 _ONE_IMAGE = (

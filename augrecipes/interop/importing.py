@@ -10,8 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from augrecipes.compat.guard import albumentations
-from augrecipes.compat.warned import collected
+from augrecipes.compat.guard import albumentations, collected
 from augrecipes.errors import RecipeError
 from augrecipes.interop import basicsr, configs, objects, torchvision
 from augrecipes.interop.draft import RecipeDraft, wrong

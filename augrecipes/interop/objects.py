@@ -13,8 +13,8 @@ from augrecipes.interop.reading import Document
 from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OR_OTHER
 from augrecipes.ops.outputs import OUTPUTS
+from augrecipes.recipe.history import ordered
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
-from augrecipes.recipe.today import ordered
 from augrecipes.recipe.variants import CLASS, pipeline_of
 
 _CHILDREN = "transforms"

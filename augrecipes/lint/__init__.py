@@ -6,17 +6,16 @@ L1xx meaning, L2xx geometry, L3xx colour and channels, L4xx speed, L5xx style, L
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from augrecipes.errors import Diagnostic
-from augrecipes.lint import colour, evaluation, geometry, meaning, pairs, style
+from augrecipes.lint import evaluation, geometry, meaning, pairs
 from augrecipes.lint.record import Finding, Lint, registered
-from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.recipe.problems import Fix, noted
 
-__all__ = ["Finding", "Lint", "colour", "evaluation", "geometry", "lint", "lints", "meaning", "pairs", "style"]
+__all__ = ["Finding", "Lint", "evaluation", "geometry", "lint", "lints", "meaning", "pairs"]
 
 
 def lints() -> dict[str, Lint]:
@@ -38,17 +37,13 @@ def lint(recipe: Recipe | Source) -> tuple[Diagnostic, ...]:
     >>> [problem.code for problem in found]
     ['L103']
     """
-    findings = _findings(as_recipe(recipe))
-    return tuple(sorted(findings, key=lambda found: (found.file, found.line, found.col, found.code)))
-
-
-def _findings(recipe: Recipe) -> Iterator[Diagnostic]:
-    if recipe.derived:  # of its steps nobody has written a line; what they inherit is reported at the training steps
-        recipe = replace(recipe, eval=())
-    for record in lints().values():
-        for finding in record.check(recipe):
-            if finding.step is not None and record.code in finding.step.ignored:
-                continue
-            silence = () if finding.step is None else (Fix("silence", record.code),)
-            fixes = (*finding.fixes, *silence)
-            yield noted(recipe.file, finding.place, finding.message, record.code, record.name, record.severity, fixes)
+    loaded, found = as_recipe(recipe), []
+    if loaded.derived:  # of its steps nobody has written a line; what they inherit is reported at the training steps
+        loaded = replace(loaded, eval=())
+    for code, record in registered.items():
+        for finding in record.check(loaded):
+            fixes = (*finding.fixes, *(() if finding.step is None else (Fix("silence", code),)))
+            if finding.step is None or code not in finding.step.ignored:
+                said = finding.message, code, record.name, record.severity, fixes
+                found.append(noted(loaded.file, finding.place, *said))
+    return tuple(sorted(found, key=lambda problem: (problem.file, problem.line, problem.col, problem.code)))

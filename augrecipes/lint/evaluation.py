@@ -19,10 +19,9 @@ from augrecipes.recipe.problems import Fix
 _DERIVED = (Fix("key", "eval: derived"),)
 
 
-def _both(recipe: Recipe) -> Iterator[tuple[tuple[Step, ...], tuple[Step, ...]]]:
+def _both(recipe: Recipe) -> list[tuple[tuple[Step, ...], tuple[Step, ...]]]:
     """The steps of training and of evaluation, where both were written."""
-    if recipe.eval is not None and not recipe.derived:
-        yield recipe.steps, recipe.eval
+    return [(recipe.steps, recipe.eval)] if recipe.eval is not None and not recipe.derived else []
 
 
 def _able(steps: Iterable[Step]) -> Iterator[Step]:

@@ -1,4 +1,4 @@
-"""L2: sizes, crops and borders of single images."""
+"""L2: sizes, crops and borders of single images; L3: colour, statistics and channels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from math import cos, radians, sin
 
 from augrecipes.lint.record import Finding, Findings, rule
 from augrecipes.lint.walk import acting, after, along, on_one_grid, sections
-from augrecipes.ops.capabilities import claims
+from augrecipes.ops.capabilities import capability, claims
 from augrecipes.ops.groups import SEQUENTIAL
 from augrecipes.ops.intervals import interval
 from augrecipes.ops.ranges import is_neutral
@@ -19,19 +19,17 @@ from augrecipes.recipe.problems import Fix
 @rule("L201", "resize-after-resized-crop")
 def resize_after_resized_crop(recipe: Recipe) -> Findings:
     """Neighbours in a section or Sequential; flips and quarter turns between them do not count."""
-    for section in sections(recipe):
-        lists = [section, *(group.steps for step in section for group in step.walk() if group.name == SEQUENTIAL)]
-        for steps in lists:
-            crop = None
-            for step in steps:
-                record = claims(step.name)
-                if crop is not None and record.resizes in ("whole", "window"):
-                    resampled = f"{step.name} resamples what {crop.name} has just resampled"
-                    yield Finding(f"{resampled}; give {crop.name} the final size instead", step)
-                if record.resizes == "window" and chance(step) >= 1:
-                    crop = step
-                elif record.action not in {"dihedral", "identity"}:
-                    crop = None
+    for steps in (*sections(recipe), *(group.steps for group in recipe.walk() if group.name == SEQUENTIAL)):
+        crop = ""
+        for step in steps:
+            record = claims(step.name)
+            if crop and record.resizes in ("whole", "window"):
+                message = f"{step.name} resamples what {crop} has just resampled; give {crop} the final size instead"
+                yield Finding(message, step)
+            if record.resizes == "window" and chance(step) >= 1:
+                crop = step.name
+            elif record.action not in {"dihedral", "identity"}:
+                crop = ""
 
 
 @rule("L202", "border-in-crop")
@@ -113,6 +111,9 @@ def _too_large(step: Step, size: SizeBounds, unit: str) -> Findings:
             return
 
 
+_DIFFER = "so images of a batch will differ in size"
+
+
 @rule("L205", "ragged-sizes")
 def ragged_sizes(recipe: Recipe) -> Findings:
     """The step that spoils one size for all images, if no later step restores it."""
@@ -122,12 +123,65 @@ def ragged_sizes(recipe: Recipe) -> Findings:
             if result.exact:
                 found = None
             elif acting(step, size).exact:
-                message = f"{step.name} decides the size but acts with p = {chance(step):g}"
-                message += ", so images of a batch will differ in size; write `p: 1.0`"
+                message = f"{step.name} decides the size but acts with p = {chance(step):g}, {_DIFFER}; write `p: 1.0`"
                 found = Finding(message, step, "p", (Fix("set", "p: 1.0"),))
             elif size.exact:
-                shape = f"{size.low[0]:g} × {size.low[1]:g}"
-                message = f"{step.name} changes the size of some images ({shape} before), so images of a batch will "
-                found = Finding(f"{message}differ in size; make them square before it, or fix the size after it", step)
+                message = f"{step.name} changes the size of some images ({size.low[0]:g} × {size.low[1]:g} before)"
+                cure = "make them square before it, or fix the size after it"
+                found = Finding(f"{message}, {_DIFFER}; {cure}", step)
         if found is not None:
             yield found
+
+
+@rule("L301", "statistics-after-crop")
+def statistics_after_crop(recipe: Recipe) -> Findings:
+    """Steps that read the whole image's statistics behind a random crop, in groups too."""
+    for steps in sections(recipe):
+        crop = ""
+        for top in steps:
+            for step in top.walk() if crop else ():
+                if reads := _reads(step):
+                    what = f"{step.name} reads {reads} of what {crop} left, so the same pixel changes differently in"
+                    cure = f"move it before {crop} (slower: the whole image is changed), or silence this if it is meant"
+                    yield Finding(f"{what} every crop; {cure}", step)
+            crop = next((step.name for step in top.walk() if _cuts(step)), crop)
+
+
+def _cuts(step: Step) -> bool:
+    """Whether the step may cut a window at a random place."""
+    record = claims(step.name)
+    return record.crops is not None and record.random and chance(step) > 0
+
+
+def _reads(step: Step) -> str:
+    """What the step reads of the whole image; empty where it reads nothing, or never acts."""
+    return "" if chance(step) <= 0 or is_neutral(step) else claims(step.name).statistics_for(effective(step))
+
+
+@rule("L302", "channel-count", "error")
+def channel_count(recipe: Recipe) -> Findings:
+    """Steps that raise on the declared channel count. Undeclared counts are not guessed at."""
+    for steps in sections(recipe):
+        channels = recipe.inputs.channels
+        for top in steps:
+            for step in top.walk():
+                record = capability(step.name)
+                if channels is None or record is None or record.channels is None or chance(step) <= 0:
+                    continue
+                # Records list small counts; what takes 5 takes more.
+                if channels in record.channels or channels > max(record.channels) > 3:
+                    continue
+                takes = " or ".join(str(count) for count in record.channels)
+                extra = "; put ToRGB before it" if channels == 1 and 3 in record.channels else ""
+                yield Finding(f"{step.name} takes {takes} channels, but images have {channels}{extra}", step)
+            if (made := claims(top.name).channels_after) is not None and not top.target:
+                channels = made(effective(top)) if chance(top) >= 1 else None
+
+
+@rule("L303", "jitter-defaults")
+def jitter_defaults(recipe: Recipe) -> Findings:
+    """A ColorJitter that leaves the hue to its wide default."""
+    for step in recipe.walk():
+        if "hue" in claims(step.name).wide and "hue" not in step.args and chance(step) > 0:
+            message = "without `hue` albumentations samples from the whole colour circle"
+            yield Finding(f"{message}; write `hue: 0` for torchvision's default", step, fixes=(Fix("set", "hue: 0"),))

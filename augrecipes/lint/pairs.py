@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from augrecipes.lint.record import Finding, Findings, rule
-from augrecipes.lint.walk import by_target, inside_degrade, moves
+from augrecipes.lint.walk import by_target, moves, sections
 from augrecipes.ops.capabilities import capability, carried, claims
+from augrecipes.ops.groups import DEGRADE
 from augrecipes.ops.ranges import is_neutral
 from augrecipes.ops.registry import chance, effective
 from augrecipes.recipe.model import Recipe, Step
@@ -22,11 +23,9 @@ def resampled_pair(recipe: Recipe) -> Findings:
     """Steps that interpolate, on two or more targets of a pair. What Degrade does to its target is its own affair."""
     for step, named, _, _ in () if recipe.allow_resampling else by_target(recipe):
         if len(named) > 1 and claims(step.name).bends:
-            message = (
-                f"{step.name} resamples targets that must stay aligned pixel by pixel; use windows, flips and "
-                "quarter turns, or write `allow_resampling: true`"
-            )
-            yield Finding(message, step, fixes=(Fix("key", "allow_resampling: true"),))
+            message = f"{step.name} resamples targets that must stay aligned pixel by pixel"
+            cure = "use windows, flips and quarter turns, or write `allow_resampling: true`"
+            yield Finding(f"{message}; {cure}", step, fixes=(Fix("key", "allow_resampling: true"),))
 
 
 @rule("L206", "unaligned-pair", "error")
@@ -37,10 +36,11 @@ def unaligned_pair(recipe: Recipe) -> Findings:
         if others and moves(step):
             fixes = (Fix("remove"),) if step.target else ()
             yield Finding(_unaligned(step, ", ".join(named), ", ".join(others)), step, "target", fixes)
-    for degrade, step in inside_degrade(recipe):
-        if moves(step) and claims(step.name).resizes != "whole":  # on the way to the target's size
-            message = _unaligned(step, degrade.args["target"], degrade.args["source"])
-            yield Finding(f"{message}; put it before the Degrade", step)
+    for degrade in (step for steps in sections(recipe) for step in steps if step.name == DEGRADE):
+        for step in (inner for child in degrade.steps for inner in child.walk()):
+            if moves(step) and claims(step.name).resizes != "whole":  # on the way to the target's size
+                message = _unaligned(step, degrade.args["target"], degrade.args["source"])
+                yield Finding(f"{message}; put it before the Degrade", step)
 
 
 def _unaligned(step: Step, moved: str, left: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability, claims
@@ -16,19 +16,9 @@ from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Arguments, Recipe, Step
 
 
-def sections(recipe: Recipe) -> Iterator[tuple[Step, ...]]:
+def sections(recipe: Recipe) -> list[tuple[Step, ...]]:
     """The sections of a recipe that it has."""
-    yield recipe.steps
-    if recipe.eval is not None:
-        yield recipe.eval
-
-
-def siblings(steps: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
-    """The list itself, and every group's list of children inside it."""
-    yield steps
-    for step in steps:
-        if step.steps:
-            yield from siblings(step.steps)
+    return [steps for steps in (recipe.steps, recipe.eval) if steps is not None]
 
 
 # -- sizes: an interval of heights and one of widths -------------------------------------------------------------------
@@ -83,12 +73,10 @@ def on_one_grid(recipe: Recipe) -> Iterator[tuple[Step, ...]]:
     >>> [(step.name, step.args["height"], step.args["width"]) for step in next(on_one_grid(recipe))]
     [('RandomCrop', 48, 24)]
     """
-    if not recipe.facts.scales:
-        yield from sections(recipe)
-        return
     scales: dict[str, int] = recipe.scales.plain()
     for steps in sections(recipe):
-        yield tuple(_counted(step, scales) for step in steps if step.name != groups.DEGRADE and not step.target)
+        shared = (step for step in steps if step.name != groups.DEGRADE and not step.target)
+        yield tuple(_counted(step, scales) for step in shared) if scales else steps
 
 
 def _counted(step: Step, scales: dict[str, int]) -> Step:
@@ -112,20 +100,9 @@ def _times(value: Any, factor: Fraction) -> Any:
 # -- pairs -------------------------------------------------------------------------------------------------------------
 
 
-class StepTargets(NamedTuple):
-    """A step of a pair and its targets.
-
-    Attributes:
-        step: the step, never a Degrade or what stands inside one.
-        named: the targets that it acts on, its group's where it names none.
-        there: those of them that exist when it runs: what a later Degrade makes is not there yet.
-        degraded: the Degrade that has run before it, if one has.
-    """
-
-    step: Step
-    named: tuple[str, ...]
-    there: tuple[str, ...]
-    degraded: Step | None
+# A step of a pair, never a Degrade or what stands inside one; the targets that it acts on, its group's where it names
+# none; those of them that exist when it runs: what a later Degrade makes is not there yet; and the Degrade before it.
+StepTargets = tuple[Step, tuple[str, ...], tuple[str, ...], Step | None]
 
 
 def by_target(recipe: Recipe) -> Iterator[StepTargets]:
@@ -144,17 +121,9 @@ def by_target(recipe: Recipe) -> Iterator[StepTargets]:
 
 def _inside(step: Step, named: tuple[str, ...], there: tuple[str, ...], last: Step | None) -> Iterator[StepTargets]:
     named = step.target or named
-    yield StepTargets(step, named, tuple(name for name in named if name in there), last)
+    yield step, named, tuple(name for name in named if name in there), last
     for child in step.steps:
         yield from _inside(child, named, there, last)
-
-
-def inside_degrade(recipe: Recipe) -> Iterator[tuple[Step, Step]]:
-    """Every step inside a Degrade, with that Degrade."""
-    for steps in sections(recipe):
-        for degrade in steps:
-            if degrade.name == groups.DEGRADE:
-                yield from ((degrade, inner) for child in degrade.steps for inner in child.walk())
 
 
 def moves(step: Step) -> bool:

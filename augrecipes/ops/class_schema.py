@@ -17,8 +17,8 @@ import types
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from augrecipes.compat.init_schema import closure_bounds, constructor_of, is_validated
-from augrecipes.compat.init_schema import fields as fields_of
+from augrecipes.compat.guard import closure_bounds, constructor_of, is_validated
+from augrecipes.compat.guard import fields as fields_of
 from augrecipes.ops.constants import BORDER, INTERPOLATION, TABLES, to_name
 
 Schema = dict[str, Any]

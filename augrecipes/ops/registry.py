@@ -10,9 +10,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
 
-from augrecipes.compat.guard import albumentations
-from augrecipes.compat.init_schema import is_validated
-from augrecipes.compat.warned import collected
+from augrecipes.compat.guard import albumentations, collected, is_validated
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops import catalog, readable
 from augrecipes.ops.capabilities import capability

@@ -18,8 +18,8 @@ from augrecipes.packing.parts import WHOLE, notes_of, part_of
 from augrecipes.packing.plan import Packing, estimate, plan_of, plan_pack
 from augrecipes.packing.workers import baked
 from augrecipes.progress import Progress
-from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.remote import Place, place_of
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.opening import Data, open_data

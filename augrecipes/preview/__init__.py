@@ -12,8 +12,8 @@ from augrecipes.errors import DataError
 from augrecipes.preview.rows import SheetRequest
 from augrecipes.preview.sheet import Sheet, checked_path, save_sheet
 from augrecipes.progress import Progress
-from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.sources.opening import Data, StrPath
 
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from augrecipes.recipe.loading import load
+from augrecipes.recipe.parse import load
 
 __all__ = ["load"]

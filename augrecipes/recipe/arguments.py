@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from augrecipes.ops.rules import is_number
-from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, plain
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, plain, same
 from augrecipes.recipe.problems import NO_HINT, Fix, Hint, near
 
 Schema = Mapping[str, Any]
@@ -26,16 +26,17 @@ _BOUNDS: tuple[tuple[str, Callable[[Any, Any], bool], str], ...] = (
     ("maximum", operator.le, "at most"),
     ("exclusiveMaximum", operator.lt, "less than"),
 )
-_NOUNS = {"number": "number", "integer": "whole number", "boolean": "true or false", "string": "text"}
+_NOUNS = {"number": "a number", "integer": "a whole number", "boolean": "true or false", "string": "text"}
 
 
 class ArgumentProblem(NamedTuple):
-    """One thing that is wrong: its code, its place, and a message without the argument's name."""
+    """One thing that is wrong: its code, its place, a message without the argument's name, and its key in a mapping."""
 
     code: str
     place: Place
     message: str
     hint: Hint = NO_HINT
+    key: str = ""
 
 
 def check_value(schema: Schema, node: Node) -> list[ArgumentProblem]:
@@ -70,9 +71,7 @@ def _is(kind: str, node: Node) -> bool:
 
 
 def _wrong_type(schema: Schema, node: Node) -> ArgumentProblem:
-    hint = NO_HINT
-    if isinstance(node, Scalar) and isinstance(node.value, str):
-        hint = _hint_for_text(schema, node.value)
+    hint = _hint_for_text(schema, node.value) if isinstance(node, Scalar) and isinstance(node.value, str) else NO_HINT
     return ArgumentProblem("E306", node.place, f"must be {expected(schema)}, got {describe(node)}", hint)
 
 
@@ -97,19 +96,17 @@ def _check_union(schema: Schema, node: Node) -> list[ArgumentProblem]:
         if not found:
             return []
         # An alternative that wants this shape, and finds fault inside it, says more than the whole list.
-        if all(finding.code != "E306" or finding.place != node.place for finding in found):
+        if all(finding.code != "E306" or finding.key or finding.place != node.place for finding in found):
             close.append(found)
     values = [found for found in close if all(finding.code == "E307" for finding in found)]
-    if len(values or close) == 1:
+    if values or len(close) == 1:
         return (values or close)[0]
-    if values:
-        return values[0]
     return [_wrong_type(schema, node)]
 
 
 def _check_enum(schema: Schema, node: Node) -> list[ArgumentProblem]:
     choices, value = schema["enum"], plain(node)
-    if any(_same(choice, value) for choice in choices):
+    if any(same(choice, value) for choice in choices):
         return []
     texts = [choice for choice in choices if isinstance(choice, str)] if isinstance(value, str) else []
     listed = isinstance(value, list) and any(isinstance(choice, list) for choice in choices)
@@ -117,12 +114,6 @@ def _check_enum(schema: Schema, node: Node) -> list[ArgumentProblem]:
     message = f"must be {expected(schema)}, got {value if listed else describe(node)}"
     hint = near(value, texts) if texts else NO_HINT
     return [ArgumentProblem("E307" if near_enough else "E306", node.place, message, hint)]
-
-
-def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(_same, a, b))
-    return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
 
 
 def _check_items(schema: Schema, node: ListNode) -> list[ArgumentProblem]:
@@ -145,12 +136,13 @@ def _check_table(schema: Schema, node: MappingNode) -> list[ArgumentProblem]:
     properties, others = schema.get("properties", {}), schema.get("additionalProperties", True)
     found: list[ArgumentProblem] = []
     for key, place, value in node.pairs():
-        if key in properties:
-            found += check_value(properties[key], value)
-        elif others is False:
-            found.append(ArgumentProblem("E304", place, f"unknown key {key!r}", near(key, properties)))
-        elif isinstance(others, Mapping):
-            found += check_value(others, value)
+        if others is False and key not in properties:
+            message = f"unknown key {key!r}; it takes {', '.join(properties)}"
+            found.append(ArgumentProblem("E304", place, message, near(key, properties)))
+            continue
+        part = properties.get(key, others)
+        inner = check_value(part, value) if isinstance(part, Mapping) else []
+        found += [finding._replace(key=f".{key}{finding.key}") for finding in inner]
     missing = [key for key in schema.get("required", ()) if key not in node.entries]
     return found + [ArgumentProblem("E305", node.place, f"key {key!r} is missing") for key in missing]
 
@@ -160,13 +152,10 @@ def _check_bounds(schema: Schema, node: Scalar) -> list[ArgumentProblem]:
     if not is_number(value) or all(holds(value, schema[key]) for key, holds, _ in _BOUNDS if key in schema):
         return []
     hint = Hint(f"; {schema['x-hint']}") if "x-hint" in schema and value > schema["maximum"] else NO_HINT
-    return [ArgumentProblem("E307", node.place, f"must be {_bounds(schema)}, got {value!r}", hint)]
-
-
-def _bounds(schema: Schema) -> str:
+    bounds = " and ".join(f"{words} {schema[key]}" for key, _, words in _BOUNDS if key in schema)
     if "minimum" in schema and "maximum" in schema:
-        return f"between {schema['minimum']} and {schema['maximum']}"
-    return " and ".join(f"{words} {schema[key]}" for key, _, words in _BOUNDS if key in schema)
+        bounds = f"between {schema['minimum']} and {schema['maximum']}"
+    return [ArgumentProblem("E307", node.place, f"must be {bounds}, got {value!r}", hint)]
 
 
 def expected(schema: Schema) -> str:
@@ -178,52 +167,29 @@ def expected(schema: Schema) -> str:
     'one of linear, nearest'
     """
     if "anyOf" in schema:
-        words: list[str] = []
-        for part in schema["anyOf"]:
-            word = expected(part)
-            if word not in words:
-                words.append(word)
+        words = dict.fromkeys(map(expected, schema["anyOf"]))
         # The plain value first, lists after it, as people think of them.
-        words.sort(key=lambda word: ("list" in word) + 2 * ("pair" in word) + 3 * (word == "null"))
-        return " or ".join(words)
+        order = sorted(words, key=lambda word: ("list" in word) + 2 * ("pair" in word) + 3 * (word == "null"))
+        return " or ".join(order)
     if "enum" in schema:
-        texts = [choice for choice in schema["enum"] if isinstance(choice, str)]
-        texts = texts or [str(choice) for choice in schema["enum"]]
-        if any(choice is None for choice in schema["enum"]):
-            texts.append("null")
+        choices = schema["enum"]
+        texts = [choice for choice in choices if isinstance(choice, str)] or list(map(str, choices))
+        texts += ["null"] if None in choices else []
         return f"one of {', '.join(texts)}" if len(texts) > 1 else texts[0]
     kinds = schema.get("type", "any value")
     kind = kinds if isinstance(kinds, str) else next(kind for kind in kinds if kind != "null")
-    match kind:
-        case "array":
-            return _expected_list(schema)
-        case "object":
-            keys = schema.get("properties")
-            return f"a mapping with {', '.join(keys)}" if keys else "a mapping"
-        case "null":
-            return "null"
-        case "boolean" | "string":
-            return _NOUNS[kind]
-        case "number" | "integer":
-            return f"a {_NOUNS[kind]}"
-    return str(kind)
-
-
-def _expected_list(schema: Schema) -> str:
-    parts = schema.get("prefixItems")
-    if parts is None:
-        item = schema.get("items", {})
-        return f"a list of {_plural(item)}"
-    nouns = _plural(parts[0])
-    return f"a pair of {nouns}" if len(parts) == 2 else f"a list of {len(parts)} {nouns}"
+    if kind == "array":
+        parts = schema.get("prefixItems", ())
+        what = "a pair of" if len(parts) == 2 else f"a list of {len(parts)}" if parts else "a list of"
+        return f"{what} {_plural(parts[0] if parts else schema.get('items', {}))}"
+    if kind == "object":
+        keys = schema.get("properties")
+        return f"a mapping with {', '.join(keys)}" if keys else "a mapping"
+    return _NOUNS.get(kind, kind)
 
 
 def _plural(schema: Schema) -> str:
     kind = schema.get("type")
-    if kind in ("number", "integer"):
-        return f"{_NOUNS[kind]}s"
-    if kind == "string":
-        return "texts"
     if kind == "array":
-        return _expected_list(schema).replace("a pair", "pairs").replace("a list", "lists")
-    return "values"
+        return expected(schema).replace("a pair", "pairs", 1).replace("a list", "lists", 1)
+    return {"number": "numbers", "integer": "whole numbers", "string": "texts"}.get(str(kind), "values")

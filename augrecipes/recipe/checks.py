@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Sequence
 from math import gcd
 from typing import Any
 
 from augrecipes.ops import groups, registry
-from augrecipes.ops.capabilities import capability, claims
+from augrecipes.ops.capabilities import claims
 from augrecipes.ops.registry import chance
-from augrecipes.recipe.context import Context
-from augrecipes.recipe.grammar import GROUPS, OUTPUT, SCALES
+from augrecipes.recipe.grammar import GROUPS
+from augrecipes.recipe.keys import Context
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.nodes import ListNode, MappingNode, Place, Scalar, describe
+from augrecipes.recipe.nodes import ListNode, MappingNode, Place, describe, plain
 from augrecipes.recipe.problems import Fix, near
 
 # The message of lint L504, which `document` notes where it meets old names.
@@ -29,34 +28,21 @@ def check_group(context: Context, step: Step, body: MappingNode, place: Place) -
         problems.add("E310", place, f"needs steps, such as {step.name}: {{steps: [...]}}", step.name)
     elif isinstance(listed, ListNode) and not listed.items:
         problems.add("E310", listed.place, "has no steps", step.name)
-    match step.name:
-        case groups.ONE_OF:
-            _weights(context, step, place)
-        case groups.SOME_OF | groups.RANDOM_ORDER:
-            _counts(context, step, body, len(listed.items) if isinstance(listed, ListNode) else 0)
-        case groups.DEGRADE:
-            check_degrade(context, step, body, place)
-
-
-def _weights(context: Context, step: Step, place: Place) -> None:
-    weights = [registry.chance(child) for child in step.steps]
-    if weights and not any(weights):
-        context.problems.add("E310", place, "every step has weight p: 0, so none can be drawn", step.name)
-
-
-def _counts(context: Context, step: Step, body: MappingNode, size: int) -> None:
-    replace = body.entries.get("replace")
-    if replace is not None:
-        context.value(replace, GROUPS[groups.SOME_OF]["properties"]["replace"], "E310", f"{step.name}.replace")
-    count = body.entries.get("n")
-    if count is None or not context.value(count, GROUPS[step.name]["properties"]["n"], "E310", f"{step.name}.n"):
-        return
-    again = isinstance(replace, Scalar) and replace.value is True
-    if isinstance(count, Scalar) and size and count.value > size and not again:
-        message = f"cannot draw {count.value} of {size} steps" + (
-            " without replace: true" if step.name == groups.SOME_OF else ""
-        )
-        context.problems.add("E310", count.place, message, f"{step.name}.n")
+    if step.name == groups.DEGRADE:
+        _check_degrade(context, step, body, place)
+    elif step.name == groups.ONE_OF and step.steps and not any(map(chance, step.steps)):
+        problems.add("E310", place, "every step has weight p: 0, so none can be drawn", step.name)
+    takes = GROUPS.get(step.name, {}).get("properties", {})
+    fine = {
+        key: plain(node)
+        for key, node in body.entries.items()
+        if key in takes and key in ("n", "replace") and context.value(node, takes[key], "E310", f"{step.name}.{key}")
+    }
+    size = len(listed.items) if isinstance(listed, ListNode) else 0
+    if size and fine.get("n", 0) > size and not fine.get("replace"):
+        message = f"cannot draw {fine['n']} of {size} steps"
+        message += " without replace: true" if step.name == groups.SOME_OF else ""
+        problems.add("E310", body.entries["n"].place, message, f"{step.name}.n")
 
 
 def other_default(recipe: Recipe) -> tuple[Step, str, Fix] | None:
@@ -69,8 +55,7 @@ def other_default(recipe: Recipe) -> tuple[Step, str, Fix] | None:
     return None
 
 
-def check_degrade(context: Context, step: Step, body: MappingNode, place: Place) -> None:
-    """Note what keeps one Degrade from making its target."""
+def _check_degrade(context: Context, step: Step, body: MappingNode, place: Place) -> None:
     problems = context.problems
     names: dict[str, str] = {}
     for key in ("source", "target"):
@@ -78,13 +63,12 @@ def check_degrade(context: Context, step: Step, body: MappingNode, place: Place)
         label = f"Degrade.{key}"
         if node is None:
             problems.add("E312", place, f"{key!r} is required", groups.DEGRADE)
-        elif not isinstance(node, Scalar) or not isinstance(node.value, str):
+        elif not isinstance(name := plain(node), str):
             problems.add("E312", node.place, f"must be the name of one target, got {describe(node)}", label)
-        elif context.facts.scales and node.value not in context.scales:
-            hint = near(node.value, context.scales)
-            problems.add("E314", node.place, f"unknown target {node.value!r}", label, hint)
+        elif context.facts.scales and name not in context.scales:
+            problems.add("E314", node.place, f"unknown target {name!r}", label, near(name, context.scales))
         else:
-            names[key] = node.value
+            names[key] = name
     if step.p is not None and step.p != 1:
         message = f"p is always 1, got {step.p:g}: without it the sample would have no such target"
         problems.add("E312", body.at.get("p", place), message, "Degrade.p")
@@ -94,19 +78,16 @@ def check_degrade(context: Context, step: Step, body: MappingNode, place: Place)
         for inner in child.walk():
             for key, value in (("target", inner.target), ("at", inner.at), ("share", inner.share)):
                 if value:
-                    at = inner.places.get(key, inner.position)
-                    problems.add("E312", context.place(at), f"{key!r} has no meaning inside Degrade", inner.name)
+                    message = f"{key!r} has no meaning inside Degrade"
+                    problems.add("E312", context.place(inner, key), message, inner.name)
     if len(names) < 2 or not context.facts.scales or not step.steps:
         return
     source, target = names["source"], names["target"]
     if source == target:
         problems.add("E312", body.entries["target"].place, "source and target are the same", groups.DEGRADE)
     elif not _run(step.steps, at_target=context.scales[source] == context.scales[target]):
-        message = (
-            f"leaves {target} at another size than its grid's; end its steps in `- ResizeToTarget`, with p: 1 and no "
-            "change of size after it"
-        )
-        problems.add("E312", place, message, groups.DEGRADE)
+        cure = "end its steps in `- ResizeToTarget`, with p: 1 and no change of size after it"
+        problems.add("E312", place, f"leaves {target} at another size than its grid's; {cure}", groups.DEGRADE)
 
 
 def _run(steps: Sequence[Step], *, at_target: bool) -> bool:
@@ -148,74 +129,30 @@ def _changes(step: Step) -> bool:
     return claims(step.name).resizes == "whole" or claims(step.name).action == "window"
 
 
-def check_order(context: Context, steps: Sequence[Step]) -> None:
+def _check_order(context: Context, steps: Sequence[Step]) -> None:
     """Note the Degrades of a section whose source is not there yet, and steps limited to targets not made yet."""
-    problems = context.problems
-    maker: dict[str, Step] = {}
+    makers: dict[Any, Step] = {}
     for step in steps:
-        if step.name != groups.DEGRADE:
-            continue
-        made = step.args.get("target")
-        if made in maker:
-            first = context.place(maker[made].position).line
-            where = context.place(step.places.get("target", step.position))
-            problems.add("E312", where, f"{made} is made already by the Degrade in line {first}", "Degrade.target")
+        made = step.args.get("target") if step.name == groups.DEGRADE else None
+        if made in makers:
+            message = f"{made} is made already by the Degrade in line {context.place(makers[made]).line}"
+            context.problems.add("E312", context.place(step, "target"), message, "Degrade.target")
         elif isinstance(made, str):
-            maker[made] = step
-    waiting = dict(maker)
+            makers[made] = step
+    waiting = dict(makers)
     for step in steps:
-        if step.name != groups.DEGRADE:
-            _early(context, step, waiting)
-            continue
-        source = step.args.get("source")
-        if source in waiting and source != step.args.get("target"):
-            where = context.place(step.places.get("source", step.position))
-            line = context.place(waiting[source].position).line
-            message = f"{source} is not there yet: the Degrade in line {line} makes it; put that one first"
-            problems.add("E312", where, message, "Degrade.source")
-        waiting.pop(str(step.args.get("target")), None)
-
-
-def _early(context: Context, step: Step, waiting: dict[str, Step]) -> None:
-    for inner in step.walk():
-        for name in inner.target:
+        degrades = step.name == groups.DEGRADE
+        source, target = step.args.get("source"), step.args.get("target")
+        needed = [(step, "source", source)] if degrades and source != target else []
+        if not degrades:
+            needed = [(inner, "target", name) for inner in step.walk() for name in inner.target]
+        for inner, key, name in needed:
             if name in waiting:
-                line = context.place(waiting[name].position).line
-                message = f"{name} is not there yet: the Degrade in line {line} makes it; put this step after it"
-                where = context.place(inner.places.get("target", inner.position))
-                context.problems.add("E312", where, message, f"{inner.name}.target")
-
-
-# Keys of samples and of `output:` that no target may take.
-_TAKEN = {
-    "image", "images", "mask", "masks", "boxes", "bboxes", "box_labels", "keypoints", "label", "index", "path", "bag",
-    "coords", "applied", "window", "weight", "split", "group", "out", "force_apply", "self",
-    *OUTPUT["properties"], *keyword.kwlist,
-}  # fmt: skip
-
-
-def build_scales(context: Context, top: MappingNode) -> dict[str, int]:
-    """The relative grid of each target."""
-    node = top.entries.get("scales")
-    problems = context.problems
-    if node is None:
-        if context.facts.scales:
-            problems.add("E403", top.at.get("kind", top.place), "a pair needs scales, such as {lr: 1, hr: 4}", "scales")
-        return {}
-    if not isinstance(node, MappingNode):
-        problems.add("E403", node.place, f"must be a mapping such as {{lr: 1, hr: 4}}, got {describe(node)}", "scales")
-        return {}
-    scales: dict[str, int] = {}
-    for key, place, value in node.pairs():
-        if not key.isidentifier():
-            problems.add("E403", place, f"a target's name is a Python name, got {key!r}", "scales")
-        elif key in _TAKEN:
-            problems.add("E403", place, f"{key!r} means something else in a sample; choose another name", "scales")
-        elif context.value(value, SCALES["additionalProperties"], "E403", f"scales.{key}"):
-            scales[key] = int(value.value)  # type: ignore[union-attr]
-    if context.facts.scales and len(node.entries) < SCALES["minProperties"]:
-        problems.add("E403", node.place, "a pair has two targets or more", "scales")
-    return scales
+                line, this = context.place(waiting[name]).line, "that one first" if degrades else "this step after it"
+                message = f"{name} is not there yet: the Degrade in line {line} makes it; put {this}"
+                context.problems.add("E312", context.place(inner, key), message, f"{inner.name}.{key}")
+        if degrades:
+            waiting.pop(target, None)
 
 
 def check_steps(context: Context, recipe: Recipe) -> None:
@@ -223,7 +160,7 @@ def check_steps(context: Context, recipe: Recipe) -> None:
     if len(context.scales) < 2:
         return
     for section in (recipe.steps, recipe.eval or ()):
-        check_order(context, section)
+        _check_order(context, section)
         for step in section:
             if step.name != groups.DEGRADE:  # its steps run on one target
                 _check_step(context, step, ())
@@ -233,17 +170,14 @@ def _check_step(context: Context, step: Step, inherited: tuple[str, ...]) -> Non
     foreign = [name for name in step.target if inherited and name not in inherited]
     if foreign:
         message = f"names {', '.join(foreign)}, but the group around it is limited to {', '.join(inherited)}"
-        place = context.place(step.places.get("target", step.position))
-        context.problems.add("E309", place, message, f"{step.name}.target")
+        context.problems.add("E309", context.place(step, "target"), message, f"{step.name}.target")
     target = step.target or inherited
     for child in step.steps:
         _check_step(context, child, target)
-    record = capability(step.name)
-    counted = record.pixels if record is not None else ()
+    counted = claims(step.name).pixels
     if step.at is not None and not counted:
         where = "on the steps inside" if step.is_group else f"on a step that counts pixels; {step.name} does not"
-        place = context.place(step.places.get("at", step.position))
-        context.problems.add("E309", place, f"'at' stands {where}", f"{step.name}.at")
+        context.problems.add("E309", context.place(step, "at"), f"'at' stands {where}", f"{step.name}.at")
         return
     shared = target or tuple(context.scales)
     at = step.at or min(shared, key=context.scales.__getitem__)
@@ -266,9 +200,6 @@ def _check_numbers(context: Context, step: Step, argument: str, value: Any, at: 
     target = next(name for name, scale in scales.items() if value * scale % scales[at])
     lower = value // unit * unit
     near = f"{lower} or {lower + unit}" if lower else f"{unit}"
-    message = (
-        f"{value} px of {at} are {value * scales[target] / scales[at]:g} px of {target}; use a multiple of {unit}, "
-        f"such as {near}"
-    )
-    place = step.places.get(argument, step.position)
-    context.problems.add("E313", context.place(place), message, f"{step.name}.{argument}")
+    there = f"{value * scales[target] / scales[at]:g} px of {target}"
+    message = f"{value} px of {at} are {there}; use a multiple of {unit}, such as {near}"
+    context.problems.add("E313", context.place(step, argument), message, f"{step.name}.{argument}")

@@ -39,13 +39,6 @@ class Code:
         return "\n".join(("version: 1", "recipe: example", *lines))
 
 
-def _read() -> dict[str, Code]:
-    package = Path(__file__).resolve().parent.parent
-    shipped = package / "CODES.md"
-    file = shipped if shipped.is_file() else package.parent / "docs" / shipped.name
-    return {entry.code: entry for entry in map(_entry, file.read_text(encoding="utf-8").split("\n### ")[1:])}
-
-
 def _entry(text: str) -> Code:
     heading, _, rest = text.partition("\n")
     code, _, title = heading.partition(" ")
@@ -54,4 +47,7 @@ def _entry(text: str) -> Code:
     return Code(code, title, " ".join(why.split()), " ".join(fix.split()), diff.partition("```")[0])
 
 
-CODES: dict[str, Code] = _read()
+_PACKAGE = Path(__file__).resolve().parent.parent
+_FILES = _PACKAGE / "CODES.md", _PACKAGE.parent / "docs" / "CODES.md"
+_TEXT = next(file for file in _FILES if file.is_file()).read_text(encoding="utf-8")
+CODES: dict[str, Code] = {entry.code: entry for entry in map(_entry, _TEXT.split("\n### ")[1:])}

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from augrecipes.ops import evaluation, groups, registry
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.capabilities import claims
 from augrecipes.ops.registry import chance
-from augrecipes.recipe.model import Arguments, Step
-from augrecipes.recipe.sites import label
+from augrecipes.recipe.model import Arguments, Step, label
 
 ONE_BY_ONE = "its steps one by one"
 
@@ -66,8 +65,7 @@ def _row(step: Step, scales: Mapping[str, int], *, picked: bool = False, weighte
         return _degrade(step, scales)
     if step.is_group:
         return _group(step, scales)
-    record = capability(step.name)
-    if picked and record is not None and record.action == "dihedral":
+    if picked and claims(step.name).action == "dihedral":
         return DerivedRow(step, (), evaluation.GONE.why)
     made = evaluation.counterpart(step, _unit(step, scales))
     if made is None:

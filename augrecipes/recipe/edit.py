@@ -5,18 +5,67 @@ The fixes that problems carry become edits here, and so do the sliders and switc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from augrecipes.recipe.addresses import SECTIONS, FoundStep, walk_steps
-from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, plain
-from augrecipes.recipe.parse import parse_value
-from augrecipes.recipe.problems import Fix
-from augrecipes.recipe.spans import Spans, TextSpan
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, plain, same, walk
+from augrecipes.recipe.parse import parse_value, read_nodes
+from augrecipes.recipe.problems import Fix, Problems, Stop
 from augrecipes.recipe.write import flow
 
 GONE = object()  # the value of an argument that is removed
+
+
+class TextSpan(NamedTuple):
+    """Characters `start` to `end`, exclusive, of a text."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """The nodes of a text, and where they stand; offsets count the characters of `text` as it was read."""
+
+    text: str
+    top: Node
+
+    def entry(self, mapping: MappingNode, name: str) -> TextSpan:
+        """Of a key with its value."""
+        key, value = mapping.at[name], mapping.entries[name].place
+        return TextSpan(key.start, max(key.end, value.end))
+
+    def starting_at(self, offset: int) -> TextSpan | None:
+        """The shortest span that begins at an offset: of the key, not of the mapping that it opens."""
+        found = [place for place in self.places() if place.start == offset]
+        place = min(found, key=lambda place: (place.end == place.start, place.end), default=None)
+        return None if place is None else TextSpan(place.start, place.end)
+
+    def places(self) -> list[Place]:
+        """Of every key and every value."""
+        nodes = list(walk(self.top))
+        keys = [place for node in nodes if isinstance(node, MappingNode) for place in node.at.values()]
+        return [*(node.place for node in nodes), *keys]
+
+
+def read_spans(text: str, file: str = "<recipe>") -> Spans:
+    """The nodes of a recipe's text with their spans.
+
+    Raises:
+        RecipeError: the text is beyond what `read_nodes` reads; `problems` says why.
+
+    >>> found = read_spans("version: 1\\nsteps: [Rotate, {Blur: {p: 0.5}}]")
+    >>> found.starting_at(27)
+    TextSpan(start=27, end=43)
+    """
+    problems = Problems()
+    try:
+        top, _ = read_nodes(text, file, problems)
+    except Stop:
+        raise problems.error() from None
+    return Spans(text, top)
 
 
 class QuickFix(NamedTuple):
@@ -30,7 +79,7 @@ class QuickFix(NamedTuple):
 class TextEdit:
     """Characters of a text, and what takes their place."""
 
-    span: TextSpan
+    span: TextSpan | Place
     text: str
 
 
@@ -54,15 +103,14 @@ def steps_of(spans: Spans) -> dict[str, FoundStep]:
 def quick_fix(spans: Spans, line: int, col: int, fix: Fix) -> QuickFix | None:
     """A problem's fix in a text that has the problem at a line and column; None where it cannot be made there.
 
-    >>> from augrecipes.recipe.spans import read_spans
     >>> text = "steps:\\n  - Blur: {limit: 3}"
     >>> found = quick_fix(read_spans(text), 2, 12, Fix("word", "blur_limit"))
     >>> found.title, applied(text, found.edits)
     ('Change limit to blur_limit', 'steps:\\n  - Blur: {blur_limit: 3}')
     """
-    start, top = spans.offset(line, col), spans.top
-    span = None if start is None else spans.starting_at(start)
-    if start is None or span is None or not isinstance(top, MappingNode):
+    start = next((place.start for place in spans.places() if (place.line, place.col) == (line, col)), -1)
+    top, span = spans.top, spans.starting_at(start)
+    if span is None or not isinstance(top, MappingNode):
         return None
     step = _innermost(spans, start)
     held = top if step is None else step.arguments
@@ -76,23 +124,20 @@ def quick_fix(spans: Spans, line: int, col: int, fix: Fix) -> QuickFix | None:
             return _fix(f"Change {word} to {fix.text}", [TextEdit(span, f"{quote}{fix.text}{quote}")])
         case "value":
             return _fix(f"Write {fix.text}", [TextEdit(span, fix.text)])
-        case "entry" if held and argument and not held.entries.keys().isdisjoint(_pairs(fix.text).keys() - {argument}):
-            return _fix(f"Remove {argument}", [entry_removed(spans, held, argument)])  # what it stands for is there
-        case "entry" if held and argument:
+        case "entry" if held and argument and held.entries.keys().isdisjoint(_pairs(fix.text).keys() - {argument}):
             return _fix(f"Write {fix.text}", [TextEdit(spans.entry(held, argument), fix.text)])
-        case "remove" if held and argument:
+        case "entry" | "remove" if held and argument:  # of an entry that is there under its other name
             return _fix(f"Remove {argument}", [entry_removed(spans, held, argument)])
         case "remove" if step is not None:
             return _fix(f"Remove {step.name}", [item_removed(spans, step.parent, step.index)])
         case "step" if step is not None:
             text = f"{{{fix.text}}}" if step.parent.flow and ":" in fix.text else fix.text
-            return _fix(f"Write {fix.text}", [TextEdit(spans.span(step.item), text)])
+            return _fix(f"Write {fix.text}", [TextEdit(step.item.place, text)])
         case "set" if step is not None:
             return _fix(f"Write {fix.text}", argument_set(spans, step, *next(iter(_pairs(fix.text).items()))))
         case "silence" if step is not None:
-            end = _line_end(spans.text, step.key.start)
             comment = f"  # augrecipes: ignore[{fix.text}]"
-            return _fix(f"Silence {fix.text} here", [TextEdit(TextSpan(end, end), comment)])
+            return _fix(f"Silence {fix.text} here", [_inserted(_line_end(spans.text, step.key.start), comment)])
     return None
 
 
@@ -106,21 +151,15 @@ def _pairs(text: str) -> dict[str, Any]:
 
 
 def _innermost(spans: Spans, start: int) -> FoundStep | None:
-    inside = [step for step in steps_of(spans).values() if _holds(step.item, start)]
-    return min(inside, key=lambda step: step.item.place.end - step.item.place.start, default=None)
-
-
-def _holds(node: Node, start: int) -> bool:
-    return node.place.start <= start < max(node.place.end, node.place.start + 1)
+    places = ((step, step.item.place) for step in steps_of(spans).values())
+    inside = [(at.end - at.start, step) for step, at in places if at.start <= start < max(at.end, at.start + 1)]
+    return min(inside, key=lambda pair: pair[0], default=(0, None))[1]
 
 
 def _entry_at(spans: Spans, mapping: MappingNode, start: int) -> str | None:
     """The key of a mapping that a place is in."""
-    for name in mapping.entries:
-        entry = spans.entry(mapping, name)
-        if entry.start <= start < max(entry.end, entry.start + 1):
-            return name
-    return None
+    entries = ((name, spans.entry(mapping, name)) for name in mapping.entries)
+    return next((name for name, span in entries if span.start <= start < max(span.end, span.start + 1)), None)
 
 
 def _key(spans: Spans, top: MappingNode, key: str, value: Any) -> list[TextEdit]:
@@ -129,50 +168,47 @@ def _key(spans: Spans, top: MappingNode, key: str, value: Any) -> list[TextEdit]
         return [TextEdit(spans.entry(top, key), f"{key}: {flow(value)}")]
     if top.flow:
         return [entry_added(spans, top, key, value)]
-    end = _line_end(spans.text, spans.span(top).end)
-    return [TextEdit(TextSpan(end, end), f"{_break(spans.text)}{key}: {flow(value)}")]
+    return [_inserted(_line_end(spans.text, top.place.end), f"{_break(spans.text)}{key}: {flow(value)}")]
 
 
 def argument_set(spans: Spans, step: FoundStep, argument: str, value: Any) -> list[TextEdit]:
     """What to change for a step's argument to have a value, or to be `GONE`."""
-    mapping = step.arguments
-    if mapping is not None and argument in mapping.entries:
-        if value is GONE:
-            return [entry_removed(spans, mapping, argument)]
-        return changes_of(spans, mapping.entries[argument], value)
+    if step.arguments is not None:
+        return _set(spans, step.arguments, argument, value)
     if value is GONE:
         return []
-    if mapping is not None:
-        return [entry_added(spans, mapping, argument, value)]
     arguments = flow({argument: value})
     if step.body is not None:  # `Name:` with nothing behind it, or null
-        span = spans.span(step.body)
-        return [TextEdit(span, f" {arguments}" if span.start == span.end else arguments)]
-    span = spans.span(step.item)
+        place = step.body.place
+        return [TextEdit(place, f" {arguments}" if place.start == place.end else arguments)]
+    place = step.item.place
     if step.parent.flow:
-        return [TextEdit(span, f"{{{spans.text[span.start : span.end]}: {arguments}}}")]
-    return [TextEdit(TextSpan(span.end, span.end), f": {arguments}")]
+        return [TextEdit(place, f"{{{spans.text[place.start : place.end]}: {arguments}}}")]
+    return [_inserted(place.end, f": {arguments}")]
 
 
 def override_set(spans: Spans, top: MappingNode, address: str, value: Any) -> list[TextEdit]:
     """What to change for a variant to give an address of what it extends a value, or its own no more (`GONE`)."""
     changes = top.entries.get("set")
     if isinstance(changes, MappingNode) and (changes.entries or changes.flow):
-        if address in changes.entries:
-            if value is GONE:
-                return [entry_removed(spans, changes, address)]
-            return changes_of(spans, changes.entries[address], value)
-        return [] if value is GONE else [entry_added(spans, changes, address, value)]
+        return _set(spans, changes, address, value)
     if value is GONE:
         return []
     end = _line_end(spans.text, spans.entry(top, "extends").end)
-    return [TextEdit(TextSpan(end, end), f"{_break(spans.text)}set: {flow({address: value})}")]
+    return [_inserted(end, f"{_break(spans.text)}set: {flow({address: value})}")]
+
+
+def _set(spans: Spans, mapping: MappingNode, key: str, value: Any) -> list[TextEdit]:
+    if key not in mapping.entries:
+        return [] if value is GONE else [entry_added(spans, mapping, key, value)]
+    if value is GONE:
+        return [entry_removed(spans, mapping, key)]
+    return changes_of(spans, mapping.entries[key], value)
 
 
 def changes_of(spans: Spans, node: Node, value: Any) -> list[TextEdit]:
     """What to change for a node to have another value: of lists and mappings only the parts that differ.
 
-    >>> from augrecipes.recipe.spans import read_spans
     >>> found = read_spans("size: [10,  20]  # px")
     >>> [(edit.span.start, edit.text) for edit in changes_of(found, found.top.entries["size"], [10, 24])]
     [(12, '24')]
@@ -180,51 +216,41 @@ def changes_of(spans: Spans, node: Node, value: Any) -> list[TextEdit]:
     if same(plain(node), value):
         return []
     if isinstance(node, ListNode) and isinstance(value, list) and len(node.items) == len(value) and value:
-        return _all(changes_of(spans, item, part) for item, part in zip(node.items, value, strict=True))
-    if isinstance(node, MappingNode) and isinstance(value, dict) and list(node.entries) == list(value):
-        return _all(changes_of(spans, item, value[key]) for key, item in node.entries.items())
-    span = spans.span(node)
-    bare = span.start == span.end  # nothing is written, which is null
-    return [
-        TextEdit(span, f" {flow(value)}" if bare and spans.text[span.start - 1 : span.start] == ":" else flow(value))
-    ]
-
-
-def same(one: Any, other: Any) -> bool:
-    """Whether two plain values are written alike: 1 and 1.0 are, 1 and true are not."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
-    return bool(one == other)
+        parts = list(zip(node.items, value, strict=True))
+    elif isinstance(node, MappingNode) and isinstance(value, dict) and list(node.entries) == list(value):
+        parts = [(item, value[key]) for key, item in node.entries.items()]
+    else:
+        place = node.place
+        bare = place.start == place.end and spans.text[place.start - 1 : place.start] == ":"  # nothing is written: null
+        return [TextEdit(place, f" {flow(value)}" if bare else flow(value))]
+    return [edit for item, part in parts for edit in changes_of(spans, item, part)]
 
 
 def entry_added(spans: Spans, mapping: MappingNode, key: str, value: Any) -> TextEdit:
     """A key that a mapping has not, behind its last one; in front of the first where the last spans lines."""
     text, entry = spans.text, f"{flow(key)}: {flow(value)}"
-    span, names = spans.span(mapping), list(mapping.entries)
-    if span.flow:
-        if not names:
-            return TextEdit(TextSpan(span.start + 1, span.start + 1), entry)
-        end = spans.entry(mapping, names[-1]).end
-        return TextEdit(TextSpan(end, end), f", {entry}")
-    first, last = spans.key(mapping, names[0]), spans.entry(mapping, names[-1])
+    names = list(mapping.entries)
+    if mapping.flow:
+        end = spans.entry(mapping, names[-1]).end if names else mapping.place.start + 1
+        return _inserted(end, f", {entry}" if names else entry)
+    first, last = mapping.at[names[0]], spans.entry(mapping, names[-1])
     indent = first.start - (text.rfind("\n", 0, first.start) + 1)
     node = mapping.entries[names[-1]]
-    block = not isinstance(node, Scalar) and not spans.span(node).flow
+    block = not isinstance(node, Scalar) and not node.flow
     if not block and "\n" not in text[last.start : last.end]:
-        end = _line_end(text, last.end)
-        return TextEdit(TextSpan(end, end), f"{_break(text)}{' ' * indent}{entry}")
-    return TextEdit(TextSpan(first.start, first.start), f"{entry}{_break(text)}{' ' * indent}")
+        return _inserted(_line_end(text, last.end), f"{_break(text)}{' ' * indent}{entry}")
+    return _inserted(first.start, f"{entry}{_break(text)}{' ' * indent}")
+
+
+def _inserted(offset: int, text: str) -> TextEdit:
+    return TextEdit(TextSpan(offset, offset), text)
 
 
 def entry_removed(spans: Spans, mapping: MappingNode, name: str) -> TextEdit:
     """A key taken away with its value, and with its comma, or its line."""
     names = list(mapping.entries)
     entries = [spans.entry(mapping, one) for one in names]
-    return _removed(spans.text, spans.span(mapping), entries, names.index(name), "{}")
+    return _removed(spans.text, mapping, entries, names.index(name), "{}")
 
 
 def item_removed(spans: Spans, parent: ListNode, index: int) -> TextEdit:
@@ -233,21 +259,20 @@ def item_removed(spans: Spans, parent: ListNode, index: int) -> TextEdit:
     for item in parent.items:
         start = item.place.start
         starts.append(TextSpan(start if parent.flow else text.rfind("-", 0, start), item.place.end))
-    return _removed(text, spans.span(parent), starts, index, "  []")  # it may stand where its key does
+    return _removed(text, parent, starts, index, "  []")  # it may stand where its key does
 
 
-def _removed(text: str, whole: TextSpan, parts: list[TextSpan], place: int, nothing: str) -> TextEdit:
+def _removed(text: str, whole: ListNode | MappingNode, parts: list[TextSpan], place: int, nothing: str) -> TextEdit:
     part = parts[place]
-    following = parts[place + 1].start if place + 1 < len(parts) else None
-    if whole.flow:
-        if place:
-            return TextEdit(TextSpan(parts[place - 1].end, part.end), "")
-        return TextEdit(TextSpan(part.start, part.end if following is None else following), "")
-    if len(parts) == 1:
-        return TextEdit(whole, nothing)
+    if whole.flow and place:
+        return TextEdit(TextSpan(parts[place - 1].end, part.end), "")
+    if len(parts) == 1 and not whole.flow:
+        return TextEdit(whole.place, nothing)
     start = text.rfind("\n", 0, part.start) + 1
-    if text[start : part.start].strip():  # it stands behind a dash: the next one takes its place
-        return TextEdit(TextSpan(part.start, part.end if following is None else following), "")
+    if (
+        whole.flow or text[start : part.start].strip()
+    ):  # in front of a comma, or behind a dash: the next takes its place
+        return TextEdit(TextSpan(part.start, parts[place + 1].start if place + 1 < len(parts) else part.end), "")
     after = text.find("\n", part.end)
     return TextEdit(TextSpan(start, len(text) if after < 0 else after + 1), "")
 
@@ -262,7 +287,3 @@ def _line_end(text: str, offset: int) -> int:
     end = text.find("\n", offset)
     end = len(text) if end < 0 else end
     return end - 1 if text[end - 1 : end] == "\r" and end > offset else end
-
-
-def _all(edits: Iterable[list[TextEdit]]) -> list[TextEdit]:
-    return [edit for some in edits for edit in some]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 
-from augrecipes.errors import RecipeError
+from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.recipe.problems import near
 
 SUFFIX = ".yaml"
@@ -39,6 +40,26 @@ def path(name: str) -> Path:
     'folder-128.yaml'
     """
     if name not in gallery_names():
-        known = gallery_names()
-        raise RecipeError(f"no recipe {name!r} in the gallery{near(name, known).text}; it has {', '.join(known)}")
+        hint = near(name, gallery_names()).text
+        raise RecipeError(f"no recipe {name!r} in the gallery{hint}; it has {', '.join(gallery_names())}")
     return folder() / f"{name}{SUFFIX}"
+
+
+def find(name_or_path: str | os.PathLike[str]) -> Path:
+    """The file of a recipe by gallery name or path; the file of a path may be missing.
+
+    Raises:
+        RecipeError: neither a recipe of the gallery nor a path.
+
+    >>> find("folder-128").name
+    'folder-128.yaml'
+    """
+    text = os.fsdecode(name_or_path)
+    if text in gallery_names():
+        return path(text)
+    file = Path(text)
+    if file.suffix in (".yaml", ".yml") or len(file.parts) > 1 or file.exists() or not isinstance(name_or_path, str):
+        return file
+    hint = near(text, gallery_names()).text or f"; it has {', '.join(gallery_names())}"
+    message = f"neither a file nor a recipe of the gallery{hint}"
+    raise RecipeError(problems=[Diagnostic(message, 1, 1, "E101", text, text)])

@@ -1,6 +1,7 @@
 """Every key of a recipe and what it takes, written once: the parser checks by it, and the JSON Schema is made of it.
 
-Fragments of JSON Schema; defaults are the model's. A keyword of our own, which other readers ignore:
+Data classes of what a recipe says of samples before its first step and behind its last one, and the fragments of JSON
+Schema of grammar.json; a test holds the classes to them. A keyword of our own, which other readers ignore:
     x-hint: what to say to someone whose number is above the maximum.
 
 What JSON Schema cannot say, the parser says alone: what one key means for another (`normalize` next to `range`, keys of
@@ -11,195 +12,163 @@ tests/recipe/test_grammar_agrees.py lists each such rule, and holds parser and s
 
 from __future__ import annotations
 
-from typing import get_args
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
 
-from augrecipes.ops import groups
+from augrecipes.kinds import Kind
 from augrecipes.ops.catalog import Schema
-from augrecipes.recipe.model import Bag, Boxes, Inputs, Keypoints, Kind, Optimize, Output, Presence, Recipe, RuleName
 
 WORD = "derived"  # of `eval:`
+Optimize = Literal["none", "exact", "fast"]
+# Names of the optimiser's rules, each of which a recipe may do without.
+RuleName = Literal[
+    "crop_first", "defer_flips", "drop_noops", "fold_sink", "join_colours", "join_crops", "join_flips", "join_tables",
+    "join_warps", "own_noise", "read_scaled", "read_window", "read_windows", "reduce_first", "shrink_first",
+]  # fmt: skip
+Presence = Literal["absent", "optional", "required"]
 
 
-def _mapping(model: object = None, /, **keys: Schema) -> Schema:
-    """A mapping with these keys and no others; what the model has for a key is its default."""
-    for key, schema in keys.items():
-        default = getattr(model, key, None)
-        if isinstance(default, str | int | float | tuple) and default not in ("", ()):
-            keys[key] = {**schema, "default": list(default) if isinstance(default, tuple) else default}
-    return {"type": "object", "properties": keys, "additionalProperties": False}
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """How bounding boxes arrive. Fields are albumentations' BboxParams of the same names.
+
+    Attributes:
+        format: `pascal_voc`, `coco`, `yolo` or `albumentations`.
+        labels: name of the key that holds one label a box, or None.
+        min_area: boxes smaller than this after a step are dropped, px².
+        min_visibility: boxes of which less than this fraction is left are dropped, 0..1.
+        min_width: px.
+        min_height: px.
+        clip: clip boxes to the image before the first step.
+        presence: whether a sample must have boxes.
+    """
+
+    format: str = "pascal_voc"
+    labels: str | None = "box_labels"
+    min_area: float = 0.0
+    min_visibility: float = 0.0
+    min_width: float = 0.0
+    min_height: float = 0.0
+    clip: bool = False
+    presence: Presence = "optional"
 
 
-def _list(item: Schema, least: int = 0) -> Schema:
-    return {"type": "array", "items": item, "minItems": least}
+@dataclass(frozen=True, slots=True)
+class Keypoints:
+    """How keypoints arrive.
+
+    Attributes:
+        format: `xy`, `yx`, `xya`, `xys`, `xyas`, `xysa` or `xyz`.
+        labels: name of the key that holds one label a point, or None.
+        remove_invisible: drop points that leave the image.
+        presence: whether a sample must have keypoints.
+    """
+
+    format: str = "xy"
+    labels: str | None = None
+    remove_invisible: bool = True
+    presence: Presence = "optional"
 
 
-def _or(*choices: Schema) -> Schema:
-    return {"anyOf": list(choices)}
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What arrives at the first step.
+
+    Attributes:
+        channels: of the image; None: whatever is given (Datasets decode to 3).
+        min_size: smallest (height, width) in px, or None; of a pair's coarsest target, whose grid ties the others.
+        mask: whether a sample has a mask.
+        boxes: None: a sample may not have boxes.
+        keypoints: None: a sample may not have keypoints.
+    """
+
+    channels: int | None = None
+    min_size: tuple[int, int] | None = None
+    mask: Presence = "optional"
+    boxes: Boxes | None = None
+    keypoints: Keypoints | None = None
 
 
-def _described(schema: Schema, about: str) -> Schema:
-    return {**schema, "description": about}
+@dataclass(frozen=True, slots=True)
+class Normalize:
+    """Mean and standard deviation of values in 0..1, one number or one a channel each."""
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
 
 
-_TEXT, _FLAG, _NULL = {"type": "string"}, {"type": "boolean"}, {"type": "null"}
-_COUNT = {"type": "integer", "minimum": 1}
-_AT_LEAST_0 = {"type": "number", "minimum": 0}
-_SHARE = {**_AT_LEAST_0, "maximum": 1}
-_PRESENCE = {"enum": list(get_args(Presence))}
-_STEPS = _list({"$ref": "#/$defs/step"})
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What leaves the last step.
 
-IMAGE = _mapping(
-    channels=_described(_COUNT, "Of decoded images; grey is replicated."),
-    min_size={
-        "type": "array",
-        "prefixItems": [_COUNT, _COUNT],
-        "minItems": 2,
-        "maxItems": 2,
-        "description": "height, width",
-    },
-)
-BOXES = _mapping(
-    Boxes(),
-    format={"enum": ["pascal_voc", "coco", "yolo", "albumentations"]},
-    labels=_or(_TEXT, _NULL),
-    min_area=_AT_LEAST_0,
-    min_visibility=_SHARE,
-    min_width=_AT_LEAST_0,
-    min_height=_AT_LEAST_0,
-    clip=_FLAG,
-    presence=_PRESENCE,
-)
-KEYPOINTS = _mapping(
-    Keypoints(),
-    format={"enum": ["xy", "yx", "xya", "xys", "xyas", "xysa", "xyz"]},
-    labels={**_or(_TEXT, _NULL), "default": None},
-    remove_invisible=_FLAG,
-    presence=_PRESENCE,
-)
+    Attributes:
+        dtype: `float32`, `float16` or `uint8`.
+        layout: `chw` or `hwc`.
+        normalize: None: scaled to `range` instead.
+        range: what 0 and full scale become without `normalize`.
+        color: `rgb`, `bgr`, `y` (BT.601 luma, 16..235) or `gray`.
+        where: `host`, or `device`: uint8 leaves the loader and a module on the device does the rest.
+    """
+
+    dtype: str = "float32"
+    layout: str = "chw"
+    normalize: Normalize | None = None
+    range: tuple[float, float] = (0.0, 1.0)
+    color: str = "rgb"
+    where: str = "host"
+
+
+@dataclass(frozen=True, slots=True)
+class Bag:
+    """How the tiles of a bag are picked: at most `max_tiles`, at least `min_tiles`, `random | first | stride`."""
+
+    max_tiles: int | None = None
+    min_tiles: int = 1
+    pick: str = "random"
+
+
+_TABLES = json.loads(Path(__file__).with_name("grammar.json").read_text(encoding="utf-8"))
+
+
+def _mapping(properties: Schema, **more: Any) -> Schema:
+    """A mapping with these keys and no others."""
+    return {"type": "object", "properties": properties, "additionalProperties": False, **more}
 
 
 def _words(mapping: Schema) -> Schema:
     """A format or a presence stands for the mapping that holds it."""
-    formats = mapping["properties"]["format"]["enum"]
-    return _or({"enum": [*formats, *_PRESENCE["enum"]]}, mapping)
+    keys = mapping["properties"]
+    return {"anyOf": [{"enum": [*keys["format"]["enum"], *keys["presence"]["enum"]]}, mapping]}
 
 
-INPUTS = {
-    **_mapping(
-        Inputs(),
-        image={"$ref": "#/$defs/image"},
-        mask=_PRESENCE,
-        boxes=_words(BOXES),
-        keypoints=_words(KEYPOINTS),
-    ),
-    "additionalProperties": {"$ref": "#/$defs/image"},  # targets of a pair
-}
+IMAGE, BOXES, KEYPOINTS, OUTPUT, BAG = map(_mapping, map(_TABLES.get, ("image", "boxes", "keypoints", "output", "bag")))
+_IMAGE, _presence = {"$ref": "#/$defs/image"}, BOXES["properties"]["presence"]
+_inputs = {"image": _IMAGE, "mask": _presence, "boxes": _words(BOXES), "keypoints": _words(KEYPOINTS)}
+INPUTS = {**_mapping(_inputs), "additionalProperties": _IMAGE}  # targets of a pair
+_top: Schema = _TABLES["top"]
+_top["kind"]["enum"] = list(get_args(Kind))
+_top["optimize"]["enum"] = list(get_args(Optimize))
+_top["without_rules"]["items"]["enum"] = list(get_args(RuleName))
+_top["inputs"] = {**INPUTS, **_top["inputs"]}
+_top["output"] = {**OUTPUT, "additionalProperties": {"$ref": "#/$defs/output"}, **_top["output"]}
+_top["bag"] = {**BAG, **_top["bag"]}
+TOP = _mapping(_top)
+KEYS: tuple[str, ...] = tuple(_top)
+SCALES: Schema = _top["scales"]
+RESERVED: dict[str, str] = _TABLES["reserved"]  # keys of later versions, and what they are for
+# Keys of samples and of `output:`, which no target may take.
+TAKEN = frozenset({*_TABLES["taken"], *OUTPUT["properties"]})
 
-_BY_255 = "mean and std are of values in 0..1; divide those of 0..255 by 255"
-_MEAN = {"type": "number", "minimum": -10, "maximum": 10, "x-hint": _BY_255}
-_STD = {"type": "number", "exclusiveMinimum": 0, "maximum": 10, "x-hint": _BY_255}
-_NUMBERS: dict[str, Schema] = {key: _or(number, _list(number, 1)) for key, number in (("mean", _MEAN), ("std", _STD))}
-OUTPUT = _mapping(
-    Output(),
-    dtype={"enum": ["float32", "float16", "uint8"]},
-    layout={"enum": ["chw", "hwc"]},
-    normalize=_described(
-        _or({"enum": ["imagenet", "none"]}, {**_mapping(**_NUMBERS), "required": ["mean", "std"]}),
-        "Of values in 0..1.",
-    ),
-    range=_described({"enum": [[0, 1], [0, 255], [-1, 1]]}, "What 0 and full scale become without normalize."),
-    color={"enum": ["rgb", "bgr", "y", "gray"]},
-    where={"enum": ["host", "device"]},
-)
-SCALES: Schema = {"type": "object", "additionalProperties": {**_COUNT, "maximum": 64}, "minProperties": 2}
-BAG = _mapping(
-    Bag(),
-    max_tiles={**_or(_COUNT, _NULL), "default": None},
-    min_tiles={"type": "integer", "minimum": 0},
-    pick={"enum": ["random", "first", "stride"]},
-)
-
-TOP = _mapping(
-    Recipe(""),
-    version={"const": 1, "description": "Version of the recipe language."},
-    # A name of digits is a number to YAML.
-    recipe={"type": ["string", "integer"], "pattern": "^[a-z0-9-]+$", "description": "Name of the recipe."},
-    about=_described(_TEXT, "One sentence for people."),
-    kind={"enum": list(get_args(Kind))},
-    optimize={"enum": list(get_args(Optimize))},
-    without_rules=_described(
-        _list({"enum": list(get_args(RuleName))}),
-        "Rules that the optimiser does without; `explain` names those that fire.",
-    ),
-    plugins=_described(
-        _list(_TEXT),
-        "Plugins of installed packages (entry points `augrecipes.plugins`) that register classes of steps.",
-    ),
-    inputs=_described(INPUTS, "What arrives, checked before the first sample."),
-    steps=_described(_STEPS, "Training steps."),
-    eval=_described(
-        _or({"const": WORD}, _STEPS),
-        f"Validation and test steps; `{WORD}`: the training steps without what is random.",
-    ),
-    output=_described(
-        {**OUTPUT, "additionalProperties": {"$ref": "#/$defs/output"}},
-        "What leaves the last step; of a pair also by target.",
-    ),
-    scales=_described(SCALES, "Pairs: relative grid of each target."),
-    bag=_described(BAG, "Bags: how the tiles are picked."),
-    allow_resampling=_described(_FLAG, "Pairs: let shared geometry resample."),
-    max_bytes=_described(
-        _or(_COUNT, _NULL),
-        "Of the largest image that a step may make, in memory; null: of any. More is an error before it is made.",
-    ),
-    extends={"type": "string", "minLength": 1, "description": "Gallery name or path of the recipe that this varies."},
-    set=_described({"type": "object"}, "Variants: values by address, such as RandomCrop.height."),
-    without=_described(_or(_list(_TEXT), _TEXT), "Variants: steps left out."),
-)
-KEYS: tuple[str, ...] = tuple(TOP["properties"])
-
-P = {"type": "number", "minimum": 0, "maximum": 1}
 # Keys of every step, whatever its class.
-STEP_KEYS: dict[str, Schema] = {
-    "id": {
-        "type": "string",
-        "pattern": "^[A-Za-z_][A-Za-z0-9_-]*$",
-        "description": "Keys the step's random parameters; keeps them when equal steps are added before it.",
-    },
-    "target": _described(
-        _or(_TEXT, {**_list(_TEXT, 1), "uniqueItems": True}),
-        "Pairs: the targets that the step is limited to; default all.",
-    ),
-    "at": _described(_TEXT, "Pairs: the target whose pixels the numbers count; default the coarsest."),
-    "share": {"enum": ["tile", "bag"], "description": "Bags: a new draw for every tile, or one for the whole bag."},
-}
-_CHILDREN = _list({"$ref": "#/$defs/step"}, 1)
-
-
-def _group(about: str, **own: Schema) -> Schema:
-    weight = {**P, "default": 1.0, "description": "Probability; inside OneOf the weight."}
-    schema = _mapping(p=weight, **own, steps=_CHILDREN, **STEP_KEYS)
-    return {**schema, "description": about, "required": ["steps"], "x-group": True}
-
-
+STEP_KEYS: dict[str, Schema] = _TABLES["step"]
+P: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+_WEIGHT = {**P, "default": 1.0, "description": "Probability; inside OneOf the weight."}
+_CHILDREN = {"type": "array", "items": {"$ref": "#/$defs/step"}, "minItems": 1}
 GROUPS: dict[str, Schema] = {
-    groups.ONE_OF: _group("One of the steps, drawn by the steps' p as weights."),
-    groups.SOME_OF: _group(
-        "n of the steps, drawn at random.",
-        n={**_COUNT, "default": 1, "description": "How many."},
-        replace={**_FLAG, "default": False, "description": "Whether one may be drawn again."},
-    ),
-    groups.SEQUENTIAL: _group("The steps one after another, all or none."),
-    groups.RANDOM_ORDER: _group("The steps in random order.", n=_described(_COUNT, "How many; default all.")),
+    name: {**_mapping({"p": _WEIGHT, **group.pop("own"), "steps": _CHILDREN, **STEP_KEYS}), **group}
+    for name, group in _TABLES["groups"].items()
 }
-DEGRADE: Schema = {
-    **_mapping(
-        p={"const": 1, "default": 1.0, "description": "Always 1: the target would not exist otherwise."},
-        source=_described(_TEXT, "The target that is degraded; it stays as it is."),
-        steps=_CHILDREN,
-        target=_described(_TEXT, "The target that is made."),
-        id=STEP_KEYS["id"],
-    ),
-    "description": "Makes one target out of another.",
-    "required": ["source", "target", "steps"],
-}
+_ABOUT = "Makes one target out of another."
+DEGRADE = _mapping(_TABLES["degrade"], description=_ABOUT, required=["source", "target", "steps"])

@@ -1,34 +1,22 @@
 """What earlier releases of albumentations (0.3 to 2.0), torchvision, BasicSR and imgaug call classes and arguments.
 
-The tables of names.json, and what has to be computed.
+The tables of names.json, what has to be computed, and what stands today for a step of an earlier release.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from math import sqrt
+from math import inf, sqrt
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from augrecipes.ops import registry
 from augrecipes.ops.constants import to_name
+from augrecipes.recipe.arguments import check_value
+from augrecipes.recipe.nodes import NOWHERE, from_value
 
 Arguments = Mapping[str, Any]
-
-
-class RangeEnds(NamedTuple):
-    """Two arguments that are one range today. A default of None means: as the other end.
-
-    beyond: by how much the range ends further on than the larger argument did.
-    least: what smaller values did, too.
-    """
-
-    low: str
-    high: str
-    low_default: float | None = None
-    high_default: float | None = None
-    beyond: int = 0
-    least: float = float("-inf")
 
 
 _TABLES = json.loads(Path(__file__).with_name("names.json").read_text(encoding="utf-8"))
@@ -62,7 +50,9 @@ RENAMED: dict[str, str] = _TABLES["renamed"]
 # The borders of scikit-image and imgaug, which PiecewiseAffine and the classes of imgaug took.
 MODES = {"edge": "replicate", "symmetric": "reflect", "reflect": "reflect_101"}
 OF_MODES = ("PiecewiseAffine",)
-JOINED = {key: RangeEnds(**ends) for key, ends in _by_class("joined").items()}
+# Two arguments, `low` and `high`, that are one range today. Without a default: as the other end. `beyond`: by how much
+# the range ends further on than the larger argument did. `least`: what smaller values did, too.
+JOINED: dict[tuple[str, str], dict[str, Any]] = _by_class("joined")
 # Ranges that both count pixels, or are both fractions: with pixels the other is written, too, as its default was.
 TOGETHER = {"hole_height_range": "hole_width_range", "hole_width_range": "hole_height_range"}
 # What releases before 2.0, and classes that are gone, did where nothing was said, and today's class does not.
@@ -77,27 +67,8 @@ def twice(value: Any) -> Any:
     return value if isinstance(value, list) else [value, value]
 
 
-def _levels(value: Any) -> Any:
-    """A level of 255, or a pair of them, as a range of fractions of full scale."""
-    return [_short(level / 255) for level in twice(value)]
-
-
-def _deviations(value: Any) -> Any:
-    """A variance in levels of 255 squared (a number means: from 0) as a range of standard deviations."""
-    return [_short(sqrt(level) / 255) for level in (value if isinstance(value, list) else [0, value])]
-
-
 def _short(value: float) -> float:
     return float(f"{value:.3g}")
-
-
-def _from_usual(usual: float) -> Callable[[Any], Any]:
-    """A number as the range from what does nothing; a pair as it is."""
-    return lambda value: value if isinstance(value, list | Mapping) or value is None else sorted([usual, value])
-
-
-def _both_signs(value: Any) -> Any:
-    return value if isinstance(value, list | Mapping) else [-abs(value), abs(value)]
 
 
 def _both_ways(value: Any) -> Any:
@@ -105,34 +76,24 @@ def _both_ways(value: Any) -> Any:
     return {key: to_name("interpolation", way) for key, way in ways.items()}
 
 
-def _keep(value: Any) -> Any:
-    return value
+def _is_range(value: Any) -> bool:
+    return value is None or isinstance(value, list | Mapping)
 
 
-# Arguments that are counted or written in another way today: the new name, and the new value.
-CONVERTED: dict[tuple[str, str], tuple[str, Callable[[Any], Any]]] = {
-    ("Cutout", "num_holes"): ("num_holes_range", twice),
-    ("Cutout", "max_h_size"): ("hole_height_range", twice),
-    ("Cutout", "max_w_size"): ("hole_width_range", twice),
-    ("Downscale", "interpolation"): ("interpolation_pair", _both_ways),
-    ("GaussNoise", "mean"): ("mean_range", _levels),
-    ("GaussNoise", "var_limit"): ("std_range", _deviations),
-    ("IAAAdditiveGaussianNoise", "loc"): ("mean_range", _levels),
-    ("IAAAdditiveGaussianNoise", "scale"): ("std_range", _levels),
-    ("IAAAffine", "rotate"): ("rotate", _both_signs),
-    ("IAAAffine", "scale"): ("scale", _from_usual(1.0)),
-    ("IAAAffine", "shear"): ("shear", _both_signs),
-    ("IAAAffine", "order"): ("interpolation", {0: "nearest", 1: "linear", 3: "cubic"}.get),
-    ("IAAPiecewiseAffine", "order"): ("interpolation", {0: "nearest", 1: "linear", 3: "cubic"}.get),
-    ("IAASuperpixels", "n_segments"): ("n_segments", twice),
-    ("IAASuperpixels", "p_replace"): ("p_replace", twice),
-    ("RandomBrightness", "limit"): ("brightness_limit", _keep),
-    ("RandomContrast", "limit"): ("contrast_limit", _keep),
-    ("Solarize", "threshold"): ("threshold_range", _levels),
+# How a value becomes today's, by the words of the table: a level of 255, or a pair of them, is a range of fractions of
+# full scale; a variance in levels of 255 squared (a number means: from 0) a range of standard deviations.
+_WAYS: dict[str, Callable[[Any], Any]] = {
+    "as it is": lambda value: value,
+    "twice": twice,
+    "levels": lambda value: [_short(level / 255) for level in twice(value)],
+    "deviations": lambda value: [_short(sqrt(level) / 255) for level in (value if _is_range(value) else [0, value])],
+    "from one": lambda value: value if _is_range(value) else sorted([1.0, value]),
+    "both signs": lambda value: value if _is_range(value) else [-abs(value), abs(value)],
+    "both ways": _both_ways,
+    "order": {0: "nearest", 1: "linear", 3: "cubic"}.get,
 }
-
-# cv2's numbers of formats.
-_COMPRESSIONS = {0: "jpeg", 1: "webp"}
+# Arguments that are counted or written in another way today: the new name, and the new value.
+CONVERTED = {key: (new, _WAYS[way]) for key, (new, way) in _by_class("converted").items()}
 
 
 def _sigma(value: Any, given: Arguments) -> list[float] | None:
@@ -142,13 +103,6 @@ def _sigma(value: Any, given: Arguments) -> list[float] | None:
     given_apart = value not in (0, [0, 0]) or not all(isinstance(size, int | float) and size >= 3 for size in sizes)
     return None if given_apart else [round(0.3 * ((size - 1) * 0.5 - 1) + 0.8, 4) for size in sizes]
 
-
-# Arguments that have their names still, and some of whose values meant something else: today's, of a value and what
-# stands beside it; None: it means what it did.
-MEANT: dict[tuple[str, str], Callable[[Any, Arguments], Any]] = {
-    ("GaussianBlur", "sigma_limit"): _sigma,
-    ("ImageCompression", "compression_type"): lambda value, _: _COMPRESSIONS.get(value) if type(value) is int else None,
-}
 
 # Of what is `GONE`, what did nothing: whether a value was as good as none.
 IDLE: dict[tuple[str, str], Callable[[Any], bool]] = {
@@ -162,3 +116,148 @@ IDLE: dict[tuple[str, str], Callable[[Any], bool]] = {
     ("PlasmaShadow", "plasma_size"): lambda _: True,
     ("RandomGamma", "eps"): lambda _: True,
 }
+
+
+def meant(cls: str, name: str, given: Arguments) -> dict[str, Any] | None:
+    """What stands today for an argument that has its name still, and another meaning; None: it means what it did.
+
+    >>> meant("ImageCompression", "compression_type", {"compression_type": 0})
+    {'compression_type': 'jpeg'}
+    >>> meant("GaussianBlur", "sigma_limit", {"blur_limit": [3, 7], "sigma_limit": 0})
+    {'sigma_limit': [0.8, 1.4]}
+    """
+    value = given[name]
+    if (cls, name) == ("GaussianBlur", "sigma_limit") and (sigma := _sigma(value, given)) is not None:
+        return {name: sigma}
+    if (cls, name) == ("ImageCompression", "compression_type") and type(value) is int and value in (0, 1):
+        return {name: ("jpeg", "webp")[value]}  # cv2's numbers of formats
+    schema = {} if cls in CLASSES else takes(cls).get(name, {})
+    gone = value is None and schema.get("default") is not None and check_value(schema, from_value(None, NOWHERE))
+    return {} if gone else None  # null was once the default, which was the same in effect
+
+
+def instead(cls: str, name: str, given: Arguments) -> dict[str, Any] | None:
+    """What stands today for the argument `name` of a step with the arguments `given`; empty: it is left out.
+
+    None where earlier releases had no such argument. The value is not checked against the class.
+
+    >>> instead("ImageCompression", "quality_lower", {"quality_lower": 60})
+    {'quality_range': [60, 100]}
+    >>> instead("Rotate", "value", {"value": None}), instead("Rotate", "mask_value", {"mask_value": 255})
+    ({}, {'fill_mask': 255})
+    """
+    value = given.get(name)
+    for (owner, joined), ends in JOINED.items():
+        if owner == cls and name in (ends["low"], ends["high"]):
+            return _joined(cls, joined, given)
+    if (cls, name) in CONVERTED:
+        new, convert = CONVERTED[cls, name]
+        try:
+            return {} if value is None else {new: convert(value)}
+        except (TypeError, ValueError):  # no value of that argument, and none of the new one
+            return {new: value}
+    if name in takes(cls) or RENAMED.get(name) not in takes(cls):
+        return None
+    if value is None:  # as if it were not there: nothing is filled in, or black
+        return {}
+    if RENAMED[name] == "border_mode":
+        names = MODES if cls in OF_MODES or cls in CLASSES else {}
+        value = names.get(value, value) if isinstance(value, str) else to_name("border_mode", value)
+        return {"border_mode": value}
+    return {RENAMED[name]: value}
+
+
+def is_old(cls: str, name: str, given: Arguments) -> bool:
+    """Whether only earlier releases, or Python, have an argument of this name."""
+    old = name in ("always_apply", "transforms") or (cls, name) in GONE
+    return old or instead(cls, name, given) is not None
+
+
+def _joined(cls: str, name: str, given: Arguments) -> dict[str, Any] | None:
+    ends = JOINED[cls, name]
+    low, high = given.get(ends["low"]), given.get(ends["high"])
+    low = ends.get("low_default") if low is None else low
+    high = ends.get("high_default") if high is None else high
+    low, high = (high if low is None else low), (low if high is None else high)
+    if high is None:
+        return {}
+    if not isinstance(high, int | float) or not isinstance(low, int | float):
+        return {name: [low, high]}
+    least = ends.get("least", -inf)
+    found: dict[str, Any] = {name: [max(low, least), max(high, least) + ends.get("beyond", 0)]}
+    other = TOGETHER.get(name)
+    if other is not None and high >= 1:
+        beside = JOINED[cls, other]
+        if not {other, beside["low"], beside["high"]} & given.keys():
+            found[other] = twice(beside["high_default"])
+    return found
+
+
+def today(cls: str, name: str, given: Arguments) -> dict[str, Any] | None:
+    """What stands today for any argument of a step, whatever it is called; None: no release has it, or it is `GONE`.
+
+    >>> today("Blur", "blur_limit", {"blur_limit": 5}), today("GaussNoise", "var_limit", {"var_limit": [10, 50]})
+    ({'blur_limit': 5}, {'std_range': [0.0124, 0.0277]})
+    """
+    found = instead(cls, name, given)
+    if found is None and name in takes(cls):
+        changed = meant(cls, name, given)
+        found = {name: given[name]} if changed is None else changed
+    return None if found is None else {key: to_name(key, value) for key, value in found.items()}
+
+
+def predates(cls: str, given: Arguments) -> bool:
+    """Whether a step with these arguments was written for a release before 2.0.
+
+    >>> predates("Rotate", {"limit": 5, "value": 0}), predates("Rotate", {"limit": 5}), predates("Flip", {})
+    (True, False, True)
+    """
+    taken = takes(cls)
+    changed = (bool(meant(cls, name, given)) if name in taken else is_old(cls, name, given) for name in given)
+    return cls in CLASSES or cls == FLIP or any(changed)
+
+
+def unsaid(cls: str, found: Arguments, given: Arguments) -> dict[str, Any]:
+    """What a step before 2.0 did where nothing was said, and has to be told today.
+
+    Args:
+        cls: its class.
+        found: today's arguments so far.
+        given: those that it was written with.
+    """
+    added: dict[str, Any] = {}
+    for name, value in DEFAULTS.get(cls, {}).items():
+        if name not in given:
+            added |= {name: value} if name == "p" else today(cls, name, {**given, name: value}) or {}
+    return {key: value for key, value in added.items() if key not in found}
+
+
+def step_today(name: str, given: Arguments) -> dict[str, Any] | None:
+    """The arguments that `CLASSES[name]` takes for those of a step of the class `name`, which is gone.
+
+    >>> step_today("Cutout", {"num_holes": 4, "max_h_size": 16, "always_apply": True})
+    {'num_holes_range': [4, 4], 'hole_height_range': [16, 16], 'hole_width_range': [8, 8], 'p': 1.0}
+    """
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        if key == "always_apply" or value is None:
+            continue
+        new = today(name, key, given)
+        if new is None:
+            return None
+        found |= new
+    if given.get("always_apply") is True:
+        found["p"] = 1.0
+    return ordered(name, found | unsaid(name, found, given))
+
+
+def ordered(cls: str, args: Arguments) -> dict[str, Any]:
+    """Arguments in the order in which the class that does the work today takes them, p behind them."""
+    places = [key for key in (*takes(cls), *args) if key != "p"]
+    return {key: args[key] for key in (*places, "p") if key in args}
+
+
+def takes(cls: str) -> Mapping[str, Any]:
+    """The arguments of the class that does the work of a class today, each with its schema; empty: there is none."""
+    schema: Mapping[str, Any] = registry.arguments(CLASSES.get(cls, cls)) or {}
+    return schema.get("properties", {})

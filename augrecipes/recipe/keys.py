@@ -1,4 +1,4 @@
-"""`inputs:` and `output:`: what arrives at the first step, and what leaves the last one.
+"""One recipe while it is built, and its keys `inputs:`, `output:`, `scales:` and `bag:`, checked by the grammar.
 
 `normalize` speaks of the channels that leave. Lists are in the output's order: with `color: bgr` the first number is
 blue's. `imagenet` names the statistics of red, green and blue, whatever their order, so with `color: bgr` they are
@@ -7,14 +7,89 @@ reversed; with `y` and `gray`, one channel, they mean nothing and are an error.
 
 from __future__ import annotations
 
+import keyword
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from math import ceil, gcd
 from typing import Any, get_args
 
-from augrecipes.recipe.context import Context
-from augrecipes.recipe.grammar import IMAGE, INPUTS, OUTPUT
-from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Normalize, Output, Presence
-from augrecipes.recipe.nodes import MappingNode, Node, Scalar, describe, plain
-from augrecipes.recipe.problems import near
+from augrecipes.kinds import Facts, Kind, facts
+from augrecipes.recipe.arguments import Schema, check_value
+from augrecipes.recipe.grammar import BAG, IMAGE, INPUTS, OUTPUT, SCALES, TAKEN
+from augrecipes.recipe.model import Bag, Boxes, Inputs, Keypoints, Normalize, Output, Position, Presence, Step
+from augrecipes.recipe.nodes import MappingNode, Node, Place, describe, plain
+from augrecipes.recipe.problems import Problems, near
+from augrecipes.recipe.variants import Resolved
+
+# What is between the brackets ends at either bracket: else each of many that are opened looks for the end of the line.
+_IGNORE = re.compile(r"#\s*augrecipes:\s*ignore\[([^\[\]]*)\]")
+
+
+@dataclass
+class Context:
+    """One recipe on its way.
+
+    Attributes:
+        problems: where findings go.
+        resolved: its nodes, and the files that it comes from.
+        kind: of the recipe.
+        scales: relative grid by target (kind pair).
+        max_bytes: of the largest image that a step may make; None: of any.
+        ids: where each id was given first.
+        steps: how many there are so far, groups and what is in them.
+        translated: a name was met that only older albumentations knows: the recipe was a pipeline of it.
+    """
+
+    problems: Problems
+    resolved: Resolved
+    kind: Kind = "image"
+    scales: dict[str, int] = field(default_factory=dict)
+    max_bytes: int | None = None
+    ids: dict[str, Place] = field(default_factory=dict)
+    steps: int = 0
+    translated: bool = False
+    _ignored: dict[Place, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def facts(self) -> Facts:
+        """What is known of the recipe's kind."""
+        return facts(self.kind)
+
+    def ignored(self, place: Place) -> frozenset[str]:
+        """Lint codes that a comment on the line of `place` silences."""
+        line = Place(place.file, place.line)
+        if line not in self._ignored:  # many steps may share a long line
+            lines = self.resolved.lines.get(place.file, ())
+            match = _IGNORE.search(lines[place.line - 1]) if 0 < place.line <= len(lines) else None
+            codes = match[1].split(",") if match else ()
+            self._ignored[line] = frozenset(code.strip() for code in codes if code.strip())
+        return self._ignored[line]
+
+    def value(self, node: Node, schema: Schema, code: str, name: str) -> bool:
+        """Check one value; True when it is fine."""
+        found = check_value(schema, node)
+        for finding in found:
+            self.problems.add(code, finding.place, finding.message, f"{name}{finding.key}", finding.hint)
+        return not found
+
+    def fields(self, node: Node | None, schema: Schema, code: str, name: str) -> dict[str, Any]:
+        """The values of a mapping; none where it is missing, or one of them is wrong."""
+        return plain(node) if node is not None and self.value(node, schema, code, name) else {}
+
+    def position(self, place: Place) -> Position:
+        """A place as the model has it: in the file that was asked for. Steps of other files stand at `extends`."""
+        if place.file == self.resolved.file:
+            return Position(place.line, place.col)
+        return replace(self.resolved.extends, origin=(place.file, place.line, place.col))
+
+    def place(self, step: Step, key: str = "") -> Place:
+        """Where a step, or a key of it, stands, with the file that it really stands in."""
+        position = step.places.get(key, step.position)
+        return Place(*position.origin) if position.origin else Place(self.resolved.file, position.line, position.col)
+
+
+_ANNOTATIONS: dict[str, Any] = {"mask": str, "boxes": Boxes, "keypoints": Keypoints}
 
 
 def build_inputs(context: Context, node: Node | None) -> Inputs:
@@ -23,63 +98,44 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
     Kind pair: `image` speaks of every target, its `min_size` in pixels of the coarsest one; a target's own mapping
     counts in its own pixels. Pairs and bags have no mask, boxes or keypoints.
     """
-    if node is None:
+    images = dict.fromkeys(("image", *context.scales), IMAGE)
+    schema = {**INPUTS, "properties": {**INPUTS["properties"], **images}, "additionalProperties": False}
+    said = context.fields(node, schema, "E402", "inputs")
+    if not isinstance(node, MappingNode) or not said:
         return Inputs()
-    if not isinstance(node, MappingNode):
-        context.problems.add("E402", node.place, f"must be a mapping, got {describe(node)}", "inputs")
-        return Inputs()
-    context.keys(node, (*INPUTS["properties"], *context.scales), "E402", "inputs")
-    entries = node.entries
-    given = _image(context, entries)
-    if not context.facts.annotated:
-        for key in ("mask", "boxes", "keypoints"):
-            value = entries.get(key)
-            if value is not None and not (isinstance(value, Scalar) and value.value == "absent"):
-                message = f"recipes of kind {context.kind} have images only; leave it out"
-                context.problems.add("E402", node.at[key], message, f"inputs.{key}")
-    mask = entries.get("mask")
-    boxes = _optional(context, entries.get("boxes"), "boxes")
-    keypoints = _optional(context, entries.get("keypoints"), "keypoints")
-    if mask is not None and context.value(mask, INPUTS["properties"]["mask"], "E402", "inputs.mask"):
-        given["mask"] = plain(mask)
-    return Inputs(
-        boxes=None if boxes is None else Boxes(**boxes),
-        keypoints=None if keypoints is None else Keypoints(**keypoints),
-        **given,
-    )
+    given = _image(context, node, said)
+    for key, cls in _ANNOTATIONS.items():
+        if (value := said.get(key)) is None:
+            continue
+        if value != "absent" and not context.facts.annotated:
+            message = f"recipes of kind {context.kind} have images only; leave it out"
+            context.problems.add("E402", node.at[key], message, f"inputs.{key}")
+        if isinstance(value, str) and cls is not str:
+            value = {"presence" if value in get_args(Presence) else "format": value}
+        if cls is str or value.get("presence") != "absent":
+            given[key] = value if cls is str else cls(**value)
+    return Inputs(**given)
 
 
-def _image(context: Context, entries: dict[str, Node]) -> dict[str, Any]:
+def _image(context: Context, node: MappingNode, said: Mapping[str, Any]) -> dict[str, Any]:
     """Channels and least size, those of single targets in pixels of the coarsest one."""
-    found = context.fields(entries.get("image"), IMAGE, "E402", "inputs.image")
+    found = dict(said.get("image", {}))
     least = [found["min_size"]] if "min_size" in found else []
     units = {name: scale // gcd(*context.scales.values()) for name, scale in context.scales.items()}
     for target, unit in units.items():
-        own = context.fields(entries.get(target), IMAGE, "E402", f"inputs.{target}")
+        own = said.get(target, {})
         if "min_size" in own:
             least.append([ceil(size / unit) * min(units.values()) for size in own["min_size"]])
         if own.get("channels", found.get("channels")) != found.setdefault("channels", own.get("channels")):
             message = f"all targets have as many channels, and others have {found['channels']}"
-            context.problems.add("E402", entries[target].place, message, f"inputs.{target}.channels")
+            context.problems.add("E402", node.entries[target].place, message, f"inputs.{target}.channels")
     if least:
-        found["min_size"] = (int(max(size[0] for size in least)), int(max(size[1] for size in least)))
+        found["min_size"] = tuple(int(max(sizes)) for sizes in zip(*least, strict=True))
     return found
-
-
-def _optional(context: Context, node: Node | None, key: str) -> dict[str, Any] | None:
-    """The fields of boxes or keypoints: a mapping, a bare format, or a bare presence; None for `absent`."""
-    if node is None:
-        return None
-    said = context.word_or_fields(node, INPUTS["properties"][key], "E402", f"inputs.{key}")
-    if isinstance(said, str):
-        said = {"presence" if said in get_args(Presence) else "format": said}
-    return None if said is None or said.get("presence") == "absent" else said
 
 
 # Of photographs in 0..1: mean and standard deviation of ImageNet's training images, RGB.
 _IMAGENET = Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-
-KEYS = tuple(OUTPUT["properties"])
 
 
 def imagenet(color: str) -> Normalize:
@@ -93,87 +149,97 @@ def imagenet(color: str) -> Normalize:
 
 def build_output(context: Context, node: Node | None) -> tuple[Output, dict[str, Output]]:
     """The output of all targets, and of each target that is named (kind pair)."""
-    if node is None:
-        return Output(), {}
-    if not isinstance(node, MappingNode):
-        context.problems.add(
-            "E401", node.place, f"must be a mapping of {', '.join(KEYS)}; got {describe(node)}", "output"
-        )
-        return Output(), {}
     named: dict[str, MappingNode] = {}
-    own = MappingNode({}, node.place)
-    for key, place, value in node.pairs():
-        if key in KEYS:
-            own.entries[key], own.at[key] = value, place
-        elif context.facts.scales and isinstance(value, MappingNode):
-            if key in context.scales:
-                named[key] = value
-            else:
-                hint = near(key, context.scales)
-                context.problems.add("E314", place, f"unknown target {key!r}", "output", hint)
-        else:
-            message = f"unknown key {key!r}; it takes {', '.join(KEYS)}"
-            context.problems.add("E401", place, message, "output", near(key, KEYS))
-    by_target = {key: _one(context, _inherited(own, value), f"output.{key}") for key, value in named.items()}
-    return _one(context, own, "output"), by_target
+    for key, place, value in node.pairs() if isinstance(node, MappingNode) and context.facts.scales else ():
+        if key not in OUTPUT["properties"] and isinstance(value, MappingNode):
+            named[key] = value
+            if key not in context.scales:
+                context.problems.add("E314", place, f"unknown target {key!r}", "output", near(key, context.scales))
+    schema = {**OUTPUT, "properties": {**OUTPUT["properties"], **dict.fromkeys(named, OUTPUT)}}
+    said = context.fields(node, schema, "E401", "output")
+    if not said or not isinstance(node, MappingNode):
+        return Output(), {}
+    own = {key: value for key, value in said.items() if key not in named}
+    scaled, by_target = {"normalize", "range"}, {}
+    for target, inner in named.items():
+        # A target has what is said for all; of what contradicts, what is said of it.
+        theirs = said[target]
+        where = MappingNode({**node.entries, **inner.entries}, inner.place, {**node.at, **inner.at})
+        unscaled = theirs.get("dtype") == "uint8" or not scaled.isdisjoint(theirs)
+        shared = {key: value for key, value in own.items() if not (unscaled and key in scaled)}
+        by_target[target] = _output(context, {**shared, **theirs}, where, f"output.{target}")
+    return _output(context, own, node, "output"), by_target
 
 
-def _inherited(own: MappingNode, of_target: MappingNode) -> MappingNode:
-    """What a target says, and what is said for all; of what contradicts, what the target says."""
-    merged = MappingNode(dict(of_target.entries), of_target.place, dict(of_target.at))
-    scaled = {"normalize", "range"}
-    dtype = of_target.entries.get("dtype")
-    unscaled = isinstance(dtype, Scalar) and dtype.value == "uint8"
-    for key, value in own.entries.items():
-        if key in scaled and (unscaled or not scaled.isdisjoint(of_target.entries)):
-            continue
-        if key not in of_target.entries:
-            merged.entries[key], merged.at[key] = value, own.at[key]
-    return merged
-
-
-def _one(context: Context, node: MappingNode, name: str) -> Output:
-    normalize = node.entries.get("normalize")
-    others = {key: value for key, value in node.entries.items() if key != "normalize"}
-    values = context.fields(MappingNode(others, node.place, node.at), OUTPUT, "E401", name)
-    if "range" in values:
-        values["range"] = tuple(map(float, values["range"]))
-    if normalize is not None:
-        values["normalize"] = _normalize(context, normalize, values.get("color", "rgb"), f"{name}.normalize")
-    output = Output(**values)
-    _check_together(context, node, output, name)
+def _output(context: Context, values: dict[str, Any], node: MappingNode, name: str) -> Output:
+    given = dict(values)
+    if "range" in given:
+        given["range"] = tuple(map(float, given["range"]))
+    said, given["normalize"] = given.get("normalize"), None
+    if said == "imagenet":
+        given["normalize"] = imagenet(given.get("color", "rgb"))
+    elif isinstance(said, dict):
+        numbers = (said[key] if isinstance(said[key], list) else [said[key]] for key in ("mean", "std"))
+        mean, std = (tuple(map(float, channels)) for channels in numbers)
+        given["normalize"] = Normalize(mean, std)
+        if len(mean) != len(std) and 1 not in (len(mean), len(std)):
+            place = node.entries["normalize"].entries["std"].place  # type: ignore[union-attr]
+            message = f"mean has {len(mean)} numbers and std has {len(std)}"
+            context.problems.add("E401", place, message, f"{name}.normalize")
+    output = Output(**given)
+    for key, message in _contradictions(output, values):
+        context.problems.add("E401", node.at[key], message, f"{name}.{key}")
     return output
 
 
-def _check_together(context: Context, node: MappingNode, output: Output, name: str) -> None:
-    """Keys that contradict one another."""
+def _contradictions(output: Output, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Keys that contradict others, and how."""
     normalize = output.normalize
-    if normalize is not None and "range" in node.entries:
-        message = "normalize decides the range; leave one of them out"
-        context.problems.add("E401", node.at["range"], message, f"{name}.range")
+    if normalize is None:
+        if output.dtype == "uint8" and "range" in given and output.range != (0.0, 255.0):
+            yield "range", "uint8 has the range [0, 255]; use dtype: float32 for another"
+        return
+    if "range" in given:
+        yield "range", "normalize decides the range; leave one of them out"
     if output.dtype == "uint8":
-        if normalize is not None:
-            where = "; where: device alone lets uint8 leave the loader" if output.where == "device" else ""
-            message = f"uint8 cannot hold normalised values; use dtype: float32{where}"
-            context.problems.add("E401", node.at["normalize"], message, f"{name}.normalize")
-        elif "range" in node.entries and output.range != (0.0, 255.0):
-            message = "uint8 has the range [0, 255]; use dtype: float32 for another"
-            context.problems.add("E401", node.at["range"], message, f"{name}.range")
-    if normalize is not None and output.color in ("y", "gray") and max(map(len, (normalize.mean, normalize.std))) > 1:
-        count = max(len(normalize.mean), len(normalize.std))
-        message = f"color: {output.color} has one channel, normalize has {count}; give one mean and one std"
-        context.problems.add("E401", node.at["normalize"], message, f"{name}.normalize")
+        where = "; where: device alone lets uint8 leave the loader" if output.where == "device" else ""
+        yield "normalize", f"uint8 cannot hold normalised values; use dtype: float32{where}"
+    count = max(len(normalize.mean), len(normalize.std))
+    if output.color in ("y", "gray") and count > 1:
+        one = f"color: {output.color} has one channel, normalize has {count}"
+        yield "normalize", f"{one}; give one mean and one std"
 
 
-def _normalize(context: Context, node: Node, color: str, label: str) -> Normalize | None:
-    said = context.word_or_fields(node, OUTPUT["properties"]["normalize"], "E401", label)
-    if said == "imagenet":
-        return imagenet(color)
-    if not isinstance(said, dict) or len(said) < 2:
+def build_scales(context: Context, top: MappingNode) -> dict[str, int]:
+    """The relative grid of each target."""
+    node = top.entries.get("scales")
+    problems = context.problems
+    if node is None:
+        if context.facts.scales:
+            problems.add("E403", top.at.get("kind", top.place), "a pair needs scales, such as {lr: 1, hr: 4}", "scales")
+        return {}
+    if not isinstance(node, MappingNode):
+        problems.add("E403", node.place, f"must be a mapping such as {{lr: 1, hr: 4}}, got {describe(node)}", "scales")
+        return {}
+    scales: dict[str, int] = {}
+    for key, place, value in node.pairs():
+        if not key.isidentifier():
+            problems.add("E403", place, f"a target's name is a Python name, got {key!r}", "scales")
+        elif key in TAKEN or keyword.iskeyword(key):
+            problems.add("E403", place, f"{key!r} means something else in a sample; choose another name", "scales")
+        elif context.value(value, SCALES["additionalProperties"], "E403", f"scales.{key}"):
+            scales[key] = int(plain(value))
+    if context.facts.scales and len(node.entries) < SCALES["minProperties"]:
+        problems.add("E403", node.place, "a pair has two targets or more", "scales")
+    return scales
+
+
+def build_bag(context: Context, node: Node | None) -> Bag | None:
+    """How the tiles of a bag are picked, if the recipe says so."""
+    if node is None:
         return None
-    lists = (value if isinstance(value, list) else [value] for value in (said["mean"], said["std"]))
-    mean, std = (tuple(map(float, value)) for value in lists)
-    if len(mean) != len(std) and 1 not in (len(mean), len(std)):
-        message = f"mean has {len(mean)} numbers and std has {len(std)}"
-        context.problems.add("E401", node.entries["std"].place, message, label)  # type: ignore[union-attr]
-    return Normalize(mean, std)
+    bag = Bag(**context.fields(node, BAG, "E404", "bag"))
+    if isinstance(node, MappingNode) and bag.max_tiles is not None and bag.min_tiles > bag.max_tiles:
+        message = f"min_tiles ({bag.min_tiles}) may not exceed max_tiles ({bag.max_tiles})"
+        context.problems.add("E404", node.at["min_tiles"], message, "bag")
+    return bag

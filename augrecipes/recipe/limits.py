@@ -21,12 +21,7 @@ MAX_VARIANTS = 16
 # What YAML 1.2 calls printable, turned round.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
-_OTHER_ENCODINGS = (
-    (codecs.BOM_UTF32_LE, "UTF-32"),
-    (codecs.BOM_UTF32_BE, "UTF-32"),
-    (codecs.BOM_UTF16_LE, "UTF-16"),
-    (codecs.BOM_UTF16_BE, "UTF-16"),
-)
+_UTF_32, _UTF_16 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read_bytes(path: str | os.PathLike[str], shown: str, problems: Problems) -> bytes:
@@ -41,10 +36,9 @@ def read_bytes(path: str | os.PathLike[str], shown: str, problems: Problems) -> 
     try:
         # A pipe or a device could block for ever.
         mode = Path(path).stat().st_mode
-        if stat.S_ISDIR(mode):
-            raise problems.stop("E101", here, "is a directory; give a recipe file", "file")
         if not stat.S_ISREG(mode):
-            raise problems.stop("E101", here, "is no regular file; give a recipe file", "file")
+            what = "a directory" if stat.S_ISDIR(mode) else "no regular file"
+            raise problems.stop("E101", here, f"is {what}; give a recipe file", "file")
         with Path(path).open("rb") as stream:
             return stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
@@ -60,9 +54,9 @@ def decode(data: bytes, file: str, problems: Problems) -> str:
     """
     if len(data) > MAX_BYTES:
         raise problems.stop("E102", Place(file), f"a recipe is at most {MAX_BYTES:,} bytes", "file")
-    for mark, name in _OTHER_ENCODINGS:
-        if data.startswith(mark):
-            raise problems.stop("E103", Place(file, 1, 1), f"the file is {name}; save it as UTF-8", "encoding")
+    if data.startswith(_UTF_32 + _UTF_16):
+        name = "UTF-32" if data.startswith(_UTF_32) else "UTF-16"
+        raise problems.stop("E103", Place(file, 1, 1), f"the file is {name}; save it as UTF-8", "encoding")
     data = data.removeprefix(codecs.BOM_UTF8)
     try:
         text = data.decode("utf-8")
@@ -72,8 +66,7 @@ def decode(data: bytes, file: str, problems: Problems) -> str:
         before = data[: error.start].decode("utf-8")
         message = f"byte 0x{data[error.start]:02x} is not UTF-8 (Latin-1 or Windows-1252?); save the file as UTF-8"
         raise problems.stop("E103", place_of(before, len(before), file), message, "encoding") from None
-    bad = _FORBIDDEN.search(text)
-    if bad:
+    if bad := _FORBIDDEN.search(text):
         message = f"control character U+{ord(bad[0]):04X} is not allowed; is this a recipe file?"
         raise problems.stop("E104", place_of(text, bad.start(), file), message, "encoding")
     return text
@@ -85,10 +78,8 @@ def place_of(text: str, offset: int, file: str) -> Place:
     >>> place_of("a\\nbc", 3, "f")
     Place(file='f', line=2, col=2)
     """
-    line, start = 1, 0
-    for match in _BREAK.finditer(text, 0, offset):
-        line, start = line + 1, match.end()
-    return Place(file, line, offset - start + 1)
+    lines = lines_of(text[:offset])
+    return Place(file, len(lines), len(lines[-1]) + 1)
 
 
 def lines_of(text: str) -> list[str]:

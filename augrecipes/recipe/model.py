@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from augrecipes.display import Displayed
@@ -14,7 +15,7 @@ from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
 from augrecipes.ops.step import NOWHERE, Position, Step
-from augrecipes.recipe.ends import Bag, Boxes, Inputs, Keypoints, Normalize, Output, Presence
+from augrecipes.recipe.grammar import Bag, Boxes, Inputs, Keypoints, Normalize, Optimize, Output, Presence, RuleName
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
@@ -22,17 +23,11 @@ if TYPE_CHECKING:
     from augrecipes.device.stage import DeviceStage
     from augrecipes.preview.sheet import Sheet
 
-Optimize = Literal["none", "exact", "fast"]
-# Names of the optimiser's rules, each of which a recipe may do without.
-RuleName = Literal[
-    "crop_first", "defer_flips", "drop_noops", "fold_sink", "join_colours", "join_crops", "join_flips", "join_tables",
-    "join_warps", "own_noise", "read_scaled", "read_window", "read_windows", "reduce_first", "shrink_first",
-]  # fmt: skip
 Mode = Literal["train", "eval"]
 
 __all__ = [
     "GROUPS", "NOWHERE", "Arguments", "Bag", "Boxes", "Inputs", "Keypoints", "Kind", "Mode", "Normalize", "Optimize",
-    "Output", "Position", "Presence", "Recipe", "Step",
+    "Output", "Position", "Presence", "Recipe", "RuleName", "Step",
 ]  # fmt: skip
 
 
@@ -253,6 +248,31 @@ def named(steps: Sequence[Step]) -> str:
     """
     more = [f"and {len(steps) - _NAMED} more"] if len(steps) > _NAMED else []
     return ", ".join([*(step.site for step in steps[:_NAMED]), *more]) or "no steps"
+
+
+def label(steps: Sequence[Step], group: str = "") -> tuple[Step, ...]:
+    """The steps with `site` filled in, inside groups too.
+
+    A step with an `id` has that id as its site, wherever it stands. Otherwise its site is its group's site, its class
+    and its ordinal (from 1) among the steps of that class without id in the same group: adding an unlike step changes
+    no other step's site.
+
+    >>> blur = Step("GaussianBlur")
+    >>> [step.site for step in label([Step("HorizontalFlip"), Step("OneOf", steps=(blur,)), Step("HorizontalFlip")])]
+    ['HorizontalFlip#1', 'OneOf#1', 'HorizontalFlip#2']
+    >>> label([Step("OneOf", id="noise", steps=(blur,))])[0].steps[0].site
+    'noise/GaussianBlur#1'
+    """
+    if not steps:
+        return ()
+    seen: Counter[str] = Counter()
+    labelled = []
+    prefix = f"{group}/" if group else ""
+    for step in steps:
+        seen[step.name] += step.id is None
+        site = f"{prefix}{step.name}#{seen[step.name]}" if step.id is None else step.id
+        labelled.append(replace(step, site=site, steps=label(step.steps, site)))
+    return tuple(labelled)
 
 
 _HOW = frozenset({"name", "about", "optimize", "without_rules", "plugins", "max_bytes"})

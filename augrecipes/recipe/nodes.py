@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-_NULL = frozenset({"", "~", "null", "Null", "NULL"})
-_BOOLEAN = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_WORDS: dict[str, bool | None] = dict.fromkeys(("", "~", "null", "Null", "NULL"))
+_WORDS |= {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INTEGER = re.compile(r"[-+]?[0-9]+", re.ASCII)
 _OCTAL = re.compile(r"0o[0-7]+")
 _HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")
@@ -31,10 +31,8 @@ def resolve(text: str) -> bool | int | float | str | None:
     >>> [resolve(text) for text in ("true", "no", "1e-3", "0o17", "0x1F", "1_000", "1:30", "~", "012", ".5")]
     [True, 'no', 0.001, 15, 31, '1_000', '1:30', None, 12, 0.5]
     """
-    if text in _NULL:
-        return None
-    if text in _BOOLEAN:
-        return _BOOLEAN[text]
+    if text in _WORDS:
+        return _WORDS[text]
     if text[0] not in "+-.0123456789":
         return text
     if len(text) > 400 and _FLOAT.fullmatch(text):
@@ -123,6 +121,17 @@ def plain(node: Node) -> Any:
             return {key: plain(value) for key, value in node.entries.items()}
 
 
+def same(one: Any, other: Any) -> bool:
+    """Whether two plain values are written alike: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+    return bool(one == other)
+
+
 def walk(node: Node) -> Iterator[Node]:
     """The node and every node in it."""
     yield node
@@ -153,29 +162,17 @@ def describe(node: Node) -> str:
     ("text 'high'", 'nothing')
     """
     match node:
-        case Scalar():
-            return describe_value(node.value)
-        case ListNode():
-            return f"a list of {len(node.items)}" if node.items else "an empty list"
+        case ListNode(items=items):
+            return f"a list of {len(items)}" if items else "an empty list"
         case MappingNode():
             return "a mapping"
-
-
-def describe_value(value: Any) -> str:
-    """A plain value in a few words, for messages."""
-    match value:
-        case None:
+        case Scalar(value=None):
             return "nothing"
-        case bool():
+        case Scalar(value=bool(value)):
             return "true" if value else "false"
-        case str():
+        case Scalar(value=str(value)):
             return f"text {short(value)!r}"
-        case int() | float():
-            return f"{value!r}"
-        case list() | tuple():
-            return f"a list of {len(value)}" if value else "an empty list"
-        case _:
-            return "a mapping"
+    return repr(node.value)
 
 
 def short(text: str, most: int = 40) -> str:

@@ -1,35 +1,68 @@
-"""From bytes to a Recipe: limits, YAML events, nodes, and what they mean. The only reader of YAML."""
+"""`load`: from a gallery name, a file, text or a mapping to a Recipe. YAML events become nodes, here alone."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import yaml
 
-from augrecipes.errors import Diagnostic
+from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.recipe import limits
 from augrecipes.recipe.document import build
+from augrecipes.recipe.gallery import find
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, NumberError, Place, Scalar, plain, resolve
 from augrecipes.recipe.problems import Problems, Stop
-from augrecipes.recipe.variants import SourceFile, Variants
+from augrecipes.recipe.variants import Changes, Overrides, SourceFile, Variants
+from augrecipes.recipe.write import text_of
 
 # libyaml's event parser keeps its state on the heap, so nesting cannot overflow the stack; depth is bounded below.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
+Source = str | os.PathLike[str] | Mapping[str, Any]  # of a recipe: what `load` takes
+
+
+def load(source: Source, *, overrides: Overrides = None, without: Sequence[str] = (), plugins: bool = True) -> Recipe:
+    """A recipe: of the gallery, from a file, or written in Python.
+
+    Args:
+        source: a gallery name such as `"folder-128"`; or a path: what ends in .yaml or .yml, holds a separator, or
+            names a file and no gallery recipe; or YAML text, which has a line break; or what such text would hold, as
+            a mapping. Text and mappings can extend recipes of the gallery, not files.
+        overrides: values by address, as in a variant's `set:`, such as `{"RandomCrop.height": 64}`.
+        without: addresses of steps to leave out, as in a variant's `without:`.
+        plugins: run the plugins of installed packages that it names. False, for the recipes of strangers: it may name
+            those that this program has run already, and no others; so with classes that installed packages announce.
+
+    Raises:
+        RecipeError: it is no valid recipe; `problems` lists everything that is wrong.
+
+    >>> load("folder-128").name
+    'folder-128'
+    >>> load({"version": 1, "recipe": "mine", "steps": ["HorizontalFlip", {"Rotate": {"limit": 10}}]}).steps[1].site
+    'Rotate#1'
+    """
+    changes: Changes = {"overrides": overrides, "without": without, "plugins": plugins}
+    if isinstance(source, Mapping) or (isinstance(source, str) and "\n" in source):
+        return parse_text(text_of(source) if isinstance(source, Mapping) else source, **changes)
+    recipe, problems = parse_file(find(source), **changes)
+    if recipe is None:
+        raise RecipeError(problems=problems)
+    return recipe
+
+
+def as_recipe(recipe: Recipe | Source) -> Recipe:
+    """A Recipe as it is, and whatever else `load` takes loaded."""
+    return recipe if isinstance(recipe, Recipe) else load(recipe)
+
 
 def parse_text(
-    text: str | bytes,
-    *,
-    file: str = "<recipe>",
-    root: Path | None = None,
-    overrides: Mapping[str, Any] | None = None,
-    without: Sequence[str] = (),
-    plugins: bool = True,
+    text: str | bytes, *, file: str = "<recipe>", root: Path | None = None, **changes: Unpack[Changes]
 ) -> Recipe:
     """A recipe from YAML text.
 
@@ -37,9 +70,7 @@ def parse_text(
         text: the recipe; bytes are UTF-8.
         file: name shown in messages.
         root: folder that paths of `extends:` stay inside and start from; None: only gallery names can be extended.
-        overrides: values by address, as in a variant's `set:`.
-        without: addresses of steps to leave out, as in a variant's `without:`.
-        plugins: run those that it names; False: it may name those that have run in this process, and no others.
+        changes: what the caller changes.
 
     Raises:
         RecipeError: it is no valid recipe; `problems` lists everything that is wrong.
@@ -48,58 +79,37 @@ def parse_text(
     'HorizontalFlip#1'
     """
     problems = Problems()
-    data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     folder = None if root is None else root.resolve()
     source = SourceFile(file, None if folder is None else folder / Path(file).name, folder)
-    recipe = _parse(data, source, problems, overrides, without, plugins)
+    recipe = None
+    with suppress(Stop):
+        recipe = build(Variants(read_nodes, problems).resolve(text, source, **changes), problems)
     if recipe is None or problems:
         raise problems.error()
     return recipe
 
 
 def parse_file(
-    path: str | os.PathLike[str],
-    *,
-    overrides: Mapping[str, Any] | None = None,
-    without: Sequence[str] = (),
-    plugins: bool = True,
+    path: str | os.PathLike[str], **changes: Unpack[Changes]
 ) -> tuple[Recipe | None, tuple[Diagnostic, ...]]:
     """A recipe from a file, and what is wrong with it; never raises on what the file holds.
 
     Args:
         path: of the file.
-        overrides: values by address, as in a variant's `set:`.
-        without: addresses of steps to leave out, as in a variant's `without:`.
-        plugins: as of `parse_text`.
+        changes: what the caller changes.
 
     >>> recipe, problems = parse_file("no-such-file.yaml")
     >>> recipe is None, problems[0].code
     (True, 'E101')
     """
-    problems = Problems()
-    shown = os.fsdecode(path)
+    problems, shown = Problems(), os.fsdecode(path)
     try:
-        data = limits.read_bytes(path, shown, problems)
-        real = Path(path).resolve()
+        data, root = limits.read_bytes(path, shown, problems), Path(path).resolve().parent
+        return parse_text(data, file=shown, root=root, **changes), ()
     except Stop:
         return None, problems.all()
-    recipe = _parse(data, SourceFile(shown, real, real.parent), problems, overrides, without, plugins)
-    return (None if problems else recipe), problems.all()
-
-
-def _parse(
-    data: bytes,
-    source: SourceFile,
-    problems: Problems,
-    overrides: Mapping[str, Any] | None = None,
-    without: Sequence[str] = (),
-    plugins: bool = True,
-) -> Recipe | None:
-    try:
-        resolved = Variants(read_nodes, problems).resolve(data, source, overrides, without)
-        return build(resolved, problems, run_plugins=plugins)
-    except Stop:
-        return None
+    except RecipeError as error:
+        return None, error.problems
 
 
 def parse_value(text: str) -> Any:
@@ -111,18 +121,16 @@ def parse_value(text: str) -> Any:
     >>> parse_value("[128, 1e-3, no]")
     [128, 0.001, 'no']
     """
-    problems = Problems()
-    try:
-        node, _ = read_nodes(text.encode("utf-8", "surrogatepass"), "<value>", problems)
-    except Stop:
-        raise problems.error() from None
+    problems, value = Problems(), None
+    with suppress(Stop):
+        value = plain(read_nodes(text, "<value>", problems)[0])
     if problems:
         raise problems.error()
-    return plain(node)
+    return value
 
 
 def read_nodes(
-    data: bytes, file: str, problems: Problems, reads: Callable[[str, Problems], YamlReader] | None = None
+    data: str | bytes, file: str, problems: Problems, reads: Callable[[str, Problems], YamlReader] | None = None
 ) -> tuple[Node, list[str]]:
     """The one document of a file as nodes, and the file's lines. Linear in the file's size.
 
@@ -135,6 +143,7 @@ def read_nodes(
     Raises:
         Stop: nothing can be made of it; the problems are noted.
     """
+    data = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     text = limits.decode(data, file, problems)
     reader = (reads or YamlReader)(file, problems)
     reader.text = text
@@ -159,7 +168,6 @@ class YamlReader:
         self._open: list[ListNode | MappingNode] = []
         self._keys: list[Scalar | None] = []  # the key that waits for its value, one an open node
         self._count = 0
-        self._documents = 0
         self._end = 0  # of the last node
 
     def events(self, parsed: Iterable[Any]) -> Iterable[Any]:
@@ -170,12 +178,14 @@ class YamlReader:
         """Build on."""
         match event:
             case yaml.DocumentStartEvent():
-                self._documents += 1
-                if self._documents > 1:
+                if self.top is not None:
                     raise self.problems.stop("E110", self._place(event), "one file holds one recipe", "---")
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
                 self._keys.pop()
-                self._close(event)
+                node = self._open.pop()  # it ends with its bracket, or with what it holds
+                mark: Any = event.end_mark
+                self._end = mark.index if node.flow else self._end
+                node.place = replace(node.place, end=self._end)
             case yaml.NodeEvent():
                 self._node(event)
 
@@ -187,21 +197,13 @@ class YamlReader:
         self._end = end
         return Place(self.file, mark.line + 1, mark.column + 1, mark.index, end)
 
-    def _close(self, event: Any) -> None:
-        """A list or mapping ends with its bracket, or with what it holds."""
-        node = self._open.pop()
-        if node.flow:
-            self._end = event.end_mark.index
-        node.place = replace(node.place, end=self._end)
-
     def _node(self, event: Any) -> None:
         place = self._place(event)
         self._count += 1
         if self._count > limits.MAX_NODES:
             raise self.problems.stop("E107", place, f"a recipe holds at most {limits.MAX_NODES:,} values", "recipe")
         if isinstance(event, yaml.AliasEvent):
-            message = f"aliases are not allowed (*{event.anchor}); write the value out"
-            self.problems.add("E108", place, message, "alias")
+            self.problems.add("E108", place, f"aliases are not allowed (*{event.anchor}); write the value out", "alias")
             self._add(Scalar(None, place))
             return
         if event.anchor is not None:
@@ -214,11 +216,8 @@ class YamlReader:
         if len(self._open) >= limits.MAX_DEPTH:
             raise self.problems.stop("E106", place, f"a recipe nests at most {limits.MAX_DEPTH} levels", "recipe")
         flow = bool(event.flow_style)
-        node: ListNode | MappingNode = (
-            ListNode([], place, flow)
-            if isinstance(event, yaml.SequenceStartEvent)
-            else MappingNode({}, place, flow=flow)
-        )
+        is_list = isinstance(event, yaml.SequenceStartEvent)
+        node: ListNode | MappingNode = ListNode([], place, flow) if is_list else MappingNode({}, place, flow=flow)
         self._add(node)
         self._open.append(node)
         self._keys.append(None)

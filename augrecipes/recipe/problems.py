@@ -59,18 +59,11 @@ def nearest(name: str, valid: Iterable[str]) -> str | None:
     """
     if len(name) > 60:
         return None
-    best, best_distance = None, max(1, (len(name) + 1) // 3) + 0.5
-    folded = _fold(name)
-    for candidate in valid:
-        other = _fold(candidate)
-        if other == folded:
-            return candidate
-        if abs(len(other) - len(folded)) >= best_distance:
-            continue
-        found = distance(folded, other)
-        if found < best_distance:
-            best, best_distance = candidate, found
-    return best
+    most, folded = max(1, (len(name) + 1) // 3), _fold(name)
+    near_enough = ((candidate, _fold(candidate)) for candidate in valid)
+    found = [(distance(folded, other), one) for one, other in near_enough if abs(len(other) - len(folded)) <= most]
+    edits, best = min(found, key=lambda pair: pair[0], default=(most + 1, None))
+    return best if edits <= most else None
 
 
 def _fold(name: str) -> str:
@@ -116,7 +109,6 @@ class Problems:
 
     def __init__(self) -> None:
         self._found: list[Diagnostic] = []
-        self._notes: list[Diagnostic] = []
         self._full = False
 
     def add(self, code: str, place: Place, message: str, name: str = "", hint: Hint = NO_HINT) -> None:
@@ -138,8 +130,8 @@ class Problems:
         self._found.append(found)
 
     def note(self, found: Diagnostic) -> None:
-        """Add a note to the problems: alone it is not shown."""
-        self._notes.append(found)
+        """Add a note to the problems."""
+        self._found.append(found)
 
     def stop(self, code: str, place: Place, message: str, name: str = "", hint: Hint = NO_HINT) -> Stop:
         """Note one problem after which reading cannot go on: `raise problems.stop(...)`."""
@@ -149,16 +141,9 @@ class Problems:
     def __len__(self) -> int:
         return len(self._found)
 
-    def __bool__(self) -> bool:
-        return bool(self._found)
-
-    def since(self, count: int) -> tuple[Diagnostic, ...]:
-        """The problems after the first `count`, in the order in which they were found."""
-        return tuple(self._found[count:])
-
     def all(self) -> tuple[Diagnostic, ...]:
         """Every problem, in file order."""
-        found = sorted([*self._found, *self._notes], key=lambda d: (d.file, d.line, d.col)) if self._found else []
+        found = sorted(self._found, key=lambda d: (d.file, d.line, d.col))
         if self._full:
             last = found[-1]
             message = "more problems are not shown; mend these first"

@@ -19,6 +19,7 @@ from augrecipes.ops.catalog import FILE
 from augrecipes.ops.class_schema import Schema, class_schema
 from augrecipes.ops.own import OWN
 from augrecipes.ops.refused import REFUSED
+from augrecipes.ops.registry import get_class
 from augrecipes.paths import write_file
 from augrecipes.recipe import grammar
 
@@ -29,9 +30,8 @@ def document() -> Schema:
     >>> document()["$defs"]["stepMapping"]["properties"]["RandomCrop"]["required"]
     ['height', 'width']
     """
-    steps = {**grammar.GROUPS, groups.DEGRADE: grammar.DEGRADE}
-    steps.update((name, _step(class_schema(cls))) for name, cls in _classes().items())
-    steps = {name: steps[name] for name in sorted(steps)}
+    classes = {name: _step(class_schema(cls)) for name, cls in _classes().items()}
+    steps = dict(sorted({**grammar.GROUPS, groups.DEGRADE: grammar.DEGRADE, **classes}.items()))
     bare = [name for name, schema in steps.items() if not schema.get("required")]
     by_name = {"type": "object", "properties": steps, "additionalProperties": False}
     return {
@@ -58,24 +58,12 @@ def text() -> str:
     return json.dumps(document(), indent=2, ensure_ascii=False) + "\n"
 
 
-def write() -> Path:
-    """Write the shipped file again, whole or not at all."""
-    path = Path(__file__).resolve().parent.parent / "schema" / FILE
-    write_file(path, text().encode())
-    return path
-
-
 def _classes() -> dict[str, type]:
     """Every class of albumentations that can be a step, and our own."""
     module = albumentations()
-    found: dict[str, type] = {}
-    for name in dir(module):
-        cls = getattr(module, name)
-        if inspect.isclass(cls) and issubclass(cls, module.BasicTransform) and name not in REFUSED:
-            found[name] = cls
-    from augrecipes.ops.registry import get_class
-
-    return {**found, **{name: get_class(name) for name in OWN}}
+    classes = {name: cls for name, cls in vars(module).items() if inspect.isclass(cls) and name not in REFUSED}
+    theirs = {name: cls for name, cls in classes.items() if issubclass(cls, module.BasicTransform)}
+    return {**theirs, **{name: get_class(name) for name in OWN}}
 
 
 def _step(schema: Schema) -> Schema:
@@ -86,4 +74,4 @@ def _step(schema: Schema) -> Schema:
 
 
 if __name__ == "__main__":
-    write()
+    write_file(Path(__file__).resolve().parent.parent / "schema" / FILE, text().encode())

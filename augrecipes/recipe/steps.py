@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from augrecipes.kinds import owners
@@ -15,48 +14,42 @@ from augrecipes.ops.refused import REFUSED
 from augrecipes.recipe import grammar, limits, suggest
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.checks import check_group
-from augrecipes.recipe.context import Context
 from augrecipes.recipe.grammar import STEP_KEYS, P
-from augrecipes.recipe.history import CLASSES, GONE
+from augrecipes.recipe.history import CLASSES, GONE, is_old
+from augrecipes.recipe.keys import Context
 from augrecipes.recipe.model import GROUPS, Arguments, Step
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, plain
 from augrecipes.recipe.problems import NO_HINT, Fix, Hint, near
-from augrecipes.recipe.today import is_old
 
 RESERVED = ("p", *STEP_KEYS)
 _GROUPS = {name: own_part(schema) for name, schema in grammar.GROUPS.items()}
 _ID = re.compile(STEP_KEYS["id"]["pattern"])
 
 
-@dataclass(frozen=True, slots=True)
-class Inside:
-    """Where a list of steps stands: the chain of names above it."""
+def build_steps(context: Context, node: Node, key: str = "steps", inside: tuple[str, ...] = ()) -> tuple[Step, ...]:
+    """The steps of a list node; what is wrong is noted and left out.
 
-    names: tuple[str, ...] = ()
-
-    def under(self, name: str) -> Inside:
-        """One level further down."""
-        return Inside((*self.names, name))
-
-
-def build_steps(context: Context, node: Node, inside: Inside | None = None, key: str = "steps") -> tuple[Step, ...]:
-    """The steps of a list node; what is wrong is noted and left out."""
+    Args:
+        context: of the recipe.
+        node: the list.
+        key: where it stands, for messages.
+        inside: the names of the groups around it.
+    """
     if not isinstance(node, ListNode):
         context.problems.add("E204", node.place, f"must be a list of steps, got {describe(node)}", key)
         return ()
-    built = (_build(context, item, inside or Inside()) for item in node.items)
+    built = (_build(context, item, inside) for item in node.items)
     return tuple(step for step in built if step is not None)
 
 
-def _build(context: Context, node: Node, inside: Inside) -> Step | None:
+def _build(context: Context, node: Node, inside: tuple[str, ...]) -> Step | None:
     place, name, body = _shape(context, node)
     context.steps += 1
     if context.steps > limits.MAX_STEPS:
         raise context.problems.stop("E118", place, f"a recipe holds at most {limits.MAX_STEPS:,} steps", "steps")
-    if not _usable_name(context, name, place, body, inside):
+    if not name or not _usable_name(context, name, place, body, inside):
         return None
-    if body is None:
-        body = MappingNode({}, place)
+    body = MappingNode({}, place) if body is None else body
     if not isinstance(body, MappingNode):
         message = f"arguments are given by name, such as {name}: {{argument: value}}; got {describe(body)}"
         context.problems.add("E301", body.place, message, name)
@@ -66,11 +59,10 @@ def _build(context: Context, node: Node, inside: Inside) -> Step | None:
     takes_steps = name in GROUPS or name == groups.DEGRADE
     children: tuple[Step, ...] = ()
     if takes_steps and "steps" in body.entries:
-        children = build_steps(context, body.entries["steps"], inside.under(name), f"{name}.steps")
-    args = _arguments(context, name, body, place)
+        children = build_steps(context, body.entries["steps"], f"{name}.steps", (*inside, name))
     step = Step(
         name,
-        args=Arguments({key: plain(value) for key, value in args.entries.items()}),
+        args=Arguments(_arguments(context, name, body, place)),
         steps=children,
         position=context.position(place),
         places=Arguments({key: context.position(body.at.get(key, body.place)) for key in body.entries}),
@@ -80,53 +72,55 @@ def _build(context: Context, node: Node, inside: Inside) -> Step | None:
     if takes_steps:
         check_group(context, step, body, place)
     elif len(context.problems) == before and name not in groups.PAIR_STEPS:
-        _ask_judge(context, step, body, place)
+        refusal = judge.verdict(step, context.max_bytes)
+        if refusal is not None:
+            argument = body.entries.get(refusal.argument)
+            where = body.at.get(refusal.argument, place) if argument is None else argument.place
+            label = f"{name}.{refusal.argument}" if refusal.argument else name
+            context.problems.add("E308", where, refusal.message, label)
     return step
 
 
 def _shape(context: Context, node: Node) -> tuple[Place, str, Node | None]:
     """Place, name and arguments of a step; an empty name where it is none, the problem noted."""
-    problems = context.problems
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value:
         return node.place, node.value, None
     if not isinstance(node, MappingNode) or not node.entries:
-        problems.add("E301", node.place, f"a step is a name or one `Name: {{arguments}}`, got {describe(node)}", "step")
+        message = f"a step is a name or one `Name: {{arguments}}`, got {describe(node)}"
+        context.problems.add("E301", node.place, message, "step")
         return node.place, "", None
     name, place, body = next(node.pairs())
+    nothing = isinstance(body, Scalar) and body.value is None
+    if name and len(node.entries) == 1:
+        return place, name, None if nothing else body
     if not name:
-        problems.add("E301", place, "the name of the step is empty; write the name of a class", "step")
-        return place, "", None
-    if len(node.entries) > 1:
+        message = "the name of the step is empty; write the name of a class"
+    elif nothing:
         others = ", ".join(list(node.entries)[1:4])
-        if isinstance(body, Scalar) and body.value is None:
-            message = f"a step has one key; indent its arguments ({others}) further than {name!r}"
-        else:
-            message = f"a step has one key, got {len(node.entries)}; start each step with its own `- `"
-        problems.add("E301", place, message, name)
-        return place, "", None
-    return place, name, None if isinstance(body, Scalar) and body.value is None else body
+        message = f"a step has one key; indent its arguments ({others}) further than {name!r}"
+    else:
+        message = f"a step has one key, got {len(node.entries)}; start each step with its own `- `"
+    context.problems.add("E301", place, message, name or "step")
+    return place, "", None
 
 
-def _usable_name(context: Context, name: str, place: Place, body: Node | None, inside: Inside) -> bool:
-    if not name:
-        return False
+def _usable_name(context: Context, name: str, place: Place, body: Node | None, inside: tuple[str, ...]) -> bool:
     problems = context.problems
-    if name in GROUPS or name == groups.DEGRADE:
-        if name == groups.DEGRADE and not context.facts.scales:
+    if name == groups.DEGRADE:
+        if not context.facts.scales:
             message = f"makes one target out of another, which only recipes of kind {owners('scales')} have"
             problems.add("E207", place, message, name)
-        elif name == groups.DEGRADE and groups.DEGRADE in inside.names:
+        elif groups.DEGRADE in inside:
             problems.add("E312", place, "a Degrade cannot stand inside a Degrade", name)
-        elif name == groups.DEGRADE and inside.names:
-            message = (
-                f"stands at the top of its list, not inside {inside.names[-1]}: its target is made for every sample"
-            )
+        elif inside:
+            message = f"stands at the top of its list, not inside {inside[-1]}: its target is made for every sample"
             problems.add("E312", place, message, name)
+    if name in GROUPS or name == groups.DEGRADE:
         return True
-    if claims(name).resizes == "target" and groups.DEGRADE not in inside.names:
+    if claims(name).resizes == "target" and groups.DEGRADE not in inside:
         problems.add("E312", place, "stands inside Degrade only, whose target's size it makes; use Resize", name)
         return True
-    if not context.runs_plugins and registry.would_import(name):
+    if not context.resolved.runs_plugins and registry.would_import(name):
         problems.add("E211", place, "the package that announces it is not imported for this text", name)
         return False
     try:
@@ -140,9 +134,7 @@ def _usable_name(context: Context, name: str, place: Place, body: Node | None, i
     elif "." in name:
         message = "steps are class names, never dotted paths; augrecipes.register(cls) makes a class of yours known"
         last = name.rsplit(".", 1)[1]
-        hint = NO_HINT
-        if last in registry.names():
-            hint = Hint(f"; write {last!r}", (Fix("word", last),))
+        hint = Hint(f"; write {last!r}", (Fix("word", last),)) if last in registry.names() else NO_HINT
         problems.add("E302", place, message, name, hint)
     else:
         valid = (*registry.names(), *GROUPS)
@@ -161,22 +153,20 @@ def _reserved(context: Context, name: str, body: MappingNode) -> dict[str, Any]:
             continue
         label = f"{name}.{key}"
         if key not in context.facts.keys and (owner := owners(key)):
-            place = body.at.get(key, node.place)
-            context.problems.add("E207", place, f"belongs to recipes of kind {owner}", label)
+            context.problems.add("E207", body.at.get(key, node.place), f"belongs to recipes of kind {owner}", label)
             continue
         if key in ("target", "at"):
             names = _targets(context, node, label, one=key == "at")
-            if names:
-                found[key] = names[0] if key == "at" else names
+            found |= {key: names[0] if key == "at" else names} if names else {}
         elif key == "id":
-            if _good_id(context, node, label):
-                found["id"] = plain(node)
+            _check_id(context, node, label)
+            found["id"] = str(plain(node))
         elif context.value(node, STEP_KEYS.get(key, P), "E309", label):
             found[key] = float(plain(node)) if key == "p" else plain(node)
     return found
 
 
-def _good_id(context: Context, node: Node, label: str) -> bool:
+def _check_id(context: Context, node: Node, label: str) -> None:
     value = plain(node)
     problems = context.problems
     if not isinstance(value, str) or not _ID.fullmatch(value):
@@ -184,12 +174,10 @@ def _good_id(context: Context, node: Node, label: str) -> bool:
     elif value in GROUPS or value in REFUSED or value in registry.names():
         problems.add("E311", node.place, f"{value!r} is the name of a class; choose another id", label)
     elif value in context.ids:
-        first = context.ids[value]
-        problems.add("E311", node.place, f"id {value!r} is taken by the step in line {first.line}", label)
+        line = context.ids[value].line
+        problems.add("E311", node.place, f"id {value!r} is taken by the step in line {line}", label)
     else:
         context.ids[value] = node.place
-        return True
-    return False
 
 
 def _targets(context: Context, node: Node, label: str, *, one: bool) -> tuple[str, ...]:
@@ -203,9 +191,8 @@ def _targets(context: Context, node: Node, label: str, *, one: bool) -> tuple[st
         if not isinstance(value, str):
             context.problems.add("E309", item.place, f"must be a target's name, got {describe(item)}", label)
         elif value not in context.scales:
-            valid = list(context.scales)
-            message = f"unknown target {value!r}; `scales:` has {', '.join(valid) or 'none'}"
-            context.problems.add("E314", item.place, message, label, near(value, valid))
+            message = f"unknown target {value!r}; `scales:` has {', '.join(context.scales) or 'none'}"
+            context.problems.add("E314", item.place, message, label, near(value, context.scales))
         elif value in names:
             context.problems.add("E309", item.place, f"target {value!r} is named twice", label)
         else:
@@ -213,26 +200,24 @@ def _targets(context: Context, node: Node, label: str, *, one: bool) -> tuple[st
     return tuple(names)
 
 
-def _arguments(context: Context, name: str, body: MappingNode, place: Place) -> MappingNode:
+def _arguments(context: Context, name: str, body: MappingNode, place: Place) -> dict[str, Any]:
     """The arguments that are not reserved, checked against the class's schema."""
     schema = _GROUPS.get(name) or registry.arguments(name) or {"properties": {}}
     properties: Mapping[str, Any] = schema["properties"]
     inner = ("steps",) if name in GROUPS else ("steps", "target") if name == groups.DEGRADE else ()
     valid = [key for key in properties if key != "p"]
     open_ended = schema.get("additionalProperties", True) is True
-    taken: dict[str, Node] = {}
+    taken: dict[str, Any] = {}
     for key, at, node in body.pairs():
-        if key == "steps" and "steps" in inner:
-            continue
-        if key in inner:
-            taken[key] = node
-        elif key in RESERVED:
+        if key == "target" and key in inner:
+            taken[key] = plain(node)
+        elif key in inner or key in RESERVED:
             continue
         elif key in properties:
             for finding in () if name in GROUPS else check_value(properties[key], node):
                 hint = suggest.value(name, key, finding.code, plain(node)) or finding.hint
                 context.problems.add(finding.code, finding.place, finding.message, f"{name}.{key}", hint)
-            taken[key] = node
+            taken[key] = plain(node)
         elif key in schema.get("x-python", ()) and (name, key) not in GONE:
             context.problems.add("E304", at, f"{key!r} takes a Python object, which a recipe cannot hold", name)
         elif not open_ended:
@@ -241,18 +226,7 @@ def _arguments(context: Context, name: str, body: MappingNode, place: Place) -> 
             hint = suggest.argument(name, key, given, [*valid, *inner, *RESERVED[:2]])
             takes = "" if hint.text else f"; it takes {', '.join([*valid, *inner, 'p'])}"
             context.problems.add("E304", at, f"unknown argument {key!r}{takes}", name, hint)
-    if name not in GROUPS and name != groups.DEGRADE:
-        for key in schema.get("required", ()):
-            if key not in body.entries:
-                context.problems.add("E305", place, f"{key!r} is required", name)
-    return MappingNode(taken, body.place, body.at)
-
-
-def _ask_judge(context: Context, step: Step, body: MappingNode, place: Place) -> None:
-    refusal = judge.verdict(step, context.max_bytes)
-    if refusal is None:
-        return
-    node = body.entries.get(refusal.argument)
-    where = node.place if node is not None else body.at.get(refusal.argument, place)
-    name = f"{step.name}.{refusal.argument}" if refusal.argument else step.name
-    context.problems.add("E308", where, refusal.message, name)
+    for key in () if name in GROUPS or name == groups.DEGRADE else schema.get("required", ()):
+        if key not in body.entries:
+            context.problems.add("E305", place, f"{key!r} is required", name)
+    return taken

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from augrecipes.ops import registry
 from augrecipes.ops.judge import verdict
 from augrecipes.ops.rules import is_number
 from augrecipes.recipe import history
@@ -14,13 +13,9 @@ from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.model import Arguments, Step
 from augrecipes.recipe.nodes import Place, from_value
 from augrecipes.recipe.problems import NO_HINT, Fix, Hint, meant, near
-from augrecipes.recipe.today import instead, step_today
 from augrecipes.recipe.write import flow
 
-_OWN_CLASS = Hint(
-    "; a class of yours is made known with augrecipes.register(cls), a plugin of an installed package by its name "
-    "under `plugins:`"
-)
+_OWN_CLASS = Hint("; make a class of yours known with augrecipes.register(cls), or name its plugin under `plugins:`")
 _SNIPPET = re.compile(r"`([^`]+)`")  # of the tables' words: YAML that a recipe may hold
 
 
@@ -35,13 +30,13 @@ def step(name: str, given: Any, valid: Iterable[str]) -> Hint:
     '; write `RandomBrightnessContrast: {brightness_limit: 0, contrast_limit: 0.1}`'
     """
     if name in history.CLASSES:
-        new, today = history.CLASSES[name], step_today(name, given if isinstance(given, Mapping) else {})
+        new, today = history.CLASSES[name], history.step_today(name, given if isinstance(given, Mapping) else {})
         fine = today and _accepted(new, today) and verdict(Step(new, Arguments(today))) is None
         return _write(f"{new}: {flow(today)}", "step") if fine else meant(new)
     return _known(history.STEPS.get(name), "step") or near(name, valid) or _OWN_CLASS
 
 
-def argument(cls: str, name: str, given: Mapping[str, Any], valid: Iterable[str]) -> Hint:
+def argument(cls: str, name: str, given: Mapping[str, Any], valid: Sequence[str]) -> Hint:
     """What to write for an unknown argument of a step `cls` with the arguments `given`, or an empty hint.
 
     >>> argument("RandomCrop", "sise", {"sise": 3}, ["height", "width"]).text
@@ -51,54 +46,40 @@ def argument(cls: str, name: str, given: Mapping[str, Any], valid: Iterable[str]
     >>> argument("Rotate", "value", {"value": [0, 0, 255]}, ["limit", "fill"]).text
     '; write `fill: [0, 0, 255]`'
     """
-    names = list(valid)
     if name == "always_apply":
         fix = Fix("entry", "p: 1.0") if given.get(name) is True else Fix("remove")
         return Hint(f"; {history.ALWAYS_APPLY}", (fix,))
     if (cls, name) in history.GONE:
         return Hint(f"; {history.GONE[cls, name]}", (Fix("remove"),))
-    today = instead(cls, name, given)
+    today = history.instead(cls, name, given)
     if today is None and name == "size" and cls in history.SIZES:
         return _size(cls, given[name])
     if today is not None:
-        return _instead(cls, today)
-    specific = history.ARGUMENTS_OF.get((cls, name))
-    if specific:
-        return _known(specific, "entry")
+        gone = Hint("; it is gone, and null asked for nothing: leave it out", (Fix("remove"),))
+        return _entries(cls, today, ", ") if today else gone
     general = history.ARGUMENTS.get(name)
-    return _known(general, "entry") if general in (*names, "p", "id") else near(name, names)
-
-
-def _instead(cls: str, today: Mapping[str, Any]) -> Hint:
-    if not today:
-        return Hint("; it is gone, and null asked for nothing: leave it out", (Fix("remove"),))
-    if _accepted(cls, today):
-        return _write(_inline(today), "entry")
-    return meant(", ".join(today))
+    known = history.ARGUMENTS_OF.get((cls, name)) or (general if general in (*valid, "p", "id") else None)
+    return _known(known, "entry") or near(name, valid)
 
 
 def _size(cls: str, value: Any) -> Hint:
     height, width = value if isinstance(value, list) and len(value) == 2 else (value, value)
     other = history.OF_ONE_NUMBER.get(cls)
-    if other and not isinstance(value, list):
-        shorter = {"max_size": value}
-        if _accepted(other, shorter):
-            why = "one number is the shorter side, and the shape is kept"
-            return _write(f"{other}: {flow(shorter)}", "step", f"{why}: ")
-    sides = dict(zip(history.SIZES[cls], (height, width), strict=True))
-    return _write(_inline(sides), "entry") if _accepted(cls, sides) else meant(" and ".join(sides))
+    if other and not isinstance(value, list) and _accepted(other, {"max_size": value}):
+        why = "one number is the shorter side, and the shape is kept: "
+        return _write(f"{other}: {{max_size: {flow(value)}}}", "step", why)
+    return _entries(cls, dict(zip(history.SIZES[cls], (height, width), strict=True)), " and ")
 
 
-def _inline(arguments: Mapping[str, Any]) -> str:
-    return flow(arguments)[1:-1]
+def _entries(cls: str, arguments: Mapping[str, Any], joint: str) -> Hint:
+    """Arguments to write; their names alone where the class does not take the values."""
+    return _write(flow(arguments)[1:-1], "entry") if _accepted(cls, arguments) else meant(joint.join(arguments))
 
 
 def _accepted(cls: str, arguments: Mapping[str, Any]) -> bool:
     """Whether a class's schema takes all of these."""
-    takes = (registry.arguments(cls) or {"properties": {}})["properties"]
-    return all(
-        name in takes and not check_value(takes[name], from_value(arguments[name], Place())) for name in arguments
-    )
+    takes = history.takes(cls)
+    return all(key in takes and not check_value(takes[key], from_value(arguments[key], Place())) for key in arguments)
 
 
 def value(cls: str, name: str, code: str, given: Any) -> Hint:
@@ -109,12 +90,11 @@ def value(cls: str, name: str, code: str, given: Any) -> Hint:
     >>> value("RandomResizedCrop", "size", "E306", 224).text
     '; write `size: [224, 224]`'
     """
-    text = history.VALUES.get((cls, name)) if code == "E307" else None
-    if text:
-        return Hint(f"; {text}")
+    if code == "E307" and (cls, name) in history.VALUES:
+        return Hint(f"; {history.VALUES[cls, name]}")
     pair = {name: [given, given]}
     one = code == "E306" and is_number(given)
-    return _write(_inline(pair), "entry") if one and _accepted(cls, pair) else NO_HINT
+    return _write(flow(pair)[1:-1], "entry") if one and _accepted(cls, pair) else NO_HINT
 
 
 def top_key(name: str, valid: Iterable[str]) -> Hint:

@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from augrecipes.errors import counted
 from augrecipes.recipe import gallery, limits
 from augrecipes.recipe.addresses import FoundStep, Steps, assign, find_step, remove
 from augrecipes.recipe.model import NOWHERE, Position
-from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, from_value
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, from_value, plain
 from augrecipes.recipe.problems import Problems, Stop, near
 
 CLASS = "__class_fullname__"
@@ -30,25 +30,38 @@ def refuse_saved(top: MappingNode, problems: Problems) -> None:
     Raises:
         Stop: `top` is one.
     """
-    pipeline = pipeline_of(top)
-    if pipeline is None:
+    if (pipeline := pipeline_of(top)) is None:
         return
     said = top.entries.get("__version__")
     version = f"albumentations {said.value}" if isinstance(said, Scalar) else "albumentations"
     steps = pipeline.entries.get("transforms")
-    count = len(steps.items) if isinstance(steps, ListNode) else 1
-    file = top.place.file
-    way = f"`augrecipes import {file} -o recipe.yaml`"
-    if file.startswith("<"):  # a text or a mapping of the caller's
-        way = "ar.from_albumentations, or `augrecipes import FILE -o recipe.yaml`,"
-    message = f"{version} saved this pipeline of {counted(count, 'transform')}, which is no recipe: {way} makes it one"
+    count = counted(len(steps.items) if isinstance(steps, ListNode) else 1, "transform")
+    file = "FILE" if top.place.file.startswith("<") else top.place.file  # else a text or a mapping of the caller's
+    way = f"`augrecipes import {file} -o recipe.yaml`, or ar.from_albumentations, makes it one"
+    message = f"{version} saved this pipeline of {count}, which is no recipe: {way}"
     raise problems.stop("E117", top.place, message, "A.save")
 
 
-OVERRIDES = "<overrides>"
 _OWN_KEYS = ("extends", "set", "without")
 # Reads the bytes of one file into nodes and lines; given by the parser, which alone knows YAML.
-Read = Callable[[bytes, str, Problems], tuple[Node, list[str]]]
+Read = Callable[[str | bytes, str, Problems], tuple[Node, list[str]]]
+
+
+Overrides = Mapping[str, Any] | None
+
+
+class Changes(TypedDict, total=False):
+    """What the caller of a parser changes.
+
+    Attributes:
+        overrides: values by address, as in a variant's `set:`.
+        without: addresses of steps to leave out, as in a variant's `without:`.
+        plugins: run those that the recipe names; False: it may name those that have run in this process alone.
+    """
+
+    overrides: Overrides
+    without: Sequence[str]
+    plugins: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +74,7 @@ class Resolved:
         file: the file that was asked for.
         extends: where it says what it extends.
         partial: what it extends could not be read, so keys may be missing.
+        runs_plugins: packages may be imported that announce what it names.
     """
 
     top: MappingNode
@@ -68,6 +82,7 @@ class Resolved:
     file: str
     extends: Position = NOWHERE
     partial: bool = False
+    runs_plugins: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +114,12 @@ class Variants:
         self._partial = False
 
     def resolve(
-        self, data: bytes, source: SourceFile, overrides: Mapping[str, Any] | None = None, without: Sequence[str] = ()
+        self,
+        data: str | bytes,
+        source: SourceFile,
+        overrides: Overrides = None,
+        without: Sequence[str] = (),
+        plugins: bool = True,
     ) -> Resolved:
         """The recipe of `data` with everything that it extends, and the caller's own changes.
 
@@ -108,20 +128,18 @@ class Variants:
         """
         top = self._one(data, source, ())
         said = top.at.get("extends", Place())
-        extends = Position(said.line, said.col)
-        if self._partial:  # addresses would be looked for in vain
-            return Resolved(top, self._lines, source.shown, extends, partial=True)
-        here = Place(OVERRIDES)
-        values: dict[str, tuple[Place, Node]] = {}
-        for address, value in (overrides or {}).items():
-            try:
-                values[str(address)] = (here, from_value(value, here))
-            except TypeError as error:
-                self._problems.add("E507", here, str(error), str(address))
-        self._change(top, values, [(str(address), here) for address in without])
-        return Resolved(top, self._lines, source.shown, extends)
+        if not self._partial:  # else addresses would be looked for in vain
+            here = Place("<overrides>")
+            values = MappingNode({}, here)
+            for address, value in (overrides or {}).items():
+                try:
+                    values.entries[str(address)] = from_value(value, here)
+                except TypeError as error:
+                    self._problems.add("E507", here, str(error), str(address))
+            self._change(top, values, from_value([str(address) for address in without], here))
+        return Resolved(top, self._lines, source.shown, Position(said.line, said.col), self._partial, plugins)
 
-    def _one(self, data: bytes, source: SourceFile, chain: tuple[SourceFile, ...]) -> MappingNode:
+    def _one(self, data: str | bytes, source: SourceFile, chain: tuple[SourceFile, ...]) -> MappingNode:
         problems = self._problems
         top, self._lines[source.shown] = self._read(data, source.shown, problems)
         if not isinstance(top, MappingNode):
@@ -137,22 +155,23 @@ class Variants:
                 # What the variant says itself replaces; its version counts too, so a missing one is noticed.
                 if key not in top.entries and key != "version":
                     top.entries[key], top.at[key] = node, place
-            _add_plugins(parent, top)
+            theirs, own = parent.entries.get("plugins"), top.entries.get("plugins")
+            if isinstance(theirs, ListNode) and isinstance(own, ListNode) and theirs is not own:
+                top.entries["plugins"] = ListNode([*theirs.items, *own.items], own.place)  # steps of either need theirs
         elif changes:
             key = next(iter(changes))
             problems.add("E507", top.at[key], f"`{key}:` changes what `extends:` names; add `extends: NAME`", key)
-        self._change(top, self._set(changes.get("set")), self._without(changes.get("without")))
+        self._change(top, changes.get("set"), changes.get("without"))
         return top
 
     def _extended(self, node: Node, source: SourceFile, chain: tuple[SourceFile, ...]) -> MappingNode | None:
         """The mapping that `extends: node` means; None, with the problem noted, where it cannot be read."""
-        before = len(self._problems)
         parent = None
         try:
             parent = self._parent(node, source, (*chain, source))
         except Stop:
             self._partial = True
-        elsewhere = {problem.file for problem in self._problems.since(before)}
+        elsewhere = {problem.file for problem in self._problems.all()}
         if self._partial and not chain and elsewhere and source.shown not in elsewhere:
             # Said here too: the file that was asked for is the one that the reader has open.
             message = f"what this extends cannot be read; see {', '.join(sorted(elsewhere))}"
@@ -200,54 +219,31 @@ class Variants:
         shown = os.path.normpath(os.path.join(os.path.dirname(source.shown), name))  # noqa: PTH118, PTH120 - as written
         return SourceFile(shown, path, source.root)
 
-    def _set(self, node: Node | None) -> dict[str, tuple[Place, Node]]:
-        if node is None:
-            return {}
-        if not isinstance(node, MappingNode):
-            message = f"must be a mapping such as {{RandomCrop.height: 64}}, got {describe(node)}"
-            self._problems.add("E507", node.place, message, "set")
-            return {}
-        return {key: (place, value) for key, place, value in node.pairs()}
-
-    def _without(self, node: Node | None) -> list[tuple[str, Place]]:
-        if node is None:
-            return []
-        items = node.items if isinstance(node, ListNode) else [node]
-        found = []
-        for item in items:
-            if isinstance(item, Scalar) and isinstance(item.value, str):
-                found.append((item.value, item.place))
-            else:
-                self._problems.add("E507", item.place, f"must be a step's name or id, got {describe(item)}", "without")
-        return found
-
-    def _change(
-        self, top: MappingNode, values: Mapping[str, tuple[Place, Node]], without: Sequence[tuple[str, Place]]
-    ) -> None:
+    def _change(self, top: MappingNode, values: Node | None, without: Node | None) -> None:
         """Apply `set` and `without`. Both count steps as they stood before either."""
-        if not values and not without:
+        add = self._problems.add
+        if values is not None and not isinstance(values, MappingNode):
+            message = f"must be a mapping such as {{RandomCrop.height: 64}}, got {describe(values)}"
+            add("E507", values.place, message, "set")
+            values = None
+        left_out = without.items if isinstance(without, ListNode) else [] if without is None else [without]
+        if not left_out and not (values and values.entries):
             return
         steps = Steps(top)
         gone: dict[int, tuple[FoundStep, Place]] = {}
-        for address, place in without:
-            found = find_step(steps, address, place, self._problems)
-            if found is None:
+        for item in left_out:
+            address = plain(item)
+            if not isinstance(address, str):
+                add("E507", item.place, f"must be a step's name or id, got {describe(item)}", "without")
+            elif (found := find_step(steps, address, item.place, self._problems)) is None:
                 continue
-            step, rest = found
-            if rest:
-                self._problems.add("E507", place, "leaves out whole steps; an argument is changed with `set:`", address)
+            elif found[1]:
+                add("E507", item.place, "leaves out whole steps; an argument is changed with `set:`", address)
             else:
-                gone[id(step)] = step, place
-        for address, (place, value) in values.items():
+                gone[id(found[0])] = found[0], item.place
+        for address, place, value in values.pairs() if values else ():
             assign(top, steps, address, place=place, value=value, problems=self._problems)
         remove(step for step, _ in gone.values())
         for step, place in gone.values():
             if not step.parent.items:  # a group that this leaves empty is an error of the variant
                 step.parent.place = place
-
-
-def _add_plugins(parent: MappingNode, top: MappingNode) -> None:
-    """Plugins of both: the steps of either need their own."""
-    theirs, own = parent.entries.get("plugins"), top.entries.get("plugins")
-    if isinstance(theirs, ListNode) and isinstance(own, ListNode) and theirs is not own:
-        top.entries["plugins"] = ListNode([*theirs.items, *own.items], own.place)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -12,7 +12,7 @@ from augrecipes.errors import Diagnostic, RecipeError, harmless
 from augrecipes.recipe import derive
 from augrecipes.recipe.grammar import WORD
 from augrecipes.recipe.keys import imagenet
-from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Output, Recipe, Step
+from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Output, Recipe, Step
 from augrecipes.recipe.nodes import NumberError, Place, from_value, resolve
 
 
@@ -28,7 +28,6 @@ class Remark:
 # the group that is the first step, `("steps", 0, 3)` behind its last one.
 At = tuple[str | int, ...]
 Remarks = Mapping[At, Remark]
-_NO_REMARK = Remark()
 
 
 def to_yaml(recipe: Recipe, remarks: Remarks | None = None) -> str:
@@ -41,53 +40,47 @@ def to_yaml(recipe: Recipe, remarks: Remarks | None = None) -> str:
     steps:
       - HorizontalFlip: {p: 0.2}
     """
-    default, said = Recipe(""), remarks or {}
-    top: list[tuple[str, str]] = [("version", "1"), ("recipe", flow(recipe.name))]
-    plain = ("about", "kind", "optimize", "without_rules", "plugins", "max_bytes", "scales", "allow_resampling")
-    top += [(key, flow(getattr(recipe, key))) for key in plain if getattr(recipe, key) != getattr(default, key)]
-    if recipe.bag is not None:
-        top.append(("bag", flow(asdict(recipe.bag))))
-    if inputs := _inputs(recipe.inputs):
-        top.append(("inputs", flow(inputs)))
-    lines = _remarked(said.get((), _NO_REMARK))
-    for key, text in top:
-        lines += _remarked(said.get((key,), _NO_REMARK), f"{key}: {text}")
-    lines += _section("steps", recipe.steps, said)
-    if recipe.derived and recipe.eval == derive.steps_of(derive.derive(recipe.steps, recipe.scales.plain())):
-        lines += _remarked(said.get(("eval",), _NO_REMARK), f"eval: {WORD}")
-    elif recipe.eval is not None:
-        lines += _section("eval", recipe.eval, said)
-    output = _outputs(recipe)
-    lines += _remarked(said.get(("output",), _NO_REMARK), *([f"output: {flow(output)}"] if output else ()))
+    said, lines = remarks or {}, []
+    for at, indent, text in _lines(recipe):
+        remark = said.get(at, Remark()) if at is not None else Remark()
+        lines += [f"{indent}# {harmless(above)}".rstrip() for above in remark.above]
+        behind = f"  # {harmless(remark.beside)}" if remark.beside else ""
+        lines += [f"{indent}{text}{behind}"] if text else []
     return "\n".join(lines) + "\n"
 
 
-def _remarked(remark: Remark, *lines: str, indent: str = "") -> list[str]:
-    """Lines with the comments on the first of them; without any, what stands above alone."""
-    found = [f"{indent}# {harmless(text)}".rstrip() for text in remark.above]
-    if lines:
-        found += [f"{lines[0]}  # {harmless(remark.beside)}" if remark.beside else lines[0], *lines[1:]]
-    return found
+Lines = Iterator[
+    tuple[At | None, str, str]
+]  # of each line what it is, if remarks can be on it, its indent and its text
 
 
-def _section(key: str, steps: tuple[Step, ...], said: Remarks) -> list[str]:
-    return _remarked(said.get((key,), _NO_REMARK), *_listed(key, steps, said, (key,)))
+def _lines(recipe: Recipe) -> Lines:
+    default = Recipe("")
+    plain = ("about", "kind", "optimize", "without_rules", "plugins", "max_bytes", "scales", "allow_resampling")
+    top = {key: getattr(recipe, key) for key in plain if getattr(recipe, key) != getattr(default, key)}
+    parts = {"bag": recipe.bag and asdict(recipe.bag), "inputs": _inputs(recipe.inputs)}
+    yield (), "", ""
+    for key, value in {"version": 1, "recipe": recipe.name, **top, **parts}.items():
+        if value or key not in parts:
+            yield (key,), "", f"{key}: {flow(value)}"
+    yield from _listed("steps", recipe.steps, ("steps",))
+    if recipe.derived and recipe.eval == derive.steps_of(derive.derive(recipe.steps, recipe.scales.plain())):
+        yield ("eval",), "", f"eval: {WORD}"
+    elif recipe.eval is not None:
+        yield from _listed("eval", recipe.eval, ("eval",))
+    output = {**_output(recipe.output), **{target: _output(own) for target, own in recipe.outputs.items()}}
+    yield ("output",), "", f"output: {flow(output)}" if output else ""
 
 
-def _listed(key: str, steps: tuple[Step, ...], said: Remarks, at: At, indent: str = "") -> list[str]:
-    """A key and its steps, and what is said of each."""
-    inner = indent + "  "
-    behind = _remarked(said.get((*at, len(steps)), _NO_REMARK), indent=inner)
-    if not steps:
-        return [f"{indent}{key}: []", *behind]
-    lines = [f"{indent}{key}:"]
+def _listed(key: str, steps: tuple[Step, ...], at: At, indent: str = "") -> Lines:
+    """A key and its steps."""
+    yield at if at == (key,) else None, indent, f"{key}:" if steps else f"{key}: []"
     for place, step in enumerate(steps):
-        here = (*at, place)
-        lines += _remarked(said.get(here, _NO_REMARK), *_step(step, said, here, inner), indent=inner)
-    return lines + behind
+        yield from _step(step, (*at, place), indent + "  ")
+    yield (*at, len(steps)), indent + "  ", ""
 
 
-def _step(step: Step, said: Remarks, at: At, indent: str) -> list[str]:
+def _step(step: Step, at: At, indent: str) -> Lines:
     arguments = step.args.plain()
     for key, value in (("target", list(step.target)), ("at", step.at), ("share", step.share), ("id", step.id)):
         if value:
@@ -95,20 +88,18 @@ def _step(step: Step, said: Remarks, at: At, indent: str) -> list[str]:
     if step.p is not None:
         arguments["p"] = step.p
     if not step.steps:
-        text = f": {flow(arguments)}" if arguments else ""
-        return [f"{indent}- {flow(step.name)}{text}"]
-    lines = [f"{indent}- {step.name}:"]
-    inner = indent + "    "
-    lines += [f"{inner}{flow(key)}: {flow(value)}" for key, value in arguments.items()]
-    return lines + _listed("steps", step.steps, said, at, inner)
+        yield at, indent, f"- {flow(step.name)}: {flow(arguments)}" if arguments else f"- {flow(step.name)}"
+        return
+    yield at, indent, f"- {step.name}:"
+    for key, value in arguments.items():
+        yield None, indent + "    ", f"{flow(key)}: {flow(value)}"
+    yield from _listed("steps", step.steps, at, indent + "    ")
 
 
 def _inputs(inputs: Inputs) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    image = {"channels": inputs.channels, "min_size": inputs.min_size and list(inputs.min_size)}
+    image = {"channels": inputs.channels, "min_size": inputs.min_size}
     image = {key: value for key, value in image.items() if value is not None}
-    if image:
-        found["image"] = image
+    found: dict[str, Any] = {"image": image} if image else {}
     if inputs.mask != "optional":
         found["mask"] = inputs.mask
     for key, value in (("boxes", inputs.boxes), ("keypoints", inputs.keypoints)):
@@ -122,19 +113,13 @@ def _changed(value: Boxes | Keypoints | Output) -> dict[str, Any]:
     return {f.name: getattr(value, f.name) for f in fields(value) if getattr(value, f.name) != getattr(default, f.name)}
 
 
-def _outputs(recipe: Recipe) -> dict[str, Any]:
-    return {**_output(recipe.output), **{target: _output(output) for target, output in recipe.outputs.items()}}
-
-
 def _output(output: Output) -> dict[str, Any]:
     found = _changed(output)
-    found.pop("normalize", None)
+    normalize = found.pop("normalize", None)
     if "range" in found:
         found["range"] = [int(bound) for bound in found.pop("range")]
-    if output.normalize == imagenet(output.color):
-        found["normalize"] = "imagenet"
-    elif output.normalize is not None:
-        found["normalize"] = {"mean": list(output.normalize.mean), "std": list(output.normalize.std)}
+    if normalize is not None:
+        found["normalize"] = "imagenet" if normalize == imagenet(output.color) else asdict(normalize)
     return found
 
 
@@ -157,10 +142,8 @@ def text_of(document: Mapping[str, Any]) -> str:
         raise RecipeError(problems=[Diagnostic(what, 1, 1, "E507", "recipe", "<recipe>")]) from None
     lines = []
     for key, value in document.items():
-        if isinstance(value, list | tuple) and value:
-            lines += [f"{flow(str(key))}:", *(f"  - {flow(item)}" for item in value)]
-        else:
-            lines.append(f"{flow(str(key))}: {flow(value)}")
+        items = value if isinstance(value, list | tuple) else ()
+        lines += [f"{flow(str(key))}:{'' if items else f' {flow(value)}'}", *(f"  - {flow(item)}" for item in items)]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -181,8 +164,6 @@ def flow(value: Any) -> str:
             return float.__repr__(value)
         case str():
             return _text(value)
-        case Arguments():
-            return flow(value.plain())
         case Mapping():
             return "{" + ", ".join(f"{flow(key)}: {flow(item)}" for key, item in value.items()) + "}"
         case _:

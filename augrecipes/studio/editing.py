@@ -18,16 +18,17 @@ from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.edit import (
     GONE,
     QuickFix,
+    Spans,
+    TextSpan,
     applied,
     argument_set,
     override_set,
     quick_fix,
-    same,
+    read_spans,
     steps_of,
 )
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.nodes import MappingNode, Place, plain
-from augrecipes.recipe.spans import Spans, TextSpan, read_spans
+from augrecipes.recipe.nodes import MappingNode, Place, plain, same
 from augrecipes.studio.requests import RecipeRequest, Refused, SlideRequest, no_step
 from augrecipes.studio.studio import Studio
 

@@ -10,8 +10,8 @@ from html import escape
 from typing import Any
 
 from augrecipes.errors import AugrecipesError
-from augrecipes.recipe.loading import Source
 from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.parse import Source
 from augrecipes.sources.opening import Data
 from augrecipes.studio.file import recipe_of
 from augrecipes.studio.studio import Studio, opened

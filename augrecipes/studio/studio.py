@@ -16,9 +16,9 @@ from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import LintError, RecipeError
 from augrecipes.lint import lint
 from augrecipes.recipe import gallery
-from augrecipes.recipe.loading import Source, find, load
+from augrecipes.recipe.gallery import find
 from augrecipes.recipe.model import Mode, Optimize, Recipe
-from augrecipes.recipe.parse import parse_text
+from augrecipes.recipe.parse import Source, load, parse_text
 from augrecipes.recipe.write import text_of, to_yaml
 from augrecipes.sources.opening import Data
 from augrecipes.studio.data import StudioData

@@ -18,8 +18,8 @@ from augrecipes.preview.display import Picture, picture_of_input, picture_of_out
 from augrecipes.preview.rows import annotated, difference_group, short_path
 from augrecipes.preview.sheet import Sheet
 from augrecipes.progress import Progress
-from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.sources.opening import Data, StrPath, open_data
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.verify.compare import Build, Comparison, levels_of

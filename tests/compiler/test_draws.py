@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augrecipes.compat import samplers
-from augrecipes.compat.samplers import with_quick_matrix
+from augrecipes.compat import instead as samplers
+from augrecipes.compat.instead import with_quick_matrix
 from augrecipes.compiler.kernels import maps, quick_apply
 from augrecipes.compiler.kernels.maps import with_quick_maps
 from augrecipes.compiler.run import draws as draws_module

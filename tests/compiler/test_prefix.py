@@ -25,9 +25,8 @@ from augrecipes.compiler.prefix import (
 from augrecipes.compiler.rewrite import Compiled, Plan, plan
 from augrecipes.compiler.rewrite.nodes import Fused
 from augrecipes.kinds.image.pipeline import ImagePipeline
-from augrecipes.recipe.model import Arguments, Recipe, Step
+from augrecipes.recipe.model import Arguments, Recipe, Step, label
 from augrecipes.recipe.parse import parse_text
-from augrecipes.recipe.sites import label
 
 COMMON = settings(DEAR, derandomize=True)
 IMAGES = """

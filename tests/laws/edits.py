@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from random_recipes import Pool, step
 
 from augrecipes.ops import registry
-from augrecipes.recipe.model import Arguments, Output, Recipe, Step
-from augrecipes.recipe.sites import label
+from augrecipes.recipe.model import Arguments, Output, Recipe, Step, label
 
 # Edits that often change nothing, and those that nearly always do.
 GENTLE = ("default p", "default", "id", "halve", "pair")

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
 from augrecipes.kinds.pair.pipeline import PairPipeline
-from augrecipes.recipe.model import Arguments, Output, Recipe, Step
-from augrecipes.recipe.sites import label
+from augrecipes.recipe.model import Arguments, Output, Recipe, Step, label
 
 Scales = dict[str, int]
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from augrecipes.ops import catalog
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import names
-from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Recipe, Step
-from augrecipes.recipe.sites import label
+from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Recipe, Step, label
 
 Pool = tuple[tuple[str, dict[str, Any]], ...]
 

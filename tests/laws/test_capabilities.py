@@ -25,8 +25,7 @@ from augrecipes.compiler.run.draws import Draws
 from augrecipes.ops import capabilities, registry
 from augrecipes.ops.capabilities import capability, known
 from augrecipes.ops.registry import construct, effective, is_registered, names
-from augrecipes.recipe.model import Arguments, Recipe, Step
-from augrecipes.recipe.sites import label
+from augrecipes.recipe.model import Arguments, Recipe, Step, label
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # some classes warn on every call
 

@@ -22,9 +22,8 @@ from augrecipes.diff import meaning as meanings
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.ops import registry
 from augrecipes.recipe import gallery
-from augrecipes.recipe.loading import load
 from augrecipes.recipe.model import Recipe
-from augrecipes.recipe.parse import parse_text
+from augrecipes.recipe.parse import load, parse_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 comparing = importlib.import_module("augrecipes.diff")  # the module; the package's attribute is the function

@@ -18,9 +18,8 @@ from augrecipes.compiler.rewrite.rules import crop_first, open_groups
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline as Pipeline
 from augrecipes.ops import groups
-from augrecipes.recipe.model import Arguments, Boxes, Inputs, Optimize, Recipe, Step
+from augrecipes.recipe.model import Arguments, Boxes, Inputs, Optimize, Recipe, Step, label
 from augrecipes.recipe.parse import parse_text
-from augrecipes.recipe.sites import label
 
 # Grey images make some colour steps warn on every call.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

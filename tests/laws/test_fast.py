@@ -21,8 +21,7 @@ from augrecipes.compiler.rewrite.rules import join_warps
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.ops.constants import NEAREST
-from augrecipes.recipe.model import Arguments, Output, Recipe, Step
-from augrecipes.recipe.sites import label
+from augrecipes.recipe.model import Arguments, Output, Recipe, Step, label
 
 # Grey images make some colour steps warn on every call, and one warp says that it is a special case of another.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

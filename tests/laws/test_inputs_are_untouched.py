@@ -24,9 +24,8 @@ from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.ops import catalog, registry
 from augrecipes.ops.capabilities import capability, known
 from augrecipes.ops.registry import construct, names
-from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Output, Recipe, Step
+from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Output, Recipe, Step, label
 from augrecipes.recipe.parse import parse_text
-from augrecipes.recipe.sites import label
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some classes warn on every call
 

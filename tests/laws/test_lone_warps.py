@@ -20,9 +20,8 @@ from augrecipes.compiler.rewrite.nodes import Fused
 from augrecipes.compiler.rewrite.rules import join_colours, join_warps, shrink_first
 from augrecipes.errors import DataError
 from augrecipes.native.kernels import library
-from augrecipes.recipe.model import Arguments, Inputs, Output, Recipe, Step
+from augrecipes.recipe.model import Arguments, Inputs, Output, Recipe, Step, label
 from augrecipes.recipe.parse import parse_text
-from augrecipes.recipe.sites import label
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # some classes warn on every call
 

@@ -15,7 +15,7 @@ from random_recipes import Pool, recipes, targets
 from test_exact_equals_none import build, outcome
 from test_native_plan import NATIVE, ON_MASKS, WARPED, carried_out_by_albumentations, recipe_of
 
-from augrecipes.compat.normals import normals
+from augrecipes.compat import normals
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.run import points_alone
 from augrecipes.compiler.run.exits import OnTheWay

@@ -17,7 +17,7 @@ from kernel_sets import KERNEL_SETS
 from random_recipes import Arguments, Picture, Pool, label, recipes
 from test_exact_equals_none import build
 
-from augrecipes.compat.normals import normals
+from augrecipes.compat import normals
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.lowering import walk
 from augrecipes.compiler.lowering.walk import encode

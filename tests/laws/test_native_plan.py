@@ -18,7 +18,7 @@ from kernel_sets import KERNEL_SETS
 from random_recipes import Arguments, Pool, label, recipes
 from test_exact_equals_none import build, outcome
 
-from augrecipes.compat.normals import normals
+from augrecipes.compat import normals
 from augrecipes.compiler.executor.inputs import of_bytes
 from augrecipes.compiler.executor.op import NativeOp
 from augrecipes.compiler.executor.program import Program, Stopped

@@ -15,8 +15,7 @@ from augrecipes.compat import instead as one_pixel
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline as Pipeline
 from augrecipes.ops.registry import arguments, names
-from augrecipes.recipe.model import Arguments, Optimize, Output, Recipe, Step
-from augrecipes.recipe.sites import label
+from augrecipes.recipe.model import Arguments, Optimize, Output, Recipe, Step, label
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 

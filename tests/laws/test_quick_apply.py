@@ -20,7 +20,7 @@ from noise_in_numpy import lightness
 from support.every_class import STEPS
 from test_native_plan import recipe_of
 
-from augrecipes.compat.normals import normals
+from augrecipes.compat import normals
 from augrecipes.compiler.kernels import own_numbers, photons, principal_colours, probes, quick_apply, stain_jitter
 from augrecipes.compiler.kernels.step_draws import draw
 from augrecipes.compiler.lowering import colours, opencv_variants

@@ -30,8 +30,7 @@ from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.native.kernels import library
 from augrecipes.ops.capabilities import claims
-from augrecipes.recipe.model import Arguments, Optimize, Output, Recipe, Step
-from augrecipes.recipe.sites import label
+from augrecipes.recipe.model import Arguments, Optimize, Output, Recipe, Step, label
 
 # Grey images make some colour steps warn on every call, and one warp says that it is a special case of another.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import augrecipes as ar
-from augrecipes.compat import warned
+from augrecipes.compat import guard as warned
 from augrecipes.compiler.run.quiet import quiet
 from augrecipes.ops import registry
 from augrecipes.recipe import gallery

@@ -7,7 +7,7 @@ from typing import Any
 from augrecipes.preview import sheet_of as preview_sheet
 from augrecipes.preview.rows import SheetRequest
 from augrecipes.preview.sheet import Sheet
-from augrecipes.recipe.loading import as_recipe
+from augrecipes.recipe.parse import as_recipe
 
 
 def sheet_of(

@@ -33,7 +33,7 @@ Case = tuple[str, dict[str, Any]]
 NUMBERS = (0, 1, 2, 3, 7, 255, 256, 1000, 32768, bounds.LARGEST, -1, -bounds.LARGEST, bounds.SMALLEST, 1e-3, 0.5, -0.5)
 NEEDED = {**_NEEDED, "FromFloat": {"dtype": "uint8"}}
 # Whether these can be carried out an image decides, or a mask: by size, channels or dtype. A DataError names the step.
-OF_PICTURES = {
+OF_IMAGES = {
     *("height", "width", "x_max", "y_max", "px", "hole_height_range", "hole_width_range", "unit_size_range"),
     *("freq_mask_param", "time_mask_param", "mask_x_length", "mask_y_length", "drop_length", "channel_drop_range"),
     *("min_max_height", "grid", "holes_number_xy", "max_value", "fill_mask"),
@@ -110,23 +110,23 @@ def outcome(case: Case) -> str:
         resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         try:
-            told = carry_out(recipe, name)
+            report = carry_out(recipe, name)
         except BaseException as error:
-            told = f"{type(error).__name__}: {error}"
-        os.write(write, told.replace("\n", " ")[:500].encode())
+            report = f"{type(error).__name__}: {error}"
+        os.write(write, report.replace("\n", " ")[:500].encode())
         os._exit(0)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
-        told = pipe.read().decode(errors="replace")
+        report = pipe.read().decode(errors="replace")
     status = os.waitpid(child, 0)[1]
-    return told or f"ended by signal {status & 127}"
+    return report or f"ended by signal {status & 127}"
 
 
-def is_fault(case: Case, told: str) -> bool:
+def is_fault(case: Case, report: str) -> bool:
     """Whether the check should have refused it."""
-    if told in ("ok", "refused") or (told.startswith("DataError") and "would make an image" in told):
+    if report in ("ok", "refused") or (report.startswith("DataError") and "would make an image" in report):
         return False
-    return not (told.startswith(("DataError", "not finite")) and set(case[1]) <= OF_PICTURES)
+    return not (report.startswith(("DataError", "not finite")) and set(case[1]) <= OF_IMAGES)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pathlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,63 +14,7 @@ from augrecipes.recipe import grammar
 Path = tuple[str | int, ...]
 
 # Between them they have every key of the language.
-WHOLE = [
-    yaml.safe_load(text)
-    for text in (
-        """
-version: 1
-recipe: every-key
-about: Words.
-kind: image
-optimize: fast
-max_bytes: 2000000000
-plugins: []
-inputs:
-  image: {channels: 3, min_size: [64, 64]}
-  mask: required
-  boxes: {format: coco, labels: null, min_area: 4, min_visibility: 0.1, min_width: 2, min_height: 3, clip: true,
-          presence: optional}
-  keypoints: {format: yx, labels: names, remove_invisible: false, presence: required}
-steps:
-  - Rotate: {limit: [-20, 20], border_mode: reflect_101, p: 0.5, id: turn}
-  - HorizontalFlip
-  - OneOf: {p: 0.3, steps: [{Blur: {blur_limit: 5, p: 1.0}}, {SomeOf: {n: 1, replace: true, steps: [D4]}}]}
-  - RandomOrder: {n: 1, steps: [{Sequential: {steps: [ToGray]}}]}
-eval: derived
-output: {dtype: float16, layout: hwc, normalize: {mean: [0.5, 0.4, 0.3], std: 0.2}, color: bgr, where: device}
-""",
-        """
-version: 1
-recipe: pairs
-kind: pair
-scales: {lr: 1, hr: 4}
-allow_resampling: true
-inputs: {image: {channels: 3}, hr: {min_size: [400, 400]}}
-steps:
-  - RandomCrop: {height: 48, width: 48, at: lr}
-  - Degrade:
-      source: hr
-      target: lr
-      id: made
-      steps: [{GaussianBlur: {p: 1.0}}, {ResizeToTarget: {method: area}}]
-  - GaussNoise: {target: [lr, hr], p: 0.5}
-eval: []
-output: {range: [0, 255], lr: {dtype: uint8}}
-""",
-        """
-version: 1
-recipe: 12
-kind: bag
-inputs: {mask: absent, boxes: absent, keypoints: absent}
-bag: {max_tiles: 10, min_tiles: 1, pick: stride}
-steps: [{ColorJitter: {brightness: 0.1, share: bag}}]
-eval: [{CenterCrop: {height: 64, width: 64}}]
-output: {normalize: imagenet, color: rgb}
-""",
-        "{version: 1, extends: folder-128, set: {RandomCrop.height: 64}, without: [HorizontalFlip], recipe: variant}",
-        "{version: 1, recipe: short, inputs: {boxes: coco, keypoints: xy}, steps: [NoOp], output: {normalize: none}}",
-    )
-]
+WHOLE = list(yaml.safe_load_all(pathlib.Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")))
 
 VALUES: list[Any] = [
     None, True, False, 0, 1, 2, -1, 3, 0.5, 1.0, 1.5, 64, 70, 1000, "", "x", "1", "no", "lr", "My Name", "derived",

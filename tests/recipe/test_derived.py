@@ -6,16 +6,19 @@ from dataclasses import replace
 from textwrap import indent
 
 import albumentations as A
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.recipe_strategies import CLASSES, arguments
+from support.tables import table
 
 import augrecipes as ar
 from augrecipes.compiler.explain import explain
-from augrecipes.errors import RecipeError
+from augrecipes.errors import LintError, RecipeError
 from augrecipes.lint import lint
 from augrecipes.ops import judge, registry
+from augrecipes.ops.matlab_bicubic import imresize
 from augrecipes.ops.ranges import makes_draws
 from augrecipes.ops.registry import construct
 from augrecipes.recipe import gallery
@@ -34,141 +37,27 @@ def derived(steps: str, head: str = "") -> str:
     """The evaluation as one line a step."""
     found = recipe(steps, head).eval
     assert found is not None
-    return "; ".join(_told(step) for step in found)
+    return "; ".join(_shown(step) for step in found)
 
 
-def _told(step: Step) -> str:
+def _shown(step: Step) -> str:
     more = {"target": list(step.target), "at": step.at, "p": step.p}
-    told = {**step.args.plain(), **{key: value for key, value in more.items() if value}}
-    inner = [_told(child) for child in step.steps]
-    return f"{step.name} {' '.join([*(f'{key}={value}' for key, value in told.items()), *inner])}".strip()
+    shown = {**step.args.plain(), **{key: value for key, value in more.items() if value}}
+    inner = [_shown(child) for child in step.steps]
+    return f"{step.name} {' '.join([*(f'{key}={value}' for key, value in shown.items()), *inner])}".strip()
 
 
-CASES = {
-    "a window": ("- RandomCrop: {height: 8, width: 9}", "CenterCrop height=8 width=9"),
-    "a window that pads": (
-        "- RandomCrop: {height: 8, width: 9, pad_if_needed: true, fill: 7, pad_position: random}",
-        "CenterCrop height=8 width=9 pad_if_needed=True fill=7",
-    ),
-    "a window that pads at a corner": (
-        "- RandomCrop: {height: 8, width: 9, pad_if_needed: true, pad_position: top_left}",
-        "CenterCrop height=8 width=9 pad_if_needed=True pad_position=top_left",
-    ),
-    "the norm of ImageNet": (
-        "- RandomResizedCrop: {size: [224, 224], interpolation: cubic}\n- HorizontalFlip",
-        "SmallestMaxSize max_size=256 interpolation=cubic; CenterCrop height=224 width=224",
-    ),
-    "crops of nearly everything": (
-        "- RandomResizedCrop: {size: [224, 224], scale: [0.9, 1.0]}",
-        "SmallestMaxSize max_size=236; CenterCrop height=224 width=224",
-    ),
-    "small crops": (
-        "- RandomResizedCrop: {size: [64, 64], scale: [0.1, 0.25]}",
-        "SmallestMaxSize max_size=128; CenterCrop height=64 width=64",
-    ),
-    "a wide crop": (
-        "- RandomResizedCrop: {size: [96, 112]}",
-        "SmallestMaxSize max_size_hw=[110, 128]; CenterCrop height=96 width=112",
-    ),
-    "a crop that is always stretched": (
-        "- RandomResizedCrop: {size: [64, 128], ratio: [1.0, 1.0], scale: [0.2, 1.0]}",
-        "SmallestMaxSize max_size=104; CenterCrop height=91 width=91; Resize height=64 width=128",
-    ),
-    "a sized crop": (
-        "- RandomSizedCrop: {min_max_height: [40, 60], size: [32, 32]}",
-        "CenterCrop height=50 width=50; Resize height=32 width=32",
-    ),
-    "a crop that keeps boxes": (
-        "- RandomSizedBBoxSafeCrop: {height: 64, width: 96}\n- BBoxSafeRandomCrop",
-        "Resize height=64 width=96",
-    ),
-    "a crop at a box, one at a mask": (
-        "- AtLeastOneBBoxRandomCrop: {height: 8, width: 9}\n- CropNonEmptyMaskIfExists: {height: 4, width: 4}",
-        "CenterCrop height=8 width=9; CenterCrop height=4 width=4",
-    ),
-    "many sizes": ("- SmallestMaxSize: {max_size: [480, 256, 320]}", "SmallestMaxSize max_size=320"),
-    "any scale": ("- RandomScale: {scale_limit: 0.5, p: 1.0}", ""),
-    "always smaller": (
-        "- RandomScale: {scale_limit: [-0.5, -0.25], p: 1.0}",
-        "RandomScale scale_limit=[-0.375, -0.375] p=1.0",
-    ),
-    "a random place": (
-        "- PadIfNeeded: {min_height: 9, min_width: 9, position: random}",
-        "PadIfNeeded min_height=9 min_width=9 position=center",
-    ),
-    "geometry and noise": ("- Rotate: {p: 1}\n- Affine: {rotate: [-5, 5], p: 1}\n- D4\n- GaussNoise: {p: 1}", ""),
-    "always turned": ("- Rotate: {limit: [10, 20], p: 1}", "Rotate limit=[15, 15] p=1.0"),
-    "a fixed turn": ("- Rotate: {limit: [90, 90], p: 1}", "Rotate limit=[90, 90] p=1.0"),
-    "colour for all": (
-        "- ToGray: {p: 1}\n- Equalize: {p: 1}\n- CLAHE: {clip_limit: [2, 2], p: 1}",
-        "ToGray p=1.0; Equalize p=1.0; CLAHE clip_limit=[2, 2] p=1.0",
-    ),
-    "CLAHE draws its strength": ("- CLAHE: {p: 1}", "CLAHE clip_limit=[2.5, 2.5] p=1.0"),
-    "colour for some": ("- ToGray: {p: 0.9}\n- CLAHE", ""),
-    "always brighter": (
-        "- RandomBrightnessContrast: {brightness_limit: [0.1, 0.3], p: 1}",
-        "RandomBrightnessContrast brightness_limit=[0.2, 0.2] contrast_limit=[0, 0] p=1.0",
-    ),
-    "nothing at all": ("- NoOp: {p: 1}\n- Rotate: {limit: 0, p: 1}", ""),
-    "one of several resizes": (
-        "- OneOf:\n    steps:\n"
-        "      - Resize: {height: 8, width: 8, interpolation: area, p: 0.3}\n"
-        "      - Resize: {height: 8, width: 8, interpolation: cubic, p: 0.7}",
-        "Resize height=8 width=8 interpolation=cubic",
-    ),
-    "one of them does nothing": ("- OneOf: {steps: [ToGray: {p: 0.9}, NoOp: {p: 0.1}]}", ""),
-    "one of two flips": ("- OneOf: {steps: [HorizontalFlip, VerticalFlip]}", ""),
-    "a group for some": ("- Sequential: {p: 0.5, steps: [Resize: {height: 8, width: 8}]}", ""),
-    "some of them": (
-        "- SomeOf: {n: 2, steps: [ToGray: {p: 1}, GaussNoise: {p: 1}, Equalize: {p: 1}]}",
-        "ToGray p=1.0",
-    ),
-    "all of them in any order": (
-        "- RandomOrder: {steps: [ToGray: {p: 1}, RandomCrop: {height: 8, width: 8}]}",
-        "ToGray p=1.0; CenterCrop height=8 width=8",
-    ),
-    "crops inside out": (
-        "- CropAndPad: {px: [-20, -10]}\n- CropAndPad: {percent: 0.1}\n- CropAndPad: {px: [-3, 4]}",
-        "CropAndPad px=[-15, -15, -15, -15]; CropAndPad percent=0.1",
-    ),
-}
-
-
-@pytest.mark.parametrize(("steps", "expected"), CASES.values(), ids=CASES)
-def test_what_it_becomes(steps, expected):
-    assert derived(steps) == expected
+@table(__file__, "single", "steps", "becomes")
+def test_what_it_becomes(steps, becomes):
+    assert derived(steps) == becomes
     for step in recipe(steps).eval:
         assert (registry.default_p(step.name) if step.p is None else step.p) == 1
 
 
-PAIRS = {
-    "windows and turns": (
-        "- RandomCrop: {height: 48, width: 48, at: hr}\n- D4", "CenterCrop height=48 width=48 at=hr"
-    ),
-    "noise on one": (
-        "- RandomCrop: {height: 8, width: 8}\n- GaussNoise: {target: lr, p: 1}", "CenterCrop height=8 width=8"
-    ),
-    "grey on one, out of its group": (
-        "- Sequential: {target: lr, steps: [ToGray: {p: 1}, GaussNoise]}", "ToGray target=['lr'] p=1.0"
-    ),
-    "shared by two of three": (
-        "- Sequential: {target: [x2, hr], steps: [RandomSizedCrop: {min_max_height: [10, 16], size: [10, 10]}]}",
-        "CenterCrop height=12 width=12 target=['x2', 'hr']; Resize height=10 width=10 target=['x2', 'hr']",
-    ),
-    "degraded on the fly": (
-        "- Degrade:\n    source: hr\n    target: lr\n    steps:\n      - GaussianBlur: {p: 1}\n"
-        "      - OneOf: {steps: [ResizeToTarget: {method: area}, ResizeToTarget: {method: cubic}]}\n"
-        "      - GaussianBlur: {sigma_limit: [1, 1], blur_limit: [5, 5], p: 1}\n      - ImageCompression: {p: 1}",
-        "Degrade source=hr target=lr ResizeToTarget method=area "
-        "GaussianBlur sigma_limit=[1, 1] blur_limit=[5, 5] p=1.0",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("steps", "expected"), PAIRS.values(), ids=PAIRS)
-def test_what_it_becomes_in_a_pair(steps, expected):
+@table(__file__, "pairs", "steps", "becomes")
+def test_what_it_becomes_in_a_pair(steps, becomes):
     head = PAIR.replace("lr: 1", "lr: 1, x2: 2") + "allow_resampling: true\n"
-    assert derived(steps, head) == expected
+    assert derived(steps, head) == becomes
 
 
 def test_sizes_of_a_pair_stay_on_the_common_grid():
@@ -280,7 +169,7 @@ def test_what_nothing_can_stand_for_is_refused(steps, head, words):
     assert "write the steps of `eval:` out" in str(refused.value)
 
 
-def test_wrong_steps_are_told_and_not_derived_from():
+def test_wrong_steps_are_reported_and_not_derived_from():
     with pytest.raises(RecipeError) as refused:
         recipe("- RandomCrop: {height: 8}\n- Nonsense")
     assert {problem.code for problem in refused.value.problems} == {"E305", "E302"}
@@ -307,9 +196,87 @@ def test_variants_follow_their_own_steps(tmp_path):
 def test_explain_shows_it_in_both_modes():
     made = recipe("- RandomCrop: {height: 8, width: 8}\n- OneOf: {p: 0.5, steps: [Blur]}")
     for mode in ("train", "eval"):
-        told = explain(made, mode).to_json()["derived"]
-        assert [(row["site"], row["becomes"]) for row in told] == [
+        rows = explain(made, mode).to_json()["derived"]
+        assert [(row["site"], row["becomes"]) for row in rows] == [
             ("RandomCrop#1", ["CenterCrop(height: 8, width: 8)"]), ("OneOf#1", [])
         ]  # fmt: skip
-        assert all(row["why"] for row in told)
+        assert all(row["why"] for row in rows)
     assert "derived" not in explain(ar.load("imagenet-train"), "eval").to_json()
+
+
+# The gallery's recipes of pairs and bags give what their headers promise.
+
+
+def scene(height: int, width: int, seed: int = 0) -> np.ndarray:
+    """A soft image with noise of its own."""
+    coarse = np.random.default_rng(seed).integers(40, 216, (6, 8, 3), dtype=np.uint8)
+    return imresize(coarse, height, width, round_between=False)
+
+
+SHAPES = {
+    "sr-x2": {"lr": 48, "hr": 96},
+    "sr-x4": {"lr": 48, "hr": 192},
+    "sr-multiscale": {"lr": 32, "x2": 64, "hr": 128},
+    "real-esrgan-x4": {"lr": 64, "hr": 256},
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_pairs_of_the_gallery(name: str) -> None:
+    loaded = ar.load(name)
+    assert lint(loaded) == ()
+    whole = scene(261, 300)
+    for mode in ("train", "eval"):
+        pipeline = loaded.compile(mode)
+        finest = max(loaded.scales.values())
+        given = {}
+        for target in pipeline.targets:
+            factor = finest // loaded.scales[target]
+            given[target] = whole if factor == 1 else imresize(whole, 261 // factor, 300 // factor)
+        for index in range(4):
+            out = pipeline.at(index)(**given)
+            for target, side in SHAPES[name].items():
+                made = out[target]
+                assert made.dtype == np.float32
+                assert 0 <= made.min() <= made.max() <= 1
+                rows, columns = 261 // finest, 300 // finest
+                scale = loaded.scales[target]
+                assert made.shape == ((3, side, side) if mode == "train" else (3, rows * scale, columns * scale))
+
+
+def test_real_esrgan_is_worse_than_bicubic_and_still_the_same_scene() -> None:
+    loaded = ar.load("real-esrgan-x4")
+    train, fixed = loaded.compile(), loaded.compile("eval")
+    errors, means = [], []
+    for index in range(24):
+        out = train.at(index)(hr=scene(300, 400, index))
+        high = np.ascontiguousarray(out["hr"].transpose(1, 2, 0))
+        low, clean = out["lr"].transpose(1, 2, 0), imresize(high, 64, 64)
+        errors.append(float(np.sqrt(((low - clean) ** 2).mean())))
+        means.append(float((low - clean).mean()))
+    assert len(set(errors)) == 24
+    assert 0.02 < np.median(errors) < 0.1
+    assert max(errors) < 0.2
+    assert abs(np.median(means)) < 0.03
+    whole = scene(300, 400)
+    out = fixed.at(0)(hr=whole)
+    levels = np.round(out["lr"] * 255).astype(np.uint8).transpose(1, 2, 0)
+    np.testing.assert_array_equal(levels, imresize(whole, 75, 100, round_between=True))
+
+
+def test_bags_of_the_gallery() -> None:
+    loaded = ar.load("stained-tissue-bag")
+    assert lint(loaded) == ()
+    tiles = [scene(512, 512, 1)] * 3
+    out = loaded.compile().at(0)(images=tiles)["image"]
+    assert out.shape == (3, 3, 224, 224)
+    assert -1 <= out.min() <= out.max() <= 1
+    assert not np.array_equal(out[0], out[1])
+    fixed = loaded.compile("eval").at(0)(images=tiles)["image"]
+    np.testing.assert_array_equal(fixed[0], fixed[1])
+
+
+@pytest.mark.parametrize("step", ["GaussNoise", "CoarseDropout", "Rotate", "HorizontalFlip: {target: lr}"])
+def test_what_cannot_be_shared_is_refused_before_it_runs(step: str) -> None:
+    with pytest.raises(LintError):
+        recipe(f"- {step}", PAIR, "[]").compile()

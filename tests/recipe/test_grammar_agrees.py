@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import islice
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
@@ -19,6 +19,7 @@ from near_recipes import WHOLE, Path, at, edited, edits, places, values
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops import catalog
 from augrecipes.recipe import gallery, grammar
+from augrecipes.recipe.model import Presence, Recipe
 from augrecipes.recipe.parse import parse_text
 
 HEAD = "version: 1, recipe: a"
@@ -190,6 +191,12 @@ def test_a_default_of_the_schema_is_what_is_taken_where_nothing_is_written() -> 
                 bare = {outer: {inner: {}} if inner else {}}
                 head = {"version": 1, "recipe": "a", "kind": kind, "steps": []}
                 assert parse_text(json.dumps({**head, **written})) == parse_text(json.dumps({**head, **bare})), key
+
+
+def test_the_classes_of_the_grammar_have_its_words_and_defaults() -> None:
+    assert list(get_args(Presence)) == grammar.BOXES["properties"]["presence"]["enum"]
+    given = {key: schema["default"] for key, schema in grammar.TOP["properties"].items() if "default" in schema}
+    assert given == {key: getattr(Recipe(""), key) for key in ("kind", "optimize", "allow_resampling", "max_bytes")}
 
 
 Change = Callable[[dict[str, Any]], object]

@@ -240,9 +240,9 @@ def test_what_knows_of_it(package: Callable[..., Path]) -> None:
         True,
         True,
     )
-    told = explain(other)
-    assert told.to_json()["plugins"] == ["acme", "again"]
-    assert "Plugins\n  acme\n  again" in report_of(told.to_json()).text()
+    explained = explain(other)
+    assert explained.to_json()["plugins"] == ["acme", "again"]
+    assert "Plugins\n  acme\n  again" in report_of(explained.to_json()).text()
     assert "plugins" not in explain("folder-128").to_json()
     assert versions.made_with()["acme"] == "1.2"
     assert versions.differences({"acme": "1.1"}) == ["acme 1.1 (here 1.2)"]
@@ -302,7 +302,11 @@ def law_package(package: Callable[..., Path]) -> None:
 
 def test_a_fault_that_is_planted(law_package: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Were the text's wish enough, the law would notice."""
-    real = document._plugins
-    monkeypatch.setattr(document, "_plugins", lambda context, top, *, run: real(context, top, run=True))
+    real = document._run_plugins
+
+    def runs(context: Any, *more: Any) -> None:
+        real(replace(context, resolved=replace(context.resolved, runs_plugins=True)), *more)
+
+    monkeypatch.setattr(document, "_run_plugins", runs)
     with pytest.raises(AssertionError):
         runs_nothing(f"{HEAD}plugins: [acme]\nsteps: []\n")

@@ -1,4 +1,6 @@
-"""Every name that albumentations has dropped since 0.3, and every one of other libraries, has a fix that is valid."""
+"""The fixes that problems carry: each is an edit of the text after which the problem is gone. Every name that
+albumentations has dropped since 0.3, and every one of other libraries, has a fix that is valid.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,83 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_edit import after_each_fix, problems_of
+from support.tables import table
+from test_recipe_malformed import STEPS, TOP, one
 
+from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.lint import lint, lints
 from augrecipes.ops import registry
 from augrecipes.ops.groups import GROUPS
 from augrecipes.ops.refused import REFUSED
 from augrecipes.recipe import document, history
-from augrecipes.recipe.parse import parse_file
+from augrecipes.recipe.codes import CODES
+from augrecipes.recipe.edit import applied, quick_fix, read_spans
+from augrecipes.recipe.parse import parse_file, parse_text
+from augrecipes.recipe.problems import Fix
 from augrecipes.recipe.write import flow
+
+TEXTS = [one(step) for step, *_ in STEPS] + [text for text, *_ in TOP] + [CODES[code].example for code in lints()]
+
+
+def problems_of(text: str) -> tuple[Diagnostic, ...]:
+    try:
+        return lint(parse_text(text))
+    except RecipeError as error:
+        return error.problems
+
+
+def after_each_fix(text: str, problem: Diagnostic) -> list[tuple[Diagnostic, ...]]:
+    """What is wrong with the text after each of the problem's fixes that can be made in it."""
+    made = [quick_fix(read_spans(text), problem.line, problem.col, fix) for fix in problem.fixes]
+    return [problems_of(applied(text, fixed.edits)) for fixed in made if fixed is not None]
+
+
+def unmended(text: str) -> list[str]:
+    """The problems that stay, whichever of their fixes is made; those of text that is no YAML have none."""
+    left = []
+    for problem in problems_of(text):
+        after = after_each_fix(text, problem)
+        if problem.fixes and all((problem.code, problem.message) in [(p.code, p.message) for p in a] for a in after):
+            left.append(f"{problem}: {problem.fixes}")
+    return left
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=[text[-45:] for text in TEXTS])
+def test_one_of_the_fixes_mends_the_problem(text: str) -> None:
+    assert unmended(text) == []
+
+
+START = "version: 1  # the head\nrecipe: t\nsteps:\n"
+EDITS = {
+    "a word in quotes": (START + "- 'Rotte'", 4, 3, Fix("word", "Rotate"), START + "- 'Rotate'"),
+    "a step": (START + "- Flip: {p: 1}  # a\n- D4", 4, 3, Fix("step", "D4: {p: 1}"), START + "- D4: {p: 1}  # a\n- D4"),
+    "a step in brackets": ("steps: [Flip, D4]", 1, 9, Fix("step", "D4: {p: 1}"), "steps: [{D4: {p: 1}}, D4]"),
+    "an argument": (START + "- Blur: {a: 1,  b: 2}", 4, 10, Fix("entry", "p: 1"), START + "- Blur: {p: 1,  b: 2}"),
+    "an argument more": (START + "- Blur:\n    a: 1  # x\n- D4", 4, 3, Fix("set", "p: 1"),
+                         START + "- Blur:\n    a: 1  # x\n    p: 1\n- D4"),
+    "an argument of a bare name": (START + "- Blur  # x", 4, 3, Fix("set", "p: 1"), START + "- Blur: {p: 1}  # x"),
+    "a key": (START + "- D4  # x\n", 4, 3, Fix("key", "eval: derived"), START + "- D4  # x\neval: derived\n"),
+    "a key of a document in braces": ("{steps: [D4]}", 1, 1, Fix("key", "eval: []"), "{steps: [D4], eval: []}"),
+    "an argument less": (START + "- Blur: {a: 1,  b: 2}", 4, 10, Fix("remove"), START + "- Blur: {b: 2}"),
+    "a step less": (START + "- D4:\n    p: 1  # x\n- Blur\n", 4, 3, Fix("remove"), START + "- Blur\n"),
+    "the last step": (START + "- D4\neval: []\n", 4, 3, Fix("remove"), START + "  []\neval: []\n"),
+    "a step in a list in brackets": ("steps: [D4, Blur]", 1, 13, Fix("remove"), "steps: [D4]"),
+    "a silenced lint": (START + "- D4\r\n- Blur", 4, 3, Fix("silence", "L1"),
+                        START + "- D4  # augrecipes: ignore[L1]\r\n- Blur"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "line", "col", "fix", "expected"), EDITS.values(), ids=EDITS)
+def test_an_edit_changes_nothing_else(text: str, line: int, col: int, fix: Fix, expected: str) -> None:
+    found = quick_fix(read_spans(text), line, col, fix)
+    assert found is not None
+    assert applied(text, found.edits) == expected
+
+
+def test_a_fix_that_mends_nothing_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("augrecipes.recipe.problems.nearest", lambda name, valid: "elsewhere")
+    assert unmended(one("HorizntalFlip: {p: 1}")) != []
+
 
 # Arguments of 0.3 to 2.0.7 that 2.0.8 has no more, and classes that are gone, with the defaults of their time.
 OLD: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "albumentations_arguments.json").read_text())
@@ -119,33 +190,7 @@ def test_a_planted_fault_is_found(table: str, key: Any, words: str, monkeypatch:
     assert faults(text, name) != []
 
 
-@pytest.mark.parametrize(
-    ("step", "words"),
-    [
-        ("Rotate: {value: null}", "leave it out"),
-        ("Rotate: {value: [1, 2, 3]}", "write `fill: [1, 2, 3]`"),
-        ("Perspective: {pad_mode: 4}", "write `border_mode: reflect_101`"),
-        ("PiecewiseAffine: {mode: edge}", "write `border_mode: replicate`"),
-        ("CropAndPad: {px: 1, pad_mode: reflect}", "write `border_mode: reflect`"),
-        ("ImageCompression: {quality_lower: 60}", "write `quality_range: [60, 100]`"),
-        ("CoarseDropout: {max_holes: 8, min_holes: 2}", "write `num_holes_range: [2, 8]`"),
-        ("GaussNoise: {var_limit: [10.0, 50.0]}", "write `std_range: [0.0124, 0.0277]`"),
-        ("Resize: {size: 224}", "write `SmallestMaxSize: {max_size: 224}`"),
-        ("Resize: {size: [224, 100]}", "write `height: 224, width: 100`"),
-        ("CenterCrop: {size: 224}", "write `height: 224, width: 224`"),
-        ("RandomResizedCrop: {size: 224}", "write `size: [224, 224]`"),
-        ("Downscale: {scale_range: 0.5}", "write `scale_range: [0.5, 0.5]`"),
-        (
-            "Cutout: {max_h_size: 16}",
-            "`CoarseDropout: {num_holes_range: [8, 8], hole_height_range: [16, 16], hole_width_range: [8, 8]}`",
-        ),
-        ("CoarseDropout: {max_height: 16}", "write `hole_height_range: [16, 16], hole_width_range: [8, 8]`"),
-        ("CoarseDropout: {max_height: 16, max_width: 9}", "write `hole_height_range: [16, 16]`"),
-        ("GridDropout: {unit_size_min: 4, unit_size_max: 9}", "write `unit_size_range: [4, 10]`"),
-        ("OneOf: {transforms: [Blur]}", "did you mean steps?"),
-        ("MyOwnTransform", "augrecipes.register(cls)"),
-    ],
-)
+@table(__file__, "messages", "step", "words")
 def test_messages_carry_the_values_that_were_written(step: str, words: str) -> None:
     assert words in "\n".join(p.message for p in problems_of(f"{HEAD}steps:\n- {step}\n"))
 

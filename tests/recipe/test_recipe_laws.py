@@ -1,21 +1,36 @@
-"""Laws of the language: what is written reads back; the schema and the rules judge as the constructors do."""
+"""Laws of the language: what is written reads back; schema and rules judge as the constructors do. The registry of
+classes, constants and the schema file.
+"""
 
 from __future__ import annotations
 
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cv2
 import pytest
 from examples import DEAR
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.recipe_strategies import CLASSES, arguments, recipes
+from support.tables import table
 
 from augrecipes.compat.guard import albumentations
-from augrecipes.ops import bounds, registry
-from augrecipes.ops.constants import to_number
+from augrecipes.compiler.run import pipeline
+from augrecipes.errors import RecipeError
+from augrecipes.ops import bounds, catalog, registry
+from augrecipes.ops.constants import BORDER, INTERPOLATION, to_number
 from augrecipes.ops.judge import verdict
 from augrecipes.ops.readable import Refusal
+from augrecipes.ops.refused import REFUSED
 from augrecipes.ops.rules import RULES, STRICTER
+from augrecipes.recipe import schema
 from augrecipes.recipe.arguments import check_value
-from augrecipes.recipe.model import Arguments, Recipe, Step
+from augrecipes.recipe.model import GROUPS, Arguments, Recipe, Step
 from augrecipes.recipe.nodes import Place, from_value
 from augrecipes.recipe.parse import parse_text
 
@@ -61,48 +76,14 @@ def test_rules_are_of_classes_that_exist() -> None:
     assert set(RULES) <= set(CLASSES)
 
 
-# Some class has these, whatever was refused by ours must be refused by theirs, in words that differ.
-WRONG = [
-    ("RandomCrop", {"height": 0, "width": 5}),
-    ("RandomResizedCrop", {"size": [8, 8], "scale": [0.5, 1.5]}),
-    ("GaussNoise", {"std_range": [0.5, 0.1]}),
-    ("CLAHE", {"clip_limit": 0.5}),
-    ("CLAHE", {"tile_grid_size": [0, 3]}),
-    ("ImageCompression", {"quality_range": [0, 50]}),
-    ("GridDropout", {"unit_size_range": [1, 5]}),
-    ("CoarseDropout", {"num_holes_range": [0, 5]}),
-    ("Defocus", {"radius": 0}),
-    ("Perspective", {"scale": -0.1}),
-    ("RandomGamma", {"gamma_limit": [0, 5]}),
-]
-
-
-NOISE = [
-    ("uniform", {"ranges": [[-0.1, 0.1]]}, True),
-    ("uniform", {"ranges": [[-0.1, 0.1], [0, 0], [0, 1]]}, True),
-    ("uniform", {"ranges": []}, False),
-    ("uniform", {"ranges": [[0.1, -0.1]]}, False),
-    ("uniform", {"ranges": [[-2, 2]]}, False),
-    ("uniform", {"std_range": [0, 1]}, False),
-    ("gaussian", {"mean_range": [0, 0], "std_range": [0.1, 0.2]}, True),
-    ("gaussian", {"mean_range": [0, 0], "std_range": [-0.1, 0.2]}, False),
-    ("gaussian", {"mean_range": [0, 0]}, False),
-    ("gaussian", {"mean_range": [0, 0], "std_range": 0.1}, False),
-    ("laplace", {"mean_range": [0, 0], "scale_range": [0, 1]}, True),
-    ("laplace", {"mean_range": [0, 3], "scale_range": [0, 1]}, False),
-    ("beta", {"alpha_range": [0.5, 5], "beta_range": [0.5, 5], "scale_range": [0.1, 0.3]}, True),
-    ("beta", {"alpha_range": [-0.5, 5], "beta_range": [0.5, 5], "scale_range": [0.1, 0.3]}, False),
-]
-
-
-@pytest.mark.parametrize(("kind", "params", "fine"), NOISE)
+@table(__file__, "noise", "kind", "params", "fine")
 def test_noise_params_as_the_constructor_takes_them(kind: str, params: dict[str, object], fine: bool) -> None:
     chosen = {"noise_type": kind, "noise_params": params}
     assert (verdict(Step("AdditiveNoise", Arguments(chosen))) is None) == fine
     assert (constructor_refuses("AdditiveNoise", chosen) is None) == fine
 
 
-@pytest.mark.parametrize(("name", "chosen"), WRONG)
+@table(__file__, "wrong", "name", "chosen")  # by ours, and by theirs in words that differ
 def test_what_the_schema_refuses_the_constructor_refuses(name: str, chosen: dict[str, object]) -> None:
     schema = registry.arguments(name)
     assert schema is not None
@@ -121,3 +102,190 @@ def test_defaults_are_the_constructors() -> None:
         step = Step(name)
         if verdict(step) is None:
             assert registry.construct(step).p == registry.default_p(name), name
+
+
+@pytest.fixture
+def own_names() -> Iterator[None]:
+    before = dict(registry._registered)
+    yield
+    registry._registered.clear()
+    registry._registered.update(before)
+    registry._live_schema.cache_clear()
+
+
+def test_the_shipped_schema_is_what_is_printed() -> None:
+    shipped = Path(catalog.__file__).parent.parent / "schema" / catalog.FILE
+    assert shipped.read_text(encoding="utf-8") == schema.text(), "run: python -m augrecipes.recipe.schema"
+
+
+def test_every_class_of_albumentations_is_a_step_or_refused() -> None:
+    module: Any = albumentations()
+    classes = {
+        name
+        for name in dir(module)
+        if isinstance(cls := getattr(module, name), type) and issubclass(cls, module.BasicTransform)
+    }
+    assert classes <= set(registry.names()) | set(REFUSED)
+    assert not set(registry.names()) & set(REFUSED)
+    assert set(registry.GROUPS) == set(GROUPS)
+
+
+def test_constants_are_opencvs() -> None:
+    for name, number in INTERPOLATION.items():
+        assert getattr(cv2, f"INTER_{name.upper()}") == number
+    for name, number in BORDER.items():
+        assert getattr(cv2, f"BORDER_{name.upper()}") == number
+
+
+def test_construct_takes_names_and_nested_names() -> None:
+    rotate = registry.construct(
+        Step("Rotate", Arguments({"limit": 5, "border_mode": "wrap", "interpolation": "area"}), p=1)
+    )
+    assert (rotate.border_mode, rotate.interpolation, rotate.p) == (cv2.BORDER_WRAP, cv2.INTER_AREA, 1.0)
+    pair = {"downscale": "area", "upscale": "cubic"}
+    made = registry.construct(Step("Downscale", Arguments({"interpolation_pair": pair})))
+    assert made.interpolation_pair == {"downscale": cv2.INTER_AREA, "upscale": cv2.INTER_CUBIC}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("RandomCrop", {"height": 5}, "height|width"),
+        ("RandomCrop", {"height": 5, "width": 5, "sise": 3}, "sise"),
+        ("Blur", {"blur_limit": 4}, "odd"),
+        ("Nonsense", {}, "no transform of this name"),
+        ("Degrade", {}, "no transform of this name"),
+        ("ResizeToTarget", {"method": "bicubic"}, "'matlab_bicubic', 'area', 'linear' or 'cubic'"),
+        ("os.system", {}, "no transform of this name"),
+    ],
+)
+def test_construct_is_never_silent(name: str, arguments: dict[str, object], words: str) -> None:
+    with pytest.raises(RecipeError, match=words):
+        registry.construct(Step(name, Arguments(arguments)))
+
+
+def test_effective_has_every_argument() -> None:
+    found = registry.effective(Step("RandomCrop", Arguments({"height": 8, "width": 9})))
+    assert found["height"] == 8
+    assert found["border_mode"] == "constant"
+    assert list(found)[-1] == "p"
+    assert found["p"] == 1.0
+    assert registry.effective(Step("OneOf", p=0.3)) == {"p": 0.3}
+
+
+def test_a_registered_class_is_a_step(own_names: None) -> None:
+    module: Any = albumentations()
+
+    @registry.register
+    class Brighten(module.ImageOnlyTransform):
+        """Brightens."""
+
+        class InitSchema(module.ImageOnlyTransform.InitSchema):
+            by: float
+
+        def __init__(self, by: float, p: float = 0.5):
+            super().__init__(p=p)
+            if by > 9:
+                raise ValueError("by is too bright")
+            self.by = by
+
+    head = "version: 1\nrecipe: a\nsteps:\n- "
+    assert parse_text(head + "Brighten: {by: 2, p: 1}").steps[0].name == "Brighten"
+    assert registry.construct(Step("Brighten", Arguments({"by": 2}))).by == 2
+    for text, code in (
+        ("Brighten", "E305"),
+        ("Brighten: {by: x}", "E306"),
+        ("Brighten: {by: 10}", "E308"),
+        ("Brightn", "E302"),
+    ):
+        with pytest.raises(RecipeError) as raised:
+            parse_text(head + text)
+        assert [problem.code for problem in raised.value.problems] == [code]
+    assert registry.default_p("Brighten") == 0.5
+
+
+class Point:
+    """An entry point."""
+
+    def __init__(self, name: str, found: object) -> None:
+        self.name, self.value, self.found = name, f"plugin:{name}", found
+
+    def load(self) -> object:
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+@pytest.fixture
+def plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    base = albumentations().ImageOnlyTransform
+    good = type("Good", (base,), {"apply": lambda self, img, **params: img})
+    points = [
+        Point("Good", good),
+        Point("Broken", ImportError("no such library")),
+        Point("NoClass", 3),
+        Point("Blur", good),
+    ]
+    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    clear = (registry._installed, registry._load, registry._live_schema)
+    for cached in clear:
+        cached.cache_clear()
+    yield
+    monkeypatch.undo()
+    for cached in clear:
+        cached.cache_clear()
+
+
+def test_classes_of_installed_packages(plugins: None) -> None:
+    assert {"Good", "Broken"} <= set(registry.names())
+    head = "version: 1\nrecipe: a\nsteps:\n- "
+    assert parse_text(head + "Good: {p: 1}").steps[0].name == "Good"
+    assert registry.get_class("Blur") is albumentations().Blur
+    for name, words in (("Broken", "no such library"), ("NoClass", "no subclass")):
+        with pytest.raises(RecipeError, match=words) as raised:
+            parse_text(head + name)
+        assert [(problem.code, problem.line) for problem in raised.value.problems] == [("E302", 4)]
+        with pytest.raises(RecipeError, match=words):
+            registry.construct(Step(name))
+
+
+def test_pickling_imports_no_class_that_the_recipe_does_not_name(plugins: None) -> None:
+    made = parse_text("version: 1\nrecipe: a\nsteps: [HorizontalFlip]\n").compile()
+    assert repr(pickle.loads(pickle.dumps(made))) == repr(made)
+    assert registry._load.cache_info().currsize == 0
+
+
+def test_planted_pickling_that_imports_all_is_noticed(plugins: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "_registered", lambda recipe: registry.registered())
+    with pytest.raises(registry.BrokenPlugin):
+        test_pickling_imports_no_class_that_the_recipe_does_not_name(None)
+
+
+def test_what_cannot_be_registered(own_names: None) -> None:
+    module: Any = albumentations()
+    with pytest.raises(TypeError):
+        registry.register(int)
+    with pytest.raises(ValueError, match="belongs to"):
+        registry.register(module.RandomCrop)
+
+    class Named(module.ImageOnlyTransform):
+        def __init__(self, target: str, p: float = 0.5):
+            super().__init__(p=p)
+
+    with pytest.raises(ValueError, match="reserved"):
+        registry.register(Named)
+
+
+def test_albumentations_without_torch_and_scipy_still_transforms() -> None:
+    code = """
+import sys
+from augrecipes.compat.guard import albumentations, without_torch
+without_torch()
+A = albumentations()
+assert "torch" not in sys.modules
+import numpy as np
+out = A.RandomToneCurve(p=1)(image=np.zeros((8, 9, 3), np.uint8))["image"]
+print(out.shape, albumentations() is A)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "(8, 9, 3) True"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.tables import table
 
 from augrecipes.errors import Diagnostic, RecipeError
-from augrecipes.recipe.loading import load
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.parse import parse_file, parse_text
+from augrecipes.recipe.parse import load, parse_file, parse_text
 
 BASE = """\
 version: 1
@@ -125,29 +125,7 @@ def test_overrides_do_what_set_does(folder: Path) -> None:
         load(path, overrides={"RandomCrop.height": "many"})
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "line", "col", "words"),
-    [
-        ("set: {HorizontalFlip.p: 1}", "E506", 3, 7, "HorizontalFlip#1, HorizontalFlip#2"),
-        ("set: {GaussianBlur.p: 1}", "E506", 3, 7, "GaussianBlur#1, strong"),
-        ("set: {HorizontalFlip#3.p: 1}", "E505", 3, 7, "there are HorizontalFlip#1, HorizontalFlip#2"),
-        ("set: {RandomCorp.height: 1}", "E505", 3, 7, "did you mean 'RandomCrop'?"),
-        ("set: {CenterCrop.height: 1}", "E505", 3, 7, "did you mean 'eval.CenterCrop.height'?"),
-        ("set: {RandomCrop: 1}", "E507", 3, 7, "RandomCrop.p"),
-        ("set: {RandomCrop.hieght: 1}", "E304", 3, 7, "did you mean 'height'?"),
-        ("set: {RandomCrop.height: many}", "E306", 3, 26, "whole number"),
-        ("set: {RandomCrop.height: 0}", "E307", 3, 26, "at least 1"),
-        ("set: {RandomCrop.height.x: 1}", "E505", 3, 7, "no mapping"),
-        ("set: {steps: []}", "E507", 3, 7, "in the variant itself"),
-        ("set: {output.dtype: int8}", "E401", 3, 21, "uint8"),
-        ("set: [RandomCrop]", "E507", 3, 6, "must be a mapping"),
-        ("without: [Blur]", "E505", 3, 11, "no such step"),
-        ("without: [HorizontalFlip]", "E506", 3, 11, "HorizontalFlip#2"),
-        ("without: [RandomCrop.height]", "E507", 3, 11, "whole steps"),
-        ("without: [3]", "E507", 3, 11, "step's name"),
-        ("without: [GaussianBlur#1, strong]", "E310", 3, 27, "has no steps"),
-    ],
-)
+@table(__file__, "wrong", "text", "code", "line", "col", "words")
 def test_wrong_changes_point_into_the_variant(
     folder: Path, *, text: str, code: str, line: int, col: int, words: str
 ) -> None:

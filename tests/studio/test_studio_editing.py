@@ -18,11 +18,9 @@ from augrecipes.errors import RecipeError
 from augrecipes.lint import lints
 from augrecipes.ops.frozen import Arguments
 from augrecipes.recipe.codes import CODES
-from augrecipes.recipe.edit import TextEdit, applied
-from augrecipes.recipe.model import Recipe, Step
+from augrecipes.recipe.edit import TextEdit, TextSpan, applied
+from augrecipes.recipe.model import Recipe, Step, label
 from augrecipes.recipe.parse import parse_text
-from augrecipes.recipe.sites import label
-from augrecipes.recipe.spans import TextSpan
 from augrecipes.recipe.write import flow
 from augrecipes.studio.editing import PageText, checked, slid, steps_by_path
 from augrecipes.studio.requests import RecipeRequest, SlideRequest

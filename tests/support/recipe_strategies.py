@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from augrecipes.ops import catalog
 from augrecipes.ops.judge import verdict
-from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Normalize, Output, Recipe, Step
-from augrecipes.recipe.sites import label
+from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Normalize, Output, Recipe, Step, label
 
 # What stands in recipes of pairs only is left out.
 CLASSES = tuple(name for name in sorted(catalog.shipped()) if name not in ("Degrade", "ResizeToTarget"))

@@ -22,8 +22,7 @@ from planted import (
 )
 
 from augrecipes.flow import Dtype
-from augrecipes.recipe.model import Arguments, Inputs, Keypoints, Output, Recipe, Step
-from augrecipes.recipe.sites import label
+from augrecipes.recipe.model import Arguments, Inputs, Keypoints, Output, Recipe, Step, label
 from augrecipes.sources.sample import Sample
 from augrecipes.verify import verify
 from augrecipes.verify.compare import Build, Comparison

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.albumentations import wrap_apply
-from augrecipes.compat.instead import with_functions
-from augrecipes.compat.samplers import with_same_matrix
+from augrecipes.compat.instead import with_functions, with_same_matrix
 from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.kernels.maps import with_quick_maps

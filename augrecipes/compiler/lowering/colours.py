@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.normals import normals
+from augrecipes.compat import normals
 from augrecipes.compiler.executor.op import NativeOp, of, ranges
 from augrecipes.compiler.kernels.lab import tables
 from augrecipes.compiler.lowering import opencv_variants

@@ -12,7 +12,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compat.normals import normals
+from augrecipes.compat import normals
 from augrecipes.native.kernels import Library
 
 _ASKED = 255  # of the images that OpenCV is asked with

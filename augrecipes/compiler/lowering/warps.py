@@ -9,7 +9,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compat.normals import normals
+from augrecipes.compat import normals
 from augrecipes.compiler.executor.op import NativeOp, of
 from augrecipes.compiler.kernels import lens_native, warp_native
 from augrecipes.compiler.kernels.warp_native import border_of
