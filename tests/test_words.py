@@ -1,7 +1,5 @@
 """One meaning a word: identifiers that were given up stay away, and no two classes share a name."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import defaultdict

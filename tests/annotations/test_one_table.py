@@ -1,7 +1,5 @@
 """Random sets, written in every format, list to the same columns."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import random
@@ -18,8 +16,7 @@ from support.annotations import OUTLINED, WRITERS, Picture, Set, instances, list
 from support.checks import tries
 from test_annotation_rules import test_pictures_outside_are_read_when_that_is_said as outside
 
-from augrecipes.errors import DataError
-from augrecipes.kinds.image.dataset import ImageFolder
+from augrecipes import DataError, ImageFolder
 from augrecipes.sources import paths
 from augrecipes.sources.annotations import coco, records, table
 from augrecipes.sources.annotations.records import AnnotationSet

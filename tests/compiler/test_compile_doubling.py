@@ -1,12 +1,10 @@
 """Twice the recipe is twice the work of compiling it; counted, not timed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from support.doubling import growth
+from support.checks import growth
 
 from augrecipes.compiler import compile as compiler
 from augrecipes.compiler.explain import explain

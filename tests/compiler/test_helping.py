@@ -1,7 +1,5 @@
 """Threads that help each other: all is done once, nobody leaves early, and what is raised is heard."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import math

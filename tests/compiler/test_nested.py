@@ -1,7 +1,5 @@
 """Law: as a step of A.Compose or a group a pipeline is what it is alone, at a key that the outer generators decide."""
 
-from __future__ import annotations
-
 import copy
 import io
 import random
@@ -19,7 +17,6 @@ from torch.utils.data import DataLoader, Dataset
 import augrecipes as ar
 from augrecipes.compiler.run import nested, pipeline
 from augrecipes.compiler.run.as_compose import AsCompose
-from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.recipe.parse import parse_text
 
 BARE = 1 << 63
@@ -269,18 +266,18 @@ IMAGE = np.random.default_rng(0).integers(0, 256, (300, 310, 3), dtype=np.uint8)
 KINDS = ("stained-tissue", "stained-tissue-bag", "sr-x4")
 FLIP = A.HorizontalFlip(p=1.0)
 MANY = ("stained-tissue-bag", "sr-x4")  # kinds of several images
-SAVED: dict[str, Callable[[Pipeline], Any]] = {
+SAVED: dict[str, Callable[[ar.Pipeline], Any]] = {
     "A.save": lambda p: A.save(p, io.StringIO()),
     "yaml": lambda p: A.save(p, io.StringIO(), data_format="yaml", on_not_implemented_error="warn"),
     "A.to_dict": A.to_dict,
     "to_dict": lambda p: p.to_dict(),
     "get_dict_with_id": lambda p: p.get_dict_with_id(),
 }
-SEEDED: dict[str, Callable[[Pipeline], Any]] = {
+SEEDED: dict[str, Callable[[ar.Pipeline], Any]] = {
     "set_random_seed": lambda p: p.set_random_seed(1),
     "set_random_state": lambda p: p.set_random_state(np.random.default_rng(1), None),
 }
-STEPS_OUTSIDE: dict[str, Callable[[Pipeline], Any]] = {
+STEPS_OUTSIDE: dict[str, Callable[[ar.Pipeline], Any]] = {
     "all": lambda p: A.Compose(p.transforms),
     "some": lambda p: A.Compose([*p.transforms[:1], FLIP]),
     "one": lambda p: p.transforms[0].set_random_seed(3),
@@ -288,18 +285,18 @@ STEPS_OUTSIDE: dict[str, Callable[[Pipeline], Any]] = {
 }
 
 
-def samples(pipeline: Pipeline) -> list[Any]:
+def samples(pipeline: ar.Pipeline) -> list[Any]:
     given = dict.fromkeys(pipeline.targets, IMAGE)
     if pipeline.recipe.kind == "pair":
         given = {"hr": IMAGE[:, :308], "lr": IMAGE[:75, :77]}
     return [pipeline.at(index)(**given) for index in range(3)]
 
 
-def compiled_outside(kind: str) -> Pipeline:
+def compiled_outside(kind: str) -> ar.Pipeline:
     return ar.load(kind).compile(optimize="fast", seed=5)
 
 
-def refused(kind: str, attempt: Callable[[Pipeline], Any], message: str) -> None:
+def refused(kind: str, attempt: Callable[[ar.Pipeline], Any], message: str) -> None:
     """The attempt raises a TypeError that says this, and the pipeline is none the worse."""
     pipeline = compiled_outside(kind)
     before = samples(pipeline)
@@ -311,18 +308,18 @@ def refused(kind: str, attempt: Callable[[Pipeline], Any], message: str) -> None
 
 @pytest.mark.parametrize("kind", MANY)
 @pytest.mark.parametrize("attempt", SAVED.values(), ids=SAVED)
-def test_not_saved_by_albumentations(kind: str, attempt: Callable[[Pipeline], Any]) -> None:
+def test_not_saved_by_albumentations(kind: str, attempt: Callable[[ar.Pipeline], Any]) -> None:
     refused(kind, attempt, "ar.load('recipe.yaml').compile(mode='train', optimize='fast', seed=5) makes this pipeline")
 
 
 @pytest.mark.parametrize("attempt", SEEDED.values(), ids=SEEDED)
-def test_no_other_seed(attempt: Callable[[Pipeline], Any]) -> None:
+def test_no_other_seed(attempt: Callable[[ar.Pipeline], Any]) -> None:
     refused("stained-tissue", attempt, "keyed by its seed; for another seed, recipe.compile(seed=...)")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("attempt", STEPS_OUTSIDE.values(), ids=STEPS_OUTSIDE)
-def test_its_steps_are_its_own(kind: str, attempt: Callable[[Pipeline], Any]) -> None:
+def test_its_steps_are_its_own(kind: str, attempt: Callable[[ar.Pipeline], Any]) -> None:
     refused(kind, attempt, "this step belongs to a compiled pipeline")
 
 

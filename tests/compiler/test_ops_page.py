@@ -1,7 +1,5 @@
 """docs/OPS.md is what the records say; and what these say of arguments is what the encoders do."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -35,11 +33,7 @@ _WARPS = ({"interpolation": "cubic"},)
 _SIZES = (*_RESIZES, {"max_size": [*range(20, 35)]})
 # Of each class that is not native with all arguments: what it is not native with.
 OPAQUE_WITH: dict[str, tuple[dict[str, Any], ...]] = {
-    "Affine": (
-        *_WARPS,
-        {"fit_output": True},
-        {"balanced_scale": True, "scale": [0.5, 2]},
-    ),
+    "Affine": (*_WARPS, {"fit_output": True}, {"balanced_scale": True, "scale": [0.5, 2]}),
     "Blur": ({"blur_limit": [3, 17]},),
     "CLAHE": ({"tile_grid_size": [65, 8]},),
     "ChannelDropout": ({"fill": 256},),

@@ -1,7 +1,5 @@
 """A recipe in two parts makes what it makes in one; and no draw depends on where it is cut."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,9 +1,6 @@
 """A saved state holds every argument that changes samples: either the samples are the same, or the state is refused."""
 
-from __future__ import annotations
-
 import inspect
-import itertools
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -15,14 +12,11 @@ import pytest
 from support.annotations import Picture, Set, Thing, coco
 from support.datasets import Counting
 from support.folders import draw
-from support.kinds import BAG, IMAGE, KINDS, PAIR, Kind, arrays, open_packed, recipe_of
+from support.kinds import BAG, IMAGE, KINDS, Kind, arrays, open_packed, recipe_of
 from torch.utils.data import Subset
 
-from augrecipes import versions
+from augrecipes import AugrecipesError, LoaderError, Packed, loader, versions
 from augrecipes.data.dataset import RecipeDataset
-from augrecipes.data.loader import loader
-from augrecipes.data.packed import Packed
-from augrecipes.errors import AugrecipesError, LoaderError
 from augrecipes.native.kernels import library, using
 from augrecipes.recipe.parse import parse_text
 
@@ -150,30 +144,10 @@ def test_the_law_sees_a_list_that_is_forgotten(
 ) -> None:
     whole = RecipeDataset.fingerprint
     monkeypatch.setattr(RecipeDataset, "fingerprint", lambda self: {**whole(self), "files": ""})
-    for kind, name in (
-        (IMAGE, "columns"),
-        (IMAGE, "box_classes"),
-        (IMAGE, "crowds"),
-        (PAIR, "columns"),
-        (BAG, "columns"),
-    ):
+    columns = [(kind, "columns") for kind in KINDS]
+    for kind, name in (*columns, (IMAGE, "box_classes"), (IMAGE, "crowds")):
         with pytest.raises(AssertionError, match="no difference in the fingerprint"):
             test_every_argument_of_lists_is_held(kind, name, roots, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        *itertools.product(KINDS, ["channels", "exif", "depth", "frames", "max_pixels"]),
-        *itertools.product([BAG], ["max_tiles", "min_tiles", "pick"]),
-    ],
-    ids=str,
-)
-def test_what_reading_depends_on_is_named_when_a_state_is_refused(kind: Kind, name: str, roots: Any) -> None:
-    state = loader(kind.open(roots[kind.name]), collate="list").state_dict()
-    other = loader(kind.open(roots[kind.name], on_error="skip", **{name: OTHER[name]}), collate="list")
-    with pytest.raises(LoaderError, match=f"{name}: saved"):
-        other.load_state_dict(state)
 
 
 @pytest.mark.skipif(library() is None, reason="no native kernels here")

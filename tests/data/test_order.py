@@ -1,7 +1,5 @@
 """The order of an epoch is a pure function of its arguments."""
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator

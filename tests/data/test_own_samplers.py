@@ -1,7 +1,5 @@
 """Samplers of the user's own: what they say is read, in the loader's way, whoever reads, and shared out by ranks."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -29,10 +27,9 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
+from augrecipes import LoaderError, loader
 from augrecipes.data import loader as loading
 from augrecipes.data import samplers
-from augrecipes.data.loader import loader
-from augrecipes.errors import LoaderError
 
 N = 12
 
@@ -76,7 +73,7 @@ class Buckets:
 
 
 OWN: dict[str, Callable[[int], Any]] = {
-    "torch's own": lambda seed: RandomSampler(range(N), generator=torch.Generator().manual_seed(seed)),
+    "torch's own": lambda seed: RandomSampler(range(N), generator=torch.Generator().manual_seed(seed))
 }
 
 SAMPLERS: dict[str, Callable[[], dict[str, Any]]] = {

@@ -1,7 +1,5 @@
 """Whole batches out of a store are the samples, side by side, to the bit; and none of them is the store's memory."""
 
-from __future__ import annotations
-
 import ctypes
 import io
 import random
@@ -17,19 +15,14 @@ from examples import DEAR, PLANTED
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from same_samples import same
-from support.checks import planted_faults
+from support.checks import planted_faults, same
 from support.datasets import here as in_process
 from support.kinds import IMAGE, KINDS, PAIR, Kind, N, packed, pixels, recipe_of
 
+from augrecipes import CollateError, DataError, Packed, Samples, StoreError, loader, pack
 from augrecipes.data import running as of_samples
 from augrecipes.data.collate import Collate
-from augrecipes.data.loader import loader
-from augrecipes.data.packed import Packed
-from augrecipes.data.samples import Samples
-from augrecipes.errors import CollateError, DataError, StoreError
 from augrecipes.native.kernels import library
-from augrecipes.packing.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.store import open_store
 from augrecipes.store.items import Items

@@ -1,7 +1,5 @@
 """Reading in threads: however a pass ends, its threads end with it, and the process is left as it was."""
 
-from __future__ import annotations
-
 import gc
 import os
 import threading
@@ -17,9 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.datasets import Counting, Settings, indices, values
 
-from augrecipes.data.loader import Loader, loader
+from augrecipes import Loader, LoaderError, loader
 from augrecipes.data.threads import Budget
-from augrecipes.errors import LoaderError
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,5 @@
 """Workers: settings, death, and what stays of them."""
 
-from __future__ import annotations
-
 import os
 import queue
 import random
@@ -22,11 +20,10 @@ import torch
 from programs import Programs
 from support.datasets import Counting, Dying, Settings, values
 
+from augrecipes import Loader, LoaderError, loader
 from augrecipes.compat import torch as hooks
 from augrecipes.data import processes
-from augrecipes.data.loader import Loader, loader
 from augrecipes.data.processes import dead_worker, the_dead
-from augrecipes.errors import LoaderError
 
 
 def test_workers_use_one_thread() -> None:

@@ -1,7 +1,5 @@
 """PNG by windows: the pixels of Pillow and OpenCV whatever is cut out, and damage told wherever it is read."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import math
@@ -15,10 +13,9 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from guarded import guarded
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_sets import KERNEL_SETS, Spoilt, spoil_first
+from kernel_sets import KERNEL_SETS, Spoilt, guarded, spoil_first
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError

@@ -1,7 +1,5 @@
 """What the capability records claim, held against albumentations itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,7 +13,7 @@ import pytest
 from examples import DEAR
 from hypothesis import given
 from hypothesis import strategies as st
-from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, picture
+from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, picture, pool
 from support.every_class import EACH, SIZE, SLOW, STEPS, mask_of, neighbour, pictures, run
 
 from augrecipes.compiler.kernels.moves import symmetry_of
@@ -119,32 +117,16 @@ def test_arguments_that_draw_are_seen(step: Step) -> None:
 
 
 # Classes that may read statistics of the whole image, by arguments; what else changes colours must not.
-READERS = [
-    ("ColorJitter", {}),
-    ("ColorJitter", {"contrast": [0.5, 0.6]}),
-    ("Equalize", {}),
-    ("Equalize", {"mode": "pil"}),
-    ("AutoContrast", {}),
-    ("FancyPCA", {"alpha": 1.0}),
-    ("PlasmaBrightnessContrast", {}),
-    ("ToGray", {"method": "pca"}),
-    ("RandomBrightnessContrast", {"brightness_by_max": False}),
-    ("HEStain", {"method": "macenko"}),
-    ("HEStain", {"method": "vahadane"}),
-]
-NO_READERS = [
-    ("ColorJitter", {"contrast": 0}),
-    ("ColorJitter", {"contrast": [1, 1]}),
-    ("ToGray", {"method": "from_lab"}),
-    ("RandomBrightnessContrast", {"brightness_by_max": False, "brightness_limit": 0}),
-    ("RandomBrightnessContrast", {}),
-    ("HEStain", {"method": "preset", "preset": "standard"}),
-    ("HEStain", {}),
-    ("HueSaturationValue", {}),
-    ("StainJitter", {}),
-    ("RandomGamma", {}),
-    ("Posterize", {}),
-]
+READERS = pool("""
+    ColorJitter, ColorJitter: {contrast: [0.5, 0.6]}, Equalize, Equalize: {mode: pil}, AutoContrast,
+    FancyPCA: {alpha: 1.0}, PlasmaBrightnessContrast, ToGray: {method: pca},
+    RandomBrightnessContrast: {brightness_by_max: false}, HEStain: {method: macenko}, HEStain: {method: vahadane}
+""")
+NO_READERS = pool("""
+    ColorJitter: {contrast: 0}, ColorJitter: {contrast: [1, 1]}, ToGray: {method: from_lab},
+    RandomBrightnessContrast: {brightness_by_max: false, brightness_limit: 0}, RandomBrightnessContrast,
+    HEStain: {method: preset, preset: standard}, HEStain, HueSaturationValue, StainJitter, RandomGamma, Posterize
+""")
 
 
 def far_pixels_count(name: str, args: dict) -> bool:

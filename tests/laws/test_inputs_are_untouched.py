@@ -3,8 +3,6 @@
 And how an array lies in memory decides nothing: what cannot be written to gives what a copy of it gives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,8 +12,7 @@ import pytest
 from examples import DEAR
 from hypothesis import given
 from hypothesis import strategies as st
-from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, picture
-from test_exact_equals_none import build
+from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, build, picture
 
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.run import natively

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from support.doubling import growth
+from support.checks import growth
 
 from augrecipes.errors import RecipeError
 from augrecipes.lint import lint, lints

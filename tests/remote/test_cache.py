@@ -1,7 +1,5 @@
 """The cache of fetched files: bounded, whole, each fetched once; the least used goes; what cannot be is said."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

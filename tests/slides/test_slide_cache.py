@@ -1,7 +1,5 @@
 """What listings of slides keep from run to run changes none of them, whatever became of slides, masks and the cache."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json
@@ -22,9 +20,8 @@ from hypothesis import strategies as st
 from support.checks import planted_faults, tries
 from support.slides import KINDS, Slide, tissue, write_slide
 
-from augrecipes import cache
+from augrecipes import DataError, cache
 from augrecipes.cache import SLIDES
-from augrecipes.errors import DataError
 from augrecipes.sources.slide_bags import SlideFiles, SlideTable
 from augrecipes.sources.slides import jpeg_tiles, listing
 from augrecipes.sources.slides.jpeg_tiles import RecentTiles

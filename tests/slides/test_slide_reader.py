@@ -1,9 +1,6 @@
 """Parts of slides: the pixels of OpenSlide and Pillow, of every kind of pyramid, and words for what is broken."""
 
-from __future__ import annotations
-
 import functools
-import gc
 import os
 import re
 import shutil
@@ -259,11 +256,6 @@ def test_a_slide_larger_than_any_is_refused(folder: Path, kind: str, monkeypatch
 
 
 # -- open handles -----------------------------------------------------------------------------------------------------
-
-
-def handles() -> int:
-    gc.collect()
-    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def _children_read(opened: OpenFiles[Any], path: str, stamp: str) -> Iterator[np.ndarray]:

@@ -2,8 +2,6 @@
 # ruff: noqa: PTH102, PTH118, PTH123
 """Folders listed: order, layouts, odd names, and a memo that notices every change."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import time

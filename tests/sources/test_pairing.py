@@ -1,7 +1,5 @@
 """Scenes are found by name, whatever the scheme; and whatever is not a pair is told, with the names of its files."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -190,9 +188,6 @@ def test_targets_in_one_folder_are_told_apart_by_templates(tmp_path):
     assert found(tmp_path, pairs) == {(f"S/img_{i:03d}_SRF_4_HR.png", f"S/img_{i:03d}_SRF_4_LR.png") for i in (1, 2)}
     assert told(tmp_path, pairs) == {"S/img_003_SRF_4_LR.png"}
     assert [note.partition(" of ")[0] for note in pairs.notes] == ["5 files", "4 files"]
-
-
-COMPOSED, COMBINED = "caf\u00e9", "cafe\u0301"
 
 
 def test_pyramids_need_every_target(tmp_path):

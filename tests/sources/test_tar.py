@@ -1,7 +1,5 @@
 """Tar archives as WebDataset lays them out: what Python's reader finds in them, or a typed error that says where."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os

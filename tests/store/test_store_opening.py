@@ -1,7 +1,5 @@
 """What is no whole store is refused when it is opened, by an error that names the file."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os
@@ -323,10 +321,6 @@ def test_shards_are_opened_when_they_are_read_and_not_all_stay_open(
     assert [store.array("image", k)[1, 2, 0] for k in range(40)] == list(range(40))
     assert held() <= 7
     assert first[0, 0, 0] == 0  # a view keeps its file
-
-
-def shard(rows: int = 1, target: str = "image", size: int = 18, **more: Any) -> dict[str, Any]:
-    return {"rows": rows, "files": {target: {"size": size, "checksum": 0}}, **more}
 
 
 def test_files_that_no_row_lies_in_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,5 @@
 """Stores whose index, or whose columns, say something else than was written, with checksums that fit."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Small stores with rows of every kind, the same each time, what must come back from them, and stores of 0.1."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
