@@ -61,6 +61,20 @@ def _what_is_lost_is_allowed(request: pytest.FixtureRequest, monkeypatch: pytest
         monkeypatch.setenv("AUGRECIPES_FRAMES", "first")
 
 
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder behind `shop://`, which nobody has to wait for, and an empty cache."""
+    from support import shop
+
+    from augrecipes import cache, remote
+
+    monkeypatch.setenv(cache.CACHE, str(tmp_path / "cache"))
+    monkeypatch.setenv("SHOP", "")
+    monkeypatch.setattr(remote, "PAUSE", 0.0)
+    yield shop.opened(tmp_path)
+    shop.Shop.fault = None
+
+
 @pytest.fixture(scope="session")
 def programs() -> Iterator[Programs]:
     """Runs a program as a process of its own: `programs("print(1)").stdout`."""

@@ -230,10 +230,3 @@ def test_nothing_is_said_on_stderr(capfd: pytest.CaptureFixture[str]) -> None:
     assert (said.out, said.err) == ("", "")
     assert 50 < found["read"] < found.total() * 0.8  # some damage is harmless, most is not
     assert found["refused"] > found["part"]
-
-
-@pytest.mark.soak
-def test_damaged_pictures_for_long() -> None:
-    rng, names = random.Random(), list(FILES)
-    for _ in range(20_000):
-        check(damaged(FILES[rng.choice(names)], rng), rng)

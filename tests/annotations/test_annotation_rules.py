@@ -29,6 +29,7 @@ from support.annotations import (
     yolo,
 )
 from support.checks import status
+from support.encoded_pictures import Jpeg
 
 import augrecipes as ar
 from augrecipes.recipe.parse import parse_text
@@ -91,17 +92,9 @@ def test_what_is_cut_and_left_out_is_said_once(tmp_path: Path, caplog: pytest.Lo
     ]
 
 
-def turned(path: Path, orientation: int) -> None:
-    """A JPEG of 40×30 px as it is stored, with an EXIF orientation."""
-    data = cv2.imencode(".jpg", np.full((30, 40, 3), 99, np.uint8))[1].tobytes()
-    tiff = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0" + bytes([orientation]) + b"\0\0\0\0\0\0\0"
-    exif = b"Exif\0\0" + tiff
-    path.write_bytes(data[:2] + b"\xff\xe1" + (len(exif) + 2).to_bytes(2, "big") + exif + data[2:])
-
-
 def test_places_count_in_the_picture_as_it_is_read(tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
-    turned(tmp_path / "images" / "a.jpg", 6)  # 30×40 as it is seen
+    (tmp_path / "images" / "a.jpg").write_bytes(Jpeg(30, 40, turn=6).data)  # 30×40 as it is seen
     write(tmp_path / "labels" / "a.txt", "0 0.5 0.5 1 0.5\n")
     assert rows(tmp_path / "labels") == [[0, 10, 30, 30]]
     assert rows(tmp_path / "labels", exif="ignore") == [[0, 7.5, 40, 22.5]]
@@ -195,12 +188,8 @@ def test_shapes_of_labelme(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
 
 def test_errors_name_file_and_record(tmp_path: Path) -> None:
     path = instances(tmp_path, {"bbox": [1, 2, "x", 4]}, {"bbox": [1, 2, 3, 4], "category_id": 8}, {"image_id": 77})
-    refused(
-        path,
-        "instances.json: annotation 1: `bbox`",
-        "annotation 2: there is no category of id 8",
-        "annotation 3: `bbox`",
-    )
+    words = "annotation 1: `bbox`", "annotation 2: there is no category of id 8", "annotation 3: `bbox`"
+    refused(path, "instances.json: ", *words)
     refused(instances(tmp_path, images=[{"id": 9, "file_name": "b.png"}]), "its images were not found: no 'b.png' in")
     refused(instances(tmp_path, images=[{"id": 9, "file_name": "a.png"}] * 2), "image id 9: there is another")
     refused(write(tmp_path / "x.json", '{"images": [\n{"id": 1},\n}'), "x.json:3: not valid JSON")
@@ -303,15 +292,8 @@ steps:
 eval: derived
 """
 SQUARE = (4.0, 4.0, 20.0, 4.0, 20.0, 16.0, 4.0, 16.0)
-OF = Set(
-    (
-        Picture(
-            "0.png", 40, 30, (Thing(CLASSES[0], (4, 4, 20, 16), SQUARE), Thing(CLASSES[2], (4, 4, 20, 16), SQUARE))
-        ),
-        Picture("1.png", 40, 30),
-    ),
-    polygons=True,
-)
+THINGS = tuple(Thing(name, (4, 4, 20, 16), SQUARE) for name in (CLASSES[0], CLASSES[2]))
+OF = Set((Picture("0.png", 40, 30, THINGS), Picture("1.png", 40, 30)), polygons=True)
 
 
 @pytest.mark.parametrize("name", ["coco", "yolo", "voc", "labelme"])

@@ -3,7 +3,6 @@
 import copy
 import json
 import pickle
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from support import tars
+from support.checks import in_a_thread
 from support.folders import RECIPE
 from support.kinds import PAIR, annotated
 
@@ -96,16 +96,11 @@ def test_shapes_and_dtypes(layout: str) -> None:
 
 def test_added_targets_go_wherever_the_pipeline_goes() -> None:
     pipeline = recipe().compile(optimize="fast", seed=4)
-    found: list[Any] = []
-    elsewhere = threading.Thread(target=lambda: found.append(pipeline.at(0)(image=IMAGE)))
-    elsewhere.start()
-    elsewhere.join()
+    found = [in_a_thread(lambda: pipeline.at(0)(image=IMAGE))]
     pipeline.add_targets({"left": "image"})
     pipeline.add_targets({"cells": "mask"})
     expected = pipeline.at(0)(image=IMAGE, left=IMAGE[::-1], cells=MASK)
-    elsewhere = threading.Thread(target=lambda: found.append(pipeline.at(0)(image=IMAGE, left=IMAGE[::-1], cells=MASK)))
-    elsewhere.start()
-    elsewhere.join()
+    found.append(in_a_thread(lambda: pipeline.at(0)(image=IMAGE, left=IMAGE[::-1], cells=MASK)))
     copies = (pickle.loads(pickle.dumps(pipeline)), copy.deepcopy(pipeline))
     found += [made.at(0)(image=IMAGE, left=IMAGE[::-1], cells=MASK) for made in copies]
     for other in found[1:]:

@@ -208,12 +208,7 @@ def helped(pipeline: Any) -> object:
 
 @pytest.fixture
 def others_do_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    def share(self: work_sharing.SharingThreads, work: Callable[[], object], help_with: Callable[[], object]) -> None:
-        del self
-        help_with()
-        work()
-
-    monkeypatch.setattr(work_sharing.SharingThreads, "share", share)
+    monkeypatch.setattr(work_sharing.SharingThreads, "share", lambda self, work, helping: (helping(), work()))
 
 
 @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])

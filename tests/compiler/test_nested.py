@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.checks import planted_faults
 from torch.utils.data import DataLoader, Dataset
 
 import augrecipes as ar
@@ -233,30 +234,22 @@ def test_several_pictures_do_not_nest(kind: str) -> None:
         A.to_dict(made)
 
 
-PLANTED = {
-    "the same key again and again": (nested, "_BITS", 0),
-    "the outer limits are forgotten": (nested, "_boxes", lambda declared, limits: nested.Boxes("albumentations", None)),
-    "boxes are turned": (nested.Nested, "_inner", lambda self, made, *_: made),
-}
+def of_twelve(_: Any) -> None:
+    for seed in range(12):
+        agrees(STEPS[seed % 3], "coco", "exact", False, seed)
 
 
-@pytest.mark.parametrize("name", PLANTED)
-def test_a_fault_that_is_planted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, attribute, wrong = PLANTED[name]
-    monkeypatch.setattr(place, attribute, wrong)
-
-    def law() -> None:
-        for seed in range(12):
-            agrees(STEPS[seed % 3], "coco", "exact", False, seed)
-
-    with pytest.raises((AssertionError, ar.DataError, ValueError)):
-        law()
-
-
-def test_another_fault_that_is_planted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline.streams, "of_this_process", lambda: 0)
-    with pytest.raises(AssertionError):
-        test_workers_of_a_plain_loader_do_not_repeat_each_other()
+test_planted_faults_are_caught = planted_faults({
+    "the same key again and again": (of_twelve, (nested, "_BITS", 0)),
+    "the outer limits are forgotten": (
+        of_twelve, (nested, "_boxes", lambda declared, limits: nested.Boxes("albumentations", None)),
+    ),
+    "boxes are turned": (of_twelve, (nested.Nested, "_inner", lambda self, made, *_: made)),
+    "workers draw alike": (
+        lambda _: test_workers_of_a_plain_loader_do_not_repeat_each_other(),
+        (pipeline.streams, "of_this_process", lambda: 0),
+    ),
+}, (AssertionError, ar.DataError, ValueError))  # fmt: skip
 
 
 # A pipeline where albumentations' own would stand: what works does, and what does not says what to do instead.

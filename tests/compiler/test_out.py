@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from support.checks import read_only
 from support.every_class import SLOW, STEPS
 
 import augrecipes as ar
 from augrecipes.compiler.run import shared
 from augrecipes.kinds.pair import pipeline as pair
 from augrecipes.ops import bounds, capabilities
-from augrecipes.ops.capabilities import capability, known
+from augrecipes.ops.capabilities import claims, known
 from augrecipes.recipe.model import Arguments, Optimize, Step
 from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.write import flow
@@ -81,19 +82,13 @@ class Copies:
         return np.zeros((3, 8, 6), np.float32)
 
 
-def read_only() -> np.ndarray:
-    array = np.zeros((3, 8, 6), np.float32)
-    array.setflags(write=False)
-    return array
-
-
 @pytest.mark.parametrize(
     ("out", "message"),
     [
         (np.zeros((3, 8, 7), np.float32), r"out is float32 of shape \(3, 8, 7\), the image comes out as float32 of"),
         (np.zeros((3, 8, 6), np.float64), r"out is float64 of shape \(3, 8, 6\), the image comes out as float32"),
         (np.zeros((3, 8, 6), ">f4"), "out is >f4"),
-        (read_only(), "out is read-only"),
+        (read_only(np.zeros((3, 8, 6), np.float32)), "out is read-only"),
         (Copies(), "share its memory with one; got Copies"),
         ([[1.0, 2.0]], "share its memory with one; got list"),
         ([[1.0], [1.0, 2.0]], "cannot be written to from numpy"),
@@ -102,7 +97,7 @@ def read_only() -> np.ndarray:
         (torch.zeros((3, 8, 6), device="meta"), "cannot be written to from numpy"),
         (lambda shape, dtype: np.empty((1, *shape), dtype), "out is float32 of shape"),
         (lambda shape, dtype: np.empty(shape, np.float64), "out is float64"),
-        (lambda shape, dtype: read_only(), "out is read-only"),
+        (lambda shape, dtype: read_only(np.zeros((3, 8, 6), np.float32)), "out is read-only"),
         (lambda shape, dtype: None, "share its memory with one"),
     ],
 )  # fmt: skip
@@ -242,7 +237,7 @@ def test_nothing_larger_than_the_limit_is_made(kind: str, optimize: Optimize) ->
 
 @EACH
 def test_no_other_class_makes_more_than_it_is_given(kind: str) -> None:
-    assert set(ENLARGE) == {name for name in known() if (r := capability(name)) and r.makes is not None}
+    assert set(ENLARGE) == {name for name in known() if claims(name).makes is not None}
     for step in STEPS:
         if step.name not in SLOW:
             law(step, kind)
@@ -250,9 +245,7 @@ def test_no_other_class_makes_more_than_it_is_given(kind: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(ENLARGE))
 def test_without_the_guard_the_law_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    record = capability(name)
-    assert record is not None
-    monkeypatch.setitem(capabilities._BY_NAME, name, replace(record, makes=None))
+    monkeypatch.setitem(capabilities._BY_NAME, name, replace(claims(name), makes=None))
     monkeypatch.setattr(bounds, "_picture", lambda *_: None)  # what is told when the recipe is checked
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         law(Step(name, Arguments(ENLARGE[name])), "pair" if name == "ResizeToTarget" else "image")

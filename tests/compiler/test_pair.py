@@ -1,4 +1,4 @@
-from __future__ import annotations
+"""Pairs and bags: what the targets of a pair and the tiles of a bag share, and what is wrong with them."""
 
 import pickle
 from dataclasses import replace
@@ -187,7 +187,7 @@ def test_explain_says_who_shares_what() -> None:
     }
 
 
-# test_bag
+# Bags.
 
 
 TILES = np.random.default_rng(0).integers(0, 256, (17, 40, 52, 3), np.uint8)

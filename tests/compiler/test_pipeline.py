@@ -1,4 +1,4 @@
-from __future__ import annotations
+"""Pipelines: their keys and targets, what is wrong with samples, and floats that are not 0..1."""
 
 from typing import Any
 

@@ -43,7 +43,6 @@ class TestSamples:
         assert (len(ds), ds.bags, ds.tiles.tolist()) == (4, list(SIZES), list(SIZES.values()))
         assert (ds.labels, ds.classes, ds.path(1)) == (None, None, bag["path"])
         assert repr(ds) == "TileBags(4 samples, recipe 'test-bags', mode 'train', seed 3)"
-        assert ar.TileBags is ar.TileBags
 
     def test_a_tile_is_the_one_that_the_pipeline_makes_at_its_own_key(self, ds: ar.TileBags, root: Path) -> None:
         bag = ds[5, 0]

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import cv2
-import numpy as np
 import pytest
 from support.annotations import Picture, Set, Thing, coco
 from support.datasets import Counting
+from support.encoded_pictures import Jpeg
 from support.folders import draw
-from support.kinds import BAG, IMAGE, KINDS, Kind, arrays, open_packed, recipe_of
+from support.kinds import BAG, IMAGE, KINDS, Kind, arrays, folders, open_packed, recipe_of
 from torch.utils.data import Subset
 
 from augrecipes import AugrecipesError, LoaderError, Packed, loader, versions
@@ -49,10 +48,7 @@ steps:
 
 @pytest.fixture(scope="module")
 def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    found = {}
-    for kind in KINDS:
-        found[kind.name] = tmp_path_factory.mktemp(kind.name) / "data"
-        kind.fill(found[kind.name])
+    found = folders(tmp_path_factory)
     # Larger than `max_pixels` below, unlike the others.
     draw(found["image"] / "cat" / "0.png", seed=0, size=(60, 64))
     return found
@@ -181,10 +177,7 @@ def test_the_law_sees_an_argument_that_is_forgotten(
     if missing == "exif":  # an image that says how it is turned
         root = tmp_path / "turned"
         root.mkdir()
-        image = cv2.imencode(".jpg", np.arange(40 * 60, dtype=np.uint16).reshape(40, 60).astype(np.uint8))[1].tobytes()
-        exif = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x03\0\0\0\0\0\0"
-        segment = b"\xff\xe1" + (len(exif) + 2).to_bytes(2, "big") + exif
-        (root / "a.jpg").write_bytes(image[:2] + segment + image[2:])
+        (root / "a.jpg").write_bytes(Jpeg(40, 60, turn=3).data)
     if missing == "optimize":
         recipe = WARPS
     with pytest.raises(AssertionError, match="no difference in the fingerprint"):

@@ -87,7 +87,6 @@ def test_samples_name_their_files(data):
         for asked in (ds.path, ds.paths, ds.__getitem__):
             with pytest.raises(IndexError, match="out of range"):
                 asked(wrong)
-    assert ar.PairedImages is ar.PairedImages
 
 
 def test_the_list_of_pairs_decides_and_not_where_it_lies(data, tmp_path_factory):

@@ -37,7 +37,7 @@ if "fault" in sys.argv:
     batching._of_the_system = lambda size: np.empty(size, np.uint8)
 made = loader(Images(1500), 128, backend="threads", num_workers=3)
 made._readers.reader.has_rows = True  # as it is of datasets of ours
-for k in range(15):
+for k in range(9):
     for batch in made:
         pass
     del batch
@@ -48,7 +48,7 @@ print(resident() - before)
 
 
 def grown(programs: Programs, *more: str) -> float:
-    """MiB that a program has grown by, from its third pass to its fifteenth."""
+    """MiB that a program has grown by, from its third pass to its ninth."""
     return float(programs(PROGRAM, *more).stdout)
 
 

@@ -18,6 +18,7 @@ import cv2
 import pytest
 import torch
 from programs import Programs
+from support.checks import in_a_soak
 from support.datasets import Counting, Dying, Settings, values
 
 from augrecipes import Loader, LoaderError, loader
@@ -240,15 +241,11 @@ def kills(count: int, seed: int) -> int:
     return heard
 
 
-def test_killed_workers_are_loader_errors() -> None:
-    assert kills(4, 0) >= 2
-
-
-@pytest.mark.soak
-def test_hundreds_of_killed_workers_are_loader_errors() -> None:
-    heard = kills(320, 1000)
-    print(f"320 workers killed at random moments: {heard} passes ended in a LoaderError, the others had their batches")
-    assert heard >= 200
+@in_a_soak("count", 4, 320)
+def test_killed_workers_are_loader_errors(count: int) -> None:
+    heard = kills(count, 0)
+    print(f"{count} workers killed at random moments: {heard} passes ended in a LoaderError, the others had batches")
+    assert heard >= count // 2
 
 
 def test_a_worker_that_is_dead_when_a_pass_begins_is_told() -> None:

@@ -1,4 +1,4 @@
-"""None"""
+"""What the demo draws, and the demo as a whole, as small as it goes."""
 
 import csv
 import hashlib

@@ -23,7 +23,7 @@ from random_recipes import (
     steps_for,
     targets,
 )
-from support.checks import planted_faults
+from support.checks import in_a_soak, planted_faults
 
 from augrecipes.compat import instead as one_pixel
 from augrecipes.compiler.executor.program import Program
@@ -185,7 +185,7 @@ def test_what_may_miss_or_shares_its_draws_stays_a_group(group: str) -> None:
 BORDERS = ("replicate", "reflect", "reflect_101")  # of these nothing but pixels of the image comes in
 OPTIMIZE: tuple[Optimize, ...] = ("none", "exact", "fast")
 UINT8 = Output("uint8", "hwc")
-SAMPLINGS = ("nearest", "linear", "cubic", "area", "lanczos4")
+
 BESIDE: dict[str, tuple[dict[str, Any], ...]] = {  # in place of no arguments
     "Affine": ({"rotate": [-40, 40], "scale": [0.5, 2.0]}, {"shear": [-20, 20], "fit_output": True}),
     "CropAndPad": ({"px": 1}, {"px": 1, "keep_size": False}),
@@ -254,17 +254,10 @@ def comes_back(name: str, args: dict[str, Any], border: str, sampling: str, time
 
 
 @pytest.mark.usefixtures("nothing_hangs")
+@in_a_soak("how", (("linear", "cubic"), (1,)), (("nearest", "linear", "cubic", "area", "lanczos4"), (1, 2)))
 @pytest.mark.parametrize(("name", "args"), warps())
-def test_lines_come_back_from_every_warp(name: str, args: dict[str, Any]) -> None:
-    for border, sampling in product(BORDERS, ("linear", "cubic")):
-        comes_back(name, args, border, sampling, 1)
-
-
-@pytest.mark.soak
-@pytest.mark.usefixtures("nothing_hangs")
-@pytest.mark.parametrize(("name", "args"), warps())
-def test_lines_come_back_from_warps_of_every_sampling(name: str, args: dict[str, Any]) -> None:
-    for border, sampling, times in product(BORDERS, SAMPLINGS, (1, 2)):
+def test_lines_come_back_from_every_warp(name: str, args: dict[str, Any], how: Any) -> None:
+    for border, sampling, times in product(BORDERS, *how):
         comes_back(name, args, border, sampling, times)
 
 

@@ -13,13 +13,14 @@ from examples import DEAR
 from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, build, picture
+from support.checks import in_a_soak, read_only
 
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.run import natively
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.ops import catalog, registry
-from augrecipes.ops.capabilities import capability, known
+from augrecipes.ops.capabilities import claims, known
 from augrecipes.ops.registry import construct, names
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Output, Recipe, Step
 from augrecipes.recipe.parse import parse_text
@@ -88,12 +89,6 @@ def strided(array: np.ndarray) -> np.ndarray:
     return view
 
 
-def read_only(array: np.ndarray) -> np.ndarray:
-    copy = array.copy()
-    copy.flags.writeable = False
-    return copy
-
-
 def outcome(pipeline: Any, given: dict[str, Any]) -> dict[str, Any] | str:
     """What comes out, or which step failed; AssertionError where an array that goes in is not what it was."""
     before = {key: np.array(value) for key, value in given.items()}
@@ -125,8 +120,7 @@ CLASSES = [name for name in names() if name != "Degrade"]
 
 
 def channels_of(name: str) -> tuple[int, ...]:
-    record = capability(name)
-    return (1, 3) if record is None or record.channels is None else tuple(n for n in record.channels if n in (1, 3))
+    return tuple(n for n in claims(name).channels or (1, 3) if n in (1, 3))
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -150,7 +144,7 @@ def test_every_class_on_one_target_of_a_pair(name: str) -> None:
         np.testing.assert_equal(outcome(pipeline, {key: read_only(value) for key, value in given.items()}), plain)
 
 
-OVERWRITE = [name for name in known() if getattr(capability(name), "overwrites", None) is not None]
+OVERWRITE = [name for name in known() if claims(name).overwrites is not None]
 TOLD = [case for name in OVERWRITE for case in cases(name)] + [ALSO]
 
 
@@ -174,8 +168,7 @@ def test_the_facts_are_those_that_the_law_finds(monkeypatch: pytest.MonkeyPatch)
     """Without the copies the law fails, for each class that the facts name, and only under the arguments they give."""
     monkeypatch.setattr("augrecipes.compat.albumentations.wrap_apply", lambda *_: None)
     for name, args in TOLD:
-        record = capability(name)
-        assert record is not None
+        record = claims(name)
         assert record.overwrites is not None
         told = record.overwrites(registry.effective(Step(name, Arguments(args))))
         if told:
@@ -227,15 +220,9 @@ def check_memory(case: CASE, monkeypatch: pytest.MonkeyPatch, optimize: Any = "n
     assert seen[0] == seen[1], case
 
 
-def test_no_class_shows_what_memory_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    for case in PLAIN:
-        check_memory(case, monkeypatch)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("name", CLASSES)
-def test_no_class_shows_what_memory_held_in_any_way(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for case in cases(name):
+@in_a_soak("some", PLAIN, [case for name in CLASSES for case in cases(name)])
+def test_no_class_shows_what_memory_held(some: list[CASE], monkeypatch: pytest.MonkeyPatch) -> None:
+    for case in some:
         check_memory(case, monkeypatch)
 
 

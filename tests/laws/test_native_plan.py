@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded
 from random_recipes import Arguments, Pool, build, label, one_level_off, outcome, pool, recipes
+from support.checks import planted_faults
 
 from augrecipes.compat.normals import normals
 from augrecipes.compiler.executor.inputs import of_bytes
@@ -205,35 +206,10 @@ def test_masks_are_those_of_the_steps(kernels: Library) -> None:
     assert sum(carried_out)
 
 
-def test_masks_whose_bytes_are_put_together_otherwise_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    image = picture(3)
-    recipe, mask = recipe_of(("HorizontalFlip", {"p": 1.0}), ("Rotate", {"p": 1.0})), labels(3, image, np.uint16)
-    assert check(recipe, image, 3, SETS[-1], mask=mask)
-    monkeypatch.setattr(natively, "of_bytes", lambda pixels, dtype: of_bytes(pixels[..., ::-1], dtype))
-    with pytest.raises(AssertionError):
-        check(recipe, image, 3, SETS[-1], mask=mask)
-
-
-def test_masks_of_int16_that_are_warped_as_others_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenCV warps int16 by an older way, which takes other pixels now and then."""
-    recipe = recipe_of(("Rotate", {"limit": 45, "p": 1.0}))
-    image = np.zeros((150, 170, 3), np.uint8)
-    monkeypatch.setattr(masks, "_WHOLE_PIXELS", frozenset(range(100)))
-    monkeypatch.setattr(make_program, "works_alike", lambda *_: True)
-    with pytest.raises(AssertionError):
-        check(recipe, image, 3, SETS[-1], mask=labels(3, image, np.int16))
-
-
 @DEAR
 @given(recipes(NATIVE[:8] + LEFT, boxes=False), SEEDS_OF_64)
 def test_samples_in_which_a_step_acts_that_is_not_known_are_those_of_the_steps(recipe: Recipe, seed: int) -> None:
     check(recipe, picture(seed), seed, SETS[-1], (*NOT_HERE, "runs in Python"))
-
-
-def test_steps_that_are_taken_to_do_nothing_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(make_program, "OPAQUE", replace(make_program.OPAQUE, draw=DRAWS.NOTHING, effect=EFFECTS.KEEPS))
-    with pytest.raises(AssertionError):
-        check(recipe_of(("HorizontalFlip", {}), ("Spatter", {})), picture(3), 0, SETS[-1])
 
 
 @contextmanager
@@ -282,25 +258,38 @@ def _before_the_last_step(sample: Any) -> Any:
     return spoilt
 
 
-@pytest.mark.parametrize("fault", [_a_step_too_far, _before_the_last_step])
-@pytest.mark.parametrize("masked", [False, True])
-def test_a_sample_that_goes_on_elsewhere_is_found(fault: Any, masked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Program, "sample", fault(Program.sample))
-    recipe = recipe_of(*((name, {"p": 1.0}) for name in ("VerticalFlip", "Spatter", "HorizontalFlip", "InvertImg")))
-    with pytest.raises(AssertionError):
-        stop_anywhere(recipe, 3, 0, masked)
-
-
 def recipe_of(*steps: tuple[str, dict[str, Any]]) -> Recipe:
     made = (Step(name, Arguments({k: v for k, v in args.items() if k != "p"}), p=args.get("p")) for name, args in steps)
     return Recipe("law", steps=label(tuple(made)))
 
 
-@EACH_SET
-def test_a_planted_fault_is_found(kernels: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Program, "sample", one_level_off(Program.sample))
-    with pytest.raises(AssertionError):
-        check(recipe_of(("HorizontalFlip", {"p": 1.0})), picture(3), 0, kernels)
+def held(*steps: tuple[str, dict[str, Any]], image: np.ndarray, dtype: Any = None) -> Callable[[Any], object]:
+    """The law for a few steps, with a mask of some dtype."""
+    mask = None if dtype is None else labels(3, image, dtype)
+    return lambda _: check(recipe_of(*steps), image, 3, SETS[-1], mask=mask)
+
+
+FLIP, TURN = ("HorizontalFlip", {"p": 1.0}), ("Rotate", {"limit": 45, "p": 1.0})
+STOPS = [(name, {"p": 1.0}) for name in ("VerticalFlip", "Spatter", "HorizontalFlip", "InvertImg")]
+test_planted_faults_are_found = planted_faults({
+    "a level off": (held(FLIP, image=picture(3)), (Program, "sample", one_level_off(Program.sample))),
+    "a step is taken to do nothing": (
+        held(FLIP, ("Spatter", {}), image=picture(3)),
+        (make_program, "OPAQUE", replace(make_program.OPAQUE, draw=DRAWS.NOTHING, effect=EFFECTS.KEEPS)),
+    ),
+    "bytes of masks are put together otherwise": (
+        held(FLIP, TURN, image=picture(3), dtype=np.uint16),
+        (natively, "of_bytes", lambda pixels, dtype: of_bytes(pixels[..., ::-1], dtype)),
+    ),
+    "masks of int16 are warped as others": (  # OpenCV warps them by an older way, which takes other pixels at times
+        held(TURN, image=np.zeros((150, 170, 3), np.uint8), dtype=np.int16),
+        (masks, "_WHOLE_PIXELS", frozenset(range(100))), (make_program, "works_alike", lambda *_: True),
+    ),
+    **{f"a sample goes on {fault.__name__}, {masked}": (
+        lambda _, masked=masked: stop_anywhere(recipe_of(*STOPS), 3, 0, masked),
+        (Program, "sample", fault(Program.sample)))
+       for fault in (_a_step_too_far, _before_the_last_step) for masked in (False, True)},
+})  # fmt: skip
 
 
 def test_steps_that_do_something_else_to_masks_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

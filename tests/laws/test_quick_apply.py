@@ -2,7 +2,6 @@
 
 import ctypes
 import pickle
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -15,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import EACH_SET, KERNEL_SETS, Spoilt
 from noise_in_numpy import lightness
+from support.checks import in_a_thread
 from support.every_class import STEPS
 from test_native_plan import recipe_of
 
@@ -106,9 +106,7 @@ def test_it_gives_the_bits_of_its_class(step: Step) -> None:
             check(step, image.astype(np.float32) / np.float32(255) if floats else image, seed)
 
     law()
-    check(
-        step, np.random.default_rng(0).integers(0, 256, (4, 1, 3), np.uint8), 0
-    )  # OpenCV takes its planes for numbers
+    check(step, picture("noise", (4, 1), 3, 0), 0)  # OpenCV takes its planes for numbers
 
 
 def test_each_shows_its_bits_on_the_opencv_that_is_installed() -> None:
@@ -159,11 +157,7 @@ def test_samples_are_those_of_none(level: Any) -> None:
         exact = recipe().compile(optimize="exact", save_applied_params=True)
         alike(samples(exact), expected)
         alike(samples(pickle.loads(pickle.dumps(exact))), expected)
-        found: list[Any] = []
-        thread = threading.Thread(target=lambda: found.extend(samples(exact)))
-        thread.start()
-        thread.join()
-        alike(found, expected)
+        alike(in_a_thread(lambda: samples(exact)), expected)
         together = [exact.at(k)(image=IMAGE, images=np.stack([IMAGE, IMAGE[::-1]])) for k in range(12)]
         alike(together, expected)
         floats = IMAGE.astype(np.float32) / np.float32(255)

@@ -1,7 +1,6 @@
 """The sample alone decides what its image is: not how arrays lie, what lies beside it, or who asks for it and how."""
 
 import pickle
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from examples import BROKEN, SEEDS, holds, planted
 from hypothesis import strategies as st
 from random_recipes import MOVES, TABLES, Pool, build, outcome, picture, pool, recipes, steps_for, targets
-from support.checks import planted_faults
+from support.checks import in_a_thread, planted_faults, read_only
 from test_fast import COLOURS, WARPS, WINDOWS
 from test_golden import GALLERY
 from test_golden import given as of_gallery
@@ -48,12 +47,6 @@ def inside(array: np.ndarray, rows: slice, columns: slice, channels: slice = sli
     view = room[some][tuple(map(slice, array.shape))]
     view[...] = array
     return view
-
-
-def read_only(array: np.ndarray) -> np.ndarray:
-    array = array.copy()
-    array.flags.writeable = False
-    return array
 
 
 def off_its_place(array: np.ndarray) -> np.ndarray:
@@ -122,14 +115,6 @@ def variations(made: dict[str, ImagePipeline], sample: Sample, index: int, wante
     for threads in (1, 2):
         yield f"batch by {threads}", lambda n=threads: pipeline.batch(two, [index, index], 2, threads=n)[0]
         yield f"second of a batch by {threads}", lambda n=threads: pipeline.batch(two, [index] * 2, 2, threads=n)[1]
-
-
-def in_a_thread(work: Callable[[], Any]) -> Any:
-    done: list[Any] = []
-    thread = threading.Thread(target=lambda: done.append(work()))
-    thread.start()
-    thread.join()
-    return done[0]
 
 
 def check(recipe: Recipe, optimize: Optimize, sample: Sample, seed: int) -> None:

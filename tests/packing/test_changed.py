@@ -5,12 +5,13 @@ import pickle
 import random
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support.checks import planted_faults
 from support.folders import draw
 from support.kinds import IMAGE, KINDS, PAIR, Kind, N, by_kind, data_of, folders, packed, pixels, recipe_of
 from test_pack import EPOCHS, InterruptedRunError, content
@@ -76,17 +77,6 @@ def test_changed_files_are_packed_anew(roots: dict[str, Path], kind: Kind, tmp_p
     rng = random.Random(kind.name)
     for k in range(4):
         packs_what_is_there(kind, roots[kind.name], tmp_path / str(k), rng)
-
-
-@pytest.mark.usefixtures("small_shards")
-def test_a_run_that_looks_at_no_file_is_caught(
-    roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bake, "stamp_of", lambda path: "")
-    rng = random.Random(0)
-    with pytest.raises(AssertionError):
-        for k in range(12):
-            packs_what_is_there(IMAGE, roots["image"], tmp_path / str(k), rng)
 
 
 # -- a store that is replaced while it is read -----------------------------------------------------------------------
@@ -186,20 +176,6 @@ def opened_once(reads: Counter[str], kind: Kind, root: Path, out: Path) -> None:
 @by_kind
 def test_epochs_open_each_file_once(reads: Counter[str], roots: dict[str, Path], tmp_path: Path, kind: Kind) -> None:
     opened_once(reads, kind, roots[kind.name], tmp_path / "store")
-
-
-def test_a_file_for_each_row_is_caught(
-    reads: Counter[str], roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    several = Baker.several
-
-    def one_by_one(self: Baker, rows: range) -> Iterator[Baked]:
-        for row in rows:
-            yield from several(self, range(row, row + 1))
-
-    monkeypatch.setattr(Baker, "several", one_by_one)
-    with pytest.raises(AssertionError):
-        opened_once(reads, IMAGE, roots["image"], tmp_path / "store")
 
 
 @pytest.mark.parametrize(("kind", "workers"), [*((kind, 0) for kind in KINDS), (IMAGE, 2)], ids=str)
@@ -312,10 +288,27 @@ def test_stores_of_either_layout_have_the_samples_of_the_files(
     same_samples(roots, tmp_path, kind)
 
 
-@pytest.mark.parametrize("wrong", [(1, 12), (3, 1)])
-def test_one_layout_taken_for_the_other_is_caught(
-    roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: tuple[int, int]
-) -> None:
-    monkeypatch.setattr(stored, "steps_between", lambda store: wrong)
-    with pytest.raises(AssertionError):
-        same_samples(roots, tmp_path, IMAGE)
+def _packs(fixture: Callable[[str], Any]) -> None:
+    fixture("small_shards")
+    rng = random.Random(0)
+    for k in range(12):
+        packs_what_is_there(IMAGE, fixture("roots")["image"], fixture("tmp_path") / str(k), rng)
+
+
+def _one_by_one(self: Baker, rows: range) -> Iterator[Baked]:
+    for row in rows:
+        yield from several(self, range(row, row + 1))
+
+
+several = Baker.several
+test_planted_faults_are_caught = planted_faults({
+    "a run that looks at no file": (_packs, (bake, "stamp_of", lambda path: "")),
+    "a file for each row": (
+        lambda fixture: opened_once(fixture("reads"), IMAGE, fixture("roots")["image"], fixture("tmp_path") / "store"),
+        (Baker, "several", _one_by_one),
+    ),
+    **{f"one layout taken for the other, {wrong}": (
+        lambda fixture: same_samples(fixture("roots"), fixture("tmp_path"), IMAGE),
+        (stored, "steps_between", lambda store, wrong=wrong: wrong))
+       for wrong in ((1, 12), (3, 1))},
+})  # fmt: skip

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import cv2
@@ -103,15 +104,10 @@ def opened_by(call: Callable[[], Any]) -> tuple[Any, int]:
     asked: list[str] = []
     real = listing.OPENED
     with pytest.MonkeyPatch.context() as patch:
-        counting: Any = type(
-            "Counting",
-            (),
-            {
-                "at": lambda _, path, stamp: (asked.append(path), real.at(path, stamp))[1],
-                "forget": lambda _, path, stamp: real.forget(path, stamp),
-            },
+        counted = SimpleNamespace(
+            at=lambda path, stamp: (asked.append(path), real.at(path, stamp))[1], forget=real.forget
         )
-        patch.setattr(listing, "OPENED", counting())
+        patch.setattr(listing, "OPENED", counted)
         return call(), len(set(asked))
 
 

@@ -43,6 +43,11 @@ def tries(of_hundred: int) -> settings:
     return settings(max_examples=max(2, settings.default.max_examples * of_hundred // 100))
 
 
+def in_a_soak(name: str, usual: Any, often: Any) -> pytest.MarkDecorator:
+    """A parameter of a test, and another value of it in a soak."""
+    return pytest.mark.parametrize(name, [usual, pytest.param(often, marks=pytest.mark.soak)], ids=["", "long"])
+
+
 # Commands, as they are typed.
 
 
@@ -61,6 +66,12 @@ def in_threads(work: Callable[[int], object], many: int) -> None:
     with ThreadPoolExecutor(many) as pool:
         for done in [pool.submit(work, k) for k in range(many)]:
             done.result(60)
+
+
+def in_a_thread(work: Callable[[], Any]) -> Any:
+    """What `work` gives in a thread of its own."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result(60)
 
 
 # How much work something is, counted: the lines of Python code that run. The same on every run.
@@ -99,6 +110,13 @@ def growth(make: Callable[[int], Callable[[], object]], size: int) -> float:
     lines(make(size))  # from Python 3.12 on, code that is traced for the first time is not counted
     one, two, four = (lines(make(times * size)) for times in (1, 2, 4))
     return (four - two) / (two - one) if two != one else 0.0
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """A copy that cannot be written to."""
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
 
 
 # Whether two samples, or batches of them, are the same, to the bit.
