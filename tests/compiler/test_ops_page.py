@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from ops_page import PAGE, how, page, why
+from ops_page import PAGE, how, page
 
 from augrecipes.compiler.lowering.walk import encode
 from augrecipes.native.kernels import library
@@ -86,21 +86,6 @@ def test_the_page_is_what_the_records_say(monkeypatch: pytest.MonkeyPatch) -> No
 def test_every_class_is_on_it_once() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", page(), flags=re.MULTILINE)
     assert sorted(rows) == sorted(known())
-
-
-def test_how_a_class_runs() -> None:
-    assert [how(claims(name)) for name in ("Blur", "BBoxSafeRandomCrop", "Defocus")] == [
-        "native",
-        "host-drawn",
-        "opaque",
-    ]
-    assert {name for name in known() if how(claims(name)).startswith("native in `fast`")} == {"StainJitter", "ToSepia"}
-
-
-def test_why_a_class_is_opaque() -> None:
-    assert why(Capability("A", draws_from=frozenset({"mask", "image"}))) == "draws by what is in the image and the mask"
-    assert why(claims("FromFloat")) == "its images are floats"
-    assert why(claims("Defocus")) == "no faster kernel for it exists here"
 
 
 @pytest.mark.parametrize("name", NATIVE)

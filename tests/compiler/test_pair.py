@@ -253,27 +253,9 @@ class TestBrokenTiles:
             with pytest.raises(ar.DataError, match=r"3\.png"):
                 pipeline.bag(0, 0, range(17), self.read)
 
-    @pytest.mark.parametrize("threads", [1, 3])
-    def test_or_all_are_left_out(self, threads: int) -> None:
-        pipeline = recipe_bag().compile(threads=threads)
-        bag = pipeline.bag(0, 0, range(17), self.read, skip=True)
-        whole = pipeline.at(0)(images=TILES)["image"]
-        assert [k for k, _ in bag.dropped] == [3, 7]
-        assert bag.kept == tuple(k for k in range(17) if k not in (3, 7))
-        assert np.array_equal(bag.image, whole[list(bag.kept)])
-
     def test_none_is_left(self) -> None:
         with pytest.raises(ar.DataError, match="none of its 2 tiles"):
             recipe_bag().compile().bag(0, 0, [3, 3], lambda k: self.read(3), skip=True)
-
-    @pytest.mark.parametrize("skip", [False, True])
-    def test_a_step_that_fails_names_step_and_file(self, *, skip: bool) -> None:
-        pipeline = recipe_bag("[{RandomCrop: {height: 45, width: 45}}]").compile()
-        with pytest.raises(ar.DataError) as caught:
-            pipeline.bag(0, 0, range(2), lambda k: TILES[k], name=lambda k: f"{k}.png", skip=skip)
-        assert caught.value.path == "0.png"
-        if not skip:
-            assert caught.value.step == "RandomCrop#1"
 
 
 def test_the_key_is_the_tiles_number_not_its_place() -> None:
@@ -281,19 +263,6 @@ def test_the_key_is_the_tiles_number_not_its_place() -> None:
     whole = pipeline.at(2)(images=TILES)["image"]
     some = pipeline.bag(2, 0, [11, 4], lambda k: TILES[[11, 4][k]]).image
     assert np.array_equal(some, whole[[11, 4]])
-
-
-def test_memory_comes_from_the_caller() -> None:
-    given: list[np.ndarray] = []
-
-    def allocate(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-        given.append(np.empty(shape, dtype))
-        return given[-1]
-
-    bag = recipe_bag().compile(threads=2).bag(0, 0, range(17), TILES.__getitem__, allocate=allocate)
-    assert len(given) == 1
-    assert np.shares_memory(bag.image, given[0])
-    assert not np.shares_memory(bag.image, TILES)
 
 
 @pytest.mark.parametrize(

@@ -338,16 +338,6 @@ def test_masks_keep_their_bits_but_not_their_pages(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("nothing_is_allowed")
-def test_skipped_files_are_counted(tmp_path: Path) -> None:
-    one_file(tmp_path, "deep.png", DEPTHS["grey.png"])
-    root, _ = one_file(tmp_path, "fine.png", WHOLE["one.png"])
-    made = ar.loader(ar.ImageFolder(root, IMAGES, on_error="skip"), 2)
-    list(made)
-    assert [Path(skipped.path).name for skipped in made.skipped] == ["deep.png"]
-    assert "16 bits" in made.skipped[0].reason
-
-
-@pytest.mark.usefixtures("nothing_is_allowed")
 @pytest.mark.parametrize("wrong", [{"depth": "16bit"}, {"frames": "all"}])
 def test_nonsense_is_told_at_once(tmp_path: Path, wrong: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     root, _ = one_file(tmp_path, "fine.png", WHOLE["one.png"])

@@ -170,8 +170,11 @@ def targets(recipe: Recipe, seed: int, channels: int, dtype: str) -> dict[str, A
     return made
 
 
-def assert_same(a: dict[str, Any], b: dict[str, Any]) -> None:
-    """Every target equal, bit for bit, dtypes and shapes included."""
+def assert_same(a: Any, b: Any) -> None:
+    """Of two samples every target equal, bit for bit, dtypes and shapes included; or the same failure."""
+    if not (isinstance(a, dict) and isinstance(b, dict)):
+        assert a == b
+        return
     assert a.keys() == b.keys()
     for key, value in a.items():
         if isinstance(value, np.ndarray):

@@ -356,7 +356,7 @@ def as_fast(change: Callable[[tuple[Step, ...]], tuple[Step, ...]]) -> tuple[Any
 
 
 def _in_memory_of_the_plan(self: Program, *args: Any) -> Any:
-    made = whole(self, *args)
+    made: Any = whole(self, *args)
     kept = room[: made.nbytes].view(made.dtype).reshape(made.shape)
     kept[...] = made
     return kept

@@ -11,6 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded
 from random_recipes import Pool, build, label, outcome, pool, recipes
+from test_native_draws import arguments
 from test_native_plan import OUTPUTS, SEEDS_OF_64, picture, recipe_of
 
 from augrecipes.compat.albumentations import A
@@ -36,75 +37,60 @@ def _whole(low: int, high: int) -> st.SearchStrategy[list[int]]:
     return st.tuples(st.integers(low, high), st.integers(low, high)).map(sorted)
 
 
+def _odd(low: int, high: int) -> st.SearchStrategy[list[int]]:
+    return _whole(low, high).map(lambda ends: [2 * end + 1 for end in ends])
+
+
 _SIDES = st.one_of(st.tuples(_range(0, 0.9375), _range(0, 0.9375)), st.tuples(_whole(1, 60), _whole(1, 60)))
+_FILL = st.one_of(st.integers(0, 255), st.lists(st.integers(0, 255), min_size=3, max_size=3))
+_NINE = st.tuples(st.integers(1, 9), st.integers(1, 9))
+_BITS = st.one_of(st.integers(1, 7), _whole(1, 7), st.lists(_whole(1, 7), min_size=3, max_size=3))
 ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
-    "RandomBrightnessContrast": st.fixed_dictionaries(
-        {"brightness_limit": _range(-1, 1), "contrast_limit": _range(-1, 2)}
+    "RandomBrightnessContrast": arguments(brightness_limit=_range(-1, 1), contrast_limit=_range(-1, 2)),
+    "RandomGamma": arguments(gamma_limit=_range(1, 400)),
+    "InvertImg": arguments(),
+    "Solarize": arguments(threshold_range=_range(0, 1)),
+    "Posterize": arguments(num_bits=_BITS),
+    "MultiplicativeNoise": arguments(multiplier=_range(0, 3), per_channel=st.booleans()),
+    "RGBShift": arguments(**{f"{c}_shift_limit": _range(-255, 255) for c in "rgb"}),
+    "HueSaturationValue": arguments(**{f"{name}_shift_limit": _range(-255, 255) for name in ("hue", "sat", "val")}),
+    "ColorJitter": arguments(
+        hue=_range(-0.5, 0.5), **{name: _range(0, 3) for name in ("brightness", "contrast", "saturation")}
     ),
-    "RandomGamma": st.fixed_dictionaries({"gamma_limit": _range(1, 400)}),
-    "InvertImg": st.just({}),
-    "Solarize": st.fixed_dictionaries({"threshold_range": _range(0, 1)}),
-    "Posterize": st.fixed_dictionaries(
-        {"num_bits": st.one_of(st.integers(1, 7), _whole(1, 7), st.lists(_whole(1, 7), min_size=3, max_size=3))}
-    ),
-    "MultiplicativeNoise": st.fixed_dictionaries({"multiplier": _range(0, 3), "per_channel": st.booleans()}),
-    "RGBShift": st.fixed_dictionaries({f"{c}_shift_limit": _range(-255, 255) for c in "rgb"}),
-    "HueSaturationValue": st.fixed_dictionaries(
-        {f"{name}_shift_limit": _range(-255, 255) for name in ("hue", "sat", "val")}
-    ),
-    "ColorJitter": st.fixed_dictionaries(
-        {**{name: _range(0, 3) for name in ("brightness", "contrast", "saturation")}, "hue": _range(-0.5, 0.5)}
-    ),
-    "ToGray": st.just({}),
-    "ChannelShuffle": st.just({}),
-    "Equalize": st.just({}),
-    "ChannelDropout": st.fixed_dictionaries({"channel_drop_range": _whole(1, 2), "fill": st.integers(0, 255)}),
-    "GaussNoise": st.fixed_dictionaries({"std_range": _range(0, 1), "mean_range": _range(-1, 1)}),
-    "ISONoise": st.fixed_dictionaries({"color_shift": _range(0, 1), "intensity": _range(0, 3)}),
-    "RandomToneCurve": st.fixed_dictionaries({"scale": st.floats(0, 1), "per_channel": st.booleans()}),
-    "RandomSnow": st.fixed_dictionaries({"brightness_coeff": st.floats(0.01, 4), "snow_point_range": _range(0, 1)}),
-    "Downscale": st.fixed_dictionaries(
-        {
-            "scale_range": st.one_of(_range(0.02, 0.99), st.just([0.5, 0.5])),
-            "interpolation_pair": st.fixed_dictionaries(
-                {"downscale": st.sampled_from([0, 0, 1, 3]), "upscale": st.sampled_from([0, 0, 1])}
-            ),
-        }
+    "ToGray": arguments(),
+    "ChannelShuffle": arguments(),
+    "Equalize": arguments(),
+    "ChannelDropout": arguments(channel_drop_range=_whole(1, 2), fill=st.integers(0, 255)),
+    "GaussNoise": arguments(std_range=_range(0, 1), mean_range=_range(-1, 1)),
+    "ISONoise": arguments(color_shift=_range(0, 1), intensity=_range(0, 3)),
+    "RandomToneCurve": arguments(scale=st.floats(0, 1), per_channel=st.booleans()),
+    "RandomSnow": arguments(brightness_coeff=st.floats(0.01, 4), snow_point_range=_range(0, 1)),
+    "Downscale": arguments(
+        scale_range=st.one_of(_range(0.02, 0.99), st.just([0.5, 0.5])),
+        interpolation_pair=arguments(downscale=st.sampled_from([0, 0, 1, 3]), upscale=st.sampled_from([0, 0, 1])),
     ),
     "CoarseDropout": st.builds(
         lambda count, sides, fill: {
             "num_holes_range": count, "hole_height_range": sides[0], "hole_width_range": sides[1], "fill": fill,
         },
-        _whole(1, 20), _SIDES, st.one_of(st.integers(0, 255), st.lists(st.integers(0, 255), min_size=3, max_size=3)),
+        _whole(1, 20), _SIDES, _FILL,
     ),
     "GridDropout": st.fixed_dictionaries(
-        {
-            "ratio": st.floats(0.05, 1),
-            "random_offset": st.booleans(),
-            "shift_xy": st.tuples(*[st.integers(0, 9)] * 2),
-            "fill": st.one_of(st.integers(0, 255), st.lists(st.integers(0, 255), min_size=3, max_size=3)),
-        },
-        optional={"holes_number_xy": st.tuples(*[st.integers(1, 9)] * 2), "unit_size_range": st.just([8, 15])},
+        {"ratio": st.floats(0.05, 1), "random_offset": st.booleans(), "shift_xy": st.tuples(*[st.integers(0, 9)] * 2),
+         "fill": _FILL},
+        optional={"holes_number_xy": _NINE, "unit_size_range": st.just([8, 15])},
     ),
-    "Blur": st.fixed_dictionaries({"blur_limit": _whole(1, 7).map(lambda ends: [2 * end + 1 for end in ends])}),
-    "Sharpen": st.fixed_dictionaries({"alpha": _range(0, 1), "lightness": _range(0, 3)}),
-    "Emboss": st.fixed_dictionaries({"alpha": _range(0, 1), "strength": _range(0, 3)}),
-    "GaussianBlur": st.fixed_dictionaries(
-        {"sigma_limit": _range(0.1, 4), "blur_limit": st.one_of(st.just([0, 0]), _whole(0, 15))}
+    "Blur": arguments(blur_limit=_odd(1, 7)),
+    "Sharpen": arguments(alpha=_range(0, 1), lightness=_range(0, 3)),
+    "Emboss": arguments(alpha=_range(0, 1), strength=_range(0, 3)),
+    "GaussianBlur": arguments(sigma_limit=_range(0.1, 4), blur_limit=st.one_of(st.just([0, 0]), _whole(0, 15))),
+    "MedianBlur": arguments(blur_limit=_odd(1, 4)),
+    "RandomShadow": arguments(
+        shadow_roi=st.tuples(*[st.floats(0, 0.5)] * 2, *[st.floats(0.5, 1)] * 2), num_shadows_limit=_whole(1, 4),
+        shadow_dimension=st.integers(3, 9), shadow_intensity_range=_range(0, 1),
     ),
-    "MedianBlur": st.fixed_dictionaries({"blur_limit": _whole(1, 4).map(lambda ends: [2 * end + 1 for end in ends])}),
-    "RandomShadow": st.fixed_dictionaries(
-        {
-            "shadow_roi": st.tuples(*[st.floats(0, 0.5)] * 2, *[st.floats(0.5, 1)] * 2),
-            "num_shadows_limit": _whole(1, 4),
-            "shadow_dimension": st.integers(3, 9),
-            "shadow_intensity_range": _range(0, 1),
-        }
-    ),
-    "ImageCompression": st.fixed_dictionaries({"quality_range": _whole(1, 100)}),
-    "CLAHE": st.fixed_dictionaries(
-        {"clip_limit": _range(1, 20), "tile_grid_size": st.tuples(*[st.integers(1, 9)] * 2)}
-    ),
+    "ImageCompression": arguments(quality_range=_whole(1, 100)),
+    "CLAHE": arguments(clip_limit=_range(1, 20), tile_grid_size=_NINE),
 }  # fmt: skip
 WARPS = ("Affine", "GridDistortion", "OpticalDistortion", "Perspective", "Rotate")
 MOVED: Pool = pool("""
