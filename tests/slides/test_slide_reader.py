@@ -24,14 +24,7 @@ from augrecipes.errors import DataError
 from augrecipes.sources.open_files import OpenFiles
 from augrecipes.sources.slides import jpeg_tiles, opened
 from augrecipes.sources.slides.opened import listed_slide, open_slide
-from augrecipes.sources.slides.pyramid import (
-    Part,
-    Pyramid,
-    finer,
-    source_of,
-    thumbnail,
-    window_of,
-)  # fmt: skip
+from augrecipes.sources.slides.pyramid import Part, Pyramid, finer, source_of, thumbnail, window_of
 
 LIMIT = 10**8
 TOUCHED: Any = jpeg_tiles._touched
