@@ -212,11 +212,8 @@ class TestTurns:
         return turns.active
 
     @pytest.mark.parametrize("threads", [1, 2, 3, 8, 64])
-    def test_the_lock_leaves_one(self, threads: int) -> None:
+    def test_the_lock_leaves_one_and_all_read_what_scales(self, threads: int) -> None:
         assert self.after(ActiveThreads(threads), lambda n: 20_000 / n**0.5) == 1
-
-    @pytest.mark.parametrize("threads", [1, 2, 3, 8, 64])
-    def test_all_read_what_scales(self, threads: int) -> None:
         assert self.after(ActiveThreads(threads), lambda n: 15_000 * n) == threads
 
     def test_large_samples_are_never_tried(self) -> None:

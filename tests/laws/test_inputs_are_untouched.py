@@ -13,7 +13,7 @@ from examples import DEAR
 from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, build, picture
-from support.checks import in_a_soak, read_only
+from support.checks import in_a_soak, planted_faults, read_only
 
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.run import natively
@@ -232,12 +232,6 @@ def test_a_range_for_each_channel_is_held_to_the_picture(optimize: Any, monkeypa
     assert [len(one) < 99 for one in results(ALSO, optimize)] == [True, False, True]
 
 
-def test_the_law_sees_a_channel_that_nobody_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_of_channels", lambda channels, apply, img, *a, **k: apply(img, *a, **k))
-    with pytest.raises(AssertionError, match="Posterize"):
-        check_memory(ALSO, monkeypatch)
-
-
 # What leaves a pipeline: whose memory it lies in, in which order its channels lie, which boxes are looked at twice.
 
 
@@ -338,16 +332,17 @@ def test_masks_leave_in_memory_of_their_own(steps: list[str], output: str, dtype
     check_masks(steps, output, mask if columns_first else np.ascontiguousarray(mask))
 
 
-def test_the_law_of_masks_sees_a_view_that_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    mask = np.arange(60 * 80, dtype=np.int16).reshape(60, 80)
-    check_masks(_STEPS[2:3], BYTES, mask)
-    monkeypatch.setattr(natively, "of_bytes", lambda pixels, _: mask)
-    monkeypatch.setattr(natively, "mask_out", lambda made, *_: made)
-    with pytest.raises(AssertionError):
-        check_masks(_STEPS[2:3], BYTES, mask)
-
-
-# The sink, channels in turn: the very numbers of the sink by channel.
+MASK = np.arange(60 * 80, dtype=np.int16).reshape(60, 80)
+test_planted_faults_are_caught = planted_faults({
+    "a channel that nobody wrote": (
+        lambda fixture: check_memory(ALSO, fixture("monkeypatch")),
+        (registry, "_of_channels", lambda channels, apply, img, *a, **k: apply(img, *a, **k)),
+    ),
+    "a view of a mask leaves": (
+        lambda _: check_masks(_STEPS[2:3], BYTES, MASK),
+        (natively, "of_bytes", lambda pixels, _: MASK), (natively, "mask_out", lambda made, *_: made),
+    ),
+})  # fmt: skip
 
 
 # Boxes: refused and let through exactly as albumentations' own check does.

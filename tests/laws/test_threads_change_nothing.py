@@ -36,25 +36,16 @@ steps:
   - Resize: {height: 16, width: 16}
 eval: []
 """
-SETTERS: tuple[tuple[Any, str], ...] = (
-    (warnings, "filterwarnings"),
-    (warnings, "simplefilter"),
-    (warnings, "resetwarnings"),
-    (warnings.catch_warnings, "__enter__"),
-    (warnings.catch_warnings, "__exit__"),
-    (locale, "setlocale"),
-    (signal, "signal"),
-    (signal, "setitimer"),
-    (os, "umask"),
-    (os, "chdir"),
-    (os, "putenv"),
-    (os, "unsetenv"),
-    (cv2, "setNumThreads"),
-    (cv2, "setUseOptimized"),
-    (cv2, "setRNGSeed"),
-    (random, "seed"),
-    (np.random, "seed"),
-)
+SETTERS: dict[Any, str] = {
+    warnings: "filterwarnings simplefilter resetwarnings",
+    warnings.catch_warnings: "__enter__ __exit__",
+    locale: "setlocale",
+    signal: "signal setitimer",
+    os: "umask chdir putenv unsetenv",
+    cv2: "setNumThreads setUseOptimized setRNGSeed",
+    random: "seed",
+    np.random: "seed",
+}
 
 
 @pytest.fixture
@@ -70,8 +61,9 @@ def changes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return call
 
-    for owner, name in SETTERS:
-        monkeypatch.setattr(owner, name, spy(f"{owner.__name__}.{name}", getattr(owner, name)))
+    for owner, names in SETTERS.items():
+        for name in names.split():
+            monkeypatch.setattr(owner, name, spy(f"{owner.__name__}.{name}", getattr(owner, name)))
     return found
 
 
