@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
-from augrecipes.images.encoded import Encoded
-from augrecipes.images.encoded import encoded as encoded_decoding
+from augrecipes.images import encoded as decoding
 
 HEIGHT, WIDTH = 13, 22
-
 _y, _x = np.mgrid[:HEIGHT, :WIDTH]
 RGB = np.stack([_x * 11 % 256, _y * 19 % 256, (_x * _y * 3) % 256], -1).astype(np.uint8)
 ALPHA = ((_x * 7 + _y * 5) % 256).astype(np.uint8)
@@ -64,10 +62,9 @@ def all_pictures() -> list[Picture]:
     rgb, grey, one = Image.fromarray(RGB), Image.fromarray(GREY), Image.fromarray(BITS * 255).convert("1")
     rgba, deep = Image.fromarray(np.dstack([RGB, ALPHA])), Image.fromarray(DEEP)
     grey_alpha = Image.merge("LA", (grey, Image.fromarray(ALPHA)))
-    four = np.dstack([RGB, ALPHA])
-    colors = PALETTE[IDS]
+    four, colors = np.dstack([RGB, ALPHA]), PALETTE[IDS]
     g, bits, high = GREY[:, :, None], BITS[:, :, None] * np.uint8(255), (DEEP >> 8).astype(np.uint8)[:, :, None]
-    grey_four = np.dstack([GREY, GREY, GREY, ALPHA])
+    grey_four, best = np.dstack([GREY, GREY, GREY, ALPHA]), {"quality": 100, "subsampling": 0}
     out = [
         Picture("rgb.png", encoded(rgb, "PNG"), RGB),
         Picture("rgba.png", encoded(rgba, "PNG"), four),
@@ -90,17 +87,14 @@ def all_pictures() -> list[Picture]:
         Picture("deep.pgm", encoded(deep, "PPM"), high, mask=DEEP),
         Picture("rgb.jp2", encoded(rgb, "JPEG2000", irreversible=False), RGB),
         Picture("grey.jp2", encoded(grey, "JPEG2000", irreversible=False), g, mask=GREY),
-        Picture("rgb.jpg", encoded(rgb, "JPEG", quality=100, subsampling=0), RGB, exact=False),
-        Picture(
-            "progressive.jpg", encoded(rgb, "JPEG", quality=100, subsampling=0, progressive=True), RGB, exact=False
-        ),
+        Picture("rgb.jpg", encoded(rgb, "JPEG", **best), RGB, exact=False),
+        Picture("progressive.jpg", encoded(rgb, "JPEG", **best, progressive=True), RGB, exact=False),
         Picture("grey.jpg", encoded(grey, "JPEG", quality=100), g, exact=False),
     ]
     for n in (1, 2, 4, 8):
-        small = 2 ** min(n, 4)
-        image = _with_palette(small)
-        data = encoded(image, "PNG", bits=n)
-        out.append(Picture(f"palette{n}.png", data, PALETTE[IDS % small], mask=IDS % small))
+        ids = IDS % 2 ** min(n, 4)
+        data = encoded(_with_palette(2 ** min(n, 4)), "PNG", bits=n)
+        out.append(Picture(f"palette{n}.png", data, PALETTE[ids], mask=ids))
     clear = encoded(_with_palette(), "PNG", transparency=bytes(range(0, 256, 16)))
     out.append(Picture("palette-alpha.png", clear, np.dstack([colors, IDS * 16]), mask=IDS))
     for packing in ("raw", "tiff_lzw", "tiff_deflate", "packbits"):
@@ -173,12 +167,9 @@ JPEGS = st.builds(
 )
 
 
-# Bytes of an image to its pixels, as the readers of files do it.
-
-
 def decode_image(data: bytes, **how: Any) -> NDArray[np.uint8]:
-    """The whole image; arguments as `encoded` has them."""
-    return encoded_decoding(data, **how).array()
+    """The pixels of a whole image, as the readers of files have them; arguments as `encoded` has them."""
+    return decoding.encoded(data, **how).array()
 
 
 # Baseline JPEGs with blocks of luma and chroma in any layout: a small encoder, because others know five.
@@ -192,16 +183,11 @@ ORDER = [
 Layout = tuple[tuple[int, int], ...]
 # What libjpeg reads, and TurboJPEG has no name for: of each component its blocks across and down.
 LAYOUTS: list[Layout] = [
-    ((3, 1), (1, 1), (1, 1)),
-    ((1, 3), (1, 1), (1, 1)),
-    ((4, 2), (1, 1), (1, 1)),
-    ((3, 2), (1, 1), (1, 1)),
-    ((2, 2), (2, 1), (1, 2)),
-    ((2, 1), (1, 1), (2, 1)),
-    ((4, 1), (2, 1), (1, 1)),
-    ((1, 1), (2, 1), (2, 1)),
-    ((2, 1), (2, 1), (1, 1)),
-    ((3, 1), (3, 1), (1, 1)),
+    tuple((int(blocks[0]), int(blocks[1])) for blocks in layout.split())
+    for layout in (
+        *("31 11 11", "13 11 11", "42 11 11", "32 11 11", "22 21 12"),
+        *("21 11 21", "41 21 11", "11 21 21", "21 21 11", "31 31 11"),
+    )
 ]
 
 
@@ -317,14 +303,11 @@ def _head(size: tuple[int, int], layout: Layout, restart: int, step: int, length
     return b"\xff\xd8" + jfif + tables + segment(0xDD, struct.pack(">H", restart)) + segment(0xDA, scan)
 
 
-# Windows.
-
-
 Corners = tuple[int, int, int, int]
 FRACTIONS = st.tuples(*[st.floats(0, 1, exclude_max=True)] * 4)
 
 
-def corners_in(picture: Encoded, fractions: tuple[float, ...], reduce: int = 1) -> Corners:
+def corners_in(picture: decoding.Encoded, fractions: tuple[float, ...], reduce: int = 1) -> Corners:
     """A part of an image, from four numbers of 0 to 1."""
     height, width, _ = picture.shape
     y0, x0 = (int(part * size) // reduce * reduce for part, size in zip(fractions, (height, width), strict=False))
